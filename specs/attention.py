@@ -1,0 +1,114 @@
+"""Attention: how many heads, how wide, which projections have biases."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_serializer, model_validator
+
+from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Slot, Spec, Width
+from specs.registry import register
+
+Attention = Annotated[Component, Slot("attention")]
+
+Heads = Annotated[int, Field(gt=0, le=2**16)]
+
+
+class ProjectionBiases(Spec):
+    """Which of the four projections add a bias; ``true`` or ``false`` stands for all four."""
+
+    query: bool
+    key: bool
+    value: bool
+    output: bool
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_four(cls, value: Any) -> Any:
+        return dict.fromkeys(cls.model_fields, value) if isinstance(value, bool) else value
+
+    @model_serializer(mode="wrap")
+    def _shortest(self, handler: Any) -> Any:
+        values: dict[str, bool] = handler(self)
+        return self.query if len(set(values.values())) == 1 else values
+
+
+def divisors(number: int) -> str:
+    """The divisors of ``number`` as text, for a remedy."""
+    found = [candidate for candidate in range(1, min(number, 512) + 1) if number % candidate == 0]
+    return ", ".join(map(str, found))
+
+
+class MultiHeadShape(Component):
+    """What every kind of attention states.
+
+    ``head_dim`` is the width of one head (default: d_model / heads); ``scale`` multiplies the scores
+    (default: head_dim ** -0.5; T5 and GPT-Neo use 1).
+    """
+
+    heads: Heads
+    head_dim: Width | None = None
+    bias: ProjectionBiases = ProjectionBiases(query=True, key=True, value=True, output=True)
+    scale: PositiveFloat | None = None
+    dropout: Probability = 0.0
+
+    @property
+    def key_value_heads(self) -> int:
+        """How many heads the keys and values have."""
+        raise NotImplementedError
+
+    def head_width(self, d_model: int) -> int:
+        """The width of one head, stated or derived."""
+        return self.head_dim or d_model // self.heads
+
+    def faults(self, frame: Frame) -> Iterable[Fault]:
+        if self.head_dim is None and frame.d_model % self.heads:
+            yield Fault(
+                ("heads",),
+                f"must divide d_model, which is {frame.d_model}",
+                self.heads,
+                f"heads that divide it: {divisors(frame.d_model)}; or give head_dim",
+            )
+
+
+@register("attention")
+class MultiHead(MultiHeadShape):
+    """Multi-head attention (Vaswani et al., 2017): every query head has its own keys and values."""
+
+    kind: Literal["multi_head"] = "multi_head"
+
+    @property
+    def key_value_heads(self) -> int:
+        return self.heads
+
+
+@register("attention")
+class GroupedQuery(MultiHeadShape):
+    """Grouped-query attention (Ainslie et al., 2023): ``kv_heads`` shared by equal groups of query heads."""
+
+    kind: Literal["grouped_query"] = "grouped_query"
+    kv_heads: Heads
+
+    @property
+    def key_value_heads(self) -> int:
+        return self.kv_heads
+
+    def faults(self, frame: Frame) -> Iterable[Fault]:
+        yield from super().faults(frame)
+        if self.heads % self.kv_heads:
+            yield Fault(
+                ("kv_heads",),
+                f"must divide heads, which is {self.heads}",
+                self.kv_heads,
+                f"kv_heads that divide it: {divisors(self.heads)}",
+            )
+
+
+@register("attention")
+class MultiQuery(MultiHeadShape):
+    """Multi-query attention (Shazeer, 2019): one head of keys and values for all query heads."""
+
+    kind: Literal["multi_query"] = "multi_query"
+
+    @property
+    def key_value_heads(self) -> int:
+        return 1

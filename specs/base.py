@@ -1,0 +1,135 @@
+"""What every part of a spec is made of: strict frozen models, slots of kinds, and rules that span fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from specs import registry
+from specs.suggest import did_you_mean
+
+Path = tuple[str | int, ...]
+
+Width = Annotated[int, Field(gt=0, le=2**24)]
+Count = Annotated[int, Field(gt=0, le=2**20)]
+Probability = Annotated[float, Field(ge=0, lt=1)]
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A broken rule: where (relative to the spec that reports it), what must hold, and what would work."""
+
+    path: Path
+    rule: str
+    value: Any
+    remedy: str = ""
+
+    def under(self, *prefix: str | int) -> Fault:
+        return Fault((*prefix, *self.path), self.rule, self.value, self.remedy)
+
+    def line_error(self) -> InitErrorDetails:
+        return InitErrorDetails(type=custom_error(self.rule, self.remedy), loc=self.path, input=self.value)
+
+
+def custom_error(rule: str, remedy: str) -> PydanticCustomError:
+    """A pydantic error that carries a rule and its remedy."""
+    return PydanticCustomError("rule", "{rule}", {"rule": rule, "remedy": remedy})
+
+
+class Spec(BaseModel):
+    """A part of a spec: immutable, strict about types, and without unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _teach_unknown_keys(cls, data: Any, handler: Any) -> Any:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            if all(line["type"] != "extra_forbidden" for line in error.errors(include_url=False)):
+                raise
+            lines = [cls._taught(line) for line in error.errors(include_url=False)]
+            raise ValidationError.from_exception_data(cls.__name__, lines) from None
+
+    @classmethod
+    def _taught(cls, line: Any) -> InitErrorDetails:
+        loc: Path = line["loc"]
+        if line["type"] == "extra_forbidden" and len(loc) == 1:
+            remedy = did_you_mean(str(loc[0]), cls.model_fields)
+            kind = PydanticCustomError("unknown_key", "{rule}", {"rule": "is not a known key", "remedy": remedy})
+        elif line["type"] in ("rule", "unknown_key"):
+            kind = PydanticCustomError(line["type"], "{rule}", line["ctx"])
+        else:
+            kind = line["type"]
+        return InitErrorDetails(type=kind, loc=loc, input=line["input"], ctx=line.get("ctx", {}))
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a component is told about its surroundings when its rules are checked."""
+
+    d_model: int
+    context_length: int | None
+    causal: bool
+    cross: bool
+
+
+class Component(Spec):
+    """A spec of one kind.  Subclasses set ``kind: Literal["name"] = "name"`` and register in a slot."""
+
+    kind: str
+
+    def faults(self, frame: Frame) -> Iterable[Fault]:
+        """The broken rules that span several fields or depend on the surroundings."""
+        return ()
+
+
+class Slot:
+    """Annotation of a field that holds any kind of one slot: ``Annotated[Component, Slot("norm")]``."""
+
+    core: ClassVar[type[Component]]
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.validate)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        choices = [kind.spec.__pydantic_core_schema__ for kind in self._built()]
+        return {"oneOf": [handler(choice) for choice in choices]}
+
+    def _built(self) -> Iterator[registry.Kind]:
+        for kind in registry.kinds(self.name).values():
+            kind.spec.model_rebuild()
+            yield kind
+
+    def validate(self, value: Any) -> Component:
+        kinds = registry.kinds(self.name)
+        if isinstance(value, Component):
+            if any(isinstance(value, kind.spec) for kind in kinds.values()):
+                return value
+            raise custom_error(f"must be one of the {self.name} kinds", did_you_mean(value.kind, kinds))
+        if not isinstance(value, dict):
+            example = f"write a mapping, such as {{kind: {value if value in kinds else next(iter(kinds))}}}" \
+                if isinstance(value, str) else f"write a mapping with a kind: {', '.join(kinds)}"
+            raise custom_error(f"must be a mapping with a `kind` of {self.name}", example)
+        if "kind" not in value:
+            raise custom_error(f"needs a `kind` of {self.name}", f"choose from: {', '.join(kinds)}")
+        name = value["kind"]
+        if not isinstance(name, str) or name not in kinds:
+            fault = Fault(("kind",), f"must be a registered {self.name} kind", name, _nearest(name, kinds))
+            raise ValidationError.from_exception_data(self.name, [fault.line_error()])
+        return kinds[name].spec.model_validate(value)
+
+
+def _nearest(name: Any, kinds: Iterable[str]) -> str:
+    broken = registry.broken_plugins()
+    notes = [did_you_mean(str(name), kinds), *(str(error) for error in broken.values())]
+    return "\n".join(notes)

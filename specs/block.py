@@ -1,0 +1,78 @@
+"""Blocks: where the norms sit around attention and feed-forward."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal
+
+from specs.attention import Attention
+from specs.base import Component, Fault, Frame, Probability, Slot
+from specs.feed_forward import FeedForward
+from specs.norm import Norm
+from specs.registry import register
+from specs.residual import Add, Residual
+
+Block = Annotated[Component, Slot("block")]
+
+
+class BlockParts(Component):
+    """What every kind of block states.
+
+    ``cross_attention`` is for the decoder of an encoder-decoder (default there: as ``attention``);
+    ``dropout`` falls on the output of each branch.
+    """
+
+    norm: Norm
+    attention: Attention
+    cross_attention: Attention | None = None
+    feed_forward: FeedForward
+    residual: Residual = Add()
+    dropout: Probability = 0.0
+
+    output_is_normalised: ClassVar[bool] = False
+
+    def parts(self) -> Iterator[tuple[str, Component]]:
+        """The components of the block by the key that holds each."""
+        for key in ("norm", "attention", "cross_attention", "feed_forward", "residual"):
+            part = getattr(self, key)
+            if part is not None:
+                yield key, part
+
+    def faults(self, frame: Frame) -> Iterable[Fault]:
+        if self.cross_attention is not None and not frame.cross:
+            yield Fault(
+                ("cross_attention",),
+                "belongs only in the decoder of an encoder-decoder",
+                self.cross_attention.kind,
+                "remove it, or set architecture: encoder-decoder",
+            )
+        for key, part in self.parts():
+            yield from (fault.under(key) for fault in part.faults(frame))
+
+
+@register("block")
+class PreNorm(BlockParts):
+    """x + f(norm(x)) (GPT-2, Llama, T5)."""
+
+    kind: Literal["pre_norm"] = "pre_norm"
+
+
+@register("block")
+class PostNorm(BlockParts):
+    """norm(x + f(x)) (the original Transformer, BERT)."""
+
+    kind: Literal["post_norm"] = "post_norm"
+    output_is_normalised: ClassVar[bool] = True
+
+
+@register("block")
+class Parallel(BlockParts):
+    """x + attention(norm(x)) + feed_forward(norm(x)) (GPT-J, PaLM); GPT-NeoX has ``norms: separate``."""
+
+    kind: Literal["parallel"] = "parallel"
+    norms: Literal["shared", "separate"] = "shared"
+
+
+@register("block")
+class Sandwich(BlockParts):
+    """x + norm(f(norm(x))): a norm before and after each branch (CogView; Gemma 2)."""
+
+    kind: Literal["sandwich"] = "sandwich"

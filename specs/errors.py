@@ -1,0 +1,118 @@
+"""What a user is told when a spec is wrong: where, which rule, which value, and what would work."""
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+SpecPath = tuple[str | int, ...]
+"""Where a value is in a spec: mapping keys and list indices from the root down."""
+
+
+class Missing(Enum):
+    """The type of `MISSING`, which stands for "no value" where `None` is a value."""
+
+    MISSING = "missing"
+
+
+MISSING: Final = Missing.MISSING
+
+_WIDTH = 80
+_NAME = re.compile(r"[\w-]+")
+
+
+def path_text(path: SpecPath) -> str:
+    """A path as users write it, `decoder.layers[2].use`; a key that is no plain name is quoted."""
+    text = ""
+    for part in path:
+        if isinstance(part, str) and _NAME.fullmatch(part):
+            text += f".{part}" if text else part
+        else:
+            text += f"[{part!r}]"
+    return text
+
+
+def shorten(value: object) -> str:
+    """The repr of a value, cut to 80 characters."""
+    text = repr(value)
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place in a file, by its display name and 1-based line and column; or an option: `--set a=1`."""
+
+    source: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        source = self.source if self.source.isprintable() else ascii(self.source)
+        return ":".join(str(part) for part in (source, self.line, self.column) if part is not None)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake: the rule (what must hold), the path and value that break it, what would do, and where."""
+
+    rule: str
+    path: SpecPath = ()
+    value: object = MISSING
+    remedy: str = ""
+    mark: Mark | None = None
+
+    @property
+    def path_text(self) -> str:
+        """The spec path as text, such as `decoder.layers[2].use`; empty for the whole spec."""
+        return path_text(self.path)
+
+    def render(self) -> str:
+        """Plain text: `gpt2.yaml:12:14: decoder.heads: <rule>`, then value and remedy, indented."""
+        where = [str(self.mark)] if self.mark else []
+        lines = [": ".join([*where, *filter(None, [self.path_text]), self.rule])]
+        if self.value is not MISSING:
+            lines.append(f"  value: {shorten(self.value)}")
+        return "\n".join(lines + [f"  {line}" for line in self.remedy.splitlines()])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The problem as JSON data; a value that is not a JSON scalar is given as its shortened repr."""
+        mark = self.mark
+        data: dict[str, Any] = {
+            "source": mark.source if mark else None,
+            "line": mark.line if mark else None,
+            "column": mark.column if mark else None,
+            "path": self.path_text,
+            "rule": self.rule,
+            "remedy": self.remedy,
+        }
+        value = self.value
+        if value is not MISSING:
+            is_json = value is None or isinstance(value, str | int) or _is_finite(value)
+            data["value"] = value if is_json else shorten(value)
+        return data
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
+
+
+class UserError(Exception):
+    """A mistake of the user's, told without a traceback; the command exits with status 2."""
+
+
+class SpecError(UserError):
+    """A spec that breaks one or more rules; `problems` holds each of them."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        assert self.problems, "a SpecError needs at least one problem"
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(problem.render() for problem in self.problems)
+
+
+class PluginError(UserError):
+    """A plugin that cannot be loaded, or that registers a kind which is there already."""

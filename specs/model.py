@@ -1,0 +1,128 @@
+"""A whole model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from specs.base import Fault, Frame, Spec, Width
+from specs.embedding import Embedding
+from specs.head import Head, MaskedLanguageModeling, NoHead, VocabularyHead
+from specs.initialization import Initialization, Normal
+from specs.position import NoPosition, Position, PositionKind
+from specs.stack import Stack
+
+Architecture = Literal["encoder", "decoder", "encoder-decoder"]
+
+
+class Expectation(Spec):
+    """Published counts that a build must meet: of the whole model, and of modules by path."""
+
+    parameters: Annotated[int, Field(gt=0)] | None = None
+    modules: dict[str, Annotated[int, Field(gt=0)]] = {}
+
+
+class Model(Spec):
+    """A transformer.
+
+    Widths are stated once, here, and flow down to the components.  ``context_length`` is the longest input
+    the model is made for; learned positions need it.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=,@-]*$", max_length=200)]
+    summary: str = ""
+    source: str = ""
+    year: Annotated[int, Field(ge=1950, le=2100)] | None = None
+    architecture: Architecture
+    vocab_size: Width
+    d_model: Width
+    context_length: Width | None = None
+    position: Position = NoPosition()
+    embedding: Embedding = Embedding()
+    encoder: Stack | None = None
+    decoder: Stack | None = None
+    head: Head = NoHead()
+    initialization: Initialization = Normal()
+    expect: Expectation = Expectation()
+
+    def stacks(self) -> Iterator[tuple[Literal["encoder", "decoder"], Stack]]:
+        """The stacks there are, encoder first."""
+        if self.encoder is not None:
+            yield "encoder", self.encoder
+        if self.decoder is not None:
+            yield "decoder", self.decoder
+
+    def position_of(self, stack: Stack) -> PositionKind:
+        """The position kind in force in a stack."""
+        position = stack.position or self.position
+        assert isinstance(position, PositionKind)
+        return position
+
+    @property
+    def embedding_width(self) -> int:
+        """The width of the embedding tables."""
+        return self.embedding.width or self.d_model
+
+    @model_validator(mode="after")
+    def _rules(self) -> Model:
+        faults = list(self._stack_faults())
+        if not faults:
+            faults += self._head_faults()
+            for name, stack in self.stacks():
+                faults += [fault.under(name) for fault in stack.faults(self._frame(name))]
+        if not faults:
+            faults += self._position_faults()
+        if faults:
+            unique = list({(fault.path, fault.rule): fault for fault in faults}.values())
+            raise ValidationError.from_exception_data("Model", [fault.line_error() for fault in unique])
+        return self
+
+    def _frame(self, stack: str) -> Frame:
+        decoder = stack == "decoder"
+        cross = decoder and self.architecture == "encoder-decoder"
+        return Frame(self.d_model, self.context_length, causal=decoder, cross=cross)
+
+    def _stack_faults(self) -> Iterable[Fault]:
+        wanted = {"encoder": ["encoder"], "decoder": ["decoder"]}.get(self.architecture, ["encoder", "decoder"])
+        for name in ("encoder", "decoder"):
+            present = getattr(self, name) is not None
+            if name in wanted and not present:
+                yield Fault((name,), f"is required by architecture: {self.architecture}", None, f"add {name}:")
+            if present and name not in wanted:
+                yield Fault(
+                    (name,),
+                    f"does not belong to architecture: {self.architecture}",
+                    "a stack",
+                    f"remove it, or set architecture: {'encoder-decoder' if len(wanted) == 1 and self._both() else name}",
+                )
+
+    def _both(self) -> bool:
+        return self.encoder is not None and self.decoder is not None
+
+    def _position_faults(self) -> Iterable[Fault]:
+        for name, stack in self.stacks():
+            place = ("position",) if stack.position is None else (name, "position")
+            frame = self._frame(name)
+            position = self.position_of(stack)
+            if position.embedded:
+                frame = replace(frame, d_model=self.embedding_width)
+            yield from (fault.under(*place) for fault in stack.position_faults(position, frame))
+
+    def _head_faults(self) -> Iterable[Fault]:
+        yield from (fault.under("head") for fault in self.head.faults(self._frame("decoder")))
+        if not isinstance(self.head, VocabularyHead):
+            return
+        # The transform of a masked-language-modeling head ends at the width of the embedding.
+        fits = isinstance(self.head, MaskedLanguageModeling) or self.embedding_width == self.d_model
+        if self.head.tie_embeddings and not fits:
+            yield Fault(
+                ("head", "tie_embeddings"),
+                f"needs an embedding as wide as d_model, which is {self.d_model}; "
+                f"embedding.width is {self.embedding_width}",
+                True,
+                f"set tie_embeddings: false, or embedding.width: {self.d_model}",
+            )
+

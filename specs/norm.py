@@ -1,0 +1,32 @@
+"""Normalisations."""
+
+from typing import Annotated, Literal
+
+from specs.base import Component, PositiveFloat, Slot
+from specs.registry import register
+
+Norm = Annotated[Component, Slot("norm")]
+
+
+@register("norm")
+class LayerNorm(Component):
+    """Layer normalisation (Ba et al., 2016): centred, scaled to unit variance, then weight and bias."""
+
+    kind: Literal["layer_norm"] = "layer_norm"
+    eps: PositiveFloat = 1e-5
+    bias: bool = True
+
+
+@register("norm")
+class RMSNorm(Component):
+    """Root-mean-square normalisation (Zhang and Sennrich, 2019): not centred, weight only."""
+
+    kind: Literal["rms_norm"] = "rms_norm"
+    eps: PositiveFloat = 1e-6
+
+
+@register("norm")
+class NoNorm(Component):
+    """The identity."""
+
+    kind: Literal["none"] = "none"

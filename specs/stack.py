@@ -1,0 +1,141 @@
+"""A stack: how many layers, of which blocks, and what surrounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag
+
+from specs.base import Fault, Frame, Spec
+from specs.block import Block, BlockParts
+from specs.position import Position, PositionKind
+from specs.suggest import did_you_mean
+
+MAX_LAYERS = 10_000
+
+Layers = Annotated[int, Field(gt=0, le=MAX_LAYERS)]
+
+
+class LayerRun(Spec):
+    """``repeat`` layers of the block named ``use`` (default: the stack's ``block``)."""
+
+    use: str | None = None
+    repeat: Layers = 1
+
+
+class LayerGroup(Spec):
+    """A pattern of layers, ``repeat`` times over."""
+
+    pattern: Annotated[tuple[LayerRun, ...], Field(strict=False, min_length=1)]
+    repeat: Layers = 1
+
+
+LayerEntry = Annotated[
+    Annotated[LayerRun, Tag("run")] | Annotated[LayerGroup, Tag("group")],
+    Discriminator(lambda entry: "group" if _has(entry, "pattern") else "run"),
+]
+LayerEntries = Annotated[tuple[LayerEntry, ...], Field(strict=False, min_length=1)]
+
+
+def _has(entry: Any, key: str) -> bool:
+    return key in entry if isinstance(entry, dict) else hasattr(entry, key)
+
+
+class Stack(Spec):
+    """The layers of an encoder or a decoder.
+
+    ``block`` is what a layer is; ``blocks`` names variants of it, each giving only what differs.
+    ``layers`` is a count, or a list of ``{use: name, repeat: n}`` and ``{pattern: [...], repeat: n}``.
+    ``final_norm`` ends the stack with one more norm (default: where the blocks leave their output
+    unnormalised, so not after post_norm); ``position`` overrides the model's.
+    """
+
+    layers: Annotated[
+        Annotated[Layers, Tag("count")] | Annotated[LayerEntries, Tag("entries")],
+        Discriminator(lambda layers: "entries" if isinstance(layers, list | tuple) else "count"),
+    ]
+    block: Block
+    blocks: dict[str, Block] = {}
+    final_norm: bool | None = None
+    position: Position | None = None
+
+    def runs(self) -> Iterator[LayerRun]:
+        """The runs of equal layers, from first to last."""
+        if isinstance(self.layers, int):
+            yield LayerRun(repeat=self.layers)
+            return
+        for entry in self.layers:
+            if isinstance(entry, LayerRun):
+                yield entry
+            else:
+                for _ in range(entry.repeat):
+                    yield from entry.pattern
+
+    @property
+    def depth(self) -> int:
+        """The number of layers."""
+        if isinstance(self.layers, int):
+            return self.layers
+        return sum(
+            entry.repeat if isinstance(entry, LayerRun) else entry.repeat * sum(run.repeat for run in entry.pattern)
+            for entry in self.layers
+        )
+
+    def named_block(self, name: str | None) -> BlockParts:
+        """The block that a layer uses; None is the stack's own."""
+        block = self.block if name is None else self.blocks[name]
+        assert isinstance(block, BlockParts)
+        return block
+
+    def layer_blocks(self) -> list[BlockParts]:
+        """The block of every layer."""
+        return [self.named_block(run.use) for run in self.runs() for _ in range(run.repeat)]
+
+    @property
+    def ends_with_norm(self) -> bool:
+        """Whether a norm follows the last block."""
+        if self.final_norm is not None:
+            return self.final_norm
+        return not self.layer_blocks()[-1].output_is_normalised
+
+    def _uses(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        if isinstance(self.layers, int):
+            return
+        for i, entry in enumerate(self.layers):
+            runs = [(("layers", i), entry)] if isinstance(entry, LayerRun) else [
+                (("layers", i, "pattern", j), run) for j, run in enumerate(entry.pattern)
+            ]
+            yield from (((*path, "use"), run.use) for path, run in runs if run.use is not None)
+
+    def faults(self, frame: Frame) -> Iterable[Fault]:
+        """The broken rules of the layers and their blocks."""
+        unknown = [(path, name) for path, name in self._uses() if name not in self.blocks]
+        for path, name in unknown:
+            remedy = did_you_mean(name, self.blocks) if self.blocks else "name it under `blocks`"
+            yield Fault(path, "must be one of the stack's named blocks", name, remedy)
+        if unknown:
+            return
+        if self.depth > MAX_LAYERS:
+            yield Fault(("layers",), f"must come to at most {MAX_LAYERS} layers", self.depth, "repeat less")
+            return
+        yield from (fault.under("block") for fault in self.block.faults(frame))
+        for name, block in self.blocks.items():
+            yield from (fault.under("blocks", name) for fault in block.faults(frame))
+
+    def position_faults(self, position: PositionKind, frame: Frame) -> Iterable[Fault]:
+        """The broken rules of a position in force in this stack, relative to that position."""
+        yield from position.faults(frame)
+        for block in self._blocks_used():
+            yield from position.attention_faults(block.attention, frame)
+        heads = sorted({block.attention.heads for block in self._blocks_used()})
+        if position.needs_equal_heads and len(heads) > 1:
+            yield Fault(
+                ("kind",),
+                "has one bias per head for all layers of a stack, so every block needs equally many heads",
+                position.kind,
+                f"the blocks have {' and '.join(map(str, heads))} heads: make them equal, or use rope",
+            )
+
+    def _blocks_used(self) -> list[BlockParts]:
+        return [self.named_block(name) for name in {run.use: None for run in self.runs()}]

@@ -1,0 +1,85 @@
+"""From pydantic's errors to problems that name file, line, column, rule, value and remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from specs.document import Document
+from specs.errors import MISSING, Problem, SpecError, SpecPath
+from specs.model import Model
+from specs.suggest import did_you_mean
+
+
+def validate(document: Document) -> Model:
+    """The model that a document describes.  Raises :class:`SpecError` with every problem found."""
+    try:
+        return Model.model_validate(document.data)
+    except ValidationError as error:
+        raise SpecError(problems(error, document)) from None
+
+
+def problems(error: ValidationError, document: Document) -> list[Problem]:
+    """One problem per place in the document, in the order of the document's lines."""
+    by_path: dict[SpecPath, Problem] = {}
+    for line in error.errors(include_url=False):
+        problem = _problem(line, document)
+        earlier = by_path.get(problem.path)
+        if earlier is not None and earlier.rule != problem.rule:  # the branches of a union
+            rule = f"{earlier.rule}, or {problem.rule.removeprefix('must be ')}"
+            remedy = earlier.remedy or problem.remedy
+            problem = Problem(rule, problem.path, problem.value, remedy, problem.mark)
+        by_path[problem.path] = problem
+    return sorted(by_path.values(), key=lambda p: (p.mark.line or 0, p.mark.column or 0) if p.mark else (0, 0))
+
+
+def _problem(line: Any, document: Document) -> Problem:
+    path = _path_in(document.data, line["loc"], missing=line["type"] == "missing")
+    context = line.get("ctx", {})
+    match line["type"]:
+        case "missing":
+            return Problem("is required", path, MISSING, f"add {path[-1]}:", document.mark_of(path))
+        case "unknown_key":
+            return Problem(context["rule"], path, MISSING, context["remedy"], document.key_mark_of(path))
+        case "rule":
+            rule, remedy = context["rule"], context["remedy"]
+        case "literal_error":
+            words = [word.strip("' ") for word in context["expected"].replace(" or ", ", ").split(",")]
+            rule, remedy = f"must be {context['expected']}", did_you_mean(str(line["input"]), words)
+        case "string_pattern_mismatch":
+            rule, remedy = f"must match {context['pattern']}", "letters, digits and . _ - + = , @ would work"
+        case _:
+            rule, remedy = _rule_text(line["msg"]), ""
+    return Problem(rule, path, line["input"], remedy, document.mark_of(path))
+
+
+_PLAIN_WORDS = {
+    "must be a valid integer": "must be a whole number",
+    "must be a valid number": "must be a number",
+    "must be a valid string": "must be a string",
+    "must be a valid boolean": "must be true or false",
+    "must be a valid dictionary or instance of": "must be a mapping of",
+    "must be a valid tuple": "must be a list",
+}
+
+
+def _rule_text(message: str) -> str:
+    text = message.replace("Input should be", "must be").replace("Input should have", "must have")
+    for theirs, ours in _PLAIN_WORDS.items():
+        text = text.replace(theirs, ours)
+    return text[0].lower() + text[1:]
+
+
+def _path_in(data: Any, loc: SpecPath, *, missing: bool) -> SpecPath:
+    """The part of an error's location that exists in the data: pydantic also names the branches of unions."""
+    path: list[str | int] = []
+    for i, part in enumerate(loc):
+        if isinstance(data, dict) and part in data:
+            data = data[part]
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            data = data[part]
+        elif not (i == len(loc) - 1 and missing) and not isinstance(data, dict):
+            continue
+        path.append(part)
+    return tuple(path)

@@ -1,0 +1,37 @@
+"""From a spec to a module."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from specs.model import Model
+from zoo import components
+from zoo.models.decoder import Decoder
+from zoo.models.encoder import Encoder
+from zoo.models.encoder_decoder import EncoderDecoder
+
+ZooModel = Encoder | Decoder | EncoderDecoder
+
+_ARCHITECTURES: dict[str, type[ZooModel]] = {
+    "encoder": Encoder,
+    "decoder": Decoder,
+    "encoder-decoder": EncoderDecoder,
+}
+
+
+def assemble(spec: Model, dtype: torch.dtype = torch.float32) -> ZooModel:
+    """The module that a spec describes, on the meta device: it has shapes, and no weights.
+
+    Raises :class:`specs.errors.PluginError` where a plugin's kind cannot be built.
+    """
+    assert components
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        with torch.device("meta"):
+            model = _ARCHITECTURES[spec.architecture](spec)
+    finally:
+        torch.set_default_dtype(before)
+    model.eval()
+    return model

@@ -1,0 +1,142 @@
+"""Positions.  Each acts in one of three ways: added to the embedding, on queries and keys, or on the scores."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import torch
+from torch import Tensor, nn
+
+import specs.position as spec
+from zoo import functional
+from zoo.components.linear import Table
+from zoo.components.rope_frequencies import rope_frequencies
+from zoo.context import BuildContext
+from zoo.registry import builds
+
+
+@builds(spec.NoPosition)
+class Position(nn.Module):
+    """The base, which does none of the three."""
+
+    def __init__(self, spec: spec.PositionKind, context: BuildContext) -> None:
+        super().__init__()
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Add to the embedding.  x: B T D, positions: B T -> B T D."""
+        return x
+
+    def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        """Rotate queries or keys.  x: B H T K with K = width, positions: B T -> B H T K."""
+        return x
+
+    def bias(self, query_length: int, key_length: int, like: Tensor) -> Tensor | None:
+        """Add to the scores -> 1 H T S, or None."""
+        return None
+
+
+@builds(spec.Learned)
+class Learned(Position):
+    """A row of a trained table per position."""
+
+    def __init__(self, spec: spec.Learned, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        assert context.context_length is not None
+        self.offset = spec.offset
+        self.table = Table(context.context_length + spec.offset, context.d_model)
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        return x + self.table(positions + self.offset)
+
+
+@builds(spec.Sinusoidal)
+class Sinusoidal(Position):
+    """sin(p * f) and cos(p * f) with f = base ** (-2i / D)."""
+
+    def __init__(self, spec: spec.Sinusoidal, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.interleaved = spec.layout == "interleaved"
+        self.frequencies = tuple(spec.base ** (-2 * i / context.d_model) for i in range(context.d_model // 2))
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        angles = functional.angles(positions, self.frequencies)  # B T D/2
+        sin, cos = angles.sin(), angles.cos()
+        table = torch.stack((sin, cos), -1).flatten(-2) if self.interleaved else torch.cat((sin, cos), -1)
+        return x + table.to(x.dtype)
+
+
+@builds(spec.Rope)
+class Rope(Position):
+    """Rotation of queries and keys by angles proportional to the position."""
+
+    def __init__(self, spec: spec.Rope, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.interleaved = spec.layout == "interleaved"
+        self.dimensions = spec.dimensions
+        self.frequencies = functools.cache(functools.partial(rope_frequencies, spec))
+
+    def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        dimensions = self.dimensions or width
+        frequencies, amplitude = self.frequencies(dimensions)
+        angles = functional.angles(positions, frequencies)[:, None]  # B 1 T R
+        cos, sin = (angles.cos() * amplitude).to(x.dtype), (angles.sin() * amplitude).to(x.dtype)
+        return functional.rotary_embedding(x, cos, sin, dimensions=dimensions, interleaved=self.interleaved)
+
+
+def alibi_slopes(heads: int) -> tuple[float, ...]:
+    """The slope of each head: a geometric sequence, as the reference code has it for any head count."""
+    power = 2 ** math.floor(math.log2(heads))
+    slopes = [2 ** (-8 * (i + 1) / power) for i in range(power)]
+    between = [2 ** (-4 * (2 * i + 1) / power) for i in range(heads - power)]
+    return tuple(slopes + between)
+
+
+@builds(spec.Alibi)
+class Alibi(Position):
+    """-slope * distance."""
+
+    def __init__(self, spec: spec.Alibi, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        assert context.heads is not None
+        self.slopes = alibi_slopes(context.heads)
+
+    def bias(self, query_length: int, key_length: int, like: Tensor) -> Tensor:
+        distances = functional.relative_positions(query_length, key_length, like).abs()  # T S
+        slopes = functional.constant(self.slopes, like)[:, None, None]  # H 1 1
+        return (slopes * -distances.to(torch.float32))[None].to(like.dtype)  # 1 H T S
+
+
+def t5_buckets(buckets: int, max_distance: int, *, bidirectional: bool) -> tuple[int, ...]:
+    """The bucket of each key index minus query index from -max_distance to max_distance.
+
+    Near distances have a bucket each, far ones share buckets of logarithmic width (transformers'
+    ``T5Attention._relative_position_bucket``; computed in float32 as there, once, so that every runtime agrees).
+    """
+    relative = torch.arange(-max_distance, max_distance + 1, device="cpu")
+    sides = buckets // 2 if bidirectional else buckets
+    base = (relative > 0) * sides if bidirectional else torch.zeros_like(relative)
+    distance = relative.abs() if bidirectional else (-relative).clamp(min=0)
+    exact = sides // 2
+    far = torch.log(distance.float() / exact) / math.log(max_distance / exact) * (sides - exact)
+    far = (exact + far.clamp(min=0).to(torch.int64)).clamp(max=sides - 1)
+    bucket: list[int] = (base + torch.where(distance < exact, distance, far)).tolist()
+    return tuple(bucket)
+
+
+@builds(spec.RelativeBias)
+class RelativeBias(Position):
+    """A trained number per bucket of distances and head."""
+
+    def __init__(self, spec: spec.RelativeBias, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.max_distance = spec.max_distance
+        self.buckets = t5_buckets(spec.buckets, spec.max_distance, bidirectional=not context.causal)
+        assert context.heads is not None
+        self.table = Table(spec.buckets, context.heads)
+
+    def bias(self, query_length: int, key_length: int, like: Tensor) -> Tensor:
+        relative = functional.relative_positions(query_length, key_length, like)  # T S
+        reach = relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
+        by_distance = self.table(functional.constant(self.buckets, like))  # (2 max_distance + 1) H
+        return nn.functional.embedding(reach, by_distance).permute(2, 0, 1)[None]  # 1 H T S

@@ -1,0 +1,31 @@
+"""How a branch joins the residual stream: B T D and B T D -> B T D."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+import specs.residual as spec
+from zoo.context import BuildContext
+from zoo.registry import builds
+
+
+@builds(spec.Add)
+class Add(nn.Module):
+    """x + branch."""
+
+    def __init__(self, spec: spec.Add, context: BuildContext) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor, branch: Tensor) -> Tensor:
+        return x + branch
+
+
+@builds(spec.NoResidual)
+class NoResidual(nn.Module):
+    """branch."""
+
+    def __init__(self, spec: spec.NoResidual, context: BuildContext) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor, branch: Tensor) -> Tensor:
+        return branch

@@ -1,0 +1,137 @@
+"""Functions that an exporter may want to see whole.
+
+Each runs as ordinary PyTorch.  Under a tracer it is one call, which the tracer keeps whole where its target
+has an operation for it, and otherwise follows into the body: there is no second description of the maths.
+
+Shapes: batch B, query length T, key length S, heads H, key-value heads G, head width K, rotated pairs R.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.overrides import handle_torch_function, has_torch_function
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def traced_whole(function: Function) -> Function:
+    """Mark a function for tracers: called with something that overrides torch functions, it announces itself.
+
+    ``__wrapped__`` is the body.
+    """
+
+    @functools.wraps(function)
+    def call(*args: object, **kwargs: object) -> object:
+        overriding = tuple(arg for arg in (*args, *kwargs.values()) if hasattr(type(arg), "__torch_function__"))
+        if has_torch_function(overriding):
+            return handle_torch_function(call, overriding, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+@traced_whole
+def attention(
+    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, *, scale: float, dropout: float = 0.0
+) -> Tensor:
+    """softmax(scale * query @ key^T + bias) @ value (Vaswani et al., 2017).
+
+    query: B H T K, key and value: B G S K with G dividing H, bias: broadcast to B H T S -> B H T K.
+    A query to which the bias forbids every key gets the mean of all values: never NaN.
+    """
+    grouped = key.shape[1] != query.shape[1]
+    return F.scaled_dot_product_attention(
+        query, key, value, attn_mask=bias, dropout_p=dropout, scale=scale, enable_gqa=grouped
+    )
+
+
+@traced_whole
+def attention_bias(
+    key_mask: Tensor | None,
+    position_bias: Tensor | None,
+    query_length: int,
+    key_length: int,
+    like: Tensor,
+    *,
+    causal: bool,
+) -> Tensor | None:
+    """The additive bias of a stack's attentions: position_bias where a query may see a key, else the lowest number.
+
+    key_mask: B S with 1 for real tokens, position_bias: 1 H T S -> (B or 1) (H or 1) T S of the dtype of
+    ``like``, or None for no bias.
+    """
+    allowed = None
+    if causal:
+        allowed = relative_positions(query_length, key_length, like) <= 0  # T S
+    if key_mask is not None:
+        keys = key_mask[:, None, None, :] != 0  # B 1 1 S
+        allowed = keys if allowed is None else keys & allowed  # B 1 T S
+    if allowed is None:
+        return position_bias
+    seen = constant((0.0,), like).to(like.dtype) if position_bias is None else position_bias
+    return torch.where(allowed, seen, torch.finfo(like.dtype).min)
+
+
+@traced_whole
+def rotary_embedding(x: Tensor, cos: Tensor, sin: Tensor, *, dimensions: int, interleaved: bool) -> Tensor:
+    """Rotate the first ``dimensions`` of each head by the angles of its position (Su et al., 2021).
+
+    x: B H T K, cos and sin: B 1 T R with R = dimensions / 2 -> B H T K.
+    """
+    first, rest = x[..., :dimensions], x[..., dimensions:]
+    if interleaved:
+        a, b = first[..., 0::2], first[..., 1::2]  # B H T R
+        rotated = torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
+    else:
+        a, b = first[..., : dimensions // 2], first[..., dimensions // 2 :]  # B H T R
+        rotated = torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+    return torch.cat((rotated, rest), -1)
+
+
+@traced_whole
+def angles(positions: Tensor, frequencies: tuple[float, ...]) -> Tensor:
+    """positions: B T, frequencies: R radians per position -> B T R in float32."""
+    return positions[..., None].to(torch.float32) * constant(frequencies, positions)
+
+
+@traced_whole
+def relative_positions(query_length: int, key_length: int, like: Tensor) -> Tensor:
+    """Key index minus query index, where the queries are the last of the keys -> T S, int64."""
+    keys = positions_from(0, key_length, like)  # S
+    queries = positions_from(key_length - query_length, query_length, like)  # T
+    return keys[None, :] - queries[:, None]
+
+
+@traced_whole
+def token_positions(mask: Tensor, query_length: int) -> Tensor:
+    """How many real tokens stand before each of the last T: padding on either side shifts nothing.
+
+    mask: B S with 1 for real tokens -> B T, int64.
+    """
+    positions = (mask.cumsum(1) - 1).clamp(min=0)  # B S
+    return positions[:, mask.shape[1] - query_length :]
+
+
+@traced_whole
+def positions_from(start: int, length: int, like: Tensor) -> Tensor:
+    """start, start + 1, ... on the device of ``like`` -> length, int64."""
+    return torch.arange(start, start + length, device=like.device)
+
+
+@traced_whole
+def constant(values: tuple[float, ...] | tuple[int, ...], like: Tensor) -> Tensor:
+    """A fixed vector, float32 or int64, on the device of ``like``."""
+    dtype = torch.int64 if isinstance(values[0], int) else torch.float32
+    return torch.tensor(values, dtype=dtype, device=like.device)
+
+
+@traced_whole
+def append(past: Tensor | None, new: Tensor) -> Tensor:
+    """Keys or values of new tokens after those of earlier ones: B G P K and B G T K -> B G (P + T) K."""
+    return new if past is None else torch.cat((past, new), 2)

@@ -1,0 +1,113 @@
+"""Recipes for random weights: from a parameter's module path, shape and depth to a distribution."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from specs.base import Component
+from specs.initialization import Normal, T5Factors, XavierUniform
+from specs.model import Model
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Independent draws: constant, or normal with a standard deviation, or uniform within +-bound."""
+
+    constant: float | None = None
+    std: float = 0.0
+    bound: float = 0.0
+
+    def fill(self, tensor: Tensor, generator: torch.Generator) -> None:
+        """Fill a tensor in place."""
+        if self.constant is not None:
+            tensor.fill_(self.constant)
+        elif self.bound:
+            tensor.uniform_(-self.bound, self.bound, generator=generator)
+        else:
+            tensor.normal_(0.0, self.std, generator=generator)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a matrix or table is.
+
+    ``role`` is the name of its module (query, up, token, ...), ``fan_in`` and ``fan_out`` the widths that it
+    maps between, ``table`` whether its rows are looked up, ``head_width`` that of the attention around it,
+    ``layers`` the depth of its stack.
+    """
+
+    role: str
+    fan_in: int
+    fan_out: int
+    table: bool
+    d_model: int
+    head_width: int
+    layers: int
+
+
+def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
+    """The distribution of every parameter by name, tied ones under the first of their names.
+
+    Matrices and tables follow the spec's recipe; of the vectors, biases are 0 and the weights of norms 1.  A
+    module may state its own with a method ``initial(leaf) -> Distribution | None``.
+    """
+    depths = {name: stack.depth for name, stack in spec.stacks()}
+    modules = dict(model.named_modules())
+    found = {}
+    for name, parameter in model.named_parameters():
+        path, _, leaf = name.rpartition(".")
+        owner, around = modules[path], modules[path.rpartition(".")[0]]
+        stated = owner.initial(leaf) if hasattr(owner, "initial") else None
+        if stated is None and parameter.dim() < 2:
+            stated = Distribution(constant=0.0 if leaf == "bias" else 1.0)
+        if stated is None:
+            place = Place(
+                role=path.rpartition(".")[2],
+                fan_in=parameter[0].numel(),
+                fan_out=parameter.shape[0],
+                table=isinstance(owner, nn.Embedding),
+                d_model=spec.d_model,
+                head_width=getattr(around, "width", 1),
+                layers=depths.get(path.partition(".")[0], 1),
+            )
+            stated = _draw(spec.initialization, place)
+        found[name] = stated
+    return found
+
+
+@functools.singledispatch
+def _draw(recipe: Component, place: Place) -> Distribution:
+    raise TypeError(f"no recipe for initialization kind '{recipe.kind}'")
+
+
+@_draw.register
+def _normal(recipe: Normal, place: Place) -> Distribution:
+    writes_to_stream = place.role in ("output", "down")
+    scaled = recipe.depth_scaled and writes_to_stream
+    return Distribution(std=recipe.std / math.sqrt(2 * place.layers) if scaled else recipe.std)
+
+
+@_draw.register
+def _xavier_uniform(recipe: XavierUniform, place: Place) -> Distribution:
+    if place.table:
+        return Distribution(std=place.fan_in**-0.5)
+    return Distribution(bound=math.sqrt(6 / (place.fan_in + place.fan_out)))
+
+
+@_draw.register
+def _t5(recipe: T5Factors, place: Place) -> Distribution:
+    match place.role:
+        case "token" | "vocabulary":
+            variance = 1.0
+        case "query":  # the scores are not scaled, so the queries are
+            variance = 1 / (place.fan_in * place.head_width)
+        case "table":
+            variance = 1 / place.d_model
+        case _:
+            variance = 1 / place.fan_in
+    return Distribution(std=recipe.factor * math.sqrt(variance))

@@ -1,0 +1,1 @@
+"""Whole models: an encoder, a decoder, or an encoder with a decoder."""

@@ -1,0 +1,48 @@
+"""A decoder, such as GPT-2 or Llama."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+import specs.model as spec
+from zoo import functional
+from zoo.components.attention import KeyValue
+from zoo.components.embedding import Embedding
+from zoo.context import BuildContext
+from zoo.models.outputs import Outputs
+from zoo.models.stack import Stack, past_length
+from zoo.registry import build_component
+
+
+class Decoder(nn.Module):
+    """head(decoder(embedding(tokens))); every token attends to itself and those before it."""
+
+    def __init__(self, spec: spec.Model) -> None:
+        super().__init__()
+        assert spec.decoder is not None
+        context = BuildContext.of(spec, "decoder")
+        position = spec.position_of(spec.decoder)
+        self.embedding = Embedding(spec, position, context)
+        self.decoder = Stack(spec.decoder, position, context)
+        self.head = build_component(spec.head, context.with_token(self.embedding.token))
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        past_key_values: Sequence[KeyValue] | None = None,
+        token_type_ids: Tensor | None = None,
+    ) -> Outputs:
+        """input_ids: B T, attention_mask: B (P + T) with 1 for real tokens (default: all).
+
+        past_key_values: per layer B G P K twice, as ``present_key_values`` of an earlier call returned them.
+        """
+        length = input_ids.shape[1]
+        past = past_length(past_key_values)
+        mask = input_ids.new_ones((input_ids.shape[0], past + length)) if attention_mask is None else attention_mask
+        positions = functional.token_positions(mask, length)  # B T
+        x = self.embedding(input_ids, positions, token_type_ids)  # B T D
+        x, present = self.decoder(x, positions, mask, past_key_values)
+        return Outputs(self.head(x, mask[:, past:]), present)

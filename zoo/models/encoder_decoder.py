@@ -1,0 +1,88 @@
+"""An encoder with a decoder that attends to it, such as T5 or the original Transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+import specs.model as spec
+from zoo import functional
+from zoo.components.attention import KeyValue
+from zoo.components.embedding import Embedding
+from zoo.context import BuildContext
+from zoo.models.outputs import Outputs
+from zoo.models.stack import Stack, past_length
+from zoo.registry import build_component
+
+
+class EncoderDecoder(nn.Module):
+    """The decoder's tokens attend to those before them and to all of the encoder's."""
+
+    def __init__(self, spec: spec.Model) -> None:
+        super().__init__()
+        assert spec.encoder is not None and spec.decoder is not None
+        context = BuildContext.of(spec, "encoder")
+        position = spec.position_of(spec.encoder)
+        self.encoder_embedding = Embedding(spec, position, context)
+        self.encoder = Stack(spec.encoder, position, context)
+        context = BuildContext.of(spec, "decoder")
+        position = spec.position_of(spec.decoder)
+        token = self.encoder_embedding.token
+        self.decoder_embedding = Embedding(spec, position, context, token)
+        self.decoder = Stack(spec.decoder, position, context)
+        self.head = build_component(spec.head, context.with_token(token))
+
+    def encode(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> Outputs:
+        """input_ids and attention_mask (1 for real tokens; default: all): B S.
+
+        Returns last_hidden_state: B S D, and as ``present_key_values`` the keys and values that each decoder
+        layer attends to, B G S K twice: they are projected here, once per sequence.
+        """
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        positions = functional.token_positions(mask, input_ids.shape[1])  # B S
+        x = self.encoder_embedding(input_ids, positions, token_type_ids)  # B S D
+        x, _ = self.encoder(x, positions, mask)
+        encoded = [block.cross_attention.keys_values(x) for block in self.decoder.blocks]
+        return Outputs({"last_hidden_state": x}, encoded)
+
+    def decode(
+        self,
+        decoder_input_ids: Tensor,
+        encoded: Sequence[KeyValue],
+        encoder_attention_mask: Tensor | None = None,
+        past_key_values: Sequence[KeyValue] | None = None,
+        decoder_attention_mask: Tensor | None = None,
+    ) -> Outputs:
+        """decoder_input_ids: B T, encoded: from ``encode``, encoder_attention_mask: B S.
+
+        past_key_values: per layer B G P K twice, decoder_attention_mask: B (P + T) (default: all real).
+        """
+        length, past = decoder_input_ids.shape[1], past_length(past_key_values)
+        if decoder_attention_mask is None:
+            positions = functional.positions_from(past, length, decoder_input_ids)[None]  # 1 T
+        else:
+            positions = functional.token_positions(decoder_attention_mask, length)  # B T
+        x = self.decoder_embedding(decoder_input_ids, positions)  # B T D
+        x, present = self.decoder(
+            x, positions, decoder_attention_mask, past_key_values, encoded, encoder_attention_mask
+        )
+        mask = None if decoder_attention_mask is None else decoder_attention_mask[:, past:]
+        return Outputs(self.head(x, mask), present)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        decoder_input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+    ) -> Outputs:
+        """Both at once, without a cache.  input_ids: B S, decoder_input_ids: B T, masks as in ``encode`` and ``decode``."""
+        encoded = self.encode(input_ids, attention_mask)
+        keys_values = encoded.present_key_values
+        return self.decode(
+            decoder_input_ids, keys_values, attention_mask, decoder_attention_mask=decoder_attention_mask
+        )

@@ -1,0 +1,50 @@
+"""Which module builds which spec."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TypeVar
+
+from torch import nn
+
+from specs.base import Component
+from specs.errors import PluginError
+from specs.registry import kind_of
+from zoo.context import BuildContext
+
+ModuleClass = TypeVar("ModuleClass", bound=Callable[..., nn.Module])
+
+_builders: dict[type[Component], Callable[..., nn.Module]] = {}
+
+
+def builds(*specs: type[Component]) -> Callable[[ModuleClass], ModuleClass]:
+    """Class decorator: ``Module(spec, context)`` is how these spec classes are built."""
+
+    def add(module: ModuleClass) -> ModuleClass:
+        for spec in specs:
+            if spec in _builders:
+                raise PluginError(f"{spec.__qualname__} has two builders: {_builders[spec]!r} and {module!r}")
+            _builders[spec] = module
+        return module
+
+    return add
+
+
+def build_component(spec: Component, context: BuildContext) -> nn.Module:
+    """The module of a spec, on the device and with the dtype that torch is set to.
+
+    Raises :class:`PluginError` when a plugin registered the kind but nothing builds it.
+    """
+    if type(spec) not in _builders:
+        implementation = kind_of(spec).implementation
+        if implementation is not None:
+            try:
+                importlib.import_module(implementation)
+            except ImportError as error:
+                raise PluginError(f"kind '{spec.kind}' needs {implementation}, which fails: {error}") from error
+    if type(spec) not in _builders:
+        raise PluginError(f"nothing builds kind '{spec.kind}': decorate its module with zoo.registry.builds")
+    module = _builders[type(spec)](spec, context)
+    module.component_kind = spec.kind
+    return module
