@@ -1,0 +1,77 @@
+"""Layers: functions with weights, and attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir as ir
+import torch
+import torch.nn.functional as F
+
+from exporters.emitters.registry import Call, Operand, emits
+
+
+@emits(F.linear)
+def _linear(call: Call, x: Operand, weight: Operand, bias: Operand | None = None) -> ir.Value:
+    """x @ weight^T + bias as one Gemm on rows, so that weights keep the layout that they are stored in."""
+    rows = x.value if x.ndim == 2 else call.graph.reshape(x.value, [-1, x.static(-1)])
+    product = call.op("Gemm", rows, weight.value, *([bias.value] if bias else []), transB=1)
+    return product if x.ndim == 2 else call.graph.reshape(product, call.result.dims)
+
+
+@emits(F.embedding)
+def _embedding(call: Call, ids: Operand, weight: Operand, **options: Any) -> ir.Value:
+    return call.op("Gather", weight.value, ids.value, axis=0)
+
+
+@emits(F.dropout)
+def _dropout(call: Call, x: Operand, p: float, training: bool, inplace: bool) -> ir.Value:
+    assert not training, "models are exported in evaluation mode"
+    return x.value
+
+
+@emits(F.layer_norm)
+def _layer_norm(
+    call: Call, x: Operand, shape: Any, weight: Operand | None = None, bias: Operand | None = None, eps: float = 1e-5
+) -> ir.Value:
+    scale = weight.value if weight else call.graph.constant([1.0] * x.static(-1), x.dtype)
+    return call.op("LayerNormalization", x.value, scale, *([bias.value] if bias else []), axis=-1, epsilon=eps)
+
+
+@emits(F.rms_norm)
+def _rms_norm(call: Call, x: Operand, shape: Any, weight: Operand | None = None, eps: float | None = None) -> ir.Value:
+    """x / sqrt(mean(x ** 2) + eps) * weight, in float32 whatever the dtype."""
+    wide = call.cast(x.value, x.dtype, torch.float32)
+    square = call.op("Pow", wide, call.graph.constant(2.0, torch.float32))
+    mean = call.op("ReduceMean", square, call.graph.ints(-1), keepdims=1)
+    root = call.op("Sqrt", call.op("Add", mean, call.graph.constant(eps, torch.float32)))
+    unit = call.cast(call.op("Div", wide, root), torch.float32, x.dtype)
+    return call.op("Mul", unit, weight.value) if weight else unit
+
+
+@emits(F.scaled_dot_product_attention)
+def _attention(
+    call: Call,
+    query: Operand,
+    key: Operand,
+    value: Operand,
+    attn_mask: Operand | None = None,
+    dropout_p: float = 0.0,
+    scale: float = 1.0,
+    enable_gqa: bool = False,
+) -> ir.Value:
+    """softmax(scale * query @ key^T + bias) @ value; query heads that share keys are rows of one product."""
+    graph, (batch, heads, length, _), past = call.graph, query.dims, key.dims[2]
+    scaled = query.value if scale == 1.0 else call.op("Mul", query.value, graph.constant(scale, query.dtype))
+    if enable_gqa:
+        scaled = graph.reshape(scaled, [batch, key.dims[1], -1, query.dims[3]])  # B G (H/G T) K
+    scores = call.op("MatMul", scaled, call.op("Transpose", key.value, perm=[0, 1, 3, 2]))
+    if enable_gqa:
+        scores = graph.reshape(scores, [batch, heads, length, past])  # B H T S
+    if attn_mask is not None:
+        scores = call.op("Add", scores, attn_mask.value)
+    weights = call.op("Softmax", scores, axis=-1)
+    if enable_gqa:
+        weights = graph.reshape(weights, [batch, key.dims[1], -1, past])
+    mixed = call.op("MatMul", weights, value.value)
+    return graph.reshape(mixed, [batch, heads, length, query.dims[3]]) if enable_gqa else mixed

@@ -1,0 +1,113 @@
+"""Functions that move elements without changing them."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from exporters.emitters.registry import Call, Operand, emits
+from zoo.tracing.facts import indexed
+
+
+@emits("unflatten", torch.unflatten, "flatten", torch.flatten)
+def _regroup(call: Call, x: Operand, *sizes: Any, **named: Any) -> ir.Value:
+    return call.graph.reshape(x.value, call.result.dims)
+
+
+@emits("view", "reshape", torch.reshape)
+def _reshape(call: Call, x: Operand, *shape: Any) -> ir.Value:
+    sizes = shape[0] if isinstance(shape[0], tuple | list) else shape
+    return call.graph.reshape(x.value, [call.dim(size) for size in sizes])
+
+
+@emits("contiguous")
+def _contiguous(call: Call, x: Operand) -> ir.Value:
+    return x.value
+
+
+@emits("transpose", torch.transpose)
+def _transpose(call: Call, x: Operand, dim0: int, dim1: int) -> ir.Value:
+    order = list(range(x.ndim))
+    order[dim0], order[dim1] = order[dim1], order[dim0]
+    return call.op("Transpose", x.value, perm=order)
+
+
+@emits("permute", torch.permute)
+def _permute(call: Call, x: Operand, *dims: Any) -> ir.Value:
+    order = dims[0] if isinstance(dims[0], tuple | list) else dims
+    return call.op("Transpose", x.value, perm=[axis % x.ndim for axis in order])
+
+
+@emits("unsqueeze", torch.unsqueeze)
+def _unsqueeze(call: Call, x: Operand, dim: int) -> ir.Value:
+    return call.op("Unsqueeze", x.value, call.graph.ints(dim % (x.ndim + 1)))
+
+
+@emits("squeeze", torch.squeeze)
+def _squeeze(call: Call, x: Operand, dim: int) -> ir.Value:
+    return call.op("Squeeze", x.value, call.graph.ints(dim % x.ndim)) if x.static(dim) == 1 else x.value
+
+
+@emits("expand")
+def _expand(call: Call, x: Operand, *shape: Any) -> ir.Value:
+    parts = [call.graph.size(sizes) for sizes in call.result.dims]
+    return call.op("Expand", x.value, call.op("Concat", *parts, axis=0))
+
+
+@emits(torch.cat)
+def _cat(call: Call, tensors: Any, dim: int = 0) -> ir.Value:
+    present = [tensor for tensor in tensors if tensor.dims[dim] != (0, 0)]
+    if len(present) == 1:
+        return present[0].value  # type: ignore[no-any-return]
+    return call.op("Concat", *(tensor.value for tensor in present), axis=dim)
+
+
+@emits(torch.stack)
+def _stack(call: Call, tensors: Any, dim: int = 0) -> ir.Value:
+    axis = dim % (tensors[0].ndim + 1)
+    parts = [call.op("Unsqueeze", tensor.value, call.graph.ints(axis)) for tensor in tensors]
+    return call.op("Concat", *parts, axis=axis)
+
+
+_END = 2**62
+"""Beyond any axis."""
+
+
+@emits(operator.getitem)
+def _getitem(call: Call, x: Operand, index: Any) -> ir.Value:
+    """Slices first, then the axes that an int drops, then those that None adds."""
+    facts, value = x.facts[0], x.value
+    slices = []
+    dropped, added, place = [], [], 0
+    for size, axis, part in indexed(facts.shape, index, _in_first_run):
+        if axis is None:
+            added.append(place)
+        elif size is None:
+            assert isinstance(part, int)
+            slices.append((axis, part, part + 1 if part != -1 else _END, 1))
+            dropped.append(axis)
+            continue
+        elif (size, size) != x.dims[axis] or part.step not in (None, 1):
+            slices.append((axis, part.start or 0, _END if part.stop is None else part.stop, part.step or 1))
+        place += 1
+    if slices:
+        axes, starts, stops, steps = zip(*slices, strict=True)
+        bounds = [call.op("Concat", *map(call.size, each), axis=0) if _has_sizes(each) else call.graph.ints(*each)
+                  for each in (starts, stops)]  # fmt: skip
+        value = call.op("Slice", value, *bounds, call.graph.ints(*axes), call.graph.ints(*steps))
+    if dropped:
+        value = call.op("Squeeze", value, call.graph.ints(*dropped))
+    if added:
+        value = call.op("Unsqueeze", value, call.graph.ints(*added))
+    return value
+
+
+def _has_sizes(bounds: tuple[Any, ...]) -> bool:
+    return any(isinstance(bound, Operand) for bound in bounds)
+
+
+def _in_first_run(part: slice) -> slice:
+    return slice(*(bound.facts[0] if isinstance(bound, Operand) else bound for bound in (part.start, part.stop, part.step)))

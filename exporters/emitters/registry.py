@@ -1,0 +1,109 @@
+"""Which emitter writes which function, and what an emitter is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from torch import fx
+
+from exporters.graph import DTYPES, Dim, GraphBuilder
+from zoo.tracing.facts import Facts
+from zoo.tracing.symbols import Sizes
+
+Emitter = Callable[..., Any]
+_emitters: dict[Any, Emitter] = {}
+
+
+def emits(*targets: Any) -> Callable[[Emitter], Emitter]:
+    """Decorator: the emitter of these functions and method names.
+
+    It is called with a :class:`Call` and the function's own arguments, in which tensors and sizes are
+    :class:`Operand`, and returns the ONNX value of the result.
+    """
+
+    def add(emitter: Emitter) -> Emitter:
+        _emitters.update(dict.fromkeys(targets, emitter))
+        return emitter
+
+    return add
+
+
+def emitter_of(target: Any) -> Emitter | None:
+    """The emitter of a traced function or method name, or None."""
+    return _emitters.get(target)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An argument under emission: its ONNX value, and its facts in the two runs (sizes are plain numbers there)."""
+
+    value: ir.Value
+    facts: tuple[Any, Any]
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor, not a size."""
+        return isinstance(self.facts[0], Facts)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of a tensor."""
+        dtype: torch.dtype = self.facts[0].dtype
+        return dtype
+
+    @property
+    def ndim(self) -> int:
+        """The rank of a tensor."""
+        return len(self.facts[0].shape)
+
+    @property
+    def dims(self) -> list[Sizes]:
+        """The sizes of a tensor."""
+        return list(zip(self.facts[0].shape, self.facts[1].shape, strict=True))
+
+    def static(self, axis: int) -> int:
+        """A size that is known."""
+        first, second = self.dims[axis]
+        assert first == second, "this size has to be static"
+        return first
+
+
+@dataclass(frozen=True)
+class Call:
+    """The call being written: the graph, and the facts of the result."""
+
+    graph: GraphBuilder
+    node: fx.Node
+
+    @property
+    def result(self) -> Operand:
+        """The result, without a value yet."""
+        return Operand(None, self.node.meta["facts"])  # type: ignore[arg-type]
+
+    def op(self, name: str, *inputs: ir.Value | None, **attributes: Any) -> Any:
+        """An operation of the graph."""
+        return self.graph.op(name, *inputs, **attributes)
+
+    def value(self, operand: Any, dtype: torch.dtype) -> ir.Value:
+        """A tensor's value in a dtype, or a number as a constant of that dtype."""
+        if not isinstance(operand, Operand):
+            return self.graph.constant(operand, dtype)
+        if not operand.is_tensor:  # a size in arithmetic with a tensor
+            return self.cast(self.op("Squeeze", operand.value), torch.int64, dtype)
+        return self.cast(operand.value, operand.dtype, dtype)
+
+    def cast(self, value: ir.Value, dtype: torch.dtype, wanted: torch.dtype) -> ir.Value:
+        """A value in another dtype."""
+        return value if dtype == wanted else self.op("Cast", value, to=int(DTYPES[wanted]))
+
+    def size(self, size: Any) -> ir.Value:
+        """A size, a number or an operand, as a vector of one int64."""
+        return size.value if isinstance(size, Operand) else self.graph.ints(int(size))
+
+    def dim(self, size: Any) -> Dim:
+        """A size for ``reshape``."""
+        return tuple(size.facts) if isinstance(size, Operand) else int(size)  # type: ignore[return-value]

@@ -1,0 +1,30 @@
+"""Sizes, and tensors made from sizes and numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from exporters.emitters.registry import Call, Operand, emits
+from zoo import functional
+from zoo.tracing.tracer import size
+
+
+@emits(size)
+def _size(call: Call, x: Operand, axis: int) -> ir.Value:
+    return call.graph.size(call.node.meta["facts"], x.value, axis)
+
+
+@emits(functional.positions_from)
+def _positions_from(call: Call, start: Any, length: Any, like: Operand) -> ir.Value:
+    first = call.size(start)
+    stop = call.size(length) if start == 0 else call.op("Add", first, call.size(length))
+    scalars = [call.op("Squeeze", bound) for bound in (first, stop)]
+    return call.op("Range", *scalars, call.graph.constant(1, torch.int64))
+
+
+@emits(functional.constant)
+def _constant(call: Call, values: tuple[float, ...], like: Operand) -> ir.Value:
+    return call.graph.constant(list(values), call.result.dtype)

@@ -1,0 +1,180 @@
+"""Building an ONNX graph in which nothing is written twice.
+
+Two operations with equal inputs and attributes are one: a mask, a table of angles or a shape that every layer
+asks for appears once, named after the first module that asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import torch
+
+from exporters.targets import BASE_OPSET, OPERATIONS, Target
+from zoo.tracing.symbols import SUM, Placeholder, Sizes, Symbols
+
+Dim = int | Sizes
+"""A static size, or the pair of a symbolic one; -1 stands for whatever is left."""
+
+DTYPES = {
+    torch.float32: ir.DataType.FLOAT,
+    torch.float16: ir.DataType.FLOAT16,
+    torch.bfloat16: ir.DataType.BFLOAT16,
+    torch.float64: ir.DataType.DOUBLE,
+    torch.int64: ir.DataType.INT64,
+    torch.int32: ir.DataType.INT32,
+    torch.bool: ir.DataType.BOOL,
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A weight that the graph uses: where it lies in the data file is decided when the file is laid out."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+
+class GraphBuilder:
+    """Collects the inputs, operations and weights of one graph.
+
+    ``path`` is the module whose operations are being written; it becomes part of their names.
+    """
+
+    def __init__(self, target: Target, symbols: Symbols, inputs: Sequence[Placeholder]) -> None:
+        self.target, self.symbols = target, symbols
+        self.path = ""
+        self.parameters: dict[str, Parameter] = {}
+        self.opset = BASE_OPSET
+        self.domains: set[str] = set()
+        self._placeholders = inputs
+        self.inputs = {given.name: self._input(given) for given in inputs}
+        self._nodes: list[ir.Node] = []
+        self._known: dict[Any, Any] = {}
+        self._weights: dict[str, ir.Value] = {}
+        self._constants: list[ir.Value] = []
+        self._names: dict[str, int] = {}
+        self._reshaped: dict[ir.Value, ir.Value] = {}
+
+    @staticmethod
+    def _input(given: Placeholder) -> ir.Value:
+        return ir.Value(name=given.name, type=ir.TensorType(DTYPES[given.dtype]), shape=ir.Shape(given.dims))
+
+    # ------------------------------------------------------------------------------------------- operations
+
+    def op(self, name: str, *inputs: ir.Value | None, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
+        """The result of an operation (or a tuple of ``outputs`` results), written unless it is there already."""
+        key = (domain, name, tuple(map(id, inputs)), outputs, tuple(sorted((k, repr(v)) for k, v in attributes.items())))
+        if key not in self._known:
+            if name in OPERATIONS and domain == "":
+                self.opset = max(self.opset, OPERATIONS[name].since)
+            if domain:
+                self.domains.add(domain)
+            label = self._unique(f"{self.path}/{name}" if self.path else name)
+            node = ir.node(name, inputs=inputs, attributes=attributes, domain=domain, num_outputs=outputs, name=label)
+            for i, value in enumerate(node.outputs):
+                value.name = label if outputs == 1 else f"{label}:{i}"
+            self._nodes.append(node)
+            self._known[key] = node.outputs[0] if outputs == 1 else tuple(node.outputs)
+        return self._known[key]
+
+    def _unique(self, name: str) -> str:
+        count = self._names.get(name, 0)
+        self._names[name] = count + 1
+        return f"{name}_{count}" if count else name
+
+    def constant(self, values: Any, dtype: torch.dtype) -> ir.Value:
+        """A small fixed tensor: a scalar, or nested lists."""
+        array = np.asarray(values, dtype=DTYPES[dtype].numpy())
+        key = ("constant", array.tobytes(), array.shape, dtype)
+        if key not in self._known:
+            text = str(array.item()) if array.ndim == 0 else "x".join(map(str, array.shape))
+            name = self._unique(f"constant/{text}")
+            tensor = ir.Tensor(array, dtype=DTYPES[dtype], name=name)
+            value = ir.Value(name=name, type=ir.TensorType(DTYPES[dtype]), shape=ir.Shape(array.shape), const_value=tensor)
+            self._constants.append(value)
+            self._known[key] = value
+        return self._known[key]  # type: ignore[no-any-return]
+
+    def ints(self, *values: int) -> ir.Value:
+        """A vector of int64."""
+        return self.constant(list(values), torch.int64)
+
+    def parameter(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> ir.Value:
+        """A weight of the model, under its module path."""
+        if name not in self._weights:
+            self.parameters[name] = Parameter(name, shape, dtype)
+            self._weights[name] = ir.Value(name=name, type=ir.TensorType(DTYPES[dtype]), shape=ir.Shape(shape))
+        return self._weights[name]
+
+    # ------------------------------------------------------------------------------------------------- sizes
+
+    def size(self, sizes: Sizes, value: ir.Value | None = None, axis: int = 0) -> ir.Value:
+        """A size as a vector of one int64; ``value`` has it on ``axis``, should no input have it."""
+        name = self.symbols.name(sizes)
+        if isinstance(name, int):
+            return self.ints(name)
+        if name is not None:
+            for given in self._placeholders:
+                if name in given.dims:
+                    at = given.dims.index(name)
+                    return self.op("Shape", self.inputs[given.name], start=at, end=at + 1)  # type: ignore[no-any-return]
+            if SUM in name:
+                first, second = (self.size(self.symbols.values[part]) for part in name.split(SUM))
+                return self.op("Add", first, second)  # type: ignore[no-any-return]
+        if value is None:
+            raise ValueError(f"no value has the size {sizes}")
+        return self.op("Shape", value, start=axis, end=axis + 1)  # type: ignore[no-any-return]
+
+    def reshape(self, x: ir.Value, dims: Sequence[Dim]) -> ir.Value:
+        """``x`` with other dims; a reshape of a reshape goes back to the first."""
+        x = self._reshaped.get(x, x)
+        static = [dim if isinstance(dim, int) else (dim[0] if dim[0] == dim[1] else None) for dim in dims]
+        if static.count(None) == 1 and -1 not in static:
+            static[static.index(None)] = -1
+        if None in static:
+            parts = [
+                self.ints(size) if size is not None else self.size(dim)  # type: ignore[arg-type]
+                for size, dim in zip(static, dims, strict=True)
+            ]
+            shape = self.op("Concat", *parts, axis=0)
+        else:
+            shape = self.ints(*static)  # type: ignore[arg-type]
+        result: ir.Value = self.op("Reshape", x, shape)
+        self._reshaped[result] = x
+        return result
+
+    # ------------------------------------------------------------------------------------------------ result
+
+    def graph(self, name: str, outputs: Mapping[str, ir.Value]) -> ir.Graph:
+        """The graph of everything that the outputs need; weights have no values yet."""
+        self.path = ""
+        results = []
+        for label, value in outputs.items():
+            taken = value in results or value in self.inputs.values() or value.producer() is None
+            if taken:  # an output needs a name of its own
+                value = self.op("Identity", value)
+            value.name = label
+            results.append(value)
+        live: set[ir.Value] = set(results)
+        nodes = []
+        for node in reversed(self._nodes):
+            if any(output in live for output in node.outputs):
+                nodes.append(node)
+                live.update(value for value in node.inputs if value is not None)
+        self.parameters = {name: self.parameters[name] for name, value in self._weights.items() if value in live}
+        weights = [value for value in self._weights.values() if value in live]
+        constants = [value for value in self._constants if value in live]
+        return ir.Graph(
+            list(self.inputs.values()),
+            results,
+            nodes=nodes[::-1],
+            initializers=[*weights, *constants],
+            opset_imports={"": self.opset, **dict.fromkeys(self.domains, 1)},
+            name=name,
+        )

@@ -1,0 +1,70 @@
+"""From a traced graph to an ONNX graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx_ir as ir
+from torch import fx, nn
+
+from exporters.emitters import Call, emitter_of
+from exporters.emitters.registry import Operand
+from exporters.graph import DTYPES, GraphBuilder
+from exporters.targets import Target
+from specs.errors import UserError
+from zoo.tracing.facts import Facts
+from zoo.tracing.symbols import Placeholder, Symbols
+
+
+class NoEmitterError(UserError):
+    """A model calls a function that has no ONNX emitter; names the module and the function."""
+
+
+def lower(
+    traced: fx.Graph, name: str, model: nn.Module, target: Target, symbols: Symbols, inputs: Sequence[Placeholder]
+) -> tuple[ir.Graph, GraphBuilder]:
+    """The ONNX graph of a trace.  Its weights are declared, and have no values.
+
+    Raises :class:`NoEmitterError`.
+    """
+    builder = GraphBuilder(target, symbols, inputs)
+    values: dict[fx.Node, ir.Value] = {}
+    outputs: dict[str, ir.Value] = {}
+
+    def operand(argument: Any) -> Any:
+        return fx.map_arg(argument, lambda node: Operand(values[node], node.meta["facts"]))
+
+    for node in traced.nodes:
+        builder.path = node.meta.get("path", "")
+        match node.op:
+            case "placeholder":
+                values[node] = builder.inputs[str(node.target)]
+            case "get_attr":
+                facts = node.meta["facts"][0]
+                values[node] = builder.parameter(str(node.target), facts.shape, facts.dtype)
+            case "output":
+                for label, result in node.args[0].items():
+                    outputs[label] = values[result]
+                    _describe(values[result], result, symbols)
+            case _:
+                emitter = emitter_of(node.target)
+                if emitter is None:
+                    function = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", node.target)
+                    raise NoEmitterError(
+                        f"{builder.path or 'the model'} calls {function}, which has no ONNX emitter\n"
+                        f"  write one with exporters.emitters.emits, or export with --via torch"
+                    )
+                values[node] = emitter(Call(builder, node), *operand(node.args), **operand(node.kwargs))
+                if isinstance(values[node], ir.Value):
+                    _describe(values[node], node, symbols)
+    return builder.graph(name, outputs), builder
+
+
+def _describe(value: ir.Value, node: fx.Node, symbols: Symbols) -> None:
+    """Write the shape and dtype of a traced result on its ONNX value."""
+    first, second = node.meta["facts"]
+    if isinstance(first, Facts) and value.producer() is not None:
+        names = (symbols.name(sizes) for sizes in zip(first.shape, second.shape, strict=True))
+        value.shape = ir.Shape(names)
+        value.dtype = DTYPES[first.dtype]

@@ -1,0 +1,71 @@
+"""What each deployment target runs: one table decides which operation a graph may use.
+
+An emitter asks its target whether it takes an operation; where it does not, the emitter writes the standard
+operations that come to the same.  A new target is a row in ``TARGETS``, a new operation a row in ``OPERATIONS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+FLOATS = frozenset({torch.float32, torch.float16, torch.bfloat16})
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation that not every target has: the opset it came with (``domain`` "" is standard ONNX)."""
+
+    name: str
+    since: int
+    domain: str = ""
+    dtypes: frozenset[torch.dtype] = FLOATS
+
+
+OPERATIONS = {
+    operation.name: operation
+    for operation in (
+        Operation("LayerNormalization", since=17),
+        Operation("Gelu", since=20),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A place where graphs run: its providers in order of preference, and the operations it takes.
+
+    ``whole`` are the functions of :mod:`zoo.functional` for which it has an operation.
+    """
+
+    name: str
+    summary: str
+    providers: tuple[str, ...]
+    operations: frozenset[str]
+    whole: frozenset[Callable[..., Any]] = field(default_factory=frozenset)
+
+    def takes(self, operation: str, dtype: torch.dtype) -> bool:
+        """Whether a graph for this target may use an operation of ``OPERATIONS`` in a dtype."""
+        return operation in self.operations and dtype in OPERATIONS[operation].dtypes
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target(
+            "portable",
+            "standard ONNX operations only; runs on every provider of ONNX Runtime",
+            providers=("CPUExecutionProvider",),
+            operations=frozenset({"LayerNormalization", "Gelu"}),
+        ),
+    )
+}
+
+BASE_OPSET = 18
+"""The lowest opset written: the reductions take their axes as inputs from here on."""
+
+MINIMUM_RUNTIME = {18: "1.14", 19: "1.16", 20: "1.17", 21: "1.19", 22: "1.21", 23: "1.23", 24: "1.24"}
+"""The first ONNX Runtime that runs an opset."""

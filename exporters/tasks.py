@@ -1,0 +1,124 @@
+"""The graphs that a model is deployed as: their files, inputs, and what they compute.
+
+Names and dims of inputs and outputs are those that ONNX clients expect.  Each task is a plain call of the model, so
+that tracing it and running it in PyTorch are the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from specs.model import Model
+from zoo.components.attention import KeyValue, Projections
+from zoo.models.stack import Stack
+from zoo.tracing.symbols import Placeholder
+from zoo.tracing.tracer import Call
+
+BATCH = "batch_size"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One graph: the name of its file (without .onnx), its inputs, and what it computes from them."""
+
+    name: str
+    inputs: tuple[Placeholder, ...]
+    call: Call
+
+
+def tasks(model: Any, spec: Model) -> list[Task]:
+    """The graphs of a model: one for an encoder or a decoder, two for an encoder-decoder."""
+    match spec.architecture:
+        case "encoder":
+            return [Task("model", _tokens(spec, "sequence_length"), _encoder)]
+        case "decoder":
+            return [_decoder_task(model, spec)]
+        case _:
+            return [
+                Task("encoder_model", _tokens(spec, "encoder_sequence_length"), _encode),
+                _cross_decoder_task(model),
+            ]
+
+
+def _ids(name: str, *dims: str) -> Placeholder:
+    return Placeholder(name, torch.int64, (BATCH, *dims))
+
+
+def _tokens(spec: Model, length: str) -> tuple[Placeholder, ...]:
+    names = ["input_ids", "attention_mask", *(["token_type_ids"] if spec.embedding.token_types > 1 else [])]
+    return tuple(_ids(name, length) for name in names)
+
+
+def _encoder(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    return model(values["input_ids"], values["attention_mask"], values.get("token_type_ids"))
+
+
+def _cache_names(prefix: str, layers: int, part: str = "") -> list[tuple[str, str]]:
+    infix = f"{part}." if part else ""
+    return [(f"{prefix}.{i}.{infix}key", f"{prefix}.{i}.{infix}value") for i in range(layers)]
+
+
+def _caches(names: Sequence[tuple[str, str]], stack: Stack, length: str, *, cross: bool = False) -> Iterator[Placeholder]:
+    for pair, block in zip(names, stack.blocks, strict=True):
+        attention = block.cross_attention if cross else block.attention
+        assert isinstance(attention, Projections)
+        for name in pair:
+            dims = (BATCH, attention.key_value_heads, length, attention.width)
+            yield Placeholder(name, attention.query.weight.dtype, dims)
+
+
+def _gather(names: Sequence[tuple[str, str]], values: Mapping[str, Any]) -> list[KeyValue]:
+    return [(values[key], values[value]) for key, value in names]
+
+
+def _spread(names: Sequence[tuple[str, str]], cache: Sequence[KeyValue]) -> dict[str, Any]:
+    return {name: tensor for pair, tensors in zip(names, cache, strict=True)
+            for name, tensor in zip(pair, tensors, strict=True)}  # fmt: skip
+
+
+def _decoder_task(model: Any, spec: Model) -> Task:
+    layers = len(model.decoder.blocks)
+    past, present = _cache_names("past_key_values", layers), _cache_names("present", layers)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        outputs = model(
+            values["input_ids"], values["attention_mask"], _gather(past, values), values.get("token_type_ids")
+        )
+        return {**outputs, **_spread(present, outputs.present_key_values)}
+
+    tokens = [
+        _ids(given.name, "past_sequence_length + sequence_length") if given.name == "attention_mask" else given
+        for given in _tokens(spec, "sequence_length")
+    ]
+    return Task("model", (*tokens, *_caches(past, model.decoder, "past_sequence_length")), call)
+
+
+def _encode(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    outputs = model.encode(values["input_ids"], values["attention_mask"], values.get("token_type_ids"))
+    names = _cache_names("present", len(model.decoder.blocks), "encoder")
+    return {**outputs, **_spread(names, outputs.present_key_values)}
+
+
+def _cross_decoder_task(model: Any) -> Task:
+    layers = len(model.decoder.blocks)
+    past = _cache_names("past_key_values", layers, "decoder")
+    encoded = _cache_names("past_key_values", layers, "encoder")
+    present = _cache_names("present", layers, "decoder")
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        outputs = model.decode(
+            values["input_ids"], _gather(encoded, values), values["encoder_attention_mask"], _gather(past, values)
+        )
+        return {**outputs, **_spread(present, outputs.present_key_values)}
+
+    inputs = (
+        _ids("input_ids", "decoder_sequence_length"),
+        _ids("encoder_attention_mask", "encoder_sequence_length"),
+        *_caches(past, model.decoder, "past_decoder_sequence_length"),
+        *_caches(encoded, model.decoder, "encoder_sequence_length", cross=True),
+    )
+    return Task("decoder_model", inputs, call)

@@ -1,0 +1,165 @@
+"""From a module to a graph of functional calls, with torch.fx.
+
+Every call is traced at the level of ``torch.nn.functional``; nothing is decomposed further, except those functions
+of :mod:`zoo.functional` that are not wanted whole: of these the body is traced.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, fx, nn
+
+from specs.errors import UserError
+from zoo import functional
+from zoo.tracing.facts import Facts, node_facts, rule
+from zoo.tracing.symbols import Placeholder, Symbols
+
+PRIMITIVES = frozenset({functional.positions_from, functional.constant})
+"""Functions of :mod:`zoo.functional` that are always whole: they make tensors from sizes and numbers."""
+
+Call = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
+"""What to trace: from a model and its inputs by name to its outputs by name."""
+
+
+class UntraceableError(UserError):
+    """A component whose forward cannot be traced; names the module and the line."""
+
+
+def size(tensor: Any, axis: int) -> int:
+    """One size of a tensor; the call that stands for ``tensor.shape[axis]`` in a traced graph."""
+    return int(tensor.shape[axis])
+
+
+rule(size)(size)
+
+
+class SymbolicValue(fx.Proxy):
+    """A tensor or size under trace.  Rank, dtype, device and static sizes are plain Python; the rest is recorded."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "shape":
+            return self.tracer.shape_of(self)
+        if name in ("dtype", "device", "ndim"):
+            return getattr(self.node.meta["facts"][0], name)
+        return super().__getattr__(name)
+
+    def size(self, axis: int | None = None) -> Any:
+        """As ``Tensor.size``."""
+        shape = self.tracer.shape_of(self)
+        return shape if axis is None else shape[axis]
+
+    def dim(self) -> int:
+        """As ``Tensor.dim``."""
+        return int(self.ndim)
+
+
+class Tracer(fx.Tracer):
+    """Traces a call of a model; each node's meta has ``facts`` (in the two runs) and ``path`` of its module.
+
+    ``whole`` are the functions of :mod:`zoo.functional` to keep as one call.
+    """
+
+    def __init__(self, model: nn.Module, symbols: Symbols, whole: frozenset[Callable[..., Any]]) -> None:
+        super().__init__()
+        self.model, self.symbols, self.whole = model, symbols, whole | PRIMITIVES
+        self._paths = {id(module): path for path, module in model.named_modules()}
+        self._names = {id(tensor): name for name, tensor in [*model.named_parameters(), *model.named_buffers()]}
+        self._parameters: dict[str, fx.Proxy] = {}
+        self._entered: list[str] = []
+
+    def run(self, call: Call, inputs: Sequence[Placeholder]) -> fx.Graph:
+        """The graph of ``call(model, {name: value})``.  Raises :class:`UntraceableError`."""
+        self._call, self._inputs = call, inputs
+        try:
+            return self.trace(self.model)
+        except UserError:
+            raise
+        except Exception as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: Exception) -> UntraceableError:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)]
+        line = f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else "an unknown line"
+        reason = str(error).splitlines()[0] if str(error) else ""
+        return UntraceableError(
+            f"{self._where()} cannot be traced: {type(error).__name__}: {reason}\n"
+            f"  at {line}\n"
+            f"  write it without Python decisions on tensor values, or export with --via torch"
+        )
+
+    def _where(self) -> str:
+        return (self._entered[-1] if self._entered else "") or "the model"
+
+    # What torch.fx asks of a tracer.
+
+    def create_args_for_root(self, root_fn: Any, is_module: bool, concrete_args: Any = None) -> Any:
+        values = {}
+        for given in self._inputs:
+            values[given.name] = self.create_proxy("placeholder", given.name, (), {})
+            pairs = [self.symbols.sizes(dim) for dim in given.dims]
+            shapes = (tuple(pair[run] for pair in pairs) for run in (0, 1))
+            values[given.name].node.meta["facts"] = tuple(Facts(shape, given.dtype) for shape in shapes)
+        return (lambda model: dict(self._call(model, values))), [self.model]
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        return False
+
+    def path_of_module(self, mod: nn.Module) -> str:
+        return self._paths[id(mod)]
+
+    def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
+        self._entered.append(self._paths[id(m)])
+        result = forward(*args, **kwargs)
+        self._entered.pop()
+        return result
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        if not isinstance(attr_val, Tensor) or id(attr_val) not in self._names:
+            return attr_val
+        name = self._names[id(attr_val)]
+        if name not in self._parameters:
+            self._parameters[name] = self.create_proxy("get_attr", name, (), {})
+            self._parameters[name].node.meta["facts"] = (Facts(tuple(attr_val.shape), attr_val.dtype),) * 2
+        return self._parameters[name]
+
+    def create_arg(self, a: Any) -> Any:
+        if isinstance(a, Tensor):
+            raise UntraceableError(
+                f"{self._where()} cannot be traced: it uses a tensor that is neither an input nor a parameter\n"
+                f"  make it with zoo.functional.constant"
+            )
+        return a if isinstance(a, (torch.dtype, torch.device)) else super().create_arg(a)
+
+    def proxy(self, node: fx.Node) -> fx.Proxy:
+        return SymbolicValue(node, self)
+
+    def create_proxy(self, kind: str, target: Any, args: Any, kwargs: Any, *rest: Any, **options: Any) -> Any:
+        if kind == "call_function" and hasattr(target, "__wrapped__") and target not in self.whole:
+            return target.__wrapped__(*args, **kwargs)
+        proxy = super().create_proxy(kind, target, args, kwargs, *rest, **options)
+        proxy.node.meta["path"] = self._entered[-1] if self._entered else ""
+        if kind in ("call_function", "call_method"):
+            first, second = node_facts(proxy.node, 0), node_facts(proxy.node, 1)
+            if isinstance(first, int) and first == second:  # a size that turns out static
+                self.graph.erase_node(proxy.node)
+                return first
+            proxy.node.meta["facts"] = (first, second)
+            if isinstance(first, tuple):  # torch.split and the like
+                return tuple(proxy[i] for i in range(len(first)))
+        return proxy
+
+    def shape_of(self, value: SymbolicValue) -> tuple[Any, ...]:
+        """The sizes of a tensor: static ones as ints, the others recorded."""
+        first, second = value.node.meta["facts"]
+        return tuple(
+            a if a == b else self.create_proxy("call_function", size, (value, axis), {})
+            for axis, (a, b) in enumerate(zip(first.shape, second.shape, strict=True))
+        )
+
+
+def _is_machinery(filename: str) -> bool:
+    return "/torch/" in filename or "/zoo/tracing/" in filename or filename.endswith("zoo/functional.py")
