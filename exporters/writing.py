@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +10,9 @@ import onnx_ir as ir
 from torch import nn
 
 from exporters.data_file import Region
-from exporters.graph import DTYPES, GraphBuilder
+from exporters.graph import DTYPES, Parameter
 from exporters.lowering import lower
-from exporters.targets import MINIMUM_RUNTIME, Target
+from exporters.targets import Target
 from exporters.tasks import Task
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.tracer import Tracer
@@ -29,17 +29,12 @@ class Graph:
 
     name: str
     model: ir.Model
-    builder: GraphBuilder
+    parameters: Mapping[str, Parameter]
 
     @property
     def file(self) -> str:
         """Its file's name."""
         return f"{self.name}.onnx"
-
-    @property
-    def minimum_runtime(self) -> str:
-        """The first ONNX Runtime that runs it."""
-        return MINIMUM_RUNTIME[self.builder.opset]
 
 
 def trace_and_lower(model: nn.Module, task: Task, target: Target) -> Graph:
@@ -53,12 +48,12 @@ def trace_and_lower(model: nn.Module, task: Task, target: Target) -> Graph:
     traced = Tracer(model, symbols, target.whole).run(task.call, task.inputs)
     graph, builder = lower(traced, task.name, model, target, symbols, task.inputs)
     onnx = ir.Model(graph, ir_version=IR_VERSIONS[builder.opset], producer_name="zoo")
-    return Graph(task.name, onnx, builder)
+    return Graph(task.name, onnx, builder.parameters)
 
 
 def place_weights(graph: Graph, regions: Mapping[str, Region]) -> None:
     """Point the weights of a graph at their places in the data file."""
-    for name, parameter in graph.builder.parameters.items():
+    for name, parameter in graph.parameters.items():
         graph.model.graph.initializers[name].const_value = ir.ExternalTensor(
             location=DATA_FILE,
             offset=regions[name].offset,
@@ -69,8 +64,8 @@ def place_weights(graph: Graph, regions: Mapping[str, Region]) -> None:
         )
 
 
-def write_graphs(directory: Path, graphs: Sequence[Graph], metadata: Mapping[str, str]) -> None:
-    """Write the .onnx files, with metadata."""
-    for graph in graphs:
-        graph.model.metadata_props.update(metadata)
-        (directory / graph.file).write_bytes(ir.to_proto(graph.model).SerializeToString())
+def write_graphs(directory: Path, graphs: Mapping[str, ir.Model], metadata: Mapping[str, str]) -> None:
+    """Write the .onnx files by name, with metadata."""
+    for name, model in graphs.items():
+        model.metadata_props.update(metadata)
+        (directory / name).write_bytes(ir.to_proto(model).SerializeToString())

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_serializer, model_validator
 
-from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Slot, Spec, Width
+from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Slot, Spec, Width, custom_error
 from specs.registry import register
 
 Attention = Annotated[Component, Slot("attention")]
@@ -24,7 +24,15 @@ class ProjectionBiases(Spec):
     @model_validator(mode="before")
     @classmethod
     def _all_four(cls, value: Any) -> Any:
-        return dict.fromkeys(cls.model_fields, value) if isinstance(value, bool) else value
+        if isinstance(value, bool):
+            return dict.fromkeys(cls.model_fields, value)
+        if not isinstance(value, dict | ProjectionBiases):
+            raise custom_error("must be true, false, or a mapping of query, key, value and output", "")
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [{"type": "boolean"}, handler(schema)]}
 
     @model_serializer(mode="wrap")
     def _shortest(self, handler: Any) -> Any:

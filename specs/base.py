@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
@@ -13,6 +13,9 @@ from specs import registry
 from specs.suggest import did_you_mean
 
 Path = tuple[str | int, ...]
+
+SLOT_KEY = "slot"
+"""Stands in a generated JSON Schema where a slot does, until :mod:`specs.schema` puts its kinds there."""
 
 Width = Annotated[int, Field(gt=0, le=2**24)]
 Count = Annotated[int, Field(gt=0, le=2**20)]
@@ -62,7 +65,9 @@ class Spec(BaseModel):
         loc: Path = line["loc"]
         if line["type"] == "extra_forbidden" and len(loc) == 1:
             remedy = did_you_mean(str(loc[0]), cls.model_fields)
-            kind = PydanticCustomError("unknown_key", "{rule}", {"rule": "is not a known key", "remedy": remedy})
+            kind = PydanticCustomError(
+                "unknown_key", "{rule}", {"rule": "is not a known key", "remedy": remedy}
+            )
         elif line["type"] in ("rule", "unknown_key"):
             kind = PydanticCustomError(line["type"], "{rule}", line["ctx"])
         else:
@@ -93,8 +98,6 @@ class Component(Spec):
 class Slot:
     """Annotation of a field that holds any kind of one slot: ``Annotated[Component, Slot("norm")]``."""
 
-    core: ClassVar[type[Component]]
-
     def __init__(self, name: str) -> None:
         self.name = name
 
@@ -102,13 +105,7 @@ class Slot:
         return core_schema.no_info_plain_validator_function(self.validate)
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
-        choices = [kind.spec.__pydantic_core_schema__ for kind in self._built()]
-        return {"oneOf": [handler(choice) for choice in choices]}
-
-    def _built(self) -> Iterator[registry.Kind]:
-        for kind in registry.kinds(self.name).values():
-            kind.spec.model_rebuild()
-            yield kind
+        return {SLOT_KEY: self.name}
 
     def validate(self, value: Any) -> Component:
         kinds = registry.kinds(self.name)
@@ -117,8 +114,11 @@ class Slot:
                 return value
             raise custom_error(f"must be one of the {self.name} kinds", did_you_mean(value.kind, kinds))
         if not isinstance(value, dict):
-            example = f"write a mapping, such as {{kind: {value if value in kinds else next(iter(kinds))}}}" \
-                if isinstance(value, str) else f"write a mapping with a kind: {', '.join(kinds)}"
+            example = (
+                f"write a mapping, such as {{kind: {value if value in kinds else next(iter(kinds))}}}"
+                if isinstance(value, str)
+                else f"write a mapping with a kind: {', '.join(kinds)}"
+            )
             raise custom_error(f"must be a mapping with a `kind` of {self.name}", example)
         if "kind" not in value:
             raise custom_error(f"needs a `kind` of {self.name}", f"choose from: {', '.join(kinds)}")

@@ -1,9 +1,10 @@
 """Heads: what a model computes from its last hidden state."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from specs.activation import Activation
-from specs.base import Component, PositiveFloat, Probability, Slot, Width
+from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Slot, Width
 from specs.norm import Norm
 from specs.registry import register
 
@@ -58,10 +59,18 @@ class Classification(Component):
     bias: bool = True
     dropout: Probability = 0.0
 
+    def faults(self, frame: Frame) -> Iterable[Fault]:
+        if frame.causal and self.pooling == "first":
+            yield Fault(
+                ("pooling",),
+                "must not be first in a decoder, whose first token sees no other",
+                self.pooling,
+                "last or mean would work",
+            )
+
 
 @register("head")
 class NoHead(Component):
     """The last hidden state alone."""
 
     kind: Literal["none"] = "none"
-

@@ -6,20 +6,15 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
+from specs.catalog import PRESETS, preset_names
 from specs.document import Document, assign, merge, read_file
 from specs.errors import Mark, Problem, SpecError, SpecPath
 from specs.model import Model
 from specs.registry import keys_of_kind
 from specs.suggest import did_you_mean
 from specs.validation import validate
-
-PRESETS = Path(__file__).parent / "presets"
-
-
-def preset_names() -> list[str]:
-    """The names of the presets, sorted."""
-    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
 
 
 def load(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Model:
@@ -119,7 +114,7 @@ def _part(document: Document, path: SpecPath) -> Document | None:
 def _with_part(document: Document, path: SpecPath, part: Document) -> Document:
     """A copy of a document with another mapping at a path."""
     data = dict(document.data)
-    inner = data
+    inner: Any = data
     for key in path[:-1]:
         inner[key] = dict(inner[key])
         inner = inner[key]

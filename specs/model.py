@@ -19,7 +19,10 @@ Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 
 
 class Expectation(Spec):
-    """Published counts that a build must meet: of the whole model, and of modules by path."""
+    """Published counts that a build must meet: of the whole model, and of modules by path.
+
+    The key of ``modules`` is a path as ``zoo params`` shows it, or several: ``encoder + decoder``.
+    """
 
     parameters: Annotated[int, Field(gt=0)] | None = None
     modules: dict[str, Annotated[int, Field(gt=0)]] = {}
@@ -86,11 +89,15 @@ class Model(Spec):
         return Frame(self.d_model, self.context_length, causal=decoder, cross=cross)
 
     def _stack_faults(self) -> Iterable[Fault]:
-        wanted = {"encoder": ["encoder"], "decoder": ["decoder"]}.get(self.architecture, ["encoder", "decoder"])
+        wanted = {"encoder": ["encoder"], "decoder": ["decoder"]}.get(
+            self.architecture, ["encoder", "decoder"]
+        )
         for name in ("encoder", "decoder"):
             present = getattr(self, name) is not None
             if name in wanted and not present:
-                yield Fault((name,), f"is required by architecture: {self.architecture}", None, f"add {name}:")
+                yield Fault(
+                    (name,), f"is required by architecture: {self.architecture}", None, f"add {name}:"
+                )
             if present and name not in wanted:
                 yield Fault(
                     (name,),
@@ -112,7 +119,8 @@ class Model(Spec):
             yield from (fault.under(*place) for fault in stack.position_faults(position, frame))
 
     def _head_faults(self) -> Iterable[Fault]:
-        yield from (fault.under("head") for fault in self.head.faults(self._frame("decoder")))
+        last = "encoder" if self.architecture == "encoder" else "decoder"
+        yield from (fault.under("head") for fault in self.head.faults(self._frame(last)))
         if not isinstance(self.head, VocabularyHead):
             return
         # The transform of a masked-language-modeling head ends at the width of the embedding.
@@ -125,4 +133,3 @@ class Model(Spec):
                 True,
                 f"set tie_embeddings: false, or embedding.width: {self.d_model}",
             )
-

@@ -100,7 +100,8 @@ class Rope(PositionKind):
                 ("kind",),
                 f"rotates dimensions in pairs, and the heads are {width} wide, which is odd",
                 self.kind,
-                f"give an even head_dim or other heads, or rotate part of each head: dimensions: {width - 1}",
+                "give an even head_dim or other heads"
+                + (f", or rotate part of each head: dimensions: {width - 1}" if width > 1 else ""),
             )
         elif self.dimensions is not None and self.dimensions > width:
             yield Fault(

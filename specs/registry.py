@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from specs.errors import PluginError
 
@@ -42,7 +42,7 @@ def register(slot: str, *, implementation: str | None = None) -> Callable[[SpecC
     """
 
     def add(spec: SpecClass) -> SpecClass:
-        name = spec.model_fields["kind"].default
+        name = cast("type[Component]", spec).model_fields["kind"].default
         kinds = _slots.setdefault(slot, {})
         if name in kinds:
             earlier = kinds[name].spec

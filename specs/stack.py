@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
+from specs.attention import MultiHeadShape
 from specs.base import Fault, Frame, Spec
 from specs.block import Block, BlockParts
 from specs.position import Position, PositionKind
@@ -78,7 +79,9 @@ class Stack(Spec):
         if isinstance(self.layers, int):
             return self.layers
         return sum(
-            entry.repeat if isinstance(entry, LayerRun) else entry.repeat * sum(run.repeat for run in entry.pattern)
+            entry.repeat
+            if isinstance(entry, LayerRun)
+            else entry.repeat * sum(run.repeat for run in entry.pattern)
             for entry in self.layers
         )
 
@@ -103,9 +106,11 @@ class Stack(Spec):
         if isinstance(self.layers, int):
             return
         for i, entry in enumerate(self.layers):
-            runs = [(("layers", i), entry)] if isinstance(entry, LayerRun) else [
-                (("layers", i, "pattern", j), run) for j, run in enumerate(entry.pattern)
-            ]
+            runs = (
+                [(("layers", i), entry)]
+                if isinstance(entry, LayerRun)
+                else [(("layers", i, "pattern", j), run) for j, run in enumerate(entry.pattern)]
+            )
             yield from (((*path, "use"), run.use) for path, run in runs if run.use is not None)
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
@@ -126,9 +131,11 @@ class Stack(Spec):
     def position_faults(self, position: PositionKind, frame: Frame) -> Iterable[Fault]:
         """The broken rules of a position in force in this stack, relative to that position."""
         yield from position.faults(frame)
-        for block in self._blocks_used():
-            yield from position.attention_faults(block.attention, frame)
-        heads = sorted({block.attention.heads for block in self._blocks_used()})
+        attentions = [block.attention for block in self._blocks_used()]
+        shapes = [attention for attention in attentions if isinstance(attention, MultiHeadShape)]
+        for shape in shapes:
+            yield from position.attention_faults(shape, frame)
+        heads = sorted({shape.heads for shape in shapes})
         if position.needs_equal_heads and len(heads) > 1:
             yield Fault(
                 ("kind",),

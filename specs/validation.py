@@ -24,6 +24,8 @@ def problems(error: ValidationError, document: Document) -> list[Problem]:
     """One problem per place in the document, in the order of the document's lines."""
     by_path: dict[SpecPath, Problem] = {}
     for line in error.errors(include_url=False):
+        if line["type"] == "too_short" and len(line["input"]) >= line["ctx"]["min_length"]:
+            continue  # its items are wrong, and each of them is told
         problem = _problem(line, document)
         earlier = by_path.get(problem.path)
         if earlier is not None and earlier.rule != problem.rule:  # the branches of a union
@@ -31,11 +33,13 @@ def problems(error: ValidationError, document: Document) -> list[Problem]:
             remedy = earlier.remedy or problem.remedy
             problem = Problem(rule, problem.path, problem.value, remedy, problem.mark)
         by_path[problem.path] = problem
-    return sorted(by_path.values(), key=lambda p: (p.mark.line or 0, p.mark.column or 0) if p.mark else (0, 0))
+    return sorted(
+        by_path.values(), key=lambda p: (p.mark.line or 0, p.mark.column or 0) if p.mark else (0, 0)
+    )
 
 
 def _problem(line: Any, document: Document) -> Problem:
-    path = _path_in(document.data, line["loc"], missing=line["type"] == "missing")
+    path = _path_in(document.data, line["loc"], line["type"])
     context = line.get("ctx", {})
     match line["type"]:
         case "missing":
@@ -49,6 +53,10 @@ def _problem(line: Any, document: Document) -> Problem:
             rule, remedy = f"must be {context['expected']}", did_you_mean(str(line["input"]), words)
         case "string_pattern_mismatch":
             rule, remedy = f"must match {context['pattern']}", "letters, digits and . _ - + = , @ would work"
+        case "model_type":
+            rule, remedy = "must be a mapping", ""
+        case "too_short":
+            rule, remedy = f"must have at least {context['min_length']} item", ""
         case _:
             rule, remedy = _rule_text(line["msg"]), ""
     return Problem(rule, path, line["input"], remedy, document.mark_of(path))
@@ -59,7 +67,7 @@ _PLAIN_WORDS = {
     "must be a valid number": "must be a number",
     "must be a valid string": "must be a string",
     "must be a valid boolean": "must be true or false",
-    "must be a valid dictionary or instance of": "must be a mapping of",
+    "must be a valid dictionary": "must be a mapping",
     "must be a valid tuple": "must be a list",
 }
 
@@ -71,15 +79,15 @@ def _rule_text(message: str) -> str:
     return text[0].lower() + text[1:]
 
 
-def _path_in(data: Any, loc: SpecPath, *, missing: bool) -> SpecPath:
-    """The part of an error's location that exists in the data: pydantic also names the branches of unions."""
+def _path_in(data: Any, loc: SpecPath, error: str) -> SpecPath:
+    """An error's location in the data: pydantic also names the branches of unions, which stand nowhere."""
     path: list[str | int] = []
     for i, part in enumerate(loc):
-        if isinstance(data, dict) and part in data:
+        if (isinstance(data, dict) and part in data) or (
+            isinstance(data, list) and isinstance(part, int) and part < len(data)
+        ):
             data = data[part]
-        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
-            data = data[part]
-        elif not (i == len(loc) - 1 and missing) and not isinstance(data, dict):
+        elif error != "rule" and not (error == "missing" and i == len(loc) - 1):
             continue
         path.append(part)
     return tuple(path)

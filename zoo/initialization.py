@@ -56,7 +56,7 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
     Matrices and tables follow the spec's recipe; of the vectors, biases are 0 and the weights of norms 1.  A
     module may state its own with a method ``initial(leaf) -> Distribution | None``.
     """
-    depths = {name: stack.depth for name, stack in spec.stacks()}
+    depths: dict[str, int] = {name: stack.depth for name, stack in spec.stacks()}
     modules = dict(model.named_modules())
     found = {}
     for name, parameter in model.named_parameters():

@@ -46,5 +46,5 @@ def build_component(spec: Component, context: BuildContext) -> nn.Module:
     if type(spec) not in _builders:
         raise PluginError(f"nothing builds kind '{spec.kind}': decorate its module with zoo.registry.builds")
     module = _builders[type(spec)](spec, context)
-    module.component_kind = spec.kind
+    module.component_kind = spec.kind  # type: ignore[assignment]
     return module

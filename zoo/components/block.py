@@ -16,6 +16,13 @@ from zoo.registry import build_component, builds
 class Block(nn.Module):
     """What every block is made of.  ``encoded`` holds the encoder's keys and values where there is an encoder."""
 
+    attention_norm: nn.Module
+    attention_output_norm: nn.Module
+    cross_attention_norm: nn.Module
+    cross_attention_output_norm: nn.Module
+    feed_forward_norm: nn.Module
+    feed_forward_output_norm: nn.Module
+
     def __init__(self, spec: spec.BlockParts, context: BuildContext) -> None:
         super().__init__()
         self.attention = build_component(spec.attention, context)
@@ -23,7 +30,7 @@ class Block(nn.Module):
         if context.cross:
             cross = spec.cross_attention or spec.attention
             self.cross_attention = CrossAttention(cross, context)  # type: ignore[arg-type]
-            self.cross_attention.component_kind = cross.kind
+            self.cross_attention.component_kind = cross.kind  # type: ignore[assignment]
         self.feed_forward = build_component(spec.feed_forward, context)
         self.residual = build_component(spec.residual, context)
         self.dropout = nn.Dropout(spec.dropout)

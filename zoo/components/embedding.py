@@ -9,6 +9,7 @@ from torch import Tensor, nn
 import specs.model as spec
 from specs.position import NoPosition, PositionKind
 from zoo.components.linear import Linear, Table
+from zoo.components.position import Position
 from zoo.context import BuildContext
 from zoo.registry import build_component
 
@@ -27,7 +28,9 @@ class Embedding(nn.Module):
         context = replace(context, d_model=width)
         self.token = token or Table(spec.vocab_size, width)
         self.token_type = Table(parts.token_types, width) if parts.token_types else None
-        self.position = build_component(position if position.embedded else NoPosition(), context)
+        self.position: Position = build_component(  # type: ignore[assignment]
+            position if position.embedded else NoPosition(), context
+        )
         self.scale = spec.d_model**0.5 if parts.scale == "sqrt_d_model" else parts.scale
         self.norm = nn.Identity() if parts.norm is None else build_component(parts.norm, context)
         self.dropout = nn.Dropout(parts.dropout)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 import specs.model as spec
 from zoo import functional
 from zoo.components.attention import KeyValue
+from zoo.components.block import Block
 from zoo.components.embedding import Embedding
 from zoo.context import BuildContext
 from zoo.models.outputs import Outputs
@@ -22,7 +24,8 @@ class EncoderDecoder(nn.Module):
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__()
-        assert spec.encoder is not None and spec.decoder is not None
+        assert spec.encoder is not None
+        assert spec.decoder is not None
         context = BuildContext.of(spec, "encoder")
         position = spec.position_of(spec.encoder)
         self.encoder_embedding = Embedding(spec, position, context)
@@ -46,7 +49,8 @@ class EncoderDecoder(nn.Module):
         positions = functional.token_positions(mask, input_ids.shape[1])  # B S
         x = self.encoder_embedding(input_ids, positions, token_type_ids)  # B S D
         x, _ = self.encoder(x, positions, mask)
-        encoded = [block.cross_attention.keys_values(x) for block in self.decoder.blocks]
+        blocks = cast("Iterable[Block]", self.decoder.blocks)
+        encoded = [block.cross_attention.keys_values(x) for block in blocks if block.cross_attention is not None]
         return Outputs({"last_hidden_state": x}, encoded)
 
     def decode(

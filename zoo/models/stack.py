@@ -14,6 +14,7 @@ import specs.stack as spec
 from specs.position import NoPosition, PositionKind
 from zoo import functional
 from zoo.components.attention import KeyValue, Scope
+from zoo.components.position import Position
 from zoo.context import BuildContext
 from zoo.registry import build_component
 
@@ -27,7 +28,9 @@ class Stack(nn.Module):
         heads = {block.attention.heads for block in blocks}  # type: ignore[attr-defined]
         context = replace(context, layers=len(blocks), heads=heads.pop() if len(heads) == 1 else None)
         self.causal = context.causal
-        self.position = build_component(NoPosition() if position.embedded else position, context)
+        self.position: Position = build_component(  # type: ignore[assignment]
+            NoPosition() if position.embedded else position, context
+        )
         self.blocks = nn.ModuleList(
             build_component(block, replace(context, layer=layer)) for layer, block in enumerate(blocks)
         )

@@ -32,3 +32,6 @@ class RandomWeights:
             piece = torch.empty(min(PIECE, self._sizes[name] - start), dtype=torch.float32)
             self._distributions[name].fill(piece, generator)
             yield piece.to(self.dtype)
+
+    def raw(self, name: str) -> None:
+        """Nowhere."""

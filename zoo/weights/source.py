@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Protocol
 
 from torch import Tensor
@@ -24,4 +25,8 @@ class WeightSource(Protocol):
 
         Raises :class:`WeightError`, naming the parameter, when it cannot be read.
         """
+        ...
+
+    def raw(self, name: str) -> tuple[Path, int, int] | None:
+        """File, offset and length of the parameter's bytes, where they lie in a file just as they are wanted."""
         ...

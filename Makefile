@@ -1,0 +1,59 @@
+# make run    build bert-base: table, checks, ONNX, verification
+# make test   lint, types, import contracts, and the quick tests
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4
+SOURCES := specs zoo exporters cli
+
+.PHONY: run test test-slow test-all lint types contracts format bench clean
+
+run: $(VENV)/.installed
+	$(BIN)/zoo build bert-base
+
+test: lint types contracts
+	$(PYTEST)
+
+test-slow: $(VENV)/.installed-test
+	$(PYTEST) -m slow
+
+test-all: test test-slow
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+
+contracts: $(VENV)/.installed-test
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
+
+# The stamps say that the environment has what pyproject.toml and constraints.txt ask for.
+# Compiling ahead keeps the first start of each command as quick as the later ones.
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e .
+	$(BIN)/python -m compileall -q $(SOURCES)
+	touch $@
+
+$(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e '.[test]'
+	$(BIN)/python -m compileall -q $(SOURCES)
+	touch $@ $(VENV)/.installed
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "zoo needs Python 3.11 or later: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,70 @@
+"""``zoo check``: the shapes of all modules, and how the model behaves."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options import AsJson, Assignments, SpecArgument
+
+
+def check(
+    spec: SpecArgument,
+    assignments: Assignments = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH|random",
+            help="Check with the weights in a .safetensors file or a directory that has one, or with random ones "
+            "by the spec's own recipe.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random weights.")] = 0,
+    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules to show.")] = 4,
+    unfold: Annotated[bool, typer.Option("--unfold", help="Show equal blocks one by one.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the shapes that every module takes and gives, and check that the model behaves as its spec says.
+
+    Who sees whom, padding, caches, the order of tokens and gradients are tried on a few tokens in float64, with
+    random weights drawn for checking. A model too large for that is checked on a twin with fewer layers. JSON has
+    every module, whatever the depth.
+
+    \b
+    Examples:
+      zoo check bert-base
+      zoo check gpt2 --set position.kind=rope
+      zoo check t5-small --depth 6
+      zoo check llama-3-8b --json
+    """
+    from cli.check_tables import print_behaviour, print_shapes
+    from cli.command import FAILED
+    from cli.render import print_json
+    from specs.load import load
+
+    model_spec = load(spec, assignments or ())
+    from zoo.builder import assemble
+    from zoo.checks import check_behaviour, check_shapes
+    from zoo.weights.open import open_weights
+
+    model = assemble(model_spec)
+    source = None if weights is None else open_weights(weights, model, model_spec, seed=seed)
+    shapes = check_shapes(model, model_spec)
+    if not as_json:
+        print_shapes(shapes, depth=depth, unfold=unfold)
+    behaviour = check_behaviour(model_spec, source, seed=seed) if shapes.passed else None
+    if as_json:
+        print_json(
+            {
+                "name": model_spec.name,
+                "passed": behaviour is not None and behaviour.passed,
+                "shapes": shapes.as_dict(),
+                "behaviour": None if behaviour is None else behaviour.as_dict(),
+            }
+        )
+    elif behaviour is not None:
+        print_behaviour(behaviour)
+    if behaviour is None or not behaviour.passed:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,128 @@
+"""The shapes of all modules and the behaviour of a model as tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import typer
+
+from cli.render import console, table
+
+if TYPE_CHECKING:
+    from zoo.checks import BehaviourReport, Check, ModuleShapes, ShapeReport
+
+_BLOCK = re.compile(r"(.*\bblocks)\.(\d+)(.*)")
+_COLORS = {"passed": typer.colors.GREEN, "failed": typer.colors.RED}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A module of a stack's blocks number ``first`` to ``last``, or one that is in no block."""
+
+    prefix: str
+    first: int | None
+    last: int | None
+    suffix: str
+    shapes: ModuleShapes
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """What makes two blocks look the same."""
+        shapes = self.shapes
+        return self.suffix, shapes.kind, shapes.method, shapes.inputs, shapes.outputs
+
+    @property
+    def name(self) -> str:
+        """The last parts of the path, indented by the level."""
+        number = "" if self.first is None else f".{self.first}"
+        if self.first != self.last:
+            number += f"-{self.last}"
+        parts = f"{self.prefix}{number}{self.suffix}".split(".")
+        is_block = self.first is not None and not self.suffix
+        shown = ".".join(parts[-2:] if is_block else parts[-1:])
+        if is_block and self.first != self.last:
+            assert self.first is not None
+            assert self.last is not None
+            shown += f" x{self.last - self.first + 1}"
+        method = "" if self.shapes.method == "forward" else f".{self.shapes.method}"
+        return "  " * (self.level - 1) + (shown or self.shapes.kind) + method
+
+    @property
+    def level(self) -> int:
+        """How deep the module is in the tree, where a list of blocks is no level of its own."""
+        path = self.shapes.path
+        return path.count(".") + bool(path) - (self.first is not None)
+
+
+def print_shapes(report: ShapeReport, *, depth: int = 4, unfold: bool = False) -> None:
+    """Print what every module to a depth takes and gives, equal neighbours among blocks in one row."""
+    out = console()
+    columns = table("module", "kind", "takes", "gives")
+    rows = [row for row in _rows(report.modules, unfold) if row.level <= depth]
+    for row in rows if depth else []:
+        columns.add_row(row.name, row.shapes.kind, "\n".join(row.shapes.inputs), "\n".join(row.shapes.outputs))
+    if columns.row_count:
+        out.print(columns)
+        out.print()
+        out.print(", ".join(f"{symbol} {meaning}" for symbol, meaning in report.symbols.items()))
+    for problem in report.problems:
+        typer.secho(problem, fg=typer.colors.RED)
+    if report.passed:
+        typer.secho(f"shapes: passed, {len({row.path for row in report.modules})} modules", fg=typer.colors.GREEN)
+    else:
+        typer.secho("shapes: failed", fg=typer.colors.RED)
+
+
+def _rows(modules: Sequence[ModuleShapes], unfold: bool) -> list[_Row]:
+    rows = [_row(shapes) for shapes in modules]
+    if unfold:
+        return rows
+    folded: list[_Row] = []
+    for _, stack in groupby(rows, lambda row: row.prefix if row.first is not None else None):
+        folded += _folded(list(stack))
+    return folded
+
+
+def _row(shapes: ModuleShapes) -> _Row:
+    found = _BLOCK.fullmatch(shapes.path)
+    if found is None:
+        return _Row(shapes.path, None, None, "", shapes)
+    return _Row(found[1], int(found[2]), int(found[2]), found[3], shapes)
+
+
+def _folded(rows: list[_Row]) -> Iterator[_Row]:
+    """The rows of a stack's blocks, with runs of equal blocks as one; other rows as they are."""
+    blocks = [list(block) for _, block in groupby(rows, lambda row: row.first)]
+    for _, run in groupby(blocks, lambda block: [row.content for row in block]):
+        first, *_, last = [*run] * 2
+        yield from (replace(row, last=last[0].first) for row in first)
+
+
+def print_behaviour(report: BehaviourReport) -> None:
+    """Print every check with its figure, and what was checked."""
+    from rich.text import Text
+
+    columns = table("check", "result", "figure", "expected", "what was done", right=("figure",))
+    for check in report.checks:
+        status = Text(check.status, style=_COLORS.get(check.status, ""))
+        columns.add_row(check.name, status, _figure(check), check.expected, _told(check))
+    out = console()
+    out.print()
+    out.print(columns)
+    out.print()
+    counts = {status: sum(check.status == status for check in report.checks) for status in ("passed", "failed", "skipped")}
+    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    verdict = f"behaviour: {told}, on {report.subject}, weights {report.weights}"
+    typer.secho(verdict, fg=_COLORS["passed" if report.passed else "failed"])
+
+
+def _figure(check: Check) -> str:
+    return "" if check.figure is None else f"{check.figure:.2g}"
+
+
+def _told(check: Check) -> str:
+    return f"{check.explanation}\n{check.reason}" if check.reason else check.explanation

@@ -1,0 +1,55 @@
+"""``zoo list``: the presets."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options import AsJson
+
+
+def list_presets(
+    pattern: Annotated[
+        str, typer.Argument(help="A name with * and ? as wildcards, such as 'gpt*'.", metavar="PATTERN")
+    ] = "*",
+    architecture: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="encoder, decoder or encoder-decoder.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the presets: name, architecture, parameters, summary.
+
+    \b
+    Examples:
+      zoo list
+      zoo list 'gpt*'
+      zoo list --architecture encoder-decoder --json
+    """
+    from dataclasses import asdict
+    from fnmatch import fnmatchcase
+
+    from cli.render import console, print_json, table
+    from specs.catalog import presets
+    from specs.errors import UserError
+    from specs.suggest import did_you_mean
+
+    found = [preset for preset in presets() if fnmatchcase(preset.name, pattern)]
+    if not found:
+        raise UserError(
+            f"no preset matches {pattern!r}: {did_you_mean(pattern, [p.name for p in presets()])}"
+        )
+    architectures = list(dict.fromkeys(preset.architecture for preset in presets()))
+    if architecture is not None:
+        if architecture not in architectures:
+            raise UserError(f"no architecture {architecture!r}: {did_you_mean(architecture, architectures)}")
+        found = [preset for preset in found if preset.architecture == architecture]
+    if as_json:
+        print_json([asdict(preset) for preset in found])
+        return
+    rows = table("name", "architecture", "parameters", "summary", right=("parameters",))
+    for preset in found:
+        count = "" if preset.parameters is None else f"{preset.parameters:,}"
+        rows.add_row(preset.name, preset.architecture, count, preset.summary)
+    console().print(rows)

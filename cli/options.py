@@ -1,0 +1,41 @@
+"""The arguments and options that commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def complete_spec(incomplete: str) -> list[str]:
+    """Presets, YAML files and directories that begin with what is typed so far."""
+    from specs.catalog import preset_names
+
+    directory = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
+    here = directory.glob("*") if directory.is_dir() else ()
+    files = [
+        f"{path}/" if path.is_dir() else str(path) for path in here if path.is_dir() or path.suffix == ".yaml"
+    ]
+    return [name for name in [*preset_names(), *sorted(files)] if name.startswith(incomplete)]
+
+
+_SPEC_HELP = "A preset's name (see zoo list) or a YAML file."
+
+SpecArgument = Annotated[
+    str, typer.Argument(metavar="SPEC", help=_SPEC_HELP, autocompletion=complete_spec, show_default=False)
+]
+SpecArguments = Annotated[
+    list[str],
+    typer.Argument(metavar="SPEC...", help=_SPEC_HELP, autocompletion=complete_spec, show_default=False),
+]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change the spec, as in --set position.kind=rope; repeatable, in order.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]

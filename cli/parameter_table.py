@@ -1,0 +1,110 @@
+"""The parameter report as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cli.render import byte_text, console, table
+
+if TYPE_CHECKING:
+    from zoo.reports.parameters import ModuleParameters, ParameterReport
+
+Row = tuple[str, str, str, int]
+"""Indented name, kind, weights, parameters."""
+
+
+def print_parameters(
+    report: ParameterReport,
+    selected: Sequence[ModuleParameters] = (),
+    *,
+    depth: int = 4,
+    unfold: bool = False,
+) -> None:
+    """Print the modules to a depth, the totals, and the comparison with published counts.
+
+    ``selected`` modules stand for the whole model; equal neighbours among blocks take one row unless ``unfold``.
+    """
+    columns = table("module", "kind", "weights", "parameters", "share", right=("parameters", "share"))
+    tops = [((), [module]) for module in selected] or _runs(report.root, unfold)
+    for prefix, run in tops:
+        for name, kind, weights, count in _rows(prefix, run, 0, depth, unfold):
+            columns.add_row(name, kind, weights, f"{count:,}", _share(count, report.total_parameters))
+    out = console()
+    if depth:
+        out.print(columns)
+        out.print()
+    totals = table("", "parameters", "share", right=("parameters", "share"))
+    totals.show_header = False
+    counts = {
+        "total": report.total_parameters,
+        "embedding": report.embedding_parameters,
+        "non-embedding": report.non_embedding_parameters,
+    }
+    if selected:
+        counts["selected"] = sum(module.parameters for module in selected)
+    for name, count in counts.items():
+        totals.add_row(name, f"{count:,}", _share(count, report.total_parameters))
+    out.print(totals)
+    out.print("bytes: " + ", ".join(f"{dtype} {byte_text(size)}" for dtype, size in report.bytes().items()))
+    for comparison in report.comparisons:
+        typer.secho(str(comparison), fg=typer.colors.GREEN if comparison.met else typer.colors.RED)
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count / total:.1%}" if count else ""
+
+
+def _rows(
+    prefix: tuple[str, ...], run: list[ModuleParameters], level: int, depth: int, unfold: bool
+) -> Iterator[Row]:
+    """The rows of a run of equal modules and of what is within the first of them."""
+    if level >= depth:
+        return
+    first, indent = run[0], "  " * level
+    name, weights = ".".join((*prefix, _name(first) if prefix or level else first.path)), _weights(first)
+    if len(run) > 1:
+        name = f"{name}-{_name(run[-1])} x{len(run)}"
+        weights = f"{first.parameters:,} each"
+    yield indent + name, first.kind, weights, sum(module.parameters for module in run)
+    for inner_prefix, inner in _runs(first, unfold):
+        yield from _rows(inner_prefix, inner, level + 1, depth, unfold)
+
+
+def _runs(module: ModuleParameters, unfold: bool) -> list[tuple[tuple[str, ...], list[ModuleParameters]]]:
+    """The modules to show within a module, equal neighbours of a list together; a list itself takes no row."""
+    runs: list[tuple[tuple[str, ...], list[ModuleParameters]]] = []
+    for child in module.children:
+        if not child.has_weights:
+            continue
+        if child.kind != "ModuleList":
+            runs.append(((), [child]))
+            continue
+        blocks = [block for block in child.children if block.has_weights]
+        groups = [[b] for b in blocks] if unfold else [list(group) for _, group in groupby(blocks, _shape)]
+        runs += [((_name(child),), group) for group in groups]
+    return runs
+
+
+def _shape(module: ModuleParameters) -> Any:
+    """What makes two blocks look the same in the table."""
+    shared = [(name, owner.removeprefix(module.path)) for name, owner in module.shared.items()]
+    inner = [(_name(child), _shape(child)) for child in module.children]
+    return module.kind, list(module.weights.items()), shared, module.parameters, inner
+
+
+def _name(module: ModuleParameters) -> str:
+    return module.path.rpartition(".")[2]
+
+
+def _weights(module: ModuleParameters) -> str:
+    """The shapes of a module's own weights, or whose they are."""
+    return ", ".join(
+        f"{name} = {module.shared[name]}"
+        if name in module.shared
+        else f"{name} {' x '.join(map(str, shape))}"
+        for name, shape in module.weights.items()
+    )

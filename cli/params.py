@@ -1,0 +1,52 @@
+"""``zoo params``: the parameters of a model, module by module."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options import AsJson, Assignments, SpecArgument
+
+
+def params(
+    spec: SpecArgument,
+    assignments: Assignments = None,
+    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules to show.")] = 4,
+    unfold: Annotated[bool, typer.Option("--unfold", help="Show equal blocks one by one.")] = False,
+    path: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE", help="Show and count only this module; repeatable.", show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Build a model without weights, list its parameters, and compare them with the published counts.
+
+    JSON has every module, whatever the depth.
+
+    \b
+    Examples:
+      zoo params bert-base
+      zoo params gpt2 --depth 2
+      zoo params t5-small --path decoder.blocks.0
+      zoo params bert-base --set encoder.layers=6 --json
+    """
+    from cli.command import FAILED
+    from cli.parameter_table import print_parameters
+    from cli.render import print_json
+    from specs.load import load
+
+    model_spec = load(spec, assignments or ())
+    from zoo.builder import assemble
+    from zoo.reports.parameters import parameter_report
+
+    report = parameter_report(assemble(model_spec), model_spec)
+    selected = report.select(path or ())
+    if as_json:
+        print_json(report.as_dict(selected))
+    else:
+        print_parameters(report, selected, depth=depth, unfold=unfold)
+    if not report.met:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,27 @@
+"""``zoo show``: a spec as it is after ``extends``, ``--set`` and defaults."""
+
+from __future__ import annotations
+
+from cli.options import AsJson, Assignments, SpecArgument
+
+
+def show(spec: SpecArgument, assignments: Assignments = None, as_json: AsJson = False) -> None:
+    """Print a spec in full: what it extends, what is set and what is default, put together as one file.
+
+    \b
+    Examples:
+      zoo show gpt2
+      zoo show gpt2 --set decoder.block.norm.kind=rms_norm > my-gpt.yaml
+    """
+    import typer
+
+    from cli.render import print_json
+    from specs.document import dump
+    from specs.load import load
+    from specs.resolved import resolved
+
+    data = resolved(load(spec, assignments or ()))
+    if as_json:
+        print_json(data)
+    else:
+        typer.echo(dump(data), nl=False)

@@ -1,0 +1,83 @@
+"""What an export records of itself: in the graphs' metadata, and in a manifest beside them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+
+from exporters.targets import MINIMUM_RUNTIME, Target
+from exporters.verification import Verification
+from specs.model import Model
+from specs.resolved import resolved
+
+
+@dataclass(frozen=True)
+class Export:
+    """What was written: file sizes in bytes, and the facts of each graph."""
+
+    directory: Path
+    version: str
+    target: str
+    precision: str
+    weights: str
+    files: dict[str, int]
+    graphs: dict[str, dict[str, Any]]
+    verification: Verification | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data, without the directory, which may move."""
+        return {
+            "zoo": self.version,
+            "target": self.target,
+            "precision": self.precision,
+            "weights": self.weights,
+            "files": self.files,
+            "graphs": self.graphs,
+            "verification": None if self.verification is None else self.verification.as_dict(),
+        }
+
+
+def metadata_of(spec: Model, target: Target, weights: str | None, verification: Verification | None) -> dict[str, str]:
+    """The metadata of a graph; the verification in short."""
+    data = {
+        "zoo.version": version("zoo"),
+        "zoo.torch": version("torch"),
+        "zoo.spec": json.dumps(resolved(spec)),
+        "zoo.target": target.name,
+        "zoo.precision": "fp32",
+        "zoo.weights": weights or "none",
+    }
+    if verification is not None:
+        short = {
+            "passed": verification.passed,
+            "comparisons": len(verification.comparisons),
+            "max_abs": verification.max_abs,
+            "provider": verification.provider,
+            "runtime": verification.runtime,
+            "subject": verification.subject,
+        }
+        data["zoo.verification"] = json.dumps(short)
+    return data
+
+
+def graph_facts(model: ir.Model) -> dict[str, Any]:
+    """What a client wants to know of a graph before it loads it."""
+    opset = model.graph.opset_imports[""]
+    return {
+        "nodes": len(model.graph),
+        "opset": opset,
+        "ir_version": model.ir_version,
+        "minimum_runtime": f"onnxruntime {MINIMUM_RUNTIME[opset]}",
+        "inputs": {str(value.name): _shape(value) for value in model.graph.inputs},
+        "outputs": {str(value.name): _shape(value) for value in model.graph.outputs},
+    }
+
+
+def _shape(value: ir.Value) -> list[int | str | None]:
+    assert value.shape is not None
+    return [dim if isinstance(dim, int) else dim.value for dim in value.shape]

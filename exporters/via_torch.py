@@ -1,0 +1,104 @@
+"""The way out for components that cannot be traced: PyTorch's own exporter for the whole model.
+
+It is slower, holds the model in memory, and decomposes what the tracer would keep whole; the files are verified all
+the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from torch import Tensor, nn
+
+from exporters.tasks import Task
+from specs.errors import UserError
+from zoo.tracing.symbols import SUM
+
+OPSET = 20
+
+
+class TorchExportError(UserError):
+    """PyTorch's exporter cannot export the model either."""
+
+
+class _Positional(nn.Module):
+    """A task as a module that takes and returns tensors by position, as ``torch.onnx.export`` has it."""
+
+    def __init__(self, model: nn.Module, task: Task) -> None:
+        super().__init__()
+        self.model = model
+        self.task = task
+
+    def forward(self, *values: Tensor) -> tuple[Tensor, ...]:
+        names = (given.name for given in self.task.inputs)
+        return tuple(self.task.call(self.model, dict(zip(names, values, strict=True))).values())
+
+
+def export_via_torch(model: nn.Module, tasks: Sequence[Task], directory: Path) -> list[ir.Model]:
+    """Write each task's graph, with a data file of its own, of a model that holds its weights.
+
+    Raises :class:`TorchExportError`.
+    """
+    return [_export(model, task, directory) for task in tasks]
+
+
+def _export(model: nn.Module, task: Task, directory: Path) -> ir.Model:
+    examples = _examples(task)
+    with torch.no_grad():
+        outputs = list(task.call(model, dict(zip((g.name for g in task.inputs), examples, strict=True))))
+    dynamic = tuple(
+        {axis: torch.export.Dim.DYNAMIC for axis, dim in enumerate(given.dims) if isinstance(dim, str)}
+        for given in task.inputs
+    )
+    try:
+        with _quiet():
+            program: Any = torch.onnx.export(
+                _Positional(model, task).eval(),
+                examples,
+                input_names=[given.name for given in task.inputs],
+                output_names=outputs,
+                dynamic_shapes=(dynamic,),
+                opset_version=OPSET,
+                dynamo=True,
+            )
+    except Exception as error:
+        reason = str(error).strip().splitlines()
+        raise TorchExportError(
+            f"torch.onnx.export cannot export {task.name}: {reason[0] if reason else type(error).__name__}"
+        ) from error
+    for value, given in zip(program.model.graph.inputs, task.inputs, strict=True):
+        value.shape = ir.Shape(given.dims)
+    path = directory / f"{task.name}.onnx"
+    program.save(path, external_data=True)
+    return ir.load(path)
+
+
+def _examples(task: Task) -> tuple[Tensor, ...]:
+    """Inputs with a different size above 1 for every symbol, as sizes of 1 would be taken for fixed."""
+    names = {dim: None for given in task.inputs for dim in given.dims if isinstance(dim, str)}
+    sizes = {name: size for size, name in enumerate((n for n in names if SUM not in n), start=2)}
+    sizes |= {name: sum(sizes.get(part, 0) for part in name.split(SUM)) for name in names if SUM in name}
+    return tuple(
+        torch.ones([dim if isinstance(dim, int) else sizes[dim] for dim in given.dims], dtype=given.dtype)
+        for given in task.inputs
+    )
+
+
+@contextlib.contextmanager
+def _quiet() -> Any:
+    """Without the exporter's reports on stdout and its warnings."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)

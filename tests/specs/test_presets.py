@@ -1,0 +1,116 @@
+"""Every preset: its published count, the architecture it stands for, and that nothing changes it unseen."""
+
+from pathlib import Path
+
+import pytest
+
+from specs.catalog import preset_names, presets
+from specs.document import dump, read_text
+from specs.load import load
+from specs.resolved import resolved
+from specs.validation import validate
+from zoo.builder import assemble
+
+RESOLVED = Path(__file__).parent / "resolved"
+
+PUBLISHED = {
+    "bert-base": 109_482_240,
+    "bert-base-mlm": 109_514_298,
+    "bert-base-sinusoidal": 108_496_896,
+    "bert-large": 335_141_888,
+    "gpt2": 124_439_808,
+    "gpt2-large": 774_030_080,
+    "gpt2-medium": 354_823_168,
+    "gpt2-untied": 163_037_184,
+    "gpt2-xl": 1_557_611_200,
+    "gpt3-175b": 174_604_259_328,
+    "llama-2-7b": 6_738_415_616,
+    "llama-3-8b": 8_030_261_248,
+    "llama-3.2-1b": 1_235_814_400,
+    "nano-gpt": 10_788_929,
+    "t5-11b": 11_307_321_344,
+    "t5-base": 222_903_552,
+    "t5-large": 737_668_096,
+    "t5-small": 60_506_624,
+    "tiny-gpt": 223_616,
+    "torch-transformer": 63_084_544,
+    "torch-transformer-big": 214_249_472,
+    "transformer-base": 63_045_632,
+    "transformer-big": 214_171_648,
+}
+
+PUBLISHED_MODULES = {
+    ("torch-transformer", "encoder + decoder"): 44_140_544,
+    ("torch-transformer", "encoder.blocks.0"): 3_152_384,
+    ("torch-transformer", "decoder.blocks.0"): 4_204_032,
+    ("torch-transformer-big", "encoder + decoder"): 176_361_472,
+    ("nano-gpt", "decoder.blocks.0"): 1_773_312,
+    ("tiny-gpt", "decoder"): 199_040,
+}
+
+
+def test_every_preset_is_counted_here():
+    assert set(PUBLISHED) == set(preset_names())
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_built_model_has_the_published_parameters(name):
+    spec = load(name)
+    assert spec.expect.parameters == PUBLISHED[name]
+    model = assemble(spec)
+    assert sum(parameter.numel() for parameter in model.parameters()) == PUBLISHED[name]
+    assert all(parameter.is_meta for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(("name", "modules"), PUBLISHED_MODULES)
+def test_the_built_modules_have_the_published_parameters(name, modules):
+    spec = load(name)
+    count = PUBLISHED_MODULES[name, modules]
+    assert spec.expect.modules[modules] == count
+    model = assemble(spec)
+    parts = [model.get_submodule(path) for path in modules.split(" + ")]
+    parameters = {id(parameter): parameter for part in parts for parameter in part.parameters()}
+    assert sum(parameter.numel() for parameter in parameters.values()) == count
+
+
+def test_no_module_count_goes_unpublished():
+    stated = {(name, modules) for name in preset_names() for modules in load(name).expect.modules}
+    assert stated == set(PUBLISHED_MODULES)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_preset_resolves_to_the_text_kept_beside_this_test(name):
+    kept = (RESOLVED / f"{name}.yaml").read_text()
+    assert dump(resolved(load(name))) == kept, f"if it is meant: zoo show {name} > tests/specs/resolved/{name}.yaml"
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_resolved_preset_reads_back_as_the_same_model(name):
+    model = load(name)
+    assert validate(read_text(dump(resolved(model)), "resolved.yaml")) == model
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_preset_says_what_it_is(name):
+    model = load(name)
+    assert model.name == name
+    assert model.summary
+    assert name == "tiny-gpt" or (model.source and model.year)
+
+
+def test_the_catalog_says_of_each_preset_what_its_model_does():
+    for preset in presets():
+        model = load(preset.name)
+        assert (preset.name, preset.architecture, preset.parameters, preset.summary) == (
+            model.name,
+            model.architecture,
+            model.expect.parameters,
+            model.summary,
+        )
+
+
+def test_the_original_transformer_has_one_table_for_source_target_and_scores():
+    model = assemble(load("transformer-base"))
+    token = model.encoder_embedding.token.weight
+    assert model.decoder_embedding.token.weight is token
+    assert model.head.vocabulary.weight is token

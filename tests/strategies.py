@@ -1,0 +1,163 @@
+"""Random specs over the whole language, small enough to run, and valid by construction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+ACTIVATIONS = ["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid"]
+ARCHITECTURES = ["encoder", "decoder", "encoder-decoder"]
+
+Data = dict[str, Any]
+
+
+@st.composite
+def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Data:
+    """The plain data of a model spec."""
+    architecture = draw(st.sampled_from(architectures))
+    d_model = draw(st.sampled_from([8, 16, 24]))  # every number of heads below leaves heads of even width
+    data: Data = {"name": "drawn", "architecture": architecture, "d_model": d_model}
+    data["vocab_size"] = draw(st.integers(7, 40))
+    data["context_length"] = draw(st.sampled_from([8, 32]))
+    data["position"] = draw(positions())
+    data["embedding"] = draw(embeddings(d_model))
+    for stack in ("encoder", "decoder"):
+        if stack in architecture:
+            data[stack] = draw(stacks(cross=stack == "decoder" and architecture == "encoder-decoder"))
+            if draw(st.integers(0, 4)) == 0:
+                data[stack]["position"] = draw(positions())
+    own_width = data["embedding"].get("width", d_model) != d_model
+    data["head"] = draw(heads(causal=architecture != "encoder", own_width=own_width))
+    data["initialization"] = draw(st.sampled_from([{"kind": "normal"}, {"kind": "xavier_uniform"}, {"kind": "t5"}]))
+    return data
+
+
+@st.composite
+def positions(draw: st.DrawFn) -> Data:
+    """A position that fits embeddings of even width, heads of even width and stacks with equally many heads."""
+    kind = draw(st.sampled_from(["learned", "sinusoidal", "rope", "alibi", "relative_bias", "none"]))
+    data: Data = {"kind": kind}
+    match kind:
+        case "learned":
+            data["offset"] = draw(st.sampled_from([0, 2]))
+        case "sinusoidal":
+            data["layout"] = draw(st.sampled_from(["interleaved", "half_split"]))
+        case "rope":
+            data["layout"] = draw(st.sampled_from(["half_split", "interleaved"]))
+            data["dimensions"] = draw(st.sampled_from([None, 2]))
+            data["scaling"] = draw(st.none() | rope_scalings())
+        case "relative_bias":
+            data["buckets"], data["max_distance"] = draw(st.sampled_from([(4, 16), (8, 5), (32, 128)]))
+    if data.get("scaling", 0) is None:
+        del data["scaling"]
+    return data
+
+
+def rope_scalings() -> st.SearchStrategy[Data]:
+    """How rotary frequencies are rescaled."""
+    llama3 = {"kind": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    return st.sampled_from(
+        [
+            {"kind": "linear", "factor": 2.0},
+            {**llama3, "original_context_length": 16},
+            {"kind": "yarn", "factor": 4.0, "original_context_length": 16},
+        ]
+    )
+
+
+@st.composite
+def embeddings(draw: st.DrawFn, d_model: int) -> Data:
+    """An embedding, at times with a width of its own."""
+    data: Data = {"token_types": draw(st.sampled_from([0, 0, 2]))}
+    data["scale"] = draw(st.sampled_from([None, "sqrt_d_model", 2.0]))
+    if draw(st.booleans()):
+        data["norm"] = draw(norms(or_none=False))
+    if draw(st.integers(0, 3)) == 0:
+        data["width"] = draw(st.sampled_from([d_model, 6]))
+    return data
+
+
+def norms(*, or_none: bool = True) -> st.SearchStrategy[Data]:
+    """A norm; seldom none."""
+    some = [{"kind": "layer_norm"}, {"kind": "layer_norm", "bias": False}, {"kind": "layer_norm", "eps": 1e-12}]
+    some += [{"kind": "rms_norm"}, {"kind": "rms_norm", "eps": 1e-5}]
+    return st.sampled_from(some + ([{"kind": "none"}] if or_none else []))
+
+
+@st.composite
+def stacks(draw: st.DrawFn, *, cross: bool) -> Data:
+    """A stack of one to four layers, at times in a pattern of named blocks."""
+    count = draw(st.sampled_from([1, 2, 3, 4]))
+    block = draw(blocks(count, cross=cross))
+    data: Data = {"layers": draw(st.integers(1, 3)), "block": block}
+    if draw(st.integers(0, 3)) == 0:
+        data["blocks"] = {"other": draw(blocks(count, cross=cross))}
+        data["layers"] = draw(
+            st.sampled_from(
+                [
+                    [{"use": "other"}, {"repeat": 2}],
+                    [{"pattern": [{"repeat": 1}, {"use": "other"}], "repeat": 2}],
+                    [{"use": "other", "repeat": 2}],
+                ]
+            )
+        )
+    data["final_norm"] = draw(st.sampled_from([None, True, False]))
+    return data
+
+
+@st.composite
+def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
+    """A block whose self-attention has ``head_count`` heads; residuals are seldom off."""
+    data: Data = {"kind": draw(st.sampled_from(["pre_norm", "post_norm", "parallel", "sandwich"]))}
+    data["norm"] = draw(norms())
+    data["attention"] = draw(attentions(head_count))
+    data["feed_forward"] = {
+        "kind": draw(st.sampled_from(["mlp", "gated"])),
+        "hidden": draw(st.sampled_from([5, 16, 32])),
+        "activation": draw(st.sampled_from(ACTIVATIONS)),
+        "bias": draw(st.booleans()),
+    }
+    data["residual"] = {"kind": draw(st.sampled_from(["add", "add", "add", "none"]))}
+    data["dropout"] = draw(st.sampled_from([0.0, 0.1]))
+    if data["kind"] == "parallel":
+        data["norms"] = draw(st.sampled_from(["shared", "separate"]))
+    if cross and draw(st.booleans()):
+        data["cross_attention"] = draw(attentions(draw(st.sampled_from([1, 2, 4]))))
+    return data
+
+
+@st.composite
+def attentions(draw: st.DrawFn, head_count: int) -> Data:
+    """Any kind of attention with a number of heads."""
+    kind = draw(st.sampled_from(["multi_head", "grouped_query", "multi_query"]))
+    data: Data = {"kind": kind, "heads": head_count}
+    data["head_dim"] = 6 if head_count == 3 else draw(st.sampled_from([None, None, 2, 6]))
+    if kind == "grouped_query":
+        data["kv_heads"] = draw(st.sampled_from([n for n in range(1, head_count + 1) if head_count % n == 0]))
+    names = ("query", "key", "value", "output")
+    data["bias"] = draw(st.booleans() | st.fixed_dictionaries(dict.fromkeys(names, st.booleans())))
+    data["scale"] = draw(st.sampled_from([None, None, 1.0, 0.1]))
+    return data
+
+
+@st.composite
+def heads(draw: st.DrawFn, *, causal: bool, own_width: bool) -> Data:
+    """Any head that suits the model."""
+    kinds = ["none", "language_modeling", "masked_language_modeling", "classification", *([] if causal else ["pooler"])]
+    kind = draw(st.sampled_from(kinds))
+    data: Data = {"kind": kind}
+    match kind:
+        case "language_modeling":
+            data["tie_embeddings"] = not own_width and draw(st.booleans())
+            data["bias"] = draw(st.booleans())
+            data["scale"] = draw(st.sampled_from([None, "inverse_sqrt_d_model", 0.5]))
+        case "masked_language_modeling":
+            data["tie_embeddings"], data["bias"] = draw(st.booleans()), draw(st.booleans())
+            data["norm"], data["activation"] = draw(norms()), draw(st.sampled_from(ACTIVATIONS))
+        case "classification":
+            data["labels"] = draw(st.integers(1, 3))
+            data["pooling"] = draw(st.sampled_from(["last", "mean"] if causal else ["first", "last", "mean"]))
+            data["activation"] = draw(st.sampled_from([None, "tanh", "relu"]))
+            data["bias"] = draw(st.booleans())
+    return data

@@ -1,0 +1,373 @@
+"""The names and layouts of other projects' checkpoints: read, written, and told apart; and what does not fit."""
+
+import json
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import save_file
+
+from specs.model import Model
+from tests.zoo.tiny import BLOCK, NORM, bert, gpt2, t5
+from zoo.builder import ZooModel, assemble
+from zoo.checkpoints.bert import BERT
+from zoo.checkpoints.families import FAMILIES, family_of
+from zoo.checkpoints.family import OWN, Family
+from zoo.checkpoints.gpt2 import GPT2
+from zoo.checkpoints.llama import LLAMA
+from zoo.checkpoints.t5 import T5
+from zoo.checkpoints.transforms import SAME, STACKED, Transposed, stored_shape
+from zoo.checkpoints.write import stored_tensors
+from zoo.weights.materialize import materialize
+from zoo.weights.open import open_weights
+from zoo.weights.random import RandomWeights
+from zoo.weights.safetensors import SINGLE, TensorFiles
+from zoo.weights.source import WeightError
+
+UNTIED = {"kind": "language_modeling", "tie_embeddings": False}
+GATED = {"kind": "gated", "hidden": 12, "activation": "silu", "bias": False}
+LLAMA_BLOCK = {
+    "kind": "pre_norm",
+    "norm": {"kind": "rms_norm"},
+    "attention": {"kind": "grouped_query", "heads": 4, "kv_heads": 2, "bias": False},
+    "feed_forward": GATED,
+}
+
+
+def llama(**changes: object) -> Model:
+    return gpt2(position={"kind": "rope"}, decoder={"layers": 2, "block": LLAMA_BLOCK}, **changes)
+
+
+MASKED = {"kind": "masked_language_modeling", "norm": NORM}
+CLASSES = {"kind": "classification", "labels": 3, "activation": "tanh"}
+LAST = {"kind": "classification", "labels": 3, "pooling": "last", "bias": False}
+CASES: list[tuple[Family, Model]] = [
+    (BERT, bert()),
+    (BERT, bert(head={"kind": "pooler"})),
+    (BERT, bert(head=MASKED)),
+    (BERT, bert(head={**MASKED, "tie_embeddings": False})),
+    (BERT, bert(head=CLASSES)),
+    (GPT2, gpt2(head={"kind": "none"})),
+    (GPT2, gpt2()),
+    (GPT2, gpt2(head=UNTIED)),
+    (GPT2, gpt2(head=LAST)),
+    (LLAMA, llama()),
+    (LLAMA, llama(head=UNTIED)),
+    (LLAMA, llama(head=LAST)),
+    (T5, t5()),
+    (T5, t5(head=UNTIED)),
+    (OWN, bert(head={"kind": "pooler"})),
+    (OWN, gpt2()),
+    (OWN, t5()),
+]
+IDS = [f"{family.name}-{spec.architecture}-{spec.head.kind}" for family, spec in CASES]
+
+
+def drawn(spec: Model, seed: int = 1) -> ZooModel:
+    model = assemble(spec)
+    materialize(model, RandomWeights(model, spec, seed))
+    with torch.no_grad():
+        generator = torch.Generator().manual_seed(seed)
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=generator))
+    return model
+
+
+def stored(family: Family, spec: Model) -> dict[str, torch.Tensor]:
+    """A drawn model's tensors as a family stores them."""
+    return dict(stored_tensors(drawn(spec), spec, family))
+
+
+def opened(path, spec: Model, **options):
+    return open_weights(str(path), assemble(spec), spec, **options)
+
+
+def refused(path, spec: Model) -> str:
+    with pytest.raises(WeightError) as caught:
+        opened(path, spec)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("family", "spec"), CASES, ids=IDS)
+def test_what_is_written_is_read_back(family, spec, tmp_path):
+    tensors = stored(family, spec)
+    save_file(tensors, tmp_path / SINGLE)
+    model = assemble(spec)
+    files = TensorFiles.open(tmp_path)
+    assert family_of(files, model, spec) is family
+    source = opened(tmp_path, spec)
+    assert source.family is family
+    assert source.ignored == ()
+    materialize(model, source)
+    before = dict(drawn(spec).named_parameters())
+    for name, parameter in model.named_parameters():
+        assert torch.equal(parameter, before[name]), name
+    again = dict(stored_tensors(model, spec, family))
+    assert again.keys() == tensors.keys()
+    assert all(torch.equal(again[name], tensor) for name, tensor in tensors.items())
+
+
+@pytest.mark.parametrize(("family", "spec"), CASES, ids=IDS)
+def test_names_match_with_and_without_the_prefix(family, spec, tmp_path):
+    tensors = {family.plain(name): tensor for name, tensor in stored(family, spec).items()}
+    save_file(tensors, tmp_path / "bare.safetensors")
+    prefixed = {
+        f"{'' if name.startswith(family.outside) else family.prefix}{name}": t for name, t in tensors.items()
+    }
+    save_file(prefixed, tmp_path / "prefixed.safetensors")
+    for file in ("bare", "prefixed"):
+        source = opened(tmp_path / f"{file}.safetensors", spec)
+        assert source.family is family
+        assert all(list(source.pieces(name)) for name, _ in assemble(spec).named_parameters())
+
+
+REFERENCES = [
+    (transformers.BertModel, BERT, bert(head={"kind": "pooler"})),
+    (transformers.BertForMaskedLM, BERT, bert(head=MASKED)),
+    (transformers.BertForSequenceClassification, BERT, bert(head=CLASSES)),
+    (transformers.GPT2LMHeadModel, GPT2, gpt2()),
+    (transformers.GPT2LMHeadModel, GPT2, gpt2(head=UNTIED)),
+    (transformers.LlamaForCausalLM, LLAMA, llama(head=UNTIED)),
+    (transformers.T5ForConditionalGeneration, T5, t5()),
+    (transformers.T5ForConditionalGeneration, T5, t5(head=UNTIED)),
+]
+
+
+def config_of(family: Family, spec: Model) -> transformers.PreTrainedConfig:
+    tied = {"tie_word_embeddings": getattr(spec.head, "tie_embeddings", True)}
+    match family.name:
+        case "bert":
+            return transformers.BertConfig(
+                vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12,
+                max_position_embeddings=10, num_labels=3, **tied,
+            )  # fmt: skip
+        case "gpt2":
+            return transformers.GPT2Config(
+                vocab_size=20, n_embd=8, n_layer=2, n_head=2, n_inner=12, n_positions=10,
+                bos_token_id=0, eos_token_id=0, **tied,
+            )  # fmt: skip
+        case "llama":
+            return transformers.LlamaConfig(
+                vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+                intermediate_size=12, **tied,
+            )  # fmt: skip
+        case _:
+            return transformers.T5Config(
+                vocab_size=20, d_model=8, d_kv=4, d_ff=12, num_layers=2, num_heads=2, **tied
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize(("reference_class", "family", "spec"), REFERENCES)
+def test_transformers_loads_what_is_written(reference_class, family, spec, tmp_path):
+    tensors = stored(family, spec)
+    save_file(tensors, tmp_path / SINGLE, {"format": "pt"})
+    config_of(family, spec).save_pretrained(tmp_path)
+    reference, report = reference_class.from_pretrained(tmp_path, output_loading_info=True)
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
+    assert not report["mismatched_keys"]
+    state = reference.state_dict()
+    assert all(torch.equal(state[name], tensor) for name, tensor in tensors.items())
+
+
+def test_config_json_names_the_family(tmp_path):
+    save_file(stored(BERT, bert()), tmp_path / SINGLE)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    assert opened(tmp_path, bert()).family is BERT
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
+    assert "names as in gpt2 checkpoints" in refused(tmp_path, bert())
+    for model_type in ("berd", 3, None):
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
+        assert f"model_type {model_type!r} is not one that weights can be read of: " in refused(
+            tmp_path, bert()
+        )
+    for content in ("", "[]", "{}", "[" * 100_000):
+        (tmp_path / "config.json").write_text(content)
+        assert "config.json is not a JSON object with a model_type" in refused(tmp_path, bert())
+
+
+def test_config_json_that_cannot_be_read(tmp_path, monkeypatch):
+    save_file(stored(BERT, bert()), tmp_path / SINGLE)
+    (tmp_path / "config.json").write_text("{}")
+
+    def forbidden(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("zoo.checkpoints.families.Path.read_bytes", forbidden)
+    assert "config.json cannot be read: Permission denied" in refused(tmp_path, bert())
+
+
+def test_names_of_no_family(tmp_path):
+    save_file({f"x{i}": torch.ones(1) for i in range(9)}, tmp_path / SINGLE)
+    message = refused(tmp_path, gpt2())
+    assert (
+        "has names of no family known (zoo, bert, gpt2, llama, t5) for this spec: it has x0, x1," in message
+    )
+
+
+def test_everything_wrong_is_named_in_one_error(tmp_path):
+    tensors = stored(GPT2, gpt2())
+    del tensors["transformer.h.1.attn.c_attn.weight"]
+    tensors["transformer.h.1.ln_3.weight"] = tensors.pop("transformer.h.1.ln_2.weight")
+    tensors["transformer.h.0.mlp.c_fc.weight"] = torch.ones(12, 8)
+    tensors["transformer.wpe.weight"] = torch.ones(10, 8, dtype=torch.int32)
+    save_file(tensors, tmp_path / SINGLE)
+    assert refused(tmp_path, gpt2()).splitlines() == [
+        f"{tmp_path} does not fit the spec (names as in gpt2 checkpoints): 2 missing, 1 left over, 2 wrong",
+        "  missing: h.1.attn.c_attn.weight (for decoder.blocks.1.attention.query.weight)",
+        "  missing: h.1.ln_2.weight (for decoder.blocks.1.feed_forward_norm.weight): did you mean 'h.1.ln_3.weight'?",
+        "  left over: transformer.h.1.ln_3.weight",
+        "  wrong: transformer.wpe.weight is of I32, and weights come in F64, F32, F16 or BF16",
+        "  wrong: transformer.h.0.mlp.c_fc.weight is 12 x 8, and decoder.blocks.0.feed_forward.up.weight needs 8 x 12",
+    ]
+
+
+def test_a_long_list_is_cut(tmp_path):
+    tensors = stored(GPT2, gpt2()) | {f"more{i:02}": torch.ones(1) for i in range(20)}
+    save_file(tensors, tmp_path / SINGLE)
+    lines = refused(tmp_path, gpt2()).splitlines()
+    assert len(lines) == 10
+    assert lines[0].endswith(": 20 left over")
+    assert lines[-1] == "  left over: ... and 12 more"
+
+
+def test_a_name_close_to_a_missing_one_is_suggested(tmp_path):
+    tensors = stored(OWN, gpt2())
+    tensors["embedding.tokens.weight"] = tensors.pop("embedding.token.weight")
+    save_file(tensors, tmp_path / SINGLE)
+    assert "  missing: embedding.token.weight: did you mean 'embedding.tokens.weight'?" in refused(
+        tmp_path, gpt2()
+    )
+
+
+def test_a_checkpoint_of_another_depth(tmp_path):
+    save_file(stored(GPT2, gpt2()), tmp_path / SINGLE)
+    more = refused(tmp_path, gpt2(decoder={"layers": 1, "block": BLOCK}))
+    assert more.endswith("the checkpoint has more layers than the spec")
+    fewer = refused(tmp_path, gpt2(decoder={"layers": 4, "block": BLOCK}))
+    assert fewer.endswith("the checkpoint has fewer layers than the spec")
+    assert "more layers" not in fewer
+
+
+def test_a_scalar_where_a_vector_belongs(tmp_path):
+    save_file(stored(OWN, gpt2()) | {"decoder.final_norm.bias": torch.tensor(1.0)}, tmp_path / SINGLE)
+    assert "decoder.final_norm.bias is a scalar, and decoder.final_norm.bias needs 8" in refused(
+        tmp_path, gpt2()
+    )
+
+
+def test_a_parameter_that_the_family_has_no_name_for(tmp_path):
+    save_file(stored(GPT2, gpt2()), tmp_path / SINGLE)
+    gated = gpt2(decoder={"layers": 2, "block": {**BLOCK, "feed_forward": GATED}})
+    message = refused(tmp_path, gated)
+    assert "2 has no place in gpt2 checkpoints" in message
+    assert "has no place in gpt2 checkpoints: decoder.blocks.0.feed_forward.gate.weight" in message
+    with pytest.raises(
+        WeightError, match=r"gpt2 checkpoints have no place for decoder\.blocks\.0\.feed_forward\.gate"
+    ):
+        stored(GPT2, gated)
+    with pytest.raises(WeightError, match=r"t5 checkpoints have no place for .* and \d+ more"):
+        stored(T5, gated)
+
+
+def test_a_fused_tensor_needs_all_of_its_parts(tmp_path):
+    save_file(stored(GPT2, gpt2()), tmp_path / SINGLE)
+    bias = {"query": True, "key": False, "value": True, "output": True}
+    block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "bias": bias}}
+    assert "has no place in gpt2 checkpoints: decoder.blocks.0.attention.query.bias" in refused(
+        tmp_path, gpt2(decoder={"layers": 2, "block": block})
+    )
+
+
+def test_other_heads_are_ignored_and_listed(tmp_path):
+    save_file(stored(BERT, bert(head=MASKED)), tmp_path / SINGLE)
+    source = opened(tmp_path, bert())
+    assert len(source.ignored) == 5
+    assert all(name.startswith("cls.predictions.") for name in source.ignored)
+    assert "(bert names), 5 ignored: cls.predictions." in source.description
+    assert source.description.endswith(", ...")
+    save_file(stored(GPT2, gpt2(head=UNTIED)), tmp_path / SINGLE)
+    assert opened(tmp_path, gpt2(head={"kind": "none"})).ignored == ("lm_head.weight",)
+
+
+def test_buffers_are_not_weights(tmp_path):
+    buffers = {"h.0.attn.bias": torch.ones(1, 1, 4, 4), "h.1.attn.masked_bias": torch.tensor(-1e4)}
+    save_file(stored(GPT2, gpt2()) | buffers, tmp_path / SINGLE)
+    assert opened(tmp_path, gpt2()).ignored == ()
+    save_file(stored(BERT, bert()) | {"embeddings.position_ids": torch.arange(10)}, tmp_path / SINGLE)
+    assert opened(tmp_path, bert()).ignored == ()
+
+
+def test_old_names_of_layer_norm(tmp_path):
+    old = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+    tensors = stored(BERT, bert())
+    for new, name in old.items():
+        tensors = {key.replace(new, name): tensor for key, tensor in tensors.items()}
+    assert sum("gamma" in name for name in tensors) == 5
+    save_file(tensors, tmp_path / SINGLE)
+    assert opened(tmp_path, bert()).family is BERT
+    tensors["bert.embeddings.LayerNorm.weight"] = tensors["embeddings.LayerNorm.gamma"].clone()
+    save_file(tensors, tmp_path / SINGLE)
+    message = refused(tmp_path, bert())
+    assert "has one tensor twice: as " in message
+    assert "embeddings.LayerNorm.gamma" in message
+
+
+def test_tied_tensors_may_be_stored_again_if_they_are_equal(tmp_path):
+    tensors = stored(GPT2, gpt2())
+    copy = tensors["transformer.wte.weight"].clone()
+    save_file(tensors | {"lm_head.weight": copy}, tmp_path / SINGLE)
+    source = opened(tmp_path, gpt2())
+    assert source.ignored == ()
+    assert source.raw("embedding.token.weight") is not None
+    save_file(tensors | {"lm_head.weight": copy + 1}, tmp_path / SINGLE)
+    assert refused(tmp_path, gpt2()).splitlines() == [
+        f"{tmp_path} has different values for what the spec shares:",
+        "  transformer.wte.weight and lm_head.weight (both embedding.token.weight)",
+        "  if it is the head's matrix, set head.tie_embeddings: false",
+    ]
+    save_file(tensors | {"lm_head.weight": copy[:-1]}, tmp_path / SINGLE)
+    assert "lm_head.weight is 19 x 8, and embedding.token.weight needs 20 x 8" in refused(tmp_path, gpt2())
+
+
+def test_a_tied_tensor_may_be_stored_under_the_heads_name_alone(tmp_path):
+    tensors = stored(GPT2, gpt2())
+    table = tensors.pop("transformer.wte.weight")
+    save_file(tensors | {"lm_head.weight": table}, tmp_path / SINGLE)
+    assert torch.equal(next(opened(tmp_path, gpt2()).pieces("embedding.token.weight")).view(20, 8), table)
+
+
+def test_an_untied_spec_wants_the_heads_matrix(tmp_path):
+    save_file(stored(GPT2, gpt2()), tmp_path / SINGLE)
+    message = refused(tmp_path, gpt2(head=UNTIED))
+    assert "missing: lm_head.weight (for head.vocabulary.weight)" in message
+    assert "head.tie_embeddings: true reads it" in message
+
+
+def test_raw_is_for_tensors_stored_as_they_are_wanted(tmp_path):
+    save_file(stored(GPT2, gpt2()), tmp_path / SINGLE)
+    source = opened(tmp_path, gpt2())
+    assert source.raw("decoder.blocks.0.attention.query.weight") is None  # stored transposed
+    content = (tmp_path / SINGLE).read_bytes()
+    for name in (
+        "decoder.blocks.1.attention.value.bias",
+        "decoder.final_norm.bias",
+    ):  # one a slice of a fused tensor
+        _path, offset, nbytes = source.raw(name)
+        assert content[offset : offset + nbytes] == next(source.pieces(name)).numpy().tobytes()
+
+
+@pytest.mark.parametrize("transform", [SAME, STACKED, Transposed(), Transposed(STACKED)])
+def test_transforms_can_be_undone(transform):
+    shapes = [(4, 6)] if transform in (SAME, Transposed()) else [(4, 6), (2, 6), (3, 6)]
+    parts = [torch.randn(shape) for shape in shapes]
+    joined = transform.join(parts)
+    assert stored_shape(transform, shapes) == joined.shape
+    for part, again in zip(parts, transform.split(joined, shapes), strict=True):
+        assert torch.equal(part, again)
+
+
+def test_families_are_told_apart_by_name_alone():
+    assert len({family.name for family in FAMILIES}) == len(FAMILIES)
+    types = [model_type for family in FAMILIES for model_type in family.model_types]
+    assert len(set(types)) == len(types)

@@ -1,0 +1,73 @@
+"""Small models of each architecture."""
+
+from __future__ import annotations
+
+from specs.model import Model
+
+NORM = {"kind": "layer_norm"}
+BLOCK = {
+    "kind": "pre_norm",
+    "norm": NORM,
+    "attention": {"kind": "multi_head", "heads": 2},
+    "feed_forward": {"kind": "mlp", "hidden": 12, "activation": "gelu_tanh"},
+}
+
+
+def gpt2(**changes: object) -> Model:
+    """A GPT-2 of two layers."""
+    return Model.model_validate(
+        {
+            "name": "tiny-gpt2",
+            "architecture": "decoder",
+            "vocab_size": 20,
+            "d_model": 8,
+            "context_length": 10,
+            "position": {"kind": "learned"},
+            "decoder": {"layers": 2, "block": BLOCK},
+            "head": {"kind": "language_modeling"},
+            **changes,
+        }
+    )
+
+
+def bert(**changes: object) -> Model:
+    """A BERT of two layers, without a head."""
+    return Model.model_validate(
+        {
+            "name": "tiny-bert",
+            "architecture": "encoder",
+            "vocab_size": 20,
+            "d_model": 8,
+            "context_length": 10,
+            "position": {"kind": "learned"},
+            "embedding": {"token_types": 2, "norm": NORM},
+            "encoder": {"layers": 2, "block": {**BLOCK, "kind": "post_norm"}},
+            **changes,
+        }
+    )
+
+
+def t5(**changes: object) -> Model:
+    """A T5 of two and two layers."""
+    attention = {"kind": "multi_head", "heads": 2, "bias": False, "scale": 1.0}
+    feed_forward = {"kind": "mlp", "hidden": 12, "activation": "relu", "bias": False}
+    block = {
+        "kind": "pre_norm",
+        "norm": {"kind": "rms_norm"},
+        "attention": attention,
+        "feed_forward": feed_forward,
+    }
+    return Model.model_validate(
+        {
+            "name": "tiny-t5",
+            "architecture": "encoder-decoder",
+            "vocab_size": 20,
+            "d_model": 8,
+            "position": {"kind": "relative_bias"},
+            "encoder": {"layers": 2, "block": block},
+            "decoder": {"layers": 2, "block": block},
+            "head": {"kind": "language_modeling"},
+            "initialization": {"kind": "t5"},
+            **changes,
+        }
+    )

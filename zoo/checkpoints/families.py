@@ -1,0 +1,61 @@
+"""The families there are, and which of them a checkpoint belongs to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from torch import nn
+
+from specs.model import Model
+from specs.suggest import did_you_mean
+from zoo.checkpoints.bert import BERT
+from zoo.checkpoints.family import OWN, Family
+from zoo.checkpoints.gpt2 import GPT2
+from zoo.checkpoints.llama import LLAMA
+from zoo.checkpoints.t5 import T5
+from zoo.weights.safetensors import TensorFiles
+from zoo.weights.source import WeightError
+
+FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, T5)
+
+
+def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
+    """The family of a checkpoint: a directory's config.json says it, and otherwise the tensors' names do.
+
+    Raises :class:`WeightError` where neither does.
+    """
+    config = files.path / "config.json"
+    if config.is_file():
+        return _of_model_type(config)
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+
+    def names_found(family: Family) -> float:
+        plain = {family.plain(name) for name in files.tensors}
+        wanted = set(family.table(spec.head.kind, parameters).names())
+        return len(wanted & plain) / len(wanted) if wanted else 0.0
+
+    best = max(FAMILIES, key=names_found)  # the first of equals
+    if names_found(best) < 0.5:
+        seen = ", ".join(sorted(files.tensors)[:8]) or "no tensors"
+        known = ", ".join(family.name for family in FAMILIES)
+        raise WeightError(
+            f"{files.path} has names of no family known ({known}) for this spec: it has {seen}, ..."
+        )
+    return best
+
+
+def _of_model_type(config: Path) -> Family:
+    try:
+        model_type = json.loads(config.read_bytes())["model_type"]
+    except OSError as error:
+        raise WeightError(f"{config} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError, KeyError, TypeError):
+        raise WeightError(f"{config} is not a JSON object with a model_type") from None
+    known = {model_type: family for family in FAMILIES for model_type in family.model_types}
+    if not isinstance(model_type, str) or model_type not in known:
+        remedy = did_you_mean(str(model_type), known)
+        raise WeightError(
+            f"{config}: model_type {model_type!r} is not one that weights can be read of: {remedy}"
+        )
+    return known[model_type]

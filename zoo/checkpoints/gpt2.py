@@ -1,0 +1,47 @@
+"""GPT-2 (Radford et al., 2019): ``GPT2Model``, ``GPT2LMHeadModel``, ``GPT2ForSequenceClassification``.
+
+Its matrices are stored d_in x d_out, and queries, keys and values as one.
+"""
+
+from __future__ import annotations
+
+from zoo.checkpoints.family import Family, Rule, affine, fused, same
+from zoo.checkpoints.transforms import STACKED, Transposed
+
+_STORED, _BLOCK = "h.{layer}", "decoder.blocks.{layer}"
+_QUERY_KEY_VALUE = tuple(f"{_BLOCK}.attention.{projection}" for projection in ("query", "key", "value"))
+
+
+def _conv1d(stored: str, module: str) -> tuple[Rule, Rule]:
+    weight = Rule(f"{stored}.weight", (f"{module}.weight",), Transposed())
+    return weight, same(f"{stored}.bias", f"{module}.bias")
+
+
+GPT2 = Family(
+    name="gpt2",
+    model_types=("gpt2",),
+    prefix="transformer.",
+    outside=("lm_head.", "score."),
+    rules=(
+        same("wte.weight", "embedding.token.weight"),
+        same("wpe.weight", "embedding.position.table.weight"),
+        *affine(f"{_STORED}.ln_1", f"{_BLOCK}.attention_norm"),
+        *fused(
+            f"{_STORED}.attn.c_attn.weight",
+            f"{_STORED}.attn.c_attn.bias",
+            _QUERY_KEY_VALUE,
+            Transposed(STACKED),
+        ),
+        *_conv1d(f"{_STORED}.attn.c_proj", f"{_BLOCK}.attention.output"),
+        *affine(f"{_STORED}.ln_2", f"{_BLOCK}.feed_forward_norm"),
+        *_conv1d(f"{_STORED}.mlp.c_fc", f"{_BLOCK}.feed_forward.up"),
+        *_conv1d(f"{_STORED}.mlp.c_proj", f"{_BLOCK}.feed_forward.down"),
+        *affine("ln_f", "decoder.final_norm"),
+    ),
+    heads={
+        "language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),),
+        "classification": (same("score.weight", "head.labels.weight"),),
+    },
+    optional=("lm_head.weight", "score.weight"),
+    unused=("h.*.attn.bias", "h.*.attn.masked_bias"),
+)

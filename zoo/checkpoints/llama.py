@@ -1,0 +1,33 @@
+"""Llama (Touvron et al., 2023): ``LlamaModel``, ``LlamaForCausalLM``, ``LlamaForSequenceClassification``."""
+
+from __future__ import annotations
+
+from zoo.checkpoints.family import Family, affine, same
+
+_STORED, _BLOCK = "layers.{layer}", "decoder.blocks.{layer}"
+
+LLAMA = Family(
+    name="llama",
+    model_types=("llama",),
+    prefix="model.",
+    outside=("lm_head.", "score."),
+    rules=(
+        same("embed_tokens.weight", "embedding.token.weight"),
+        same(f"{_STORED}.input_layernorm.weight", f"{_BLOCK}.attention_norm.weight"),
+        *affine(f"{_STORED}.self_attn.q_proj", f"{_BLOCK}.attention.query"),
+        *affine(f"{_STORED}.self_attn.k_proj", f"{_BLOCK}.attention.key"),
+        *affine(f"{_STORED}.self_attn.v_proj", f"{_BLOCK}.attention.value"),
+        *affine(f"{_STORED}.self_attn.o_proj", f"{_BLOCK}.attention.output"),
+        same(f"{_STORED}.post_attention_layernorm.weight", f"{_BLOCK}.feed_forward_norm.weight"),
+        *affine(f"{_STORED}.mlp.gate_proj", f"{_BLOCK}.feed_forward.gate"),
+        *affine(f"{_STORED}.mlp.up_proj", f"{_BLOCK}.feed_forward.up"),
+        *affine(f"{_STORED}.mlp.down_proj", f"{_BLOCK}.feed_forward.down"),
+        same("norm.weight", "decoder.final_norm.weight"),
+    ),
+    heads={
+        "language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),),
+        "classification": (same("score.weight", "head.labels.weight"),),
+    },
+    optional=("lm_head.weight", "score.weight"),
+    unused=("layers.*.self_attn.rotary_emb.inv_freq", "rotary_emb.inv_freq"),
+)

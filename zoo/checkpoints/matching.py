@@ -1,0 +1,219 @@
+"""Find every parameter of a model in a checkpoint, before anything is read."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from zoo.checkpoints.family import OWN, Family, Slot
+from zoo.checkpoints.transforms import Shape, stored_shape
+from zoo.weights.safetensors import Stored, TensorFiles
+from zoo.weights.source import WeightError
+
+_LISTED = 8
+_CONSIDERED = 1000  # names left over that a missing one may be
+_COMPARED = 2**22  # values at a time
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where one parameter is: in the ``slot`` of a stored tensor, among parameters of these shapes."""
+
+    stored: Stored
+    slot: Slot
+    shapes: tuple[Shape, ...]
+
+    def values(self) -> Tensor:
+        """The parameter in its own shape and the file's dtype, on mapped pages where the layout allows."""
+        return self.slot.transform.split(self.stored.read(), self.shapes)[self.slot.index]
+
+
+@dataclass
+class Match:
+    """Where every parameter is, and the tensors that the spec has no place for and may leave out."""
+
+    found: dict[str, Found] = field(default_factory=dict)
+    ignored: list[str] = field(default_factory=list)
+
+
+def match(files: TensorFiles, family: Family, model: nn.Module, head: str) -> Match:
+    """Where the parameters of a model with this kind of head are.
+
+    Raises one :class:`WeightError` that names every tensor which is missing, left over, of the wrong shape or of a
+    type that weights do not come in; or else those that the model shares and the checkpoint has different.
+    """
+    matching = _Matching(files, family, model, head)
+    matching.find()
+    matching.raise_faults()
+    matching.check_copies()
+    return matching.match
+
+
+@dataclass
+class _Copy:
+    """A tensor that a checkpoint stores again under another name."""
+
+    parameter: str
+    first: Stored
+    second: Stored
+
+
+class _Matching:
+    def __init__(self, files: TensorFiles, family: Family, model: nn.Module, head: str) -> None:
+        self.match = Match()
+        self._files, self._family = files, family
+        self._shapes: dict[str, Shape] = {}
+        self._aliases: dict[int, list[str]] = {}  # every name of a parameter, its own first
+        for name, parameter in model.named_parameters(remove_duplicate=False):
+            self._shapes[name] = tuple(parameter.shape)
+            self._aliases.setdefault(id(parameter), []).append(name)
+        self._table = family.table(head, self._shapes)
+        self._available = self._by_plain_name()
+        self._used: set[str] = set()
+        self._copies: list[_Copy] = []
+        self._nameless: list[str] = []
+        self._missing: dict[str, str] = {}  # stored name -> a parameter in it
+        self._wrong: dict[str, str] = {}  # stored name -> what is wrong with it
+
+    def _by_plain_name(self) -> dict[str, Stored]:
+        plain: dict[str, Stored] = {}
+        for name, stored in self._files.tensors.items():
+            key = self._family.plain(name)
+            if key in plain:
+                raise WeightError(
+                    f"{self._files.path} has one tensor twice: as {plain[key].name} and as {name}"
+                )
+            plain[key] = stored
+        return plain
+
+    def find(self) -> None:
+        """Look for every parameter, and note what is wrong."""
+        for names in self._aliases.values():
+            slots = [slot for slot in map(self._table.find, names) if slot is not None]
+            self._used.update(stored for slot in slots for stored in slot.stored if stored in self._available)
+            present = [(name, slot) for slot in slots if (name := self._first_of(slot)) is not None]
+            if not slots:
+                self._nameless.append(names[0])
+            elif not present:
+                self._missing.setdefault(slots[0].stored[0], names[0])
+            else:
+                self._take(names[0], present)
+        left_over = [
+            name for name in self._available if name not in self._used and not self._family.is_unused(name)
+        ]
+        self.match.ignored = sorted(name for name in left_over if self._family.is_optional(name))
+        self._left_over = sorted(name for name in left_over if not self._family.is_optional(name))
+
+    def _first_of(self, slot: Slot) -> str | None:
+        """The plain name under which a slot's tensor is there."""
+        return next((name for name in slot.stored if name in self._available), None)
+
+    def _take(self, parameter: str, present: list[tuple[str, Slot]]) -> None:
+        first = self._available[present[0][0]]
+        for name, slot in present:
+            stored = self._available[name]
+            shapes = tuple(self._shapes[part] for part in slot.parameters)
+            wanted = stored_shape(slot.transform, shapes)
+            if stored.shape != wanted:
+                fault = f"{stored.name} is {_shown(stored.shape)}, and {parameter} needs {_shown(wanted)}"
+                self._wrong.setdefault(name, fault)
+            elif stored.dtype is None:
+                self._wrong[name] = (
+                    f"{stored.name} is of {stored.kind}, and weights come in F64, F32, F16 or BF16"
+                )
+            elif stored is first:
+                self.match.found[parameter] = Found(stored, slot, shapes)
+            else:
+                self._copies.append(_Copy(parameter, first, stored))
+
+    def raise_faults(self) -> None:
+        """Raise one error for all that was found wrong."""
+        family = self._family.name
+        faults = {
+            f"has no place in {family} checkpoints": self._nameless,
+            "missing": list(self._missing),
+            "left over": [self._available[name].name for name in self._left_over],
+            "wrong": list(self._wrong.values()),
+        }
+        counts = [f"{len(items)} {what}" for what, items in faults.items() if items]
+        if not counts:
+            return
+        lines = [
+            f"{self._files.path} does not fit the spec (names as in {family} checkpoints): {', '.join(counts)}"
+        ]
+        for what, items in faults.items():
+            lines += [f"  {what}: {self._explained(item)}" for item in items[:_LISTED]]
+            if len(items) > _LISTED:
+                lines.append(f"  {what}: ... and {len(items) - _LISTED} more")
+        lines += [f"  {remedy}" for remedy in self._remedies()]
+        raise WeightError("\n".join(lines))
+
+    def _explained(self, item: str) -> str:
+        """A missing tensor with its parameter and a name that is left over and close; anything else as it is."""
+        if item not in self._missing:
+            return item
+        text = item if self._family is OWN else f"{item} (for {self._missing[item]})"
+        others = [
+            name for name in self._left_over[:_CONSIDERED] if _NUMBER.sub("#", name) != _NUMBER.sub("#", item)
+        ]
+        close = difflib.get_close_matches(item, others, n=1, cutoff=0.85)
+        return f"{text}: did you mean {close[0]!r}?" if close else text
+
+    def _remedies(self) -> Iterator[str]:
+        """What may explain the faults."""
+        if _further_layers(self._left_over, [*self._used, *self._missing]):
+            yield "the checkpoint has more layers than the spec"
+        if _further_layers(self._missing, self._available):
+            yield "the checkpoint has fewer layers than the spec"
+        if "head.vocabulary.weight" in self._missing.values():
+            yield "a checkpoint that ties its embeddings stores no matrix for the head: head.tie_embeddings: true reads it"
+
+    def check_copies(self) -> None:
+        """Tensors that the model shares must be equal where the checkpoint stores them twice."""
+        different = [copy for copy in self._copies if not _equal(copy.first, copy.second)]
+        if different:
+            pairs = [
+                f"  {copy.first.name} and {copy.second.name} (both {copy.parameter})" for copy in different
+            ]
+            more = [f"  ... and {len(pairs) - _LISTED} more"] if len(pairs) > _LISTED else []
+            raise WeightError(
+                "\n".join(
+                    [
+                        f"{self._files.path} has different values for what the spec shares:",
+                        *pairs[:_LISTED],
+                        *more,
+                    ]
+                )
+                + "\n  if it is the head's matrix, set head.tie_embeddings: false"
+            )
+
+
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+
+
+def _layers(names: Iterable[str]) -> set[str]:
+    """The layers that names are in, such as ``h.7``."""
+    starts = (re.match(r"[^\d]*\.\d+\.", name) for name in names)
+    return {start[0] for start in starts if start}
+
+
+def _further_layers(names: Iterable[str], known: Iterable[str]) -> bool:
+    """Whether some names are in layers beyond those of the names known."""
+    reached = _layers(known)
+    kinds = {_NUMBER.sub("#", layer) for layer in reached}
+    return any(_NUMBER.sub("#", layer) in kinds for layer in _layers(names) - reached)
+
+
+def _shown(shape: Shape) -> str:
+    return " x ".join(map(str, shape)) or "a scalar"
+
+
+def _equal(first: Stored, second: Stored) -> bool:
+    a, b = first.read().flatten(), second.read().flatten()
+    pairs = zip(a.split(_COMPARED), b.split(_COMPARED), strict=True)
+    return all(torch.equal(x.float(), y.float()) for x, y in pairs)

@@ -1,0 +1,64 @@
+"""A checkpoint as a source of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from specs.model import Model
+from zoo.checkpoints.family import Family
+from zoo.checkpoints.matching import match
+from zoo.weights.safetensors import TensorFiles
+
+PIECE = 2**22
+"""Values converted at a time."""
+
+
+class CheckpointWeights:
+    """The weights of a model from safetensors files, whose names and layouts are a family's.
+
+    ``ignored`` names the tensors that the spec leaves out, such as another head's.  Raises :class:`WeightError` at once
+    when any tensor is missing, left over, or of the wrong shape or type.
+    """
+
+    def __init__(
+        self,
+        files: TensorFiles,
+        family: Family,
+        model: nn.Module,
+        spec: Model,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        found = match(files, family, model, spec.head.kind)
+        self.family = family
+        self.dtype = dtype
+        self.ignored: tuple[str, ...] = tuple(found.ignored)
+        self._found = found.found
+        self.description = f"{files.path} ({family.name} names)"
+        if self.ignored:
+            more = ", ..." if len(self.ignored) > 3 else ""
+            self.description += f", {len(self.ignored)} ignored: {', '.join(self.ignored[:3])}{more}"
+
+    def pieces(self, name: str) -> Iterator[Tensor]:
+        """A parameter's values in row-major order, in flat pieces: one on mapped pages where the file has them so."""
+        values = self._found[name].values()
+        if values.dtype == self.dtype and values.is_contiguous():
+            yield values.view(-1)
+            return
+        rows = max(1, PIECE // values[0].numel())
+        for block in values.split(rows):
+            yield block.contiguous().to(self.dtype).view(-1)
+
+    def raw(self, name: str) -> tuple[Path, int, int] | None:
+        """File, offset and number of bytes where a parameter's values stand as ``pieces`` gives them, or None."""
+        found = self._found[name]
+        stored = found.stored.read()
+        values = found.slot.transform.split(stored, found.shapes)[found.slot.index]
+        start = values.data_ptr() - stored.data_ptr()
+        inside = 0 <= start <= found.stored.nbytes - values.nbytes
+        if values.dtype != self.dtype or not values.is_contiguous() or not inside:
+            return None
+        return found.stored.path, found.stored.offset + start, values.nbytes

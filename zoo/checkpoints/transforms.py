@@ -1,0 +1,70 @@
+"""How stored tensors relate to parameters.  Each can be undone, and gives views where it can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+Shape = tuple[int, ...]
+
+
+class Transform(Protocol):
+    """From one stored tensor to one or more parameters, and back."""
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        """The parameters, of these shapes."""
+        ...
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        """The stored tensor."""
+        ...
+
+
+def stored_shape(transform: Transform, shapes: Sequence[Shape]) -> Shape:
+    """The shape that a stored tensor must have for parameters of these shapes."""
+    return tuple(transform.join([torch.empty(shape, device="meta") for shape in shapes]).shape)
+
+
+@dataclass(frozen=True)
+class Same:
+    """Stored as it is."""
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return (stored,)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0]
+
+
+SAME = Same()
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Parameters end to end along their first dimension, such as fused queries, keys and values."""
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return stored.split([shape[0] for shape in shapes])
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return torch.cat(list(parts))
+
+
+STACKED = Stacked()
+
+
+@dataclass(frozen=True)
+class Transposed:
+    """A matrix stored d_in x d_out (GPT-2's Conv1D); ``inner`` applies to it once turned d_out x d_in."""
+
+    inner: Transform = SAME
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return self.inner.split(stored.t(), shapes)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return self.inner.join(parts).t()

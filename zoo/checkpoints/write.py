@@ -1,0 +1,34 @@
+"""The tensors of a model as the checkpoints of a family store them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import Tensor, nn
+
+from specs.model import Model
+from zoo.checkpoints.family import Family, Slot
+from zoo.weights.source import WeightError
+
+
+def stored_tensors(model: nn.Module, spec: Model, family: Family) -> Iterator[tuple[str, Tensor]]:
+    """Every stored tensor by its full name, one at a time; what the model shares comes once.
+
+    Raises :class:`WeightError`, naming them, when the family has no place for some parameters.
+    """
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    table = family.table(spec.head.kind, parameters)
+    slots: dict[str, Slot] = {}
+    nameless = []
+    for name, _ in model.named_parameters():
+        slot = table.find(name)
+        if slot is None:
+            nameless.append(name)
+        else:
+            slots[slot.stored[0]] = slot
+    if nameless:
+        more = f" and {len(nameless) - 8} more" if len(nameless) > 8 else ""
+        raise WeightError(f"{family.name} checkpoints have no place for {', '.join(nameless[:8])}{more}")
+    for stored, slot in slots.items():
+        parts = [parameters[part].detach() for part in slot.parameters]
+        yield family.full(stored, spec.head.kind), slot.transform.join(parts).contiguous()

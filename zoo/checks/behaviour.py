@@ -1,0 +1,84 @@
+"""What a model must do whatever its weights: each check runs it on a few tokens, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from specs.model import Model
+from zoo.checks import cache, cross, direction
+from zoo.checks.finite import finite
+from zoo.checks.gradients import gradients
+from zoo.checks.padding import padding
+from zoo.checks.result import Check
+from zoo.checks.side import Side, sides
+from zoo.checks.subject import Subject, subject_of
+from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.weights.source import WeightSource
+
+SideCheck = Callable[[Side, Subject], Check | Iterator[Check]]
+
+ALL: tuple[SideCheck, ...] = (
+    direction.order,
+    padding,
+    finite,
+)
+ENCODERS: tuple[SideCheck, ...] = (direction.bidirectional, *ALL)
+DECODERS: tuple[SideCheck, ...] = (
+    direction.causal,
+    direction.sees_the_past,
+    *ALL,
+    cache.token_by_token,
+    cache.prefill_and_steps,
+    cache.empty_cache,
+)
+CROSSING: tuple[SideCheck, ...] = (cross.cross_attention, cross.encoder_padding)
+
+
+@dataclass(frozen=True)
+class BehaviourReport:
+    """The checks, and what they ran on: ``subject`` is the model itself or a twin, ``weights`` where its weights are from."""
+
+    subject: str
+    weights: str
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(check.status != "failed" for check in self.checks)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        checks = [check.as_dict() for check in self.checks]
+        return {"passed": self.passed, "subject": self.subject, "weights": self.weights, "checks": checks}
+
+
+def check_behaviour(spec: Model, weights: WeightSource | None = None, *, seed: int = 0) -> BehaviourReport:
+    """Run every check that applies to a spec.
+
+    ``weights`` are those of the spec's model (default: random ones drawn for checking).  A model too large to
+    run is checked on a twin with random weights.  Raises :class:`specs.errors.UserError` where no twin is small
+    enough.
+    """
+    subject = subject_of(spec, weights, seed)
+    return BehaviourReport(subject.description, subject.weights.description, tuple(run_checks(subject)))
+
+
+def run_checks(subject: Subject) -> Iterator[Check]:
+    """Every check that applies to a subject, in turn."""
+    for side in sides(subject.model, subject.spec):
+        for check in _checks_of(side, subject):
+            with torch.no_grad():
+                results = check(side, subject)
+                found = [results] if isinstance(results, Check) else list(results)
+            yield from found
+    yield gradients(subject)
+
+
+def _checks_of(side: Side, subject: Subject) -> tuple[SideCheck, ...]:
+    if not side.causal:
+        return ENCODERS
+    return DECODERS + CROSSING if isinstance(subject.model, EncoderDecoder) else DECODERS

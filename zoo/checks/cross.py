@@ -1,0 +1,46 @@
+"""A decoder must see its encoder's tokens, and not its padding."""
+
+from __future__ import annotations
+
+import torch
+
+from zoo.checks.dependence import depends
+from zoo.checks.padding import padded
+from zoo.checks.result import Check, equal, skipped
+from zoo.checks.side import Side, another, apart, draw_ids, reads_decoder
+from zoo.checks.subject import Subject
+from zoo.models.encoder_decoder import EncoderDecoder
+
+
+def cross_attention(side: Side, subject: Subject) -> Check:
+    """Whether the decoder depends on the encoder."""
+    model = subject.model
+    assert isinstance(model, EncoderDecoder)
+
+    def change() -> float:
+        ids, source = draw_ids(1, side.length, side.vocabulary), draw_ids(1, side.length, side.vocabulary, 1)
+        changed = source.clone()
+        changed[:, -1] = another(source[:, -1], side.vocabulary)
+        both = reads_decoder(model, torch.cat((source, changed)))(torch.cat((ids, ids)), None, None).tokens
+        return apart([x[:1] for x in both], [x[1:] for x in both])
+
+    explanation = "outputs of the decoder change when a token of the encoder is replaced"
+    return depends("cross-attention", subject, change, explanation)
+
+
+def encoder_padding(side: Side, subject: Subject) -> Check:
+    """Whether the decoder ignores the encoder's padding."""
+    model = subject.model
+    assert isinstance(model, EncoderDecoder)
+    explanation = "outputs of the decoder are the same with an encoder input alone and with padding of any content"
+    if side.vocabulary < 2:
+        return skipped("encoder padding", explanation, "the vocabulary has one token")
+    ids, source = draw_ids(1, side.length, side.vocabulary), draw_ids(1, side.length, side.vocabulary, 1)
+    alone = reads_decoder(model, source)(ids, None, None)
+    right, left = padded([source[0]], left=False), padded([source[0]], left=True)
+    sources, masks = torch.cat((right[0], left[0])), torch.cat((right[1], left[1]))
+    changed = torch.where(masks == 1, sources, another(sources, side.vocabulary))
+    read = reads_decoder(model, torch.cat((sources, changed)), torch.cat((masks, masks)))
+    padded_tokens = read(ids.expand(4, -1), None, None).tokens
+    same = [x.expand(4, *x.shape[1:]) for x in alone.tokens]
+    return equal("encoder padding", apart(same, padded_tokens), explanation)

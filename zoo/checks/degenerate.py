@@ -1,0 +1,30 @@
+"""Specs whose outputs rightly depend on little, so that a check for dependence would say nothing."""
+
+from __future__ import annotations
+
+from specs.head import MaskedLanguageModeling
+from specs.model import Model
+from specs.norm import NoNorm
+from specs.residual import NoResidual
+
+
+def why_deaf(spec: Model) -> str:
+    """Why the outputs of a spec need not depend on its tokens; empty where they must."""
+    if spec.vocab_size == 1:
+        return "the vocabulary has one token"
+    widths = [spec.d_model] if any(not isinstance(norm, NoNorm) for norm in _stack_norms(spec)) else []
+    if spec.embedding.norm is not None or isinstance(spec.head, MaskedLanguageModeling):
+        widths.append(spec.embedding_width)
+    if widths and min(widths) < 3:
+        return f"a normalised vector of width {min(widths)} keeps no more than signs"
+    return ""
+
+
+def may_fade(spec: Model) -> bool:
+    """Whether signals may rightly fade away: a block without residuals and without norms."""
+    blocks = [block for _, stack in spec.stacks() for block in stack.layer_blocks()]
+    return any(isinstance(block.norm, NoNorm) and isinstance(block.residual, NoResidual) for block in blocks)
+
+
+def _stack_norms(spec: Model) -> list[object]:
+    return [block.norm for _, stack in spec.stacks() for block in stack.layer_blocks()]

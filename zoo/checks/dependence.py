@@ -1,0 +1,23 @@
+"""Whether an output depends on something, in figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from zoo.checks.degenerate import may_fade, why_deaf
+from zoo.checks.result import TOLERANCE, Check, skipped
+from zoo.checks.subject import Subject
+
+
+def depends(name: str, subject: Subject, change: Callable[[], float], explanation: str) -> Check:
+    """A check that passes when ``change``, measured on some draw of the weights, is one."""
+    reason = why_deaf(subject.spec)
+    if reason:
+        return skipped(name, explanation, reason)
+    for _ in subject.draws():
+        figure = change()
+        if figure > TOLERANCE:
+            return Check(name, "passed", explanation, figure, f"more than {TOLERANCE:g}")
+    if may_fade(subject.spec):
+        return skipped(name, explanation, "without residuals and norms, signals fade with depth")
+    return Check(name, "failed", explanation, figure, f"more than {TOLERANCE:g}")

@@ -1,0 +1,34 @@
+"""No output may be NaN or infinite."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from zoo.checks.result import Check
+from zoo.checks.side import Reading, Side, draw_ids, reads_decoder
+from zoo.checks.subject import Subject
+from zoo.models.encoder_decoder import EncoderDecoder
+
+
+def finite(side: Side, subject: Subject) -> Check:
+    """Whether all outputs are numbers, also of a row in which all tokens are masked."""
+    explanation = "the outputs have no NaN and no infinity, also where a row, or the encoder's input, is all padding"
+    ids = draw_ids(2, side.length, side.vocabulary)
+    mask = ids.new_ones(ids.shape)
+    mask[1] = 0
+    readings = [side.read(ids, mask, None)]
+    if side.causal and side.length > 1:
+        cache = side.read(ids[:, :-1], mask[:, :-1], None).cache
+        readings.append(side.read(ids[:, -1:], mask, cache))
+    if side.causal and isinstance(subject.model, EncoderDecoder):
+        readings.append(reads_decoder(subject.model, ids, mask)(ids, mask, None))
+    count = sum(_not_finite(tensor) for reading in readings for tensor in _tensors(reading))
+    return Check(f"{side.prefix}finite", "failed" if count else "passed", explanation, count, "0 values")
+
+
+def _tensors(reading: Reading) -> list[Tensor]:
+    return [*reading.tokens, *reading.sequences, *(tensor for pair in reading.cache for tensor in pair)]
+
+
+def _not_finite(tensor: Tensor) -> int:
+    return int((~tensor.isfinite()).sum())

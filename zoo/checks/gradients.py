@@ -1,0 +1,112 @@
+"""Every parameter must get a gradient: one that gets none is not used, and would not be trained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from zoo.builder import ZooModel
+from zoo.checks.degenerate import may_fade, why_deaf
+from zoo.checks.result import Check, skipped
+from zoo.checks.side import LENGTH, draw_ids
+from zoo.checks.subject import Subject
+from zoo.components.attention import Projections
+from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.models.outputs import Outputs
+
+_NEGLIGIBLE = 1e-12
+"""Of the largest gradient nearby: what rounding leaves of a gradient that is 0."""
+
+_SHOWN = 8
+
+
+def gradients(subject: Subject) -> Check:
+    """Whether every parameter gets a gradient that is finite and not all 0."""
+    explanation = "every parameter gets a finite gradient, not all 0, from a random weighting of all outputs"
+    spec = subject.spec
+    length = min(LENGTH, spec.context_length or LENGTH)
+    reason = why_deaf(spec) or ("context_length allows one token" if length < 2 else "")
+    if reason:
+        return skipped("gradients", explanation, reason)
+    model = subject.model
+    names = [name for name, _ in model.named_parameters()]
+    optional = _shift_all_scores(model)
+    without: set[str] = set(names) - optional
+    for _ in subject.draws():
+        without &= _without_gradient(model, spec.vocab_size, length)
+        if not without:
+            break
+    if without and may_fade(spec):
+        return skipped("gradients", explanation, "without residuals and norms, signals fade with depth")
+    if optional:
+        explanation += " (but key biases may get none: they shift all scores of a query alike)"
+    listed = sorted(without, key=names.index)
+    reason = f"none for {', '.join(listed[:_SHOWN])}" if listed else ""
+    reason += f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    figure, expected = float(len(listed)), f"0 of {len(names)} parameters without"
+    return Check("gradients", "failed" if listed else "passed", explanation, figure, expected, reason)
+
+
+def _shift_all_scores(model: ZooModel) -> set[str]:
+    """The biases of keys: where positions do not act on keys, softmax takes no notice of them."""
+    attentions = [(path, module) for path, module in model.named_modules() if isinstance(module, Projections)]
+    return {f"{path}.key.bias" for path, attention in attentions if attention.key.bias is not None}
+
+
+def _without_gradient(model: ZooModel, vocabulary: int, length: int) -> set[str]:
+    """The names of the parameters whose gradient is missing, not finite, or negligible beside its neighbours'."""
+    with _largest_gradients(model) as largest:
+        outputs = _run(model, vocabulary, length)
+        generator = torch.Generator().manual_seed(0)
+        weighted = [
+            (output * torch.randn(output.shape, generator=generator, dtype=output.dtype)).sum()
+            for output in outputs.values()
+        ]
+        torch.stack(weighted).sum().backward()
+    nearby: dict[str, float] = {}
+    for name, size in largest.items():
+        nearby[_place(name)] = max(nearby.get(_place(name), 0.0), size)
+    enough = {
+        name for name, size in largest.items() if math.isfinite(size) and size > _NEGLIGIBLE * nearby[_place(name)]
+    }
+    return {name for name, _ in model.named_parameters()} - enough
+
+
+def _place(name: str) -> str:
+    """The part of the model around the module of a parameter."""
+    return name.rpartition(".")[0].rpartition(".")[0]
+
+
+def _run(model: ZooModel, vocabulary: int, length: int) -> Outputs:
+    ids = draw_ids(2, length, vocabulary)
+    if isinstance(model, EncoderDecoder):
+        return model(draw_ids(2, length, vocabulary, 1), ids)
+    embedding = model.embedding.token_type
+    types = None if embedding is None else draw_ids(2, length, embedding.num_embeddings)
+    return model(ids, token_type_ids=types)
+
+
+@contextmanager
+def _largest_gradients(model: ZooModel) -> Iterator[dict[str, float]]:
+    """The largest absolute gradient of each parameter that gets one; the gradients themselves are let go at once."""
+    largest: dict[str, float] = {}
+
+    def keep(name: str, parameter: Tensor) -> None:
+        assert parameter.grad is not None
+        lowest, highest = parameter.grad.aminmax()
+        largest[name] = float(torch.maximum(-lowest, highest))
+        parameter.grad = None
+
+    hooks = [
+        parameter.register_post_accumulate_grad_hook(lambda p, name=name: keep(name, p))
+        for name, parameter in model.named_parameters()
+    ]
+    try:
+        yield largest
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,0 +1,68 @@
+"""Random weights that show how a model is wired, whatever its recipe for initialisation."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from specs.block import BlockParts
+from specs.model import Model
+from specs.norm import NoNorm
+from specs.residual import Add
+from zoo.components.attention import Projections
+from zoo.initialization import distributions
+
+_POOL = 2**20 - 3  # a prime, so that no two rows of a matrix are the same stretch of the pool
+
+
+class ProbeWeights:
+    """Weights under which signals neither fade nor swamp each other, in float64.
+
+    Matrices keep the variance of what they map, attention scores come out with a standard deviation of 1, and
+    biases and the weights of norms are scattered around their initial values, so that each of them shows.
+    """
+
+    def __init__(self, model: nn.Module, spec: Model, seed: int = 0) -> None:
+        self.description = f"random, drawn for checking with seed {seed}"
+        self.seed = seed
+        self._modules = dict(model.named_modules())
+        self._shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
+        self._recipe = distributions(model, spec)
+        self._gain = 0.3 if any(_grows(block) for _, stack in spec.stacks() for block in stack.layer_blocks()) else 1.0
+        self._pool = torch.randn(_POOL, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+    def pieces(self, name: str) -> Iterator[Tensor]:
+        shape = self._shapes[name]
+        if len(shape) < 2:
+            yield self._draw(name, shape.numel(), 0.1).add_(self._recipe[name].constant or 0.0)
+        else:
+            yield self._draw(name, shape.numel(), self._std(name, shape))
+
+    def _draw(self, name: str, count: int, std: float) -> Tensor:
+        start = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little") % _POOL
+        values = torch.empty(count, dtype=torch.float64)
+        end = 0
+        while end < count:
+            piece = self._pool[start : start + count - end]
+            torch.mul(piece, std, out=values[end : end + len(piece)])
+            start, end = 0, end + len(piece)
+        return values
+
+    def _std(self, name: str, shape: torch.Size) -> float:
+        path = name.rpartition(".")[0]
+        if isinstance(self._modules[path], nn.Embedding):
+            return 1.0
+        around, _, role = path.rpartition(".")
+        attention = self._modules[around]
+        std = self._gain / shape[1:].numel() ** 0.5
+        if role == "query" and isinstance(attention, Projections):
+            std /= attention.scale * attention.width**0.5
+        return std
+
+
+def _grows(block: BlockParts) -> bool:
+    """Whether a block adds to a stream that nothing normalises."""
+    return isinstance(block.norm, NoNorm) and isinstance(block.residual, Add)

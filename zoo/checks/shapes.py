@@ -1,0 +1,119 @@
+"""The shapes of what every module takes and gives, in symbols.
+
+The model runs twice on the meta device, which computes shapes only, at different sizes of batch, tokens, cache
+and encoder input: what is equal in both runs is fixed, and the rest is named after what it follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from specs.model import Model
+from zoo.builder import ZooModel
+from zoo.checks.recorder import Call, Recorder
+from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, describe, symbols_in
+from zoo.models.encoder import Encoder
+from zoo.models.encoder_decoder import EncoderDecoder
+
+
+@dataclass(frozen=True)
+class ModuleShapes:
+    """A module's inputs and outputs, such as ``B x T x 768``; ``method`` is what was called, mostly ``forward``."""
+
+    path: str
+    kind: str
+    method: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        data = {"path": self.path, "kind": self.kind, "method": self.method}
+        return {**data, "inputs": list(self.inputs), "outputs": list(self.outputs)}
+
+
+@dataclass(frozen=True)
+class ShapeReport:
+    """Every module's shapes, in the order of the module tree, and what is wrong with them."""
+
+    modules: tuple[ModuleShapes, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.problems
+
+    @property
+    def symbols(self) -> dict[str, str]:
+        """The symbols in use and what they stand for."""
+        used = set[str]().union(*(symbols_in(text) for row in self.modules for text in row.inputs + row.outputs))
+        return {symbol: meaning for symbol, meaning in MEANINGS.items() if symbol in used}
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data, with a row for every module."""
+        rows = [row.as_dict() for row in self.modules]
+        return {"passed": self.passed, "problems": list(self.problems), "symbols": self.symbols, "modules": rows}
+
+
+def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
+    """The shapes in a model on the meta device, as :func:`zoo.builder.assemble` gives it.
+
+    A decoder runs with a cache, an encoder-decoder encodes and then decodes with a cache.  A model that fails to
+    run, gives sizes that follow nothing that was varied, or outputs that do not follow the batch, has problems.
+    """
+    recorders = (Recorder(model), Recorder(model))
+    for run, recorder in enumerate(recorders):
+        try:
+            _run(model, recorder, {symbol: sizes[run] for symbol, sizes in SIZES.items()})
+        except Exception as error:
+            where = recorder.failed.path or spec.name if recorder.failed else spec.name
+            return ShapeReport((), (f"{where} fails to run: {type(error).__name__}: {error}",))
+    first, second = recorders[0].calls, recorders[1].calls
+    if [call.path for call in first] != [call.path for call in second]:
+        return ShapeReport((), ("which modules run depends on the sizes of the inputs",))
+    order = {path: place for place, (path, _) in enumerate(model.named_modules())}
+    rows = dict.fromkeys(_row(a, b) for a, b in zip(first, second, strict=True))
+    modules = tuple(sorted(rows, key=lambda row: order[row.path]))
+    return ShapeReport(modules, tuple(_problems(modules)))
+
+
+def _row(first: Call, second: Call) -> ModuleShapes:
+    kind = getattr(first.module, "component_kind", type(first.module).__name__)
+    inputs, outputs = (describe(getattr(first, side), getattr(second, side)) for side in ("inputs", "outputs"))
+    return ModuleShapes(first.path, kind, first.method, inputs, outputs)
+
+
+def _problems(modules: Sequence[ModuleShapes]) -> list[str]:
+    unnamed = [row.path for row in modules if any(UNNAMED in text for text in row.inputs + row.outputs)]
+    problems = [f"{path} has a size that follows none of batch, tokens, cache and encoder" for path in unnamed]
+    for row in modules:
+        for text in row.outputs if not row.path else ():
+            if ": B" not in text and "(B x" not in text:
+                problems.append(f"{text} does not start with the batch, B")
+    return problems
+
+
+@torch.no_grad()
+def _run(model: ZooModel, recorder: Recorder, size: dict[str, int]) -> None:
+    def ids(length: int) -> Tensor:
+        return torch.empty(size["B"], length, dtype=torch.int64, device="meta")
+
+    tokens, past = size["T"], size["P"]
+    if isinstance(model, Encoder):
+        with recorder:
+            model(ids(tokens), ids(tokens))
+    elif isinstance(model, EncoderDecoder):
+        source = ids(size["S"])
+        with recorder:
+            encoded = model.encode(source, source).present_key_values
+        cache = model.decode(ids(past), encoded, source).present_key_values
+        with recorder:
+            model.decode(ids(tokens), encoded, source, cache, ids(past + tokens))
+    else:
+        cache = model(ids(past)).present_key_values
+        with recorder:
+            model(ids(tokens), ids(past + tokens), cache)

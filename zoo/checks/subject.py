@@ -1,0 +1,86 @@
+"""The model that is checked: the one asked for, or a smaller one wired alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from pydantic import ValidationError
+
+from specs.errors import UserError
+from specs.model import Model
+from zoo.builder import ZooModel, assemble
+from zoo.checks.probe import ProbeWeights
+from zoo.memory import available_memory
+from zoo.twin import narrowed, small_tables, twin
+from zoo.weights.materialize import materialize
+from zoo.weights.source import WeightSource
+
+MAX_PARAMETERS = 160_000_000
+"""What is checked as it is; a larger model is checked on a twin."""
+
+_DRAWS = 4
+_REDRAWN_PARAMETERS = 2_000_000
+_BYTES = 8  # float64
+_MEMORY_SHARE = 0.4  # for the weights; gradients need as much again at most
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A spec with its model in float64; ``description`` says what was checked instead of ``original``, if it was."""
+
+    spec: Model
+    model: ZooModel
+    weights: WeightSource
+    description: str
+
+    def draws(self) -> Iterator[int]:
+        """Once with the weights there are, then, for a small model with random weights, with others in place.
+
+        A few narrow layers can lose a signal by chance, such as all units of a ReLU being off, but not always.
+        """
+        yield 0
+        if isinstance(self.weights, ProbeWeights) and _size(self.model) <= _REDRAWN_PARAMETERS:
+            for draw in range(1, _DRAWS):
+                materialize(self.model, ProbeWeights(self.model, self.spec, self.weights.seed + 1000 * draw))
+                yield draw
+
+
+def subject_of(spec: Model, weights: WeightSource | None = None, seed: int = 0) -> Subject:
+    """The model of a spec with weights, or a twin with random ones where it is too large.
+
+    Raises :class:`UserError` where no twin is small enough.
+    """
+    limit = min(MAX_PARAMETERS, int(available_memory() * _MEMORY_SHARE / _BYTES))
+    size = 0
+    for candidate, description in _candidates(spec):
+        model = assemble(candidate, torch.float64)
+        size = _size(model)
+        if size <= limit:
+            source = weights if weights and candidate is spec else ProbeWeights(model, candidate, seed)
+            materialize(model, source)
+            return Subject(candidate, model, source, description)
+    raise UserError(f"{spec.name} is too large to check: even a narrow twin has {size:,} parameters, of at most {limit:,}")
+
+
+def _size(model: ZooModel) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def _candidates(spec: Model) -> Iterator[tuple[Model, str]]:
+    """The spec, then ever smaller ones, each with what it is."""
+    yield spec, "the model itself"
+    smaller = twin(spec)
+    depths = {name: (stack.depth, getattr(smaller, name).depth) for name, stack in spec.stacks()}
+    shortened = " and ".join(f"{kept} of {depth} {name} layers" for name, (depth, kept) in depths.items())
+    description = f"a twin of {shortened}"
+    yield smaller, description
+    smaller = small_tables(smaller)
+    description += f", with a vocabulary of {smaller.vocab_size:,}"
+    yield smaller, description
+    for divisor in (2, 4, 8, 16, 32, 64):
+        try:
+            yield narrowed(smaller, divisor), f"{description} and 1/{divisor} of the widths"
+        except ValidationError:
+            continue

@@ -1,0 +1,82 @@
+"""Names for sizes: a size in two runs is traced back to what differed between them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from torch import Tensor
+
+SIZES: dict[str, tuple[int, int]] = {"B": (3, 5), "T": (7, 17), "S": (13, 43), "P": (11, 29)}
+"""The size of each symbol in the first run and in the second: primes, so that no two terms agree in both."""
+
+MEANINGS = {"B": "batch", "T": "tokens", "S": "encoder tokens", "P": "tokens in the cache"}
+
+UNNAMED = "?"
+
+
+def _terms() -> dict[str, tuple[int, int]]:
+    total = (SIZES["P"][0] + SIZES["T"][0], SIZES["P"][1] + SIZES["T"][1])
+    lengths = {"T": SIZES["T"], "S": SIZES["S"], "P": SIZES["P"], "P+T": total}
+    (b1, b2) = SIZES["B"]
+    flat = {f"B*({name})" if "+" in name else f"B*{name}": (b1 * n1, b2 * n2) for name, (n1, n2) in lengths.items()}
+    return {"B": SIZES["B"], **lengths, **flat}
+
+
+TERMS = _terms()
+
+
+def name_size(first: int, second: int) -> str:
+    """A size from its number in both runs: ``768``, ``T``, ``P+T``, ``B*T``, ``12*B``, ``T+1``; or ``?``."""
+    if first == second:
+        return str(first)
+    for name, (a, b) in TERMS.items():
+        if (first, second) == (a, b):
+            return name
+    for name, (a, b) in TERMS.items():
+        if "+" not in name and first * b == second * a and first % a == 0:
+            return f"{first // a}*{name}"
+    for name, (a, b) in TERMS.items():
+        if first - a == second - b:
+            return f"{name}{first - a:+d}"
+    return UNNAMED
+
+
+def shapes_in(value: Any) -> Any:
+    """What a module takes or gives, with each tensor as the tuple of its sizes, and without all else.
+
+    Lists of these, and dicts, to which a model's outputs add their cache; None where there is no tensor.
+    """
+    if isinstance(value, Tensor):
+        return tuple(value.shape)
+    if isinstance(value, dict):
+        items = {**value, "present": getattr(value, "present_key_values", None)}
+        return {key: shapes for key, item in items.items() if (shapes := shapes_in(item)) is not None}
+    if isinstance(value, list | tuple):
+        return [shapes for item in value if (shapes := shapes_in(item)) is not None] or None
+    return None
+
+
+def describe(first: Any, second: Any) -> tuple[str, ...]:
+    """The parts of a value in symbols, from its shapes in both runs: ``("B x T x 768", "2 x (B x 12 x P+T x 64)")``."""
+    if isinstance(first, dict):
+        return tuple(f"{key}: {_text(first[key], second[key])}" for key in first)
+    if isinstance(first, list):
+        return tuple(_text(a, b) for a, b in zip(first, second, strict=True))
+    return () if first is None else (_text(first, second),)
+
+
+def _text(first: Any, second: Any) -> str:
+    if isinstance(first, tuple):
+        return " x ".join(name_size(a, b) for a, b in zip(first, second, strict=True)) or "scalar"
+    parts = describe(first, second)
+    if len(set(parts)) > 1 or isinstance(first, dict):
+        return f"({', '.join(parts)})"
+    if len(parts) == 1:
+        return parts[0]
+    return f"{len(parts)} x {parts[0]}" if isinstance(first[0], list) else f"{len(parts)} x ({parts[0]})"
+
+
+def symbols_in(text: str) -> set[str]:
+    """The symbols that such a text uses."""
+    return set(re.findall(r"(?<![A-Za-z_])[BTSP](?![A-Za-z_])", text))

@@ -1,0 +1,1 @@
+"""What a built model consists of, read from the module itself."""

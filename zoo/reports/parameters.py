@@ -1,0 +1,205 @@
+"""The parameters of a model, module by module.
+
+Every count is read from the tensors of the built module, and each tensor is counted once, at the module that
+comes first; a module that uses it again says whose it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import nn
+
+from specs.errors import Problem, SpecError, UserError
+from specs.model import Model
+from specs.suggest import did_you_mean
+from zoo.components.embedding import Embedding
+
+BITS = {"float32": 32, "float16": 16, "bfloat16": 16, "int8": 8, "int4": 4}
+
+
+@dataclass(frozen=True)
+class ModuleParameters:
+    """A module with the weights it holds itself, and the modules within it.
+
+    ``parameters`` counts its own and those within, without what it shares: ``shared`` gives the path of the
+    first holder of each such weight.
+    """
+
+    path: str
+    kind: str
+    weights: Mapping[str, tuple[int, ...]]
+    shared: Mapping[str, str]
+    parameters: int
+    children: tuple[ModuleParameters, ...]
+
+    def walk(self) -> Iterator[ModuleParameters]:
+        """This module, then those within it, depth first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether it or a module within it holds or shares a weight."""
+        return bool(self.weights) or any(child.has_weights for child in self.children)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data, without the modules within."""
+        data: dict[str, Any] = {"path": self.path, "kind": self.kind, "parameters": self.parameters}
+        data["weights"] = {name: list(shape) for name, shape in self.weights.items()}
+        if self.shared:
+            data["shared_with"] = dict(self.shared)
+        return data
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A published count beside the built one; ``path`` is empty for the whole model."""
+
+    path: str
+    published: int
+    built: int
+
+    @property
+    def met(self) -> bool:
+        return self.published == self.built
+
+    def __str__(self) -> str:
+        of = f"{self.path}: " if self.path else ""
+        if self.met:
+            return f"{of}published {self.published:,} = built {self.built:,}"
+        difference = self.built - self.published
+        return f"{of}published {self.published:,}, but built {self.built:,} ({difference:+,})"
+
+
+@dataclass(frozen=True)
+class ParameterReport:
+    """The parameters of a model: module by module, in total, and against what is published."""
+
+    name: str
+    root: ModuleParameters
+    embedding_parameters: int
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def total_parameters(self) -> int:
+        return self.root.parameters
+
+    @property
+    def non_embedding_parameters(self) -> int:
+        """All but the tables of tokens, token types and positions that the embeddings look up."""
+        return self.total_parameters - self.embedding_parameters
+
+    @property
+    def met(self) -> bool:
+        """Whether every published count is the built one."""
+        return all(comparison.met for comparison in self.comparisons)
+
+    @property
+    def modules(self) -> list[ModuleParameters]:
+        """Every module that holds or shares a weight, itself or within it, depth first; the first is the model."""
+        return [module for module in self.root.walk() if module.has_weights]
+
+    def bytes(self) -> dict[str, int]:
+        """The size of the weights in each dtype, without scales of quantization."""
+        return {dtype: -(-self.total_parameters * bits // 8) for dtype, bits in BITS.items()}
+
+    def module(self, path: str) -> ModuleParameters:
+        """The module at a path.  Raises :class:`UserError` with the nearest path there is."""
+        paths = {module.path: module for module in self.root.walk()}
+        if path not in paths:
+            raise UserError(f"{self.name} has no module {path!r}: {did_you_mean(path, _near(path, paths))}")
+        return paths[path]
+
+    def select(self, paths: Iterable[str]) -> list[ModuleParameters]:
+        """The modules at some paths, without those that lie within another: their counts add up."""
+        chosen = {path: self.module(path) for path in paths}
+        return [
+            module
+            for path, module in chosen.items()
+            if not any(path.startswith(f"{outer}.") for outer in chosen)
+        ]
+
+    def as_dict(self, selected: Sequence[ModuleParameters] = ()) -> dict[str, Any]:
+        """As JSON data; where modules are selected, with those, all that is within them, and their sum."""
+        modules = (
+            [m for top in selected for m in top.walk() if m.has_weights] if selected else self.modules[1:]
+        )
+        data: dict[str, Any] = {
+            "name": self.name,
+            "total_parameters": self.total_parameters,
+            "embedding_parameters": self.embedding_parameters,
+            "non_embedding_parameters": self.non_embedding_parameters,
+            "bytes": self.bytes(),
+            "expected": [
+                {"path": c.path, "published": c.published, "built": c.built, "met": c.met}
+                for c in self.comparisons
+            ],
+            "modules": [module.as_dict() for module in modules],
+        }
+        if selected:
+            data["selected_parameters"] = sum(module.parameters for module in selected)
+        return data
+
+
+def parameter_report(model: nn.Module, spec: Model) -> ParameterReport:
+    """The report of a built model, on whatever device.
+
+    Raises :class:`SpecError` when ``expect.modules`` names a module that the model lacks.
+    """
+    root = _tree(model, "", {})
+    report = ParameterReport(spec.name, root, _embedding_parameters(model), ())
+    return replace(report, comparisons=tuple(_comparisons(report, spec)))
+
+
+def _tree(module: nn.Module, path: str, owners: dict[int, str]) -> ModuleParameters:
+    """A module's tree; ``owners`` has the path of the first holder of each tensor met so far, by identity."""
+    weights, shared, count = {}, {}, 0
+    for name, weight in module.named_parameters(recurse=False, remove_duplicate=False):
+        here = f"{path}.{name}" if path else name
+        weights[name] = tuple(weight.shape)
+        owner = owners.setdefault(id(weight), here)
+        if owner == here:
+            count += weight.numel()
+        else:
+            shared[name] = owner
+    children = tuple(
+        _tree(child, f"{path}.{name}" if path else name, owners)
+        for name, child in module._modules.items()
+        if child is not None
+    )
+    kind = getattr(module, "component_kind", type(module).__name__)
+    return ModuleParameters(
+        path, kind, weights, shared, count + sum(child.parameters for child in children), children
+    )
+
+
+def _embedding_parameters(model: nn.Module) -> int:
+    """The parameters of the tables that turn tokens, token types and positions into vectors."""
+    embeddings = [module for module in model.modules() if isinstance(module, Embedding)]
+    tables = {
+        id(table): table for each in embeddings for table in each.modules() if isinstance(table, nn.Embedding)
+    }
+    return sum(table.weight.numel() for table in tables.values())
+
+
+def _comparisons(report: ParameterReport, spec: Model) -> Iterator[Comparison]:
+    if spec.expect.parameters is not None:
+        yield Comparison("", spec.expect.parameters, report.total_parameters)
+    for key, published in spec.expect.modules.items():
+        try:
+            built = sum(report.module(path.strip()).parameters for path in key.split("+"))
+        except UserError as error:
+            rule = "must be the path of a module, or several joined by +"
+            raise SpecError([Problem(rule, ("expect", "modules", key), published, str(error))]) from None
+        yield Comparison(key, published, built)
+
+
+def _near(path: str, paths: Mapping[str, ModuleParameters]) -> list[str]:
+    """The paths to suggest for a wrong one: those of the deepest module on its way that exists."""
+    parts = path.split(".")
+    there = next(".".join(parts[:n]) for n in range(len(parts) - 1, -1, -1) if ".".join(parts[:n]) in paths)
+    return [child.path for child in paths[there].children]

@@ -1,0 +1,78 @@
+"""Smaller specs that stand in for one too large to run: fewer layers, or narrower ones, wired alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specs.model import Model
+from specs.stack import LayerRun, Stack
+
+SMALL_VOCABULARY = 1024
+SMALL_CONTEXT = 1024
+
+
+def twin(spec: Model, layers: int = 2) -> Model:
+    """The same model with at most ``layers`` layers in each stack, or as many as it has kinds of blocks.
+
+    Every block in use occurs, in the order of the original, and the first and the last layer are its own.
+    """
+    stacks = {name: _shortened(stack, layers) for name, stack in spec.stacks()}
+    return spec.model_copy(update={**stacks, "expect": type(spec.expect)()})
+
+
+def kept_layers(stack: Stack, layers: int) -> list[int]:
+    """The indices of the layers that a twin keeps."""
+    names = _layer_names(stack)
+    first_use = {name: index for index, name in reversed(list(enumerate(names)))}
+    first_use[names[-1]] = len(names) - 1
+    kept = set(first_use.values())
+    others = (index for index in range(len(names)) if index not in kept)
+    return sorted([*kept, *(index for index, _ in zip(others, range(layers - len(kept)), strict=False))])
+
+
+def small_tables(spec: Model) -> Model:
+    """The same model with a vocabulary and a context of at most 1024."""
+    context = None if spec.context_length is None else min(spec.context_length, SMALL_CONTEXT)
+    sizes = {"vocab_size": min(spec.vocab_size, SMALL_VOCABULARY), "context_length": context}
+    return spec.model_copy(update={**sizes, "expect": type(spec.expect)()})
+
+
+def narrowed(spec: Model, divisor: int) -> Model:
+    """The same model with its widths divided by ``divisor``, and as many heads, each narrower.
+
+    Raises :class:`pydantic.ValidationError` where a kind does not allow the smaller widths.
+    """
+    data = spec.model_dump(exclude={"expect"})
+    _narrow(data, spec.d_model, divisor)
+    return Model.model_validate(data)
+
+
+def _layer_names(stack: Stack) -> list[str | None]:
+    return [run.use for run in stack.runs() for _ in range(run.repeat)]
+
+
+def _shortened(stack: Stack, layers: int) -> Stack:
+    names = _layer_names(stack)
+    runs = tuple(LayerRun(use=names[index]) for index in kept_layers(stack, layers))
+    return stack.model_copy(update={"layers": runs})
+
+
+def _narrow(data: Any, d_model: int, divisor: int) -> None:
+    """Divide the widths of plain spec data in place, even ones into even ones."""
+    if isinstance(data, list | tuple):
+        for item in data:
+            _narrow(item, d_model, divisor)
+    if not isinstance(data, dict):
+        return
+    for value in data.values():
+        _narrow(value, d_model, divisor)
+    if "heads" in data:
+        data["head_dim"] = data.get("head_dim") or d_model // data["heads"]
+    for key in ("d_model", "hidden", "width", "head_dim", "dimensions"):
+        if isinstance(data.get(key), int):
+            data[key] = _divided(data[key], divisor)
+
+
+def _divided(width: int, divisor: int) -> int:
+    smaller = max(width // divisor, min(width, 8))
+    return smaller + (smaller % 2 if width % 2 == 0 else 0)

@@ -1,0 +1,28 @@
+"""The weights that a module holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from torch import Tensor, nn
+
+from zoo.weights.source import WeightSource
+
+
+class HeldWeights:
+    """A source that hands out the parameters of a filled module, so that none is drawn or converted twice.
+
+    ``origin`` is the source that filled it: bytes that lie in its files as wanted are still copied from there.
+    """
+
+    def __init__(self, module: nn.Module, origin: WeightSource) -> None:
+        self.description = origin.description
+        self._parameters = dict(module.named_parameters())
+        self._origin = origin
+
+    def pieces(self, name: str) -> Iterator[Tensor]:
+        yield self._parameters[name].detach().reshape(-1)
+
+    def raw(self, name: str) -> tuple[Path, int, int] | None:
+        return self._origin.raw(name)

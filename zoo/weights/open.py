@@ -1,0 +1,37 @@
+"""A source of weights from what the user named."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from specs.model import Model
+from specs.suggest import did_you_mean
+from zoo.checkpoints.families import family_of
+from zoo.checkpoints.source import CheckpointWeights
+from zoo.weights.random import RandomWeights
+from zoo.weights.safetensors import TensorFiles
+from zoo.weights.source import WeightError, WeightSource
+
+
+def open_weights(
+    argument: str, model: nn.Module, spec: Model, *, seed: int = 0, dtype: torch.dtype = torch.float32
+) -> WeightSource:
+    """``random``, drawn with ``seed``, or the weights in a .safetensors file, an index of shards, or a directory.
+
+    ``dtype`` is the type of the values that the source gives.  Names and shapes are checked here; raises
+    :class:`WeightError` when there is no such path, or what is there does not fit the model.
+    """
+    if argument == "random":
+        return RandomWeights(model, spec, seed, dtype)
+    if not os.path.exists(argument):
+        close = did_you_mean(argument, ("random", "none"))
+        hint = f" ({close})" if close.startswith("did you mean") else ""
+        raise WeightError(
+            f"no weights at {argument!r}{hint}: give random, none, a .safetensors file, or a directory that has one"
+        )
+    files = TensorFiles.open(Path(argument))
+    return CheckpointWeights(files, family_of(files, model, spec), model, spec, dtype)
