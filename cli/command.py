@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import typer
@@ -30,6 +31,11 @@ class Command(TyperCommand):
                 print_json({"errors": error_data(error)})
             else:
                 typer.secho(str(error), fg=typer.colors.RED, err=True)
+            raise typer.Exit(WRONG_INPUT) from None
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            typer.secho(f"cannot write: {error.strerror}", fg=typer.colors.RED, err=True)
             raise typer.Exit(WRONG_INPUT) from None
         except KeyboardInterrupt:
             typer.echo("interrupted", err=True)

@@ -19,7 +19,7 @@ def list_presets(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the presets: name, architecture, parameters, summary.
+    """List the presets.
 
     \b
     Examples:

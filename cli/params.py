@@ -22,9 +22,10 @@ def params(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build a model without weights, list its parameters, and compare them with the published counts.
+    """List a model's parameters by module.
 
-    JSON has every module, whatever the depth.
+    The model is built without weights. Its counts are compared with those that the spec expects: where they
+    differ, the exit status is 1. JSON has every module, whatever the depth.
 
     \b
     Examples:

@@ -10,7 +10,9 @@ import typer
 def schema(
     as_json: Annotated[bool, typer.Option("--json", help="Changes nothing: a schema is JSON.")] = False,
 ) -> None:
-    """Print the JSON Schema of specs, with every registered kind, for editors to complete and check by.
+    """Print the JSON Schema of specs.
+
+    Editors complete and check by it; it has every registered kind, those of plugins too.
 
     \b
     Examples:

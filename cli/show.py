@@ -6,7 +6,9 @@ from cli.options import AsJson, Assignments, SpecArgument
 
 
 def show(spec: SpecArgument, assignments: Assignments = None, as_json: AsJson = False) -> None:
-    """Print a spec in full: what it extends, what is set and what is default, put together as one file.
+    """Print a spec in full.
+
+    What it extends, what --set changes and what is default are put together as one file.
 
     \b
     Examples:

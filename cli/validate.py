@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 
 def validate(specs: SpecArguments, assignments: Assignments = None, as_json: AsJson = False) -> None:
-    """Check specs without building them: one line for each, and under it every problem.
+    """Check specs without building them.
+
+    Each gets a line, and its problems, if any, go to stderr.
 
     \b
     Examples:

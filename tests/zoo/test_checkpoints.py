@@ -16,7 +16,7 @@ from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
 from zoo.checkpoints.t5 import T5
-from zoo.checkpoints.transforms import SAME, STACKED, Transposed, stored_shape
+from zoo.checkpoints.transforms import SAME, STACKED, Transposed
 from zoo.checkpoints.write import stored_tensors
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights
@@ -260,8 +260,8 @@ def test_a_parameter_that_the_family_has_no_name_for(tmp_path):
     save_file(stored(GPT2, gpt2()), tmp_path / SINGLE)
     gated = gpt2(decoder={"layers": 2, "block": {**BLOCK, "feed_forward": GATED}})
     message = refused(tmp_path, gated)
-    assert "2 has no place in gpt2 checkpoints" in message
-    assert "has no place in gpt2 checkpoints: decoder.blocks.0.feed_forward.gate.weight" in message
+    assert "2 without a place in gpt2 checkpoints" in message
+    assert "without a place in gpt2 checkpoints: decoder.blocks.0.feed_forward.gate.weight" in message
     with pytest.raises(
         WeightError, match=r"gpt2 checkpoints have no place for decoder\.blocks\.0\.feed_forward\.gate"
     ):
@@ -274,7 +274,7 @@ def test_a_fused_tensor_needs_all_of_its_parts(tmp_path):
     save_file(stored(GPT2, gpt2()), tmp_path / SINGLE)
     bias = {"query": True, "key": False, "value": True, "output": True}
     block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "bias": bias}}
-    assert "has no place in gpt2 checkpoints: decoder.blocks.0.attention.query.bias" in refused(
+    assert "without a place in gpt2 checkpoints: decoder.blocks.0.attention.query.bias" in refused(
         tmp_path, gpt2(decoder={"layers": 2, "block": block})
     )
 
@@ -330,6 +330,19 @@ def test_tied_tensors_may_be_stored_again_if_they_are_equal(tmp_path):
     assert "lm_head.weight is 19 x 8, and embedding.token.weight needs 20 x 8" in refused(tmp_path, gpt2())
 
 
+def test_many_shared_tensors_that_differ(tmp_path):
+    block = {**BLOCK, "kind": "parallel", "norms": "shared"}
+    spec = gpt2(decoder={"layers": 6, "block": block})
+    tensors = {name: p.detach() for name, p in drawn(spec).named_parameters()}
+    copies = {
+        name.replace(".norm.", ".attention_norm."): t + 1 for name, t in tensors.items() if ".norm." in name
+    }
+    save_file(tensors | copies, tmp_path / SINGLE)
+    lines = refused(tmp_path, spec).splitlines()
+    assert len(lines) == 11
+    assert lines[9] == "  ... and 4 more"
+
+
 def test_a_tied_tensor_may_be_stored_under_the_heads_name_alone(tmp_path):
     tensors = stored(GPT2, gpt2())
     table = tensors.pop("transformer.wte.weight")
@@ -362,7 +375,7 @@ def test_transforms_can_be_undone(transform):
     shapes = [(4, 6)] if transform in (SAME, Transposed()) else [(4, 6), (2, 6), (3, 6)]
     parts = [torch.randn(shape) for shape in shapes]
     joined = transform.join(parts)
-    assert stored_shape(transform, shapes) == joined.shape
+    assert transform.stored_shape(shapes) == joined.shape
     for part, again in zip(parts, transform.split(joined, shapes), strict=True):
         assert torch.equal(part, again)
 

@@ -43,7 +43,8 @@ def test_every_variant_runs_with_weights_of_its_recipe(data: Data) -> None:
 def test_the_dtype_changes_no_count_and_no_spec_is_lost_in_writing(data: Data) -> None:
     spec = Model.model_validate(data)
     counts = {
-        sum(p.numel() for p in assemble(spec, dtype).parameters()) for dtype in (torch.float32, torch.bfloat16)
+        sum(p.numel() for p in assemble(spec, dtype).parameters())
+        for dtype in (torch.float32, torch.bfloat16)
     }
     assert len(counts) == 1
     assert Model.model_validate(spec.model_dump()) == spec
@@ -59,6 +60,8 @@ def test_every_variant_has_twins(data: Data) -> None:
         kept = getattr(short, name).layer_blocks()
         assert len(kept) <= max(2, len(set(map(id, blocks))))
         assert {id(block) for block in kept} == {id(block) for block in blocks}
-        assert (kept[0], kept[-1]) == (blocks[0], blocks[-1]) or len(kept) == len({id(block) for block in blocks})
+        assert (kept[0], kept[-1]) == (blocks[0], blocks[-1]) or len(kept) == len(
+            {id(block) for block in blocks}
+        )
     assert assemble(short)
     assert assemble(narrow)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from zoo.checkpoints.family import OWN, Family, Slot
-from zoo.checkpoints.transforms import Shape, stored_shape
+from zoo.checkpoints.transforms import Shape
 from zoo.weights.safetensors import Stored, TensorFiles
 from zoo.weights.source import WeightError
 
@@ -118,7 +118,7 @@ class _Matching:
         for name, slot in present:
             stored = self._available[name]
             shapes = tuple(self._shapes[part] for part in slot.parameters)
-            wanted = stored_shape(slot.transform, shapes)
+            wanted = slot.transform.stored_shape(shapes)
             if stored.shape != wanted:
                 fault = f"{stored.name} is {_shown(stored.shape)}, and {parameter} needs {_shown(wanted)}"
                 self._wrong.setdefault(name, fault)
@@ -135,7 +135,7 @@ class _Matching:
         """Raise one error for all that was found wrong."""
         family = self._family.name
         faults = {
-            f"has no place in {family} checkpoints": self._nameless,
+            f"without a place in {family} checkpoints": self._nameless,
             "missing": list(self._missing),
             "left over": [self._available[name].name for name in self._left_over],
             "wrong": list(self._wrong.values()),
@@ -176,21 +176,14 @@ class _Matching:
     def check_copies(self) -> None:
         """Tensors that the model shares must be equal where the checkpoint stores them twice."""
         different = [copy for copy in self._copies if not _equal(copy.first, copy.second)]
-        if different:
-            pairs = [
-                f"  {copy.first.name} and {copy.second.name} (both {copy.parameter})" for copy in different
-            ]
-            more = [f"  ... and {len(pairs) - _LISTED} more"] if len(pairs) > _LISTED else []
-            raise WeightError(
-                "\n".join(
-                    [
-                        f"{self._files.path} has different values for what the spec shares:",
-                        *pairs[:_LISTED],
-                        *more,
-                    ]
-                )
-                + "\n  if it is the head's matrix, set head.tie_embeddings: false"
-            )
+        if not different:
+            return
+        lines = [f"{self._files.path} has different values for what the spec shares:"]
+        for copy in different[:_LISTED]:
+            lines.append(f"  {copy.first.name} and {copy.second.name} (both {copy.parameter})")
+        if len(different) > _LISTED:
+            lines.append(f"  ... and {len(different) - _LISTED} more")
+        raise WeightError("\n".join([*lines, "  if it is the head's matrix, set head.tie_embeddings: false"]))
 
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")

@@ -44,13 +44,15 @@ class CheckpointWeights:
 
     def pieces(self, name: str) -> Iterator[Tensor]:
         """A parameter's values in row-major order, in flat pieces: one on mapped pages where the file has them so."""
-        values = self._found[name].values()
+        found = self._found[name]
+        values = found.values()
         if values.dtype == self.dtype and values.is_contiguous():
             yield values.view(-1)
             return
-        rows = max(1, PIECE // values[0].numel())
-        for block in values.split(rows):
-            yield block.contiguous().to(self.dtype).view(-1)
+        rows, step = len(values), max(1, PIECE // values[0].numel())
+        del values
+        for start in range(0, rows, step):  # mapped anew each time, so that pages already read are given back
+            yield found.values()[start : start + step].contiguous().to(self.dtype).view(-1)
 
     def raw(self, name: str) -> tuple[Path, int, int] | None:
         """File, offset and number of bytes where a parameter's values stand as ``pieces`` gives them, or None."""

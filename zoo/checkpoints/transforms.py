@@ -15,6 +15,10 @@ Shape = tuple[int, ...]
 class Transform(Protocol):
     """From one stored tensor to one or more parameters, and back."""
 
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        """The shape of the stored tensor for parameters of these shapes."""
+        ...
+
     def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
         """The parameters, of these shapes."""
         ...
@@ -24,14 +28,12 @@ class Transform(Protocol):
         ...
 
 
-def stored_shape(transform: Transform, shapes: Sequence[Shape]) -> Shape:
-    """The shape that a stored tensor must have for parameters of these shapes."""
-    return tuple(transform.join([torch.empty(shape, device="meta") for shape in shapes]).shape)
-
-
 @dataclass(frozen=True)
 class Same:
     """Stored as it is."""
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return shapes[0]
 
     def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
         return (stored,)
@@ -46,6 +48,9 @@ SAME = Same()
 @dataclass(frozen=True)
 class Stacked:
     """Parameters end to end along their first dimension, such as fused queries, keys and values."""
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return (sum(shape[0] for shape in shapes), *shapes[0][1:])
 
     def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
         return stored.split([shape[0] for shape in shapes])
@@ -62,6 +67,9 @@ class Transposed:
     """A matrix stored d_in x d_out (GPT-2's Conv1D); ``inner`` applies to it once turned d_out x d_in."""
 
     inner: Transform = SAME
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return self.inner.stored_shape(shapes)[::-1]
 
     def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
         return self.inner.split(stored.t(), shapes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from zoo.checks.degenerate import may_fade, why_deaf
-from zoo.checks.result import TOLERANCE, Check, skipped
+from zoo.checks.result import CHANGED, Check, skipped
 from zoo.checks.subject import Subject
 
 
@@ -16,8 +16,8 @@ def depends(name: str, subject: Subject, change: Callable[[], float], explanatio
         return skipped(name, explanation, reason)
     for _ in subject.draws():
         figure = change()
-        if figure > TOLERANCE:
-            return Check(name, "passed", explanation, figure, f"more than {TOLERANCE:g}")
+        if figure > CHANGED:
+            return Check(name, "passed", explanation, figure, f"more than {CHANGED:g}")
     if may_fade(subject.spec):
         return skipped(name, explanation, "without residuals and norms, signals fade with depth")
-    return Check(name, "failed", explanation, figure, f"more than {TOLERANCE:g}")
+    return Check(name, "failed", explanation, figure, f"more than {CHANGED:g}")

@@ -8,8 +8,11 @@ from typing import Any, Literal
 
 Status = Literal["passed", "failed", "skipped", "info"]
 
-TOLERANCE = 1e-10
-"""Relative to the largest value of the same output, in float64: less is equal, more is a change."""
+EQUAL = 1e-6
+"""The largest difference of equal outputs, relative to the largest value: parts of a model may work in float32."""
+
+CHANGED = 1e-9
+"""The smallest such difference that is a change."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,8 @@ class Check:
 
 def equal(name: str, difference: float, explanation: str) -> Check:
     """A check that passes when two outputs are equal."""
-    status: Status = "passed" if difference <= TOLERANCE else "failed"
-    return Check(name, status, explanation, difference, f"at most {TOLERANCE:g}")
+    status: Status = "passed" if difference <= EQUAL else "failed"
+    return Check(name, status, explanation, difference, f"at most {EQUAL:g}")
 
 
 def skipped(name: str, explanation: str, reason: str) -> Check:

@@ -1,6 +1,6 @@
 """Heads: from the last hidden state to the named outputs of a model.
 
-Each takes x: B T D and mask: B T with 1 for real tokens.
+Each takes x: B T D and mask: B T with 1 for real tokens, or None where all are.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Pooler(nn.Module):
         self.dense = Linear(context.d_model, context.d_model)
         self.activation = activation(spec.activation)
 
-    def forward(self, x: Tensor, mask: Tensor) -> dict[str, Tensor]:
+    def forward(self, x: Tensor, mask: Tensor | None) -> dict[str, Tensor]:
         return {"last_hidden_state": x, "pooler_output": self.activation(self.dense(pool(x, mask, "first")))}
 
 
@@ -84,7 +84,7 @@ class Classification(nn.Module):
         self.dropout = nn.Dropout(spec.dropout)
         self.labels = Linear(context.d_model, spec.labels, bias=spec.bias)
 
-    def forward(self, x: Tensor, mask: Tensor) -> dict[str, Tensor]:
+    def forward(self, x: Tensor, mask: Tensor | None) -> dict[str, Tensor]:
         x = pool(x, mask, self.pooling)  # B D
         if self.dense is not None:
             x = self.activation(self.dense(x))

@@ -7,11 +7,13 @@ from typing import Literal
 from torch import Tensor
 
 
-def pool(x: Tensor, mask: Tensor, pooling: Literal["first", "last", "mean"]) -> Tensor:
+def pool(x: Tensor, mask: Tensor | None, pooling: Literal["first", "last", "mean"]) -> Tensor:
     """The first or last real token's vector, or the mean over real tokens.
 
-    x: B T D, mask: B T with 1 for real tokens, padding on either side -> B D.
+    x: B T D, mask: B T with 1 for real tokens, padding on either side, or None for all real -> B D.
     """
+    if mask is None:
+        return x.mean(1) if pooling == "mean" else x[:, 0 if pooling == "first" else -1]
     count = mask.cumsum(1)  # B T
     if pooling == "first":
         chosen = mask * (count == 1)

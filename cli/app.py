@@ -1,0 +1,54 @@
+"""The application: the commands put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.build import build
+from cli.check import check
+from cli.command import Command
+from cli.export import export
+from cli.list import list_presets
+from cli.params import params
+from cli.schema import schema
+from cli.show import show
+from cli.validate import validate
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("build", cls=Command)(build)
+app.command("export", cls=Command)(export)
+app.command("list", cls=Command)(list_presets)
+app.command("show", cls=Command)(show)
+app.command("validate", cls=Command)(validate)
+app.command("schema", cls=Command)(schema)
+app.command("params", cls=Command)(params)
+app.command("check", cls=Command)(check)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"zoo {version('zoo')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Build transformer models from specs, prove them, and export them to ONNX.
+
+    A SPEC is the name of a preset or a YAML file. Exit status: 0 done, 1 a check or verification failed, 2 the
+    input was wrong.
+    """

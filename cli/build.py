@@ -1,0 +1,80 @@
+"""``zoo build``: everything, from the spec to verified files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.export_options import Output, Seed, TargetName, Verify, Via, Weights
+from cli.options import AsJson, Assignments, SpecArgument
+
+
+def build(
+    spec: SpecArgument,
+    assignments: Assignments = None,
+    output: Output = None,
+    weights: Weights = "random",
+    seed: Seed = 0,
+    target: TargetName = "portable",
+    verify: Verify = True,
+    via: Via = "fx",
+    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules in the tables.")] = 4,
+    as_json: AsJson = False,
+) -> None:
+    """Assemble a spec, list its parameters, check shapes and behaviour, write ONNX, and verify it.
+
+    This is zoo params, zoo check and zoo export in one; it stops at the first that fails, with status 1.
+
+    \b
+    Examples:
+      zoo build bert-base
+      zoo build bert-base --set position.kind=rope
+      zoo build my-model.yaml --weights model.safetensors -o out
+      zoo build gpt3-175b --weights none
+    """
+    from cli.check_tables import print_behaviour, print_shapes
+    from cli.command import FAILED
+    from cli.export import run_export
+    from cli.export_tables import print_export
+    from cli.parameter_table import print_parameters
+    from cli.render import print_json
+    from specs.load import load
+
+    model_spec = load(spec, assignments or ())
+    from zoo.builder import assemble
+    from zoo.checks import check_behaviour, check_shapes
+    from zoo.reports.parameters import parameter_report
+
+    model = assemble(model_spec)
+    parameters = parameter_report(model, model_spec)
+    if not as_json:
+        typer.secho(f"{model_spec.name}: {model_spec.summary}" if model_spec.summary else model_spec.name, bold=True)
+        print_parameters(parameters, depth=depth)
+        typer.echo()
+    shapes = check_shapes(model, model_spec)
+    if not as_json:
+        print_shapes(shapes, depth=depth)
+    behaviour = check_behaviour(model_spec, seed=seed) if shapes.passed else None
+    if not as_json and behaviour is not None:
+        print_behaviour(behaviour)
+        typer.echo()
+    passed = parameters.met and behaviour is not None and behaviour.passed
+    written = run_export(model_spec, output, weights, seed, target, verify, via, as_json) if passed else None
+    if as_json:
+        print_json(
+            {
+                "name": model_spec.name,
+                "passed": passed,
+                "parameters": parameters.as_dict(),
+                "shapes": shapes.as_dict(),
+                "behaviour": None if behaviour is None else behaviour.as_dict(),
+                "export": None if written is None else {"directory": str(written.directory), **written.as_dict()},
+            }
+        )
+    elif written is not None:
+        print_export(written)
+    else:
+        typer.secho("nothing was exported: see what failed above", fg=typer.colors.RED, err=True)
+    if not passed:
+        raise typer.Exit(FAILED)

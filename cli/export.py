@@ -1,0 +1,82 @@
+"""``zoo export``: the ONNX files of a spec, verified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.export_options import Output, Seed, TargetName, Verify, Via, Weights
+from cli.options import AsJson, Assignments, SpecArgument
+
+if TYPE_CHECKING:
+    from exporters.manifest import Export
+    from specs.model import Model
+
+
+def export(
+    spec: SpecArgument,
+    assignments: Assignments = None,
+    output: Output = None,
+    weights: Weights = "random",
+    seed: Seed = 0,
+    target: TargetName = "portable",
+    verify: Verify = True,
+    via: Via = "fx",
+    as_json: AsJson = False,
+) -> None:
+    """Write a spec as ONNX, and show that ONNX Runtime computes from it what PyTorch computes.
+
+    An encoder or a decoder becomes model.onnx, an encoder-decoder encoder_model.onnx and decoder_model.onnx; their
+    weights are in model.onnx.data. Decoders take and give caches. The directory appears when all is verified, and
+    holds the spec and the report, export.json, too.
+
+    \b
+    Examples:
+      zoo export gpt2
+      zoo export bert-base --weights path/to/checkpoint -o bert
+      zoo export gpt2 --set decoder.block.norm.kind=rms_norm
+      zoo export gpt3-175b --weights none
+    """
+    from cli.export_tables import print_export
+    from cli.render import print_json
+    from specs.load import load
+
+    written = run_export(load(spec, assignments or ()), output, weights, seed, target, verify, via, as_json)
+    if as_json:
+        print_json({"directory": str(written.directory), **written.as_dict()})
+    else:
+        print_export(written)
+
+
+def run_export(
+    spec: Model,
+    output: Path | None,
+    weights: str,
+    seed: int,
+    target: str,
+    verify: bool,
+    via: str,
+    as_json: bool,
+) -> Export:
+    """Export with progress.  A failed verification prints its table and exits with status 1."""
+    import typer
+
+    from cli.command import FAILED
+    from cli.export_tables import print_verification
+    from cli.progress import export_progress
+    from cli.render import print_json
+    from exporters.export import Options
+    from exporters.export import export as export_files
+    from exporters.verification import VerificationError
+
+    options = Options(target, weights, seed, verify, via)
+    try:
+        with export_progress(quiet=as_json) as progress:
+            return export_files(spec, output or Path("build") / spec.name, options, progress)
+    except VerificationError as error:
+        if as_json:
+            print_json({"name": spec.name, "error": str(error), "verification": error.verification.as_dict()})
+        else:
+            print_verification(error.verification)
+            typer.secho(f"{error}\nnothing was written", fg=typer.colors.RED, err=True)
+        raise typer.Exit(FAILED) from None

@@ -1,0 +1,48 @@
+"""The options of the commands that export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def complete_target(incomplete: str) -> list[str]:
+    """Targets that begin with what is typed so far."""
+    from exporters.targets import TARGETS
+
+    return [name for name in TARGETS if name.startswith(incomplete)]
+
+
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="DIR",
+        help="Where to write; an earlier export there is replaced.  [default: build/NAME]",
+        show_default=False,
+    ),
+]
+Weights = Annotated[
+    str,
+    typer.Option(
+        metavar="random|none|PATH",
+        help="Random weights, none (the graph alone), or a .safetensors file, or a directory that has one.",
+    ),
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random weights.")]
+TargetName = Annotated[
+    str, typer.Option("--target", metavar="NAME", help="Where the graph is to run.", autocompletion=complete_target)
+]
+Verify = Annotated[
+    bool, typer.Option("--verify/--no-verify", help="Compare the files with the PyTorch model in ONNX Runtime.")
+]
+Via = Annotated[
+    str,
+    typer.Option(
+        metavar="fx|torch",
+        help="fx traces the model; torch uses PyTorch's exporter, for components that cannot be traced.",
+    ),
+]

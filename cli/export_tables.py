@@ -1,0 +1,59 @@
+"""What an export wrote, and the proof of it, as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from cli.render import byte_text, console, table
+
+if TYPE_CHECKING:
+    from exporters.manifest import Export
+    from exporters.verification import Verification
+
+
+def print_verification(verification: Verification) -> None:
+    """Every comparison with its largest difference, and what ran."""
+    from rich.text import Text
+
+    numbers = ("largest difference", "relative", "allowed", "top token")
+    columns = table("case", "tokens", "output", *numbers, "", right=numbers)
+    for found in verification.comparisons:
+        columns.add_row(
+            found.case,
+            found.shape,
+            found.output,
+            f"{found.max_abs:.1e}",
+            f"{found.max_rel:.1e}",
+            f"{found.tolerance:.1e}",
+            "" if found.top_token is None else f"{found.top_token:.1%}",
+            Text("equal", style=typer.colors.GREEN) if found.passed else Text("differs", style=typer.colors.RED),
+        )
+    out = console()
+    out.print(columns)
+    out.print()
+    word = "passed" if verification.passed else "failed"
+    typer.secho(
+        f"verification: {word}, largest difference {verification.max_abs:.1e}, PyTorch against "
+        f"{verification.runtime} on {verification.provider}, on {verification.subject}",
+        fg=typer.colors.GREEN if verification.passed else typer.colors.RED,
+    )
+
+
+def print_export(written: Export) -> None:
+    """The files, what each graph needs, and how to load it."""
+    out = console()
+    if written.verification is not None:
+        print_verification(written.verification)
+    else:
+        typer.secho("verification: not done", fg=typer.colors.YELLOW)
+    columns = table("file", "size", "graph", right=("size",))
+    for name, size in written.files.items():
+        facts = written.graphs.get(name)
+        graph = "" if facts is None else f"{facts['nodes']} nodes, opset {facts['opset']}, {facts['minimum_runtime']} or later"
+        columns.add_row(name, byte_text(size), graph)
+    out.print()
+    out.print(columns)
+    out.print()
+    out.print(f"{written.directory}: target {written.target}, {written.precision}, weights {written.weights}")

@@ -1,0 +1,55 @@
+"""Progress of long work on standard error: nothing where that is no terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from exporters.export import Stage
+
+
+@contextmanager
+def export_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
+    """What to call with every stage of an export; with its rate and time left where its size is known."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    bars = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    waits = Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=bars.console, transient=True
+    )
+    from rich.console import Group
+    from rich.live import Live
+
+    bar, wait = bars.add_task("", visible=False), waits.add_task("")
+    with Live(Group(bars, waits), console=bars.console, transient=True):
+
+        def show(stage: Stage) -> None:
+            bars.update(bar, description=stage.name, completed=stage.done, total=stage.total, visible=stage.total > 0)
+            waits.update(wait, description=stage.name, visible=stage.total == 0)
+
+        yield show

@@ -1,0 +1,306 @@
+"""From a reference to a model: extends, --set, named blocks, and what a user is told about every mistake."""
+
+from textwrap import dedent
+
+import pytest
+
+from specs.document import dump
+from specs.errors import SpecError
+from specs.load import load
+from specs.resolved import resolved
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Writes files into an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def put(name, text):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(dedent(text))
+        return name
+
+    return put
+
+
+def told(reference, *assignments):
+    """What a user reads."""
+    with pytest.raises(SpecError) as caught:
+        load(reference, assignments)
+    return str(caught.value)
+
+
+# ---------------------------------------------------------------------------------------------------- extends
+
+
+def test_a_spec_extends_a_preset_and_says_only_what_differs(write):
+    model = load(write("a.yaml", "extends: gpt2\nname: a\ndecoder: {block: {attention: {heads: 6}}}\n"))
+    base = load("gpt2")
+    assert model.decoder.block.attention.heads == 6
+    assert model.decoder.block.feed_forward == base.decoder.block.feed_forward
+    assert (model.name, model.d_model) == ("a", base.d_model)
+
+
+def test_a_spec_extends_a_file_beside_it(write):
+    write("deep/base.yaml", "extends: bert-base\nname: base\nvocab_size: 100\n")
+    model = load(write("deep/a.yaml", "extends: base.yaml\nname: a\n"))
+    assert model.vocab_size == 100
+
+
+def test_another_kind_keeps_only_the_keys_that_it_takes(write):
+    model = load(write("a.yaml", "extends: gpt2\ndecoder: {block: {norm: {kind: rms_norm}}}\n"))
+    norm = model.decoder.block.norm
+    assert (norm.kind, norm.eps) == ("rms_norm", 1e-5)
+    assert not hasattr(norm, "bias")
+
+
+def test_the_published_counts_of_what_is_extended_do_not_carry_over(write):
+    assert load(write("a.yaml", "extends: gpt2\nname: a\n")).expect.parameters is None
+    assert load(write("b.yaml", "extends: gpt2\nname: b\nexpect: {parameters: 7}\n")).expect.parameters == 7
+
+
+def test_extending_in_a_circle_is_told_with_the_circle(write):
+    write("a.yaml", "extends: b.yaml\n")
+    write("b.yaml", "name: b\nextends: a.yaml\n")
+    assert told("a.yaml").splitlines() == [
+        "b.yaml:2:10: extends: must not lead back to itself: a.yaml -> b.yaml -> a.yaml",
+        "  value: 'a.yaml'",
+    ]
+
+
+def test_extending_what_is_not_there(write):
+    assert told(write("a.yaml", "extends: gptt2\n")).startswith(
+        "a.yaml:1:10: must be a preset or a file\n  value: 'gptt2'\n  did you mean 'gpt2'?\n"
+    )
+    assert told(write("b.yaml", "extends: 3\n")).splitlines() == [
+        "b.yaml:1:10: extends: must be the name of a preset or the path of a file",
+        "  value: 3",
+        "  such as extends: bert-base",
+    ]
+    assert told(write("c.yaml", "extends: gone.yaml\n")).startswith("gone.yaml: the file must exist")
+
+
+def test_a_wrong_value_is_told_where_it_was_written_even_when_it_is_inherited(write):
+    write("base.yaml", "extends: gpt2\nname: base\nd_modle: 3\n")
+    assert told(write("a.yaml", "extends: base.yaml\n")).splitlines() == [
+        "base.yaml:3:1: d_modle: is not a known key",
+        "  did you mean 'd_model'?",
+    ]
+
+
+def test_an_unknown_preset():
+    assert told("gpt").splitlines() == [
+        "must be a preset or a file",
+        "  value: 'gpt'",
+        "  did you mean 'gpt2'?",
+        "  or give the path of a YAML file; `zoo list` shows the presets",
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------ --set
+
+
+def test_assignments_apply_in_order_and_name_the_variant():
+    model = load("gpt2", ["decoder.layers=3", "decoder.layers=2", "d_model=384"])
+    assert (model.decoder.layers, model.d_model) == (2, 384)
+    assert model.name == "gpt2+decoder.layers=3+decoder.layers=2+d_model=384"
+    assert model.expect.parameters is None
+
+
+def test_a_variant_may_name_itself_and_state_its_count():
+    model = load("gpt2", ["name=mine", "expect.parameters=5"])
+    assert (model.name, model.expect.parameters) == ("mine", 5)
+
+
+@pytest.mark.parametrize("name", ["bert-base", "gpt2", "t5-small"])
+@pytest.mark.parametrize("kind", ["learned", "sinusoidal", "rope", "alibi", "relative_bias", "none"])
+def test_any_position_is_one_assignment_away(name, kind):
+    assignments = [f"position.kind={kind}"] + ["context_length=512"] * (name == "t5-small")
+    model = load(name, assignments)
+    assert model.position.kind == kind
+
+
+# ----------------------------------------------------------------------------------------------- named blocks
+
+PATTERN = """
+    extends: gpt2
+    name: pattern
+    decoder:
+      layers:
+        - {use: wide, repeat: 2}
+        - pattern: [{use: parallel}, {repeat: 2}]
+          repeat: 3
+      blocks:
+        wide: {attention: {heads: 6}}
+        parallel: {kind: parallel}
+    """
+
+
+def test_named_blocks_say_only_how_they_differ_and_patterns_repeat(write):
+    stack = load(write("a.yaml", PATTERN)).decoder
+    blocks = stack.layer_blocks()
+    assert [block.kind for block in blocks] == ["pre_norm"] * 2 + ["parallel", "pre_norm", "pre_norm"] * 3
+    assert [block.attention.heads for block in blocks[:3]] == [6, 6, 12]
+    assert stack.depth == len(blocks) == 11
+    assert stack.blocks["wide"].feed_forward == stack.block.feed_forward
+
+
+def test_a_named_block_may_unset_what_its_stack_s_block_sets_and_is_shown_so(write):
+    model = load("gpt2", ["decoder.block.attention.head_dim=32", "decoder.blocks.whole.attention.head_dim=null"])
+    assert model.decoder.blocks["whole"].attention.head_dim is None
+    shown = dump(resolved(model))
+    assert "head_dim: null" in shown
+    assert load(write("shown.yaml", shown)) == model
+
+
+# --------------------------------------------------------------------------------------------------- messages
+
+HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
+
+
+@pytest.mark.parametrize(
+    ("assignments", "message"),
+    [
+        (["d_modle=3"], "d_modle: is not a known key\n  did you mean 'd_model'?"),
+        (["decoder.block.attention.head=7"], "decoder.block.attention.head: is not a known key\n"
+         "  did you mean 'heads'?"),
+        (["position.kind=ropee"], "position.kind: must be a registered position kind\n  value: 'ropee'\n"
+         "  did you mean 'rope'?"),
+        (["position=rope"], "position: must be a mapping with a `kind` of position\n  value: 'rope'\n"
+         "  write a mapping, such as {kind: rope}"),
+        (["position=7"], "position: must be a mapping with a `kind` of position\n  value: 7\n"
+         "  write a mapping with a kind: learned, sinusoidal, rope, alibi, relative_bias, none"),
+        (["decoder.block=3"],
+         "decoder.block: must be a mapping with a `kind` of block\n  value: 3\n"
+         "  write a mapping with a kind: pre_norm, post_norm, parallel, sandwich"),
+        (["position={theta: 3.0}", "position.kind=null"], "position.kind: must be a registered position kind\n"
+         "  value: None\n  did you mean 'none'?"),
+        (["d_model=-1"], "d_model: must be greater than 0\n  value: -1"),
+        (["d_model=abc"], "d_model: must be a whole number\n  value: 'abc'"),
+        (["vocab_size=true"], "vocab_size: must be a whole number\n  value: True"),
+        (["decoder.block.norm.eps=a"], "decoder.block.norm.eps: must be a number\n  value: 'a'"),
+        (["decoder.block.norm.eps=.nan"], "decoder.block.norm.eps: must be a finite number\n  value: nan"),
+        (["decoder.block.dropout=1.0"], "decoder.block.dropout: must be less than 1\n  value: 1.0"),
+        (["summary=3"], "summary: must be a string\n  value: 3"),
+        (["embedding=null"], "embedding: must be a mapping\n  value: None"),
+        (["embedding.scale=sqrt"], "embedding.scale: must be a number, or 'sqrt_d_model'\n  value: 'sqrt'\n"
+         "  choose from: sqrt_d_model"),
+        (["head.tie_embeddings=7"], "head.tie_embeddings: must be true or false\n  value: 7"),
+        (["name=a b"], "name: must match ^[A-Za-z0-9][A-Za-z0-9._+=,@-]*$\n  value: 'a b'\n"
+         "  letters, digits and . _ - + = , @ would work"),
+        (["architecture=enc"], "architecture: must be 'encoder', 'decoder' or 'encoder-decoder'\n"
+         "  value: 'enc'\n  did you mean 'encoder'?"),
+        (["decoder.block.attention.bias=maybe"], "decoder.block.attention.bias: must be true, false, or a mapping "
+         "of query, key, value and output\n  value: 'maybe'"),
+        (["decoder.block.attention={kind: grouped_query, heads: 12}"],
+         "decoder.block.attention.kv_heads: is required\n  add kv_heads:"),
+        # layers
+        (["decoder.layers=1000000000"], "decoder.layers: must be less than or equal to 10000\n"
+         "  value: 1000000000"),
+        (["decoder.layers=[{repeat: 9000}, {repeat: 9000}]"], "decoder.layers: must come to at most 10000 layers\n"
+         "  value: 18000\n  repeat less"),
+        (["decoder.layers=[]"], "decoder.layers: must have at least 1 item\n  value: []"),
+        (["decoder.layers=[{pattern: []}]"], "decoder.layers[0].pattern: must have at least 1 item\n  value: []"),
+        (["decoder.layers=[{pattern: [{repeat: x}]}]"],
+         "decoder.layers[0].pattern[0].repeat: must be a whole number\n  value: 'x'"),
+        (["decoder.layers=[{uze: a}]"], "decoder.layers[0].uze: is not a known key\n  did you mean 'use'?"),
+        (["decoder.layers=[{use: a}]"], "decoder.layers[0].use: must be one of the stack's named blocks\n"
+         "  value: 'a'\n  name it under `blocks`"),
+        (["decoder.blocks={small: {}}", "decoder.layers=[{pattern: [{use: smal}]}]"],
+         "decoder.layers[0].pattern[0].use: must be one of the stack's named blocks\n  value: 'smal'\n"
+         "  did you mean 'small'?"),
+        (["decoder.blocks={odd: {attention: {heads: 5}}}"], "decoder.blocks.odd.attention.heads: must divide "
+         f"d_model, which is 768\n  value: 5\n  heads that divide it: {HEADS}; or give head_dim"),
+        # rules that span fields
+        (["decoder.block.attention.heads=7"], "decoder.block.attention.heads: must divide d_model, which is 768\n"
+         f"  value: 7\n  heads that divide it: {HEADS}; or give head_dim"),
+        (["decoder.block.attention={kind: grouped_query, heads: 12, kv_heads: 5}"],
+         "decoder.block.attention.kv_heads: must divide heads, which is 12\n  value: 5\n"
+         "  kv_heads that divide it: 1, 2, 3, 4, 6, 12"),
+        (["decoder.block.cross_attention={kind: multi_head, heads: 12}"], "decoder.block.cross_attention: belongs "
+         "only in the decoder of an encoder-decoder\n  value: 'multi_head'\n"
+         "  remove it, or set architecture: encoder-decoder"),
+        (["head.tie_embeddings=true", "embedding.width=128"], "head.tie_embeddings: needs an embedding as wide as "
+         "d_model, which is 768; embedding.width is 128\n  value: True\n"
+         "  set tie_embeddings: false, or embedding.width: 768"),
+        (["position={kind: rope, dimensions: 7}"], "position.dimensions: must be even: dimensions rotate in pairs\n"
+         "  value: 7\n  6 or 8 would work"),
+        (["position={kind: rope, dimensions: 100}"], "position.dimensions: must not exceed the width of a head, "
+         "which is 64\n  value: 100\n  even numbers up to 64 would work"),
+        (["position={kind: rope}", "decoder.block.attention.head_dim=3"], "position.kind: rotates dimensions in "
+         "pairs, and the heads are 3 wide, which is odd\n  value: 'rope'\n"
+         "  give an even head_dim or other heads, or rotate part of each head: dimensions: 2"),
+        (["position={kind: rope}", "decoder.block.attention.head_dim=1"], "position.kind: rotates dimensions in "
+         "pairs, and the heads are 1 wide, which is odd\n  value: 'rope'\n  give an even head_dim or other heads"),
+        (["position={kind: sinusoidal}", "d_model=769", "decoder.block.attention.heads=1"],
+         "position.kind: needs an even d_model, a sine and a cosine per frequency; it is 769\n"
+         "  value: 'sinusoidal'\n  d_model: 768 or 770 would work"),
+        (["position={kind: relative_bias, buckets: 31}"], "position.buckets: must be a multiple of 2 in a causal "
+         "stack\n  value: 31\n  30 would work"),
+        (["position={kind: relative_bias, max_distance: 16}"], "position.max_distance: must exceed 16, the "
+         "distances that have a bucket of their own\n  value: 16\n  17 or more would work"),
+        (["position={kind: alibi}", "decoder.blocks={few: {attention: {heads: 6}}}",
+          "decoder.layers=[{}, {use: few}]"],
+         "position.kind: has one bias per head for all layers of a stack, so every block needs equally many heads\n"
+         "  value: 'alibi'\n  the blocks have 6 and 12 heads: make them equal, or use rope"),
+        (["position={kind: rope, scaling: {kind: linear, factor: 0.5}}"],
+         "position.scaling.factor: must be greater than or equal to 1\n  value: 0.5"),
+        (["position={kind: rope, scaling: {kind: yarn, factor: 2, original_context_length: 9, beta_fast: 1}}"],
+         "position.scaling.beta_fast: must exceed beta_slow, which is 1.0\n  value: 1.0\n"
+         "  the paper has beta_fast: 32 and beta_slow: 1"),
+        (["position={kind: rope, scaling: {kind: llama3, factor: 8, low_freq_factor: 4, high_freq_factor: 1, "
+          "original_context_length: 9}}"],
+         "position.scaling.high_freq_factor: must exceed low_freq_factor, which is 4.0\n  value: 1.0\n"
+         "  Llama 3.1 has 4.0 above 1.0; any value above 4.0 would work"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_the_option_the_path_the_rule_the_value_and_the_remedy(assignments, message):
+    text = told("gpt2", *assignments)
+    options = [f"--set {assignment}: " for assignment in assignments]
+    option = next(option for option in options if text.startswith(option))
+    assert text == option + message
+
+
+def test_what_is_missing_is_told_where_the_mapping_starts(write):
+    assert told(write("a.yaml", "name: a\n")).splitlines() == [
+        "a.yaml:1:1: architecture: is required",
+        "  add architecture:",
+        "a.yaml:1:1: vocab_size: is required",
+        "  add vocab_size:",
+        "a.yaml:1:1: d_model: is required",
+        "  add d_model:",
+    ]
+
+
+def test_the_stacks_must_be_those_of_the_architecture(write):
+    text = told(write("a.yaml", "extends: gpt2\narchitecture: encoder\n"))
+    assert "encoder: is required by architecture: encoder\n" in text
+    assert "decoder: does not belong to architecture: encoder\n" in text
+    assert "remove it, or set architecture: decoder" in text
+
+
+def test_learned_positions_need_a_length(write):
+    text = told(write("a.yaml", "extends: gpt2\ncontext_length: null\n"))
+    assert "position.kind: needs the model's context_length: the number of rows of its table" in text
+    assert "add context_length: 512, or use sinusoidal, rope, alibi or relative_bias" in text
+
+
+def test_buckets_are_counted_for_both_directions_of_a_bidirectional_stack():
+    text = told("t5-small", "position.buckets=30")
+    assert "position.buckets: must be a multiple of 4 in a bidirectional stack" in text
+    assert "28 would work" in text
+
+
+def test_every_problem_is_told_at_once_in_the_order_of_the_lines(write):
+    text = told(write("a.yaml", "extends: gpt2\nd_modle: 4\nhead: {tied: 1}\nvocab_size: x\n"))
+    assert [line for line in text.splitlines() if line.startswith("a.yaml")] == [
+        "a.yaml:2:1: d_modle: is not a known key",
+        "a.yaml:3:8: head.tied: is not a known key",
+        "a.yaml:4:13: vocab_size: must be a whole number",
+    ]
+
+
+def test_a_spec_cannot_be_changed_after_it_was_checked():
+    with pytest.raises(ValueError, match="frozen"):
+        load("gpt2").d_model = 5

@@ -1,0 +1,170 @@
+"""The parameter report: every tensor counted once, by identity, at the module that holds it first."""
+
+import json
+
+import pytest
+from torch import nn
+
+from specs.errors import SpecError, UserError
+from specs.load import load
+from zoo.builder import assemble
+from zoo.reports.parameters import parameter_report
+
+
+def report_of(name, *assignments):
+    spec = load(name, assignments)
+    return parameter_report(assemble(spec), spec)
+
+
+def test_bert_base_module_by_module():
+    report = report_of("bert-base")
+    assert report.total_parameters == 109_482_240
+    assert {module.path: (module.kind, module.parameters) for module in report.root.children} == {
+        "embedding": ("Embedding", 23_837_184),
+        "encoder": ("Stack", 85_054_464),
+        "head": ("pooler", 590_592),
+    }
+    query = report.module("encoder.blocks.3.attention.query")
+    assert (query.kind, query.weights) == ("Linear", {"weight": (768, 768), "bias": (768,)})
+    assert report.module("encoder.blocks.3").kind == "post_norm"
+    assert report.module("encoder.blocks.3").parameters == 7_087_872
+
+
+def test_tables_of_tokens_token_types_and_positions_are_the_embedding_parameters():
+    report = report_of("bert-base")
+    assert report.embedding_parameters == (30522 + 2 + 512) * 768
+    assert report.non_embedding_parameters == 109_482_240 - report.embedding_parameters
+    assert report_of("gpt2-untied").embedding_parameters == (50257 + 1024) * 768
+    assert report_of("t5-small").embedding_parameters == 32128 * 512  # its relative biases belong to attention
+
+
+@pytest.mark.parametrize(
+    "name", ["bert-base", "bert-base-mlm", "gpt2", "t5-small", "transformer-base", "llama-3.2-1b"]
+)
+def test_every_level_adds_up_to_the_real_tensors(name):
+    report = report_of(name)
+    model = assemble(load(name))
+    assert report.total_parameters == sum(parameter.numel() for parameter in model.parameters())
+    for module in report.root.walk():
+        own = sum(
+            model.get_parameter(f"{module.path}.{weight}").numel()
+            for weight in module.weights
+            if weight not in module.shared
+        )
+        assert module.parameters == own + sum(child.parameters for child in module.children)
+
+
+def test_a_tied_head_is_counted_at_the_embedding():
+    head = report_of("gpt2").module("head.vocabulary")
+    assert head.parameters == 0
+    assert head.weights == {"weight": (50257, 768)}
+    assert head.shared == {"weight": "embedding.token.weight"}
+
+
+def test_t5_has_one_token_table_and_a_bias_table_for_each_stack():
+    report = report_of("t5-small")
+    assert report.total_parameters == 60_506_624
+    shared = {module.path: dict(module.shared) for module in report.root.walk() if module.shared}
+    assert shared == {
+        "decoder_embedding.token": {"weight": "encoder_embedding.token.weight"},
+        "head.vocabulary": {"weight": "encoder_embedding.token.weight"},
+    }
+    assert report.module("encoder.position.table").parameters == 32 * 8
+    assert report.module("decoder.position.table").parameters == 32 * 8
+
+
+def test_a_norm_that_branches_share_is_counted_once():
+    report = report_of("gpt2", "decoder.block.kind=parallel")
+    block = report.module("decoder.blocks.0")
+    assert [child.path for child in block.children if "weight" in child.weights and not child.shared] == [
+        "decoder.blocks.0.norm"
+    ]
+    assert report.module("decoder.blocks.0.attention_norm").shared["weight"] == "decoder.blocks.0.norm.weight"
+
+
+def test_weights_that_someone_shares_by_hand_are_counted_once():
+    spec = load("tiny-gpt")
+    model = assemble(spec)
+    for block in model.decoder.blocks[1:]:
+        block.feed_forward = model.decoder.blocks[0].feed_forward
+    shared = sum(parameter.numel() for parameter in model.decoder.blocks[0].feed_forward.parameters())
+    assert parameter_report(model, spec).total_parameters == 223_616 - 3 * shared
+
+
+def test_bytes_of_each_dtype_are_rounded_up():
+    assert report_of("nano-gpt").bytes() == {
+        "float32": 4 * 10_788_929,
+        "float16": 2 * 10_788_929,
+        "bfloat16": 2 * 10_788_929,
+        "int8": 10_788_929,
+        "int4": 5_394_465,
+    }
+
+
+def test_published_counts_are_compared_with_the_built_ones():
+    report = report_of("torch-transformer")
+    assert report.met
+    assert [str(comparison) for comparison in report.comparisons] == [
+        "published 63,084,544 = built 63,084,544",
+        "encoder + decoder: published 44,140,544 = built 44,140,544",
+        "encoder.blocks.0: published 3,152,384 = built 3,152,384",
+        "decoder.blocks.0: published 4,204,032 = built 4,204,032",
+    ]
+
+
+def test_a_count_that_is_not_met_says_by_how_much():
+    report = report_of("tiny-gpt", "expect.parameters=223617", "expect.modules={head: 5}")
+    assert not report.met
+    assert [str(comparison) for comparison in report.comparisons] == [
+        "published 223,617, but built 223,616 (-1)",
+        "head: published 5, but built 0 (-5)",
+    ]
+
+
+def test_a_count_of_a_module_that_is_not_there():
+    with pytest.raises(SpecError) as caught:
+        report_of("tiny-gpt", "expect.modules={decoder.block: 5}")
+    assert str(caught.value).splitlines() == [
+        "expect.modules['decoder.block']: must be the path of a module, or several joined by +",
+        "  value: 5",
+        "  tiny-gpt+expect.modules=_decoder.block_5_ has no module 'decoder.block': did you mean 'decoder.blocks'?",
+    ]
+
+
+def test_selected_modules_count_together_and_those_within_others_once():
+    report = report_of("torch-transformer")
+    selected = report.select(["encoder", "decoder", "decoder.blocks.0"])
+    assert [module.path for module in selected] == ["encoder", "decoder"]
+    data = report.as_dict(selected)
+    assert data["selected_parameters"] == 44_140_544
+    assert data["total_parameters"] == 63_084_544
+    assert all(module["path"].startswith(("encoder", "decoder")) for module in data["modules"])
+
+
+def test_an_unknown_module_gets_the_nearest():
+    with pytest.raises(UserError, match=r"gpt2 has no module 'decoder.block.0': did you mean 'decoder.blocks'\?"):
+        report_of("gpt2").module("decoder.block.0")
+
+
+def test_the_json_has_every_module_with_weights():
+    data = json.loads(json.dumps(report_of("gpt2").as_dict()))
+    assert (data["name"], data["total_parameters"]) == ("gpt2", 124_439_808)
+    assert data["embedding_parameters"] + data["non_embedding_parameters"] == data["total_parameters"]
+    assert data["expected"] == [{"path": "", "published": 124_439_808, "built": 124_439_808, "met": True}]
+    modules = {module["path"]: module for module in data["modules"]}
+    assert modules["head.vocabulary"] == {
+        "path": "head.vocabulary",
+        "kind": "Linear",
+        "parameters": 0,
+        "weights": {"weight": [50257, 768]},
+        "shared_with": {"weight": "embedding.token.weight"},
+    }
+    assert modules["decoder.blocks.11.feed_forward.up"]["weights"] == {"weight": [3072, 768], "bias": [3072]}
+    tops = [module for path, module in modules.items() if "." not in path]
+    assert sum(module["parameters"] for module in tops) == data["total_parameters"]
+
+
+def test_any_module_can_be_reported():
+    report = parameter_report(nn.Sequential(nn.Linear(2, 3), nn.ReLU()), load("tiny-gpt"))
+    assert (report.total_parameters, report.met) == (9, False)
+    assert [module.path for module in report.modules] == ["", "0"]
