@@ -8,14 +8,13 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from cli.main import INTERRUPTED
 from specs.errors import SpecError, UserError
 
 FAILED = 1
 """Exit status: a check or verification failed."""
 WRONG_INPUT = 2
 """Exit status: the input was wrong."""
-INTERRUPTED = 130
-"""Exit status: Ctrl-C."""
 
 
 class Command(TyperCommand):
@@ -38,7 +37,6 @@ class Command(TyperCommand):
             typer.secho(f"cannot write: {error.strerror}", fg=typer.colors.RED, err=True)
             raise typer.Exit(WRONG_INPUT) from None
         except KeyboardInterrupt:
-            typer.echo("interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
 
 

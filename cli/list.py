@@ -35,13 +35,14 @@ def list_presets(
     from specs.errors import UserError
     from specs.suggest import did_you_mean
 
-    found = [preset for preset in presets() if fnmatchcase(preset.name, pattern)]
+    every = presets()
+    found = [preset for preset in every if fnmatchcase(preset.name, pattern)]
     if not found:
         raise UserError(
-            f"no preset matches {pattern!r}: {did_you_mean(pattern, [p.name for p in presets()])}"
+            f"no preset matches {pattern!r}: {did_you_mean(pattern, [preset.name for preset in every])}"
         )
-    architectures = list(dict.fromkeys(preset.architecture for preset in presets()))
     if architecture is not None:
+        architectures = sorted({preset.architecture for preset in every})
         if architecture not in architectures:
             raise UserError(f"no architecture {architecture!r}: {did_you_mean(architecture, architectures)}")
         found = [preset for preset in found if preset.architecture == architecture]

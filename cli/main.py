@@ -6,6 +6,9 @@ import atexit
 import gc
 import sys
 
+INTERRUPTED = 130
+"""Exit status: Ctrl-C."""
+
 
 def main() -> None:
     """Run the command line."""
@@ -16,6 +19,8 @@ def main() -> None:
         from cli.app import app
 
         app(prog_name="zoo")
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
+        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
+            raise
         print("interrupted", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)

@@ -49,7 +49,7 @@ def print_parameters(
     for name, count in counts.items():
         totals.add_row(name, f"{count:,}", _share(count, report.total_parameters))
     out.print(totals)
-    out.print("bytes: " + ", ".join(f"{dtype} {byte_text(size)}" for dtype, size in report.bytes().items()))
+    typer.echo("bytes: " + ", ".join(f"{dtype} {byte_text(size)}" for dtype, size in report.bytes().items()))
     for comparison in report.comparisons:
         typer.secho(str(comparison), fg=typer.colors.GREEN if comparison.met else typer.colors.RED)
 

@@ -51,34 +51,41 @@ def export_via_torch(model: nn.Module, tasks: Sequence[Task], directory: Path) -
 
 
 def _export(model: nn.Module, task: Task, directory: Path) -> ir.Model:
-    examples = _examples(task)
-    with torch.no_grad():
-        outputs = list(task.call(model, dict(zip((g.name for g in task.inputs), examples, strict=True))))
-    dynamic = tuple(
-        {axis: torch.export.Dim.DYNAMIC for axis, dim in enumerate(given.dims) if isinstance(dim, str)}
-        for given in task.inputs
-    )
     try:
         with _quiet():
-            program: Any = torch.onnx.export(
-                _Positional(model, task).eval(),
-                examples,
-                input_names=[given.name for given in task.inputs],
-                output_names=outputs,
-                dynamic_shapes=(dynamic,),
-                opset_version=OPSET,
-                dynamo=True,
-            )
+            program = program_of(model, task)
     except Exception as error:
         reason = str(error).strip().splitlines()
         raise TorchExportError(
             f"torch.onnx.export cannot export {task.name}: {reason[0] if reason else type(error).__name__}"
         ) from error
-    for value, given in zip(program.model.graph.inputs, task.inputs, strict=True):
-        value.shape = ir.Shape(given.dims)
     path = directory / f"{task.name}.onnx"
     program.save(path, external_data=True)
     return ir.load(path)
+
+
+def program_of(model: nn.Module, task: Task) -> Any:
+    """The ``torch.onnx.ONNXProgram`` of a task, with its names and symbolic sizes."""
+    names, examples = [given.name for given in task.inputs], _examples(task)
+    with torch.no_grad():
+        outputs = list(task.call(model, dict(zip(names, examples, strict=True))))
+    dynamic = tuple(
+        {axis: torch.export.Dim.DYNAMIC for axis, dim in enumerate(given.dims) if isinstance(dim, str)}
+        for given in task.inputs
+    )
+    program: Any = torch.onnx.export(
+        _Positional(model, task).eval(),
+        examples,
+        input_names=names,
+        output_names=outputs,
+        dynamic_shapes=(dynamic,),
+        opset_version=OPSET,
+        dynamo=True,
+        verbose=False,
+    )
+    for value, given in zip(program.model.graph.inputs, task.inputs, strict=True):
+        value.shape = ir.Shape(given.dims)
+    return program
 
 
 def _examples(task: Task) -> tuple[Tensor, ...]:

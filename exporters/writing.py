@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,10 +47,23 @@ def trace_and_lower(model: nn.Module, task: Task, target: Target) -> Graph:
     static = {size for parameter in model.parameters() for size in parameter.shape}
     static.update(dim for given in task.inputs for dim in given.dims if isinstance(dim, int))
     symbols = Symbols.of(task.inputs, static)
-    traced = Tracer(model, symbols, target.whole).run(task.call, task.inputs)
-    graph, builder = lower(traced, task.name, model, target, symbols, task.inputs)
+    with _collector_paused():
+        traced = Tracer(model, symbols, target.whole).run(task.call, task.inputs)
+        graph, builder = lower(traced, task.name, model, target, symbols, task.inputs)
     onnx = ir.Model(graph, ir_version=IR_VERSIONS[builder.opset], producer_name="zoo")
     return Graph(task.name, onnx, builder.parameters)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Without garbage collection: many objects are made and none dropped, so that each search would be in vain."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def place_weights(graph: Graph, regions: Mapping[str, Region]) -> None:

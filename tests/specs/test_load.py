@@ -147,7 +147,9 @@ def test_named_blocks_say_only_how_they_differ_and_patterns_repeat(write):
 
 
 def test_a_named_block_may_unset_what_its_stack_s_block_sets_and_is_shown_so(write):
-    model = load("gpt2", ["decoder.block.attention.head_dim=32", "decoder.blocks.whole.attention.head_dim=null"])
+    model = load(
+        "gpt2", ["decoder.block.attention.head_dim=32", "decoder.blocks.whole.attention.head_dim=null"]
+    )
     assert model.decoder.blocks["whole"].attention.head_dim is None
     shown = dump(resolved(model))
     assert "head_dim: null" in shown

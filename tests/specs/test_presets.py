@@ -81,7 +81,9 @@ def test_no_module_count_goes_unpublished():
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_preset_resolves_to_the_text_kept_beside_this_test(name):
     kept = (RESOLVED / f"{name}.yaml").read_text()
-    assert dump(resolved(load(name))) == kept, f"if it is meant: zoo show {name} > tests/specs/resolved/{name}.yaml"
+    assert dump(resolved(load(name))) == kept, (
+        f"if it is meant: zoo show {name} > tests/specs/resolved/{name}.yaml"
+    )
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

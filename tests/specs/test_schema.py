@@ -94,7 +94,9 @@ def test_a_spec_that_extends_says_only_what_differs(validator, text):
     validator.validate(read_text(text, "a.yaml").data)
 
 
-@pytest.mark.parametrize("text", ["extends: 3", "extends: gpt2\nhead: {tied: true}", "extends: gpt2\nlayers: 3"])
+@pytest.mark.parametrize(
+    "text", ["extends: 3", "extends: gpt2\nhead: {tied: true}", "extends: gpt2\nlayers: 3"]
+)
 def test_a_spec_that_extends_is_still_checked(validator, text):
     assert not validator.is_valid(read_text(text, "a.yaml").data)
 
@@ -108,13 +110,17 @@ def test_editors_are_given_every_kind_and_its_docstring(schema):
     definitions = schema["$defs"]
     for slot in specs.registry.slots():
         assert len(definitions[slot]["oneOf"]) == len(specs.registry.kinds(slot))
-    assert definitions["Rope"]["description"].startswith("Rotary embedding of queries and keys (Su et al., 2021).")
+    assert definitions["Rope"]["description"].startswith(
+        "Rotary embedding of queries and keys (Su et al., 2021)."
+    )
     assert definitions["Rope"]["properties"]["kind"]["const"] == "rope"
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
 def test_a_plugin_s_kind_is_in_it(monkeypatch):
-    monkeypatch.setattr(specs.registry, "_slots", {slot: dict(k) for slot, k in specs.registry._slots.items()})
+    monkeypatch.setattr(
+        specs.registry, "_slots", {slot: dict(k) for slot, k in specs.registry._slots.items()}
+    )
 
     @register("norm")
     class Scaled(Component):

@@ -35,7 +35,9 @@ def test_tables_of_tokens_token_types_and_positions_are_the_embedding_parameters
     assert report.embedding_parameters == (30522 + 2 + 512) * 768
     assert report.non_embedding_parameters == 109_482_240 - report.embedding_parameters
     assert report_of("gpt2-untied").embedding_parameters == (50257 + 1024) * 768
-    assert report_of("t5-small").embedding_parameters == 32128 * 512  # its relative biases belong to attention
+    assert (
+        report_of("t5-small").embedding_parameters == 32128 * 512
+    )  # its relative biases belong to attention
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,9 @@ def test_selected_modules_count_together_and_those_within_others_once():
 
 
 def test_an_unknown_module_gets_the_nearest():
-    with pytest.raises(UserError, match=r"gpt2 has no module 'decoder.block.0': did you mean 'decoder.blocks'\?"):
+    with pytest.raises(
+        UserError, match=r"gpt2 has no module 'decoder.block.0': did you mean 'decoder.blocks'\?"
+    ):
         report_of("gpt2").module("decoder.block.0")
 
 

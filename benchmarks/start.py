@@ -1,0 +1,24 @@
+"""Commands that need no tensors, against importing the libraries that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.process import PYTHON, ZOO, in_turn
+from benchmarks.result import Result
+
+COMMANDS = (["--help"], ["list"], ["show", "bert-base"], ["validate", "bert-base"], ["schema"])
+
+
+def results() -> Iterator[Result]:
+    """At most twice the libraries."""
+    baseline = [PYTHON, "-c", "import pydantic, typer, rich, yaml"]
+    base, *usages = in_turn([baseline, *([ZOO, *command] for command in COMMANDS)], runs=9)
+    for command, usage in zip(COMMANDS, usages, strict=True):
+        yield Result(
+            f"zoo {' '.join(command)}",
+            f"{usage.seconds:.3f} s",
+            f"{base.seconds:.3f} s to import pydantic, typer, rich, yaml",
+            usage.seconds / base.seconds,
+            2.0,
+        )
