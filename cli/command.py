@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 from typing import Any
 
 import typer
@@ -22,7 +23,9 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            warn_of_broken_plugins()
+            return result
         except UserError as error:
             if ctx.params.get("as_json"):
                 from cli.render import print_json
@@ -38,6 +41,13 @@ class Command(TyperCommand):
             raise typer.Exit(WRONG_INPUT) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
+
+
+def warn_of_broken_plugins() -> None:
+    """Name every plugin that could not be loaded, where the command had kinds to look up."""
+    registry = sys.modules.get("specs.registry")
+    for error in registry.broken_plugins().values() if registry else ():
+        typer.secho(f"warning: {error}", fg=typer.colors.YELLOW, err=True)
 
 
 def error_data(error: UserError) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ class Kind:
 
 
 _slots: dict[str, dict[str, Kind]] = {}
+_broken: dict[str, PluginError] = {}
 _plugins_loaded = False
 
 
@@ -57,7 +58,7 @@ def register(slot: str, *, implementation: str | None = None) -> Callable[[SpecC
 
 
 def load_plugins() -> None:
-    """Import every module of the entry-point group once; a broken one raises :class:`PluginError`."""
+    """Import every module of the entry-point group, once; what fails is kept for ``broken_plugins``."""
     global _plugins_loaded
     if _plugins_loaded:
         return
@@ -75,12 +76,8 @@ def load_plugins() -> None:
             )
 
 
-_broken: dict[str, PluginError] = {}
-
-
 def broken_plugins() -> dict[str, PluginError]:
     """Entry points that failed to load, by name, each with the error that names it."""
-    load_plugins()
     return dict(_broken)
 
 

@@ -20,10 +20,15 @@ def why_deaf(spec: Model) -> str:
     return ""
 
 
-def may_fade(spec: Model) -> bool:
-    """Whether signals may rightly fade away: a block without residuals and without norms."""
+def may_fade(spec: Model) -> str:
+    """Why signals may fade on their way through random weights until nothing is left; empty where they must not.
+
+    Attention alone makes all tokens alike, doubly exponentially in depth (Dong et al., 2021).
+    """
     blocks = [block for _, stack in spec.stacks() for block in stack.layer_blocks()]
-    return any(isinstance(block.norm, NoNorm) and isinstance(block.residual, NoResidual) for block in blocks)
+    if any(isinstance(block.residual, NoResidual) for block in blocks):
+        return "a signal was lost, as it may be: without residuals, attention makes all tokens alike"
+    return ""
 
 
 def _stack_norms(spec: Model) -> list[object]:

@@ -18,6 +18,7 @@ def depends(name: str, subject: Subject, change: Callable[[], float], explanatio
         figure = change()
         if figure > CHANGED:
             return Check(name, "passed", explanation, figure, f"more than {CHANGED:g}")
-    if may_fade(subject.spec):
-        return skipped(name, explanation, "without residuals and norms, signals fade with depth")
+    reason = may_fade(subject.spec)
+    if reason:
+        return skipped(name, explanation, reason)
     return Check(name, "failed", explanation, figure, f"more than {CHANGED:g}")

@@ -40,8 +40,9 @@ def gradients(subject: Subject) -> Check:
         without &= _without_gradient(model, spec.vocab_size, length)
         if not without:
             break
-    if without and may_fade(spec):
-        return skipped("gradients", explanation, "without residuals and norms, signals fade with depth")
+    reason = may_fade(spec)
+    if without and reason:
+        return skipped("gradients", explanation, reason)
     if optional:
         explanation += " (but key biases may get none: they shift all scores of a query alike)"
     listed = sorted(without, key=names.index)

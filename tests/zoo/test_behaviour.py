@@ -1,0 +1,362 @@
+"""Every check passes for what is right, and catches what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from specs.model import Model
+from tests.zoo.tiny import BLOCK, NORM, gpt2
+from zoo import functional
+from zoo.builder import assemble
+from zoo.checks import Check, check_behaviour
+from zoo.checks import subject as subjects
+from zoo.checks.behaviour import run_checks
+from zoo.checks.subject import subject_of
+from zoo.components import attention as attentions
+from zoo.components import position as positions
+from zoo.models import decoder, encoder_decoder, stack
+from zoo.twin import kept_layers, narrowed, twin
+from zoo.weights.random import RandomWeights
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def bert(**changes: object) -> Model:
+    """A BERT of two layers."""
+    data: dict[str, Any] = gpt2().model_dump(exclude={"expect", "decoder"})
+    layers = {"layers": 2, "block": {**BLOCK, "kind": "post_norm"}}
+    return Model.model_validate(
+        {**data, "architecture": "encoder", "encoder": layers, "head": {"kind": "pooler"}, **changes}
+    )
+
+
+def seq2seq(**changes: object) -> Model:
+    """An encoder-decoder of two layers each."""
+    data: dict[str, Any] = gpt2().model_dump(exclude={"expect"})
+    data["encoder"] = {"layers": 2, "block": BLOCK}
+    return Model.model_validate({**data, "architecture": "encoder-decoder", **changes})
+
+
+SPECS = {"encoder": bert, "decoder": gpt2, "encoder-decoder": seq2seq}
+
+
+def statuses(spec: Model, **options: Any) -> dict[str, str]:
+    return {check.name: check.status for check in check_behaviour(spec, **options).checks}
+
+
+def failures(spec: Model) -> set[str]:
+    return {name for name, status in statuses(spec).items() if status == "failed"}
+
+
+@pytest.mark.parametrize("architecture", SPECS)
+@pytest.mark.parametrize("position", ["learned", "sinusoidal", "rope", "alibi", "relative_bias"])
+def test_what_is_right_passes(architecture: str, position: str) -> None:
+    spec = SPECS[architecture](position={"kind": position})
+    assert set(statuses(spec).values()) == {"passed"}
+
+
+def test_the_checks_of_each_architecture() -> None:
+    names = {architecture: set(statuses(spec())) for architecture, spec in SPECS.items()}
+    shared = {"order", "padding content", "padding side", "padded batch", "finite"}
+    encoder = {"bidirectional"} | shared
+    caches = {"cache, token by token", "cache, ragged prefill", "cache, empty"}
+    decoder = {"causal", "sees the past"} | shared | caches
+    assert names["encoder"] == encoder | {"gradients"}
+    assert names["decoder"] == decoder | {"gradients"}
+    both = {f"encoder: {name}" for name in encoder} | {f"decoder: {name}" for name in decoder}
+    assert names["encoder-decoder"] == both | {"cross-attention", "encoder padding", "gradients"}
+
+
+# ------------------------------------------------------------------------------------------------- sabotage
+
+
+def without_causal_mask(patch: pytest.MonkeyPatch) -> None:
+    whole = functional.attention_bias
+    patch.setattr(stack.functional, "attention_bias", lambda *a, causal, **k: whole(*a, causal=False, **k))
+
+
+def always_causal(patch: pytest.MonkeyPatch) -> None:
+    whole = functional.attention_bias
+
+    def bias(mask: Any, position: Any, queries: int, keys: int, like: Tensor, *, causal: bool) -> Any:
+        return whole(mask, position, queries, keys, like, causal=queries > 0)
+
+    patch.setattr(functional, "attention_bias", bias)
+
+
+def sees_itself_only(patch: pytest.MonkeyPatch) -> None:
+    def attention(query: Tensor, key: Tensor, value: Tensor, bias: Any, **k: Any) -> Tensor:
+        return value[:, :, -query.shape[2] :]
+
+    patch.setattr(functional, "attention", attention)
+
+
+def ignores_the_mask(patch: pytest.MonkeyPatch) -> None:
+    whole = functional.attention_bias
+    patch.setattr(functional, "attention_bias", lambda mask, *a, **k: whole(None, *a, **k))
+
+
+def masks_with_infinity(patch: pytest.MonkeyPatch) -> None:
+    whole = functional.attention_bias
+
+    def bias(*args: Any, **options: Any) -> Tensor | None:
+        found = whole(*args, **options)
+        return None if found is None else torch.where(found < -1e30, -torch.inf, found)
+
+    patch.setattr(functional, "attention_bias", bias)
+
+
+def counts_padding(patch: pytest.MonkeyPatch) -> None:
+    def token_positions(mask: Tensor, length: int) -> Tensor:
+        return torch.arange(mask.shape[1])[None, -length:].expand(len(mask), -1)
+
+    patch.setattr(functional, "token_positions", token_positions)
+
+
+def forgets_the_past_in_positions(patch: pytest.MonkeyPatch) -> None:
+    whole = functional.token_positions
+    patch.setattr(functional, "token_positions", lambda mask, length: whole(mask[:, -length:], length))
+
+
+def appends_in_front(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(functional, "append", lambda past, new: torch.cat((new, past), 2))
+
+
+def drops_the_past(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(functional, "append", lambda past, new: torch.cat((torch.zeros_like(past), new), 2))
+
+
+def fails_on_an_empty_cache(patch: pytest.MonkeyPatch) -> None:
+    def append(past: Tensor, new: Tensor) -> Tensor:
+        return torch.cat((past, new), 2) if past.shape[2] else torch.cat((past, 2 * new), 2)
+
+    patch.setattr(functional, "append", append)
+
+
+def mixes_rows(patch: pytest.MonkeyPatch) -> None:
+    whole = functional.attention
+    patch.setattr(functional, "attention", lambda q, k, v, b, **o: whole(q, k, v, b, **o) + v.mean())
+
+
+def no_positions(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(positions.Learned, "embed", lambda self, x, p: x + self.table.weight[0])
+
+
+def ignores_the_encoder_mask(patch: pytest.MonkeyPatch) -> None:
+    whole = functional.attention_bias
+
+    def bias(mask: Any, position: Any, queries: int, *rest: Any, causal: bool) -> Any:
+        return whole(mask if queries else None, position, queries, *rest, causal=causal)
+
+    patch.setattr(functional, "attention_bias", bias)
+
+
+def ignores_the_encoder(patch: pytest.MonkeyPatch) -> None:
+    def forward(self: Any, x: Tensor, scope: Any, encoded: Any) -> Tensor:
+        return self.attend(self.queries(x), encoded[0] * 0, encoded[1] * 0, scope.cross_bias)
+
+    patch.setattr(attentions.CrossAttention, "forward", forward)
+
+
+def has_an_unused_parameter(patch: pytest.MonkeyPatch) -> None:
+    whole = attentions.Projections.__init__
+
+    def init(self: nn.Module, *args: Any) -> None:
+        whole(self, *args)
+        self.spare = nn.Linear(3, 3)
+
+    patch.setattr(attentions.Projections, "__init__", init)
+
+
+def blocks_gradients(patch: pytest.MonkeyPatch) -> None:
+    whole = attentions.Projections.queries
+    patch.setattr(attentions.Projections, "queries", lambda self, x: whole(self, x).detach())
+
+
+SABOTAGE: list[tuple[str, Patch, set[str]]] = [
+    ("decoder", without_causal_mask, {"causal", "cache, token by token"}),
+    ("encoder-decoder", without_causal_mask, {"decoder: causal"}),
+    ("encoder", always_causal, {"bidirectional"}),
+    ("encoder-decoder", always_causal, {"encoder: bidirectional"}),
+    ("encoder", sees_itself_only, {"bidirectional", "gradients"}),
+    ("decoder", sees_itself_only, {"sees the past"}),
+    ("encoder", ignores_the_mask, {"padding content", "padded batch"}),
+    ("decoder", ignores_the_mask, {"padding content", "padding side", "padded batch"}),
+    ("encoder", masks_with_infinity, {"finite"}),
+    ("decoder", masks_with_infinity, {"finite"}),
+    ("encoder", counts_padding, {"padding side"}),
+    ("decoder", counts_padding, {"padding side"}),
+    ("decoder", forgets_the_past_in_positions, {"cache, token by token", "cache, ragged prefill"}),
+    ("decoder", appends_in_front, {"cache, token by token", "cache, ragged prefill"}),
+    ("encoder-decoder", appends_in_front, {"decoder: cache, token by token"}),
+    ("decoder", drops_the_past, {"cache, token by token", "cache, ragged prefill"}),
+    ("decoder", fails_on_an_empty_cache, {"cache, empty"}),
+    ("encoder", mixes_rows, {"padded batch"}),
+    ("encoder", no_positions, {"order"}),
+    ("encoder-decoder", ignores_the_encoder_mask, {"encoder padding"}),
+    ("encoder-decoder", ignores_the_encoder, {"cross-attention"}),
+    ("decoder", has_an_unused_parameter, {"gradients"}),
+    ("decoder", blocks_gradients, {"gradients"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "sabotage", "caught"), SABOTAGE, ids=[f"{s.__name__}-{a}" for a, s, _ in SABOTAGE]
+)
+def test_what_is_wrong_is_caught(
+    architecture: str, sabotage: Patch, caught: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sabotage(monkeypatch)
+    assert caught <= failures(SPECS[architecture]())
+
+
+def test_the_patched_functions_are_the_ones_in_use() -> None:
+    assert stack.functional is decoder.functional is encoder_decoder.functional is attentions.functional is functional
+
+
+def test_relative_positions_of_a_decoder_step_by_its_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def from_zero(queries: int, keys: int, like: Tensor) -> Tensor:
+        return torch.arange(keys)[None] - torch.arange(queries)[:, None]
+
+    whole = positions.functional
+    patched = SimpleNamespace(**{**vars(whole), "relative_positions": from_zero})
+    monkeypatch.setattr(positions, "functional", patched)
+    assert "cache, token by token" in failures(gpt2(position={"kind": "alibi"}))
+
+
+# ------------------------------------------------------------------------------------------------- variants
+
+
+def named(checks: tuple[Check, ...], name: str) -> Check:
+    return next(check for check in checks if check.name == name)
+
+
+def test_parameters_without_a_gradient_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    has_an_unused_parameter(monkeypatch)
+    check = named(check_behaviour(gpt2()).checks, "gradients")
+    assert check.figure == 4
+    assert "decoder.blocks.0.attention.spare.weight" in check.reason
+
+
+def test_a_bidirectional_encoder_without_positions_sees_a_set() -> None:
+    check = named(check_behaviour(bert(position={"kind": "none"})).checks, "order")
+    assert check.status == "info"
+    assert check.figure is not None
+    assert check.figure < 1e-12
+    assert statuses(gpt2(position={"kind": "none"}))["order"] == "passed"
+
+
+@pytest.mark.parametrize("pooling", ["first", "last", "mean"])
+def test_a_classifier_gives_each_row_what_it_gives_alone(pooling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = bert(head={"kind": "classification", "labels": 3, "pooling": pooling})
+    assert set(statuses(spec).values()) == {"passed"}
+    whole = assemble(spec).head.forward.__func__
+    monkeypatch.setattr(
+        type(assemble(spec).head), "forward", lambda self, x, mask: whole(self, x, torch.ones_like(mask))
+    )
+    assert "padding side" in failures(spec)
+
+
+@pytest.mark.parametrize("head", [{"kind": "classification", "labels": 2, "pooling": "mean"}, {"kind": "none"}])
+def test_heads_of_an_encoder_decoder(head: dict[str, Any]) -> None:
+    assert set(statuses(seq2seq(head=head)).values()) == {"passed"}
+
+
+@pytest.mark.parametrize("architecture", SPECS)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"vocab_size": 1},
+        {"vocab_size": 2},
+        {"context_length": 1},
+        {"context_length": 2},
+        {"d_model": 2},
+        {"context_length": 100_000, "position": {"kind": "rope"}},
+    ],
+    ids=str,
+)
+def test_small_and_large_sizes(architecture: str, changes: dict[str, Any]) -> None:
+    found = statuses(SPECS[architecture](**changes))
+    assert "failed" not in found.values()
+    tiny = changes.get("vocab_size") == 1 or changes.get("context_length") == 1 or "d_model" in changes
+    assert ("skipped" in found.values()) >= tiny
+
+
+def test_a_model_of_width_one() -> None:
+    block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 1}}
+    spec = bert(d_model=1, encoder={"layers": 1, "block": block})
+    assert "failed" not in statuses(spec).values()
+    bare = bert(d_model=1, encoder={"layers": 1, "block": {**block, "norm": {"kind": "none"}}})
+    assert set(statuses(bare).values()) == {"passed"}
+
+
+@pytest.mark.parametrize("layers", [1, 24])
+@pytest.mark.parametrize("norm", [NORM, {"kind": "none"}], ids=lambda norm: norm["kind"])
+@pytest.mark.parametrize("residual", ["add", "none"])
+def test_depth_with_and_without_norms_and_residuals(layers: int, norm: dict[str, Any], residual: str) -> None:
+    block = {**BLOCK, "norm": norm, "residual": {"kind": residual}}
+    assert not failures(gpt2(decoder={"layers": layers, "block": block}))
+
+
+def test_given_weights() -> None:
+    spec = gpt2()
+    report = check_behaviour(spec, RandomWeights(assemble(spec), spec, seed=5))
+    assert report.passed
+    assert report.weights == "random, seed 5"
+
+
+def test_as_data() -> None:
+    data = check_behaviour(gpt2()).as_dict()
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    assert data["subject"] == "the model itself"
+    unfit = Check("causal", "failed", "", float("nan")).as_dict()
+    assert json.loads(json.dumps(unfit, allow_nan=False))["figure"] == "nan"
+
+
+# ------------------------------------------------------------------------------------------------- twins
+
+
+def test_a_large_model_is_checked_on_a_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gpt2(decoder={"layers": 50, "block": BLOCK}, vocab_size=5000)
+    for limit, description in [
+        (10**9, "the model itself"),
+        (45_000, "a twin of 2 of 50 decoder layers"),
+        (12_000, "a twin of 2 of 50 decoder layers, with a vocabulary of 1,024"),
+    ]:
+        monkeypatch.setattr(subjects, "MAX_PARAMETERS", limit)
+        assert subject_of(spec).description == description
+    monkeypatch.setattr(subjects, "MAX_PARAMETERS", 10)
+    with pytest.raises(subjects.UserError, match="too large to check"):
+        subject_of(spec)
+
+
+def test_a_narrow_twin_keeps_the_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    attention = {"kind": "grouped_query", "heads": 8, "kv_heads": 2}
+    spec = gpt2(d_model=512, position={"kind": "rope"}, decoder={"layers": 4, "block": {**BLOCK, "attention": attention}})
+    monkeypatch.setattr(subjects, "MAX_PARAMETERS", 300_000)
+    subject = subject_of(spec)
+    assert subject.description.endswith("1/8 of the widths")
+    block = subject.spec.decoder.block
+    assert (subject.spec.d_model, block.attention.heads, block.attention.head_dim) == (64, 8, 8)
+    assert all(check.status == "passed" for check in run_checks(subject))
+
+
+def test_a_twin_keeps_every_kind_of_block() -> None:
+    other = {**BLOCK, "kind": "parallel"}
+    pattern = [{"pattern": [{"repeat": 5}, {"use": "wide"}], "repeat": 3}, {"use": "last"}]
+    decoder = {"layers": pattern, "block": BLOCK, "blocks": {"wide": other, "last": other, "unused": other}}
+    spec = gpt2(decoder=decoder)
+    assert kept_layers(spec.decoder, 2) == [0, 5, 18]
+    assert kept_layers(spec.decoder, 5) == [0, 1, 2, 5, 18]
+    assert kept_layers(gpt2().decoder, 9) == [0, 1]
+    short = twin(spec, 2)
+    assert [run.use for run in short.decoder.runs()] == [None, "wide", "last"]
+    assert Model.model_validate(short.model_dump()) == short
+    assert assemble(narrowed(short, 2))
