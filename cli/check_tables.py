@@ -64,7 +64,9 @@ def print_shapes(report: ShapeReport, *, depth: int = 4, unfold: bool = False) -
     columns = table("module", "kind", "takes", "gives")
     rows = [row for row in _rows(report.modules, unfold) if row.level <= depth]
     for row in rows if depth else []:
-        columns.add_row(row.name, row.shapes.kind, "\n".join(row.shapes.inputs), "\n".join(row.shapes.outputs))
+        columns.add_row(
+            row.name, row.shapes.kind, "\n".join(row.shapes.inputs), "\n".join(row.shapes.outputs)
+        )
     if columns.row_count:
         out.print(columns)
         out.print()
@@ -72,7 +74,9 @@ def print_shapes(report: ShapeReport, *, depth: int = 4, unfold: bool = False) -
     for problem in report.problems:
         typer.secho(problem, fg=typer.colors.RED)
     if report.passed:
-        typer.secho(f"shapes: passed, {len({row.path for row in report.modules})} modules", fg=typer.colors.GREEN)
+        typer.secho(
+            f"shapes: passed, {len({row.path for row in report.modules})} modules", fg=typer.colors.GREEN
+        )
     else:
         typer.secho("shapes: failed", fg=typer.colors.RED)
 
@@ -114,7 +118,10 @@ def print_behaviour(report: BehaviourReport) -> None:
     out.print()
     out.print(columns)
     out.print()
-    counts = {status: sum(check.status == status for check in report.checks) for status in ("passed", "failed", "skipped")}
+    counts = {
+        status: sum(check.status == status for check in report.checks)
+        for status in ("passed", "failed", "skipped")
+    }
     told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     verdict = f"behaviour: {told}, on {report.subject}, weights {report.weights}"
     typer.secho(verdict, fg=_COLORS["passed" if report.passed else "failed"])

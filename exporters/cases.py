@@ -19,7 +19,7 @@ LONGEST = 300
 """Cases are not longer than this, whatever the model's reach: verification is to be quick."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Token ids and their mask (1 for real tokens), batch x length each."""
 
@@ -32,7 +32,7 @@ class Batch:
         return f"{self.ids.shape[0]} x {self.ids.shape[1]}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """One comparison.  ``steps`` tokens at the end are decoded one by one after the rest; ``encoder`` is its other input."""
 

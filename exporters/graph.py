@@ -51,7 +51,6 @@ class GraphBuilder:
         self.path = ""
         self.parameters: dict[str, Parameter] = {}
         self.opset = BASE_OPSET
-        self.domains: set[str] = set()
         self._placeholders = inputs
         self.inputs = {given.name: self._input(given) for given in inputs}
         self._nodes: list[ir.Node] = []
@@ -60,6 +59,7 @@ class GraphBuilder:
         self._constants: list[ir.Value] = []
         self._names: dict[str, int] = {}
         self._reshaped: dict[ir.Value, ir.Value] = {}
+        self._places: dict[Sizes, tuple[ir.Value, int | None]] = {}
 
     @staticmethod
     def _input(given: Placeholder) -> ir.Value:
@@ -71,10 +71,6 @@ class GraphBuilder:
         """The result of an operation (or a tuple of ``outputs`` results), written unless it is there already."""
         key = (domain, name, tuple(map(id, inputs)), outputs, tuple(sorted((k, repr(v)) for k, v in attributes.items())))
         if key not in self._known:
-            if name in OPERATIONS and domain == "":
-                self.opset = max(self.opset, OPERATIONS[name].since)
-            if domain:
-                self.domains.add(domain)
             label = self._unique(f"{self.path}/{name}" if self.path else name)
             node = ir.node(name, inputs=inputs, attributes=attributes, domain=domain, num_outputs=outputs, name=label)
             for i, value in enumerate(node.outputs):
@@ -115,7 +111,10 @@ class GraphBuilder:
     # ------------------------------------------------------------------------------------------------- sizes
 
     def size(self, sizes: Sizes, value: ir.Value | None = None, axis: int = 0) -> ir.Value:
-        """A size as a vector of one int64; ``value`` has it on ``axis``, should no input have it."""
+        """A size as a vector of one int64; ``value`` has it on ``axis``, should nothing else have it.
+
+        Raises NotImplementedError where nothing has it.
+        """
         name = self.symbols.name(sizes)
         if isinstance(name, int):
             return self.ints(name)
@@ -127,16 +126,27 @@ class GraphBuilder:
             if SUM in name:
                 first, second = (self.size(self.symbols.values[part]) for part in name.split(SUM))
                 return self.op("Add", first, second)  # type: ignore[no-any-return]
-        if value is None:
-            raise ValueError(f"no value has the size {sizes}")
-        return self.op("Shape", value, start=axis, end=axis + 1)  # type: ignore[no-any-return]
+        place = self._places.get(sizes, None if value is None else (value, axis))
+        if place is None:
+            raise NotImplementedError("nothing in the graph has the size of its result")
+        holder, at = place
+        return holder if at is None else self.op("Shape", holder, start=at, end=at + 1)  # type: ignore[no-any-return]
+
+    def learn(self, sizes: Sizes, value: ir.Value, axis: int | None = None) -> None:
+        """Remember a value that has a size on an axis, or is that size; the first is kept."""
+        self._places.setdefault(sizes, (value, axis))
+
+    def _knows(self, sizes: Dim) -> bool:
+        return isinstance(sizes, int) or sizes in self._places or self.symbols.name(sizes) is not None
 
     def reshape(self, x: ir.Value, dims: Sequence[Dim]) -> ir.Value:
         """``x`` with other dims; a reshape of a reshape goes back to the first."""
         x = self._reshaped.get(x, x)
         static = [dim if isinstance(dim, int) else (dim[0] if dim[0] == dim[1] else None) for dim in dims]
-        if static.count(None) == 1 and -1 not in static:
-            static[static.index(None)] = -1
+        symbolic = [place for place, size in enumerate(static) if size is None]
+        free = [place for place in symbolic if not self._knows(dims[place])] or symbolic
+        if len(free) == 1 and -1 not in static:
+            static[free[0]] = -1
         if None in static:
             parts = [
                 self.ints(size) if size is not None else self.size(dim)  # type: ignore[arg-type]
@@ -168,6 +178,9 @@ class GraphBuilder:
                 nodes.append(node)
                 live.update(value for value in node.inputs if value is not None)
         self.parameters = {name: self.parameters[name] for name, value in self._weights.items() if value in live}
+        operations = [OPERATIONS[node.op_type] for node in nodes if node.op_type in OPERATIONS]
+        self.opset = max([BASE_OPSET, *(operation.since for operation in operations if not operation.domain)])
+        domains = {node.domain for node in nodes} - {""}
         weights = [value for value in self._weights.values() if value in live]
         constants = [value for value in self._constants if value in live]
         return ir.Graph(
@@ -175,6 +188,6 @@ class GraphBuilder:
             results,
             nodes=nodes[::-1],
             initializers=[*weights, *constants],
-            opset_imports={"": self.opset, **dict.fromkeys(self.domains, 1)},
+            opset_imports={"": self.opset, **dict.fromkeys(domains, 1)},
             name=name,
         )

@@ -50,15 +50,31 @@ def lower(
             case _:
                 emitter = emitter_of(node.target)
                 if emitter is None:
-                    function = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", node.target)
-                    raise NoEmitterError(
-                        f"{builder.path or 'the model'} calls {function}, which has no ONNX emitter\n"
-                        f"  write one with exporters.emitters.emits, or export with --via torch"
-                    )
-                values[node] = emitter(Call(builder, node), *operand(node.args), **operand(node.kwargs))
-                if isinstance(values[node], ir.Value):
-                    _describe(values[node], node, symbols)
+                    raise _refusal(builder.path, node, "no ONNX emitter", "write one with exporters.emitters.emits")
+                try:
+                    values[node] = emitter(Call(builder, node), *operand(node.args), **operand(node.kwargs))
+                except (NotImplementedError, TypeError) as error:
+                    raise _refusal(builder.path, node, "no ONNX emitter for such arguments", str(error)) from error
+                _describe(values[node], node, symbols)
+                _learn(builder, values[node], node)
     return builder.graph(name, outputs), builder
+
+
+def _refusal(path: str, node: fx.Node, reason: str, detail: str) -> NoEmitterError:
+    function = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", node.target)
+    return NoEmitterError(
+        f"{path or 'the model'} calls {function}, which has {reason}\n  {detail}, or export with --via torch"
+    )
+
+
+def _learn(builder: GraphBuilder, value: ir.Value, node: fx.Node) -> None:
+    """Tell the graph where it finds the sizes that no input has."""
+    first, second = node.meta["facts"]
+    if isinstance(first, Facts):
+        for axis, sizes in enumerate(zip(first.shape, second.shape, strict=True)):
+            builder.learn(sizes, value, axis)
+    else:
+        builder.learn((first, second), value)
 
 
 def _describe(value: ir.Value, node: fx.Node, symbols: Symbols) -> None:

@@ -7,6 +7,7 @@ the model's full forward pass.  Cached decoding is compared with the full pass t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -97,14 +98,19 @@ def verify(
     """
     import onnxruntime
 
-    sessions = [_session(onnxruntime, directory / f"{task.name}.onnx", target) for task in tasks]
     found: list[Comparison] = []
-    with torch.inference_mode():
+    with ThreadPoolExecutor(1) as loader, torch.inference_mode():
+        # Loading the files leaves the interpreter free: the model runs meanwhile.
+        loading = loader.submit(lambda: [_session(onnxruntime, directory / f"{t.name}.onnx", target) for t in tasks])
+        expected = {}
         for case in cases(spec):
-            progress(case.name)
-            expected = _full_pass(model, case)
+            progress(f"{case.name}, PyTorch")
+            expected[case] = _full_pass(model, case)
+        sessions = loading.result()
+        for case, outputs in expected.items():
+            progress(f"{case.name}, ONNX Runtime")
             for output, got in _run(sessions, tasks, case).items():
-                found.append(_compare(case, output, got, expected[output]))
+                found.append(_compare(case, output, got, outputs[output]))
     provider = sessions[0].get_providers()[0]
     result = Verification(provider, f"onnxruntime {onnxruntime.__version__}", subject, tuple(found))
     if not result.passed:

@@ -83,9 +83,8 @@ def _path_in(data: Any, loc: SpecPath, error: str) -> SpecPath:
     """An error's location in the data: pydantic also names the branches of unions, which stand nowhere."""
     path: list[str | int] = []
     for i, part in enumerate(loc):
-        if (isinstance(data, dict) and part in data) or (
-            isinstance(data, list) and isinstance(part, int) and part < len(data)
-        ):
+        in_list = isinstance(data, list) and isinstance(part, int) and part < len(data)
+        if in_list or (isinstance(data, dict) and part in data):
             data = data[part]
         elif error != "rule" and not (error == "missing" and i == len(loc) - 1):
             continue

@@ -29,7 +29,9 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
                 data[stack]["position"] = draw(positions())
     own_width = data["embedding"].get("width", d_model) != d_model
     data["head"] = draw(heads(causal=architecture != "encoder", own_width=own_width))
-    data["initialization"] = draw(st.sampled_from([{"kind": "normal"}, {"kind": "xavier_uniform"}, {"kind": "t5"}]))
+    data["initialization"] = draw(
+        st.sampled_from([{"kind": "normal"}, {"kind": "xavier_uniform"}, {"kind": "t5"}])
+    )
     return data
 
 
@@ -80,7 +82,11 @@ def embeddings(draw: st.DrawFn, d_model: int) -> Data:
 
 def norms(*, or_none: bool = True) -> st.SearchStrategy[Data]:
     """A norm; seldom none."""
-    some = [{"kind": "layer_norm"}, {"kind": "layer_norm", "bias": False}, {"kind": "layer_norm", "eps": 1e-12}]
+    some = [
+        {"kind": "layer_norm"},
+        {"kind": "layer_norm", "bias": False},
+        {"kind": "layer_norm", "eps": 1e-12},
+    ]
     some += [{"kind": "rms_norm"}, {"kind": "rms_norm", "eps": 1e-5}]
     return st.sampled_from(some + ([{"kind": "none"}] if or_none else []))
 
@@ -144,7 +150,13 @@ def attentions(draw: st.DrawFn, head_count: int) -> Data:
 @st.composite
 def heads(draw: st.DrawFn, *, causal: bool, own_width: bool) -> Data:
     """Any head that suits the model."""
-    kinds = ["none", "language_modeling", "masked_language_modeling", "classification", *([] if causal else ["pooler"])]
+    kinds = [
+        "none",
+        "language_modeling",
+        "masked_language_modeling",
+        "classification",
+        *([] if causal else ["pooler"]),
+    ]
     kind = draw(st.sampled_from(kinds))
     data: Data = {"kind": kind}
     match kind:

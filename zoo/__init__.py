@@ -1,0 +1,89 @@
+"""Transformers from declarative specs: the public Python API.
+
+>>> import zoo
+>>> spec = zoo.load("bert-base", ["position.kind=rope"])
+>>> model = zoo.build(spec, weights="random")
+
+Importing it is cheap: torch is loaded by the first function that needs it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+    from specs.model import Model
+    from zoo.builder import ZooModel
+    from zoo.checks import BehaviourReport, ShapeReport
+    from zoo.reports.parameters import ParameterReport
+
+__all__ = ["build", "check_behaviour", "check_shapes", "load", "parameters", "presets"]
+
+
+def presets() -> list[str]:
+    """The names of the presets."""
+    from specs.catalog import preset_names
+
+    return preset_names()
+
+
+def load(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Model:
+    """The spec of a preset's name or a YAML file, with ``path=value`` assignments laid over it in order.
+
+    Raises :class:`specs.errors.SpecError` with every problem found.
+    """
+    from specs.load import load as load_spec
+
+    return load_spec(reference, assignments)
+
+
+def build(
+    spec: Model | str | os.PathLike[str],
+    weights: str | None = None,
+    *,
+    seed: int = 0,
+    dtype: torch.dtype | None = None,
+) -> ZooModel:
+    """The module of a spec (or of what ``load`` takes), in evaluation mode.
+
+    Without ``weights`` it is on the meta device and takes no memory; ``weights`` is "random", drawn by the spec's
+    recipe with ``seed``, or the path of safetensors.  ``dtype`` is float32 unless given.  Raises
+    :class:`specs.errors.UserError` for a wrong spec or wrong weights.
+    """
+    import torch
+
+    from specs.model import Model
+    from zoo.builder import assemble
+    from zoo.weights.materialize import materialize
+    from zoo.weights.open import open_weights
+
+    described = spec if isinstance(spec, Model) else load(spec)
+    model = assemble(described, dtype or torch.float32)
+    if weights is not None:
+        materialize(model, open_weights(weights, model, described, seed=seed, dtype=dtype or torch.float32))
+    return model
+
+
+def parameters(spec: Model) -> ParameterReport:
+    """The parameters of a spec's model, module by module, each counted once."""
+    from zoo.reports.parameters import parameter_report
+
+    return parameter_report(build(spec), spec)
+
+
+def check_shapes(spec: Model) -> ShapeReport:
+    """What every module takes and gives, in symbols."""
+    from zoo.checks import check_shapes as check
+
+    return check(build(spec), spec)
+
+
+def check_behaviour(spec: Model, *, seed: int = 0) -> BehaviourReport:
+    """What a model must do whatever its weights: causality, padding, caches, cross-attention, gradients."""
+    from zoo.checks import check_behaviour as check
+
+    return check(spec, seed=seed)

@@ -15,7 +15,9 @@ def available_memory() -> int:
 def _from_meminfo() -> int | None:
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
-            return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
+            return next(
+                (int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None
+            )
     except OSError:
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specs.model import Model
+from specs.model import Expectation, Model
 from specs.stack import LayerRun, Stack
 
 SMALL_VOCABULARY = 1024
@@ -16,8 +16,8 @@ def twin(spec: Model, layers: int = 2) -> Model:
 
     Every block in use occurs, in the order of the original, and the first and the last layer are its own.
     """
-    stacks = {name: _shortened(stack, layers) for name, stack in spec.stacks()}
-    return spec.model_copy(update={**stacks, "expect": type(spec.expect)()})
+    stacks: dict[str, Stack] = {name: _shortened(stack, layers) for name, stack in spec.stacks()}
+    return spec.model_copy(update={**stacks, "expect": Expectation()})
 
 
 def kept_layers(stack: Stack, layers: int) -> list[int]:
@@ -34,7 +34,7 @@ def small_tables(spec: Model) -> Model:
     """The same model with a vocabulary and a context of at most 1024."""
     context = None if spec.context_length is None else min(spec.context_length, SMALL_CONTEXT)
     sizes = {"vocab_size": min(spec.vocab_size, SMALL_VOCABULARY), "context_length": context}
-    return spec.model_copy(update={**sizes, "expect": type(spec.expect)()})
+    return spec.model_copy(update={**sizes, "expect": Expectation()})
 
 
 def narrowed(spec: Model, divisor: int) -> Model:

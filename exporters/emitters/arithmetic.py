@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from exporters.emitters.registry import Call, Operand, emits
+from zoo.tracing.facts import reduced
 
 
 def _of_sizes(*operands: Any) -> bool:
@@ -23,32 +24,59 @@ def _binary(name: str, *targets: Any) -> None:
     @emits(*targets)
     def emit(call: Call, a: Any, b: Any) -> ir.Value:
         if _of_sizes(a, b):
-            return call.graph.size(call.node.meta["facts"]) if _named(call) else call.op(name, call.size(a), call.size(b))
+            return _named(call) or call.op(name, call.size(a), call.size(b))
         dtype = call.result.dtype
         if not isinstance(b, Operand) and b == _NEUTRAL.get(name):
             return call.value(a, dtype)
         return call.op(name, call.value(a, dtype), call.value(b, dtype))
 
 
-def _named(call: Call) -> bool:
-    return call.graph.symbols.name(call.node.meta["facts"]) is not None
+def _named(call: Call) -> ir.Value | None:
+    """The result where it is a size that an input has."""
+    sizes = call.node.meta["facts"]
+    return None if call.graph.symbols.name(sizes) is None else call.graph.size(sizes)
 
 
 _binary("Add", operator.add, torch.add, "add")
 _binary("Sub", operator.sub, torch.sub, "sub")
 _binary("Mul", operator.mul, torch.mul, "mul")
-_binary("Div", operator.truediv, operator.floordiv, torch.div, "div")
+_binary("Div", operator.truediv, torch.div, "div")
 _binary("Pow", operator.pow, torch.pow, "pow")
 _binary("Max", torch.maximum)
 _binary("Min", torch.minimum)
-_binary("And", operator.and_)
-_binary("Or", operator.or_)
+
+
+@emits(operator.floordiv)
+def _floor_divide(call: Call, a: Any, b: Any) -> ir.Value:
+    """(a - a mod b) / b: Div of integers rounds towards zero, and Mod has the sign of the divisor."""
+    if _of_sizes(a, b):
+        low, divisor = call.size(a), call.size(b)
+    elif call.result.dtype.is_floating_point:
+        raise NotImplementedError("floats that are divided and rounded down: runtimes do not agree on it")
+    else:
+        low, divisor = call.value(a, call.result.dtype), call.value(b, call.result.dtype)
+    return _sized(call, a, b) or call.op("Div", call.op("Sub", low, call.op("Mod", low, divisor)), divisor)
+
+
+def _sized(call: Call, a: Any, b: Any) -> ir.Value | None:
+    return _named(call) if _of_sizes(a, b) else None
+
+
+def _logic(name: str, target: Any) -> None:
+    @emits(target)
+    def emit(call: Call, a: Any, b: Any) -> ir.Value:
+        dtype = call.result.dtype
+        return call.op(name if dtype == torch.bool else f"Bitwise{name}", call.value(a, dtype), call.value(b, dtype))
+
+
+_logic("And", operator.and_)
+_logic("Or", operator.or_)
 
 
 def _comparison(name: str, target: Any, *, negated: bool = False) -> None:
     @emits(target)
-    def emit(call: Call, a: Operand, b: Any) -> ir.Value:
-        dtype = torch.promote_types(a.dtype, b.dtype) if isinstance(b, Operand) else a.dtype
+    def emit(call: Call, a: Any, b: Any) -> ir.Value:
+        dtype = call.promoted(a, b)
         result = call.op(name, call.value(a, dtype), call.value(b, dtype))
         return call.op("Not", result) if negated else result
 
@@ -64,11 +92,11 @@ _comparison("Equal", operator.ne, negated=True)
 def _unary(name: str, *targets: Any) -> None:
     @emits(*targets)
     def emit(call: Call, x: Operand) -> ir.Value:
-        return call.op(name, x.value)
+        return call.op(name, call.value(x, call.result.dtype))
 
 
 _unary("Abs", torch.abs, "abs")
-_unary("Neg", torch.neg, operator.neg, "neg")
+_unary("Neg", torch.neg, "neg")
 _unary("Sin", torch.sin, "sin")
 _unary("Cos", torch.cos, "cos")
 _unary("Tanh", torch.tanh, "tanh")
@@ -77,9 +105,14 @@ _unary("Exp", torch.exp, "exp")
 _unary("Sqrt", torch.sqrt, "sqrt")
 
 
+@emits(operator.neg)
+def _minus(call: Call, x: Operand) -> ir.Value:
+    return call.op("Neg", x.value)
+
+
 @emits(torch.rsqrt, "rsqrt")
 def _rsqrt(call: Call, x: Operand) -> ir.Value:
-    return call.op("Reciprocal", call.op("Sqrt", x.value))
+    return call.op("Reciprocal", call.op("Sqrt", call.value(x, call.result.dtype)))
 
 
 @emits(F.relu, "relu")
@@ -101,14 +134,17 @@ def _gelu(call: Call, x: Operand, approximate: str = "none") -> ir.Value:
 
 @emits(torch.clamp, "clamp")
 def _clamp(call: Call, x: Operand, min: Any = None, max: Any = None) -> ir.Value:
-    low, high = (None if bound is None else call.value(bound, x.dtype) for bound in (min, max))
-    return call.op("Clip", x.value, low, *([] if high is None else [high]))
+    if any(isinstance(bound, Operand) and bound.is_tensor for bound in (min, max)):
+        raise NotImplementedError("bounds that are tensors: use torch.maximum and torch.minimum")
+    dtype = call.result.dtype
+    low, high = (None if bound is None else call.value(bound, dtype) for bound in (min, max))
+    return call.op("Clip", call.value(x, dtype), low, *([] if high is None else [high]))
 
 
 @emits(torch.cumsum, "cumsum")
 def _cumsum(call: Call, x: Operand, dim: int) -> ir.Value:
     axis = call.graph.constant(dim % x.ndim, torch.int64)
-    return call.op("CumSum", call.cast(x.value, x.dtype, call.result.dtype), axis)
+    return call.op("CumSum", call.value(x, call.result.dtype), axis)
 
 
 @emits(torch.where)
@@ -118,20 +154,20 @@ def _where(call: Call, condition: Operand, a: Any, b: Any) -> ir.Value:
 
 
 @emits("to", "type")
-def _to(call: Call, x: Operand, dtype: torch.dtype) -> ir.Value:
-    return call.cast(x.value, x.dtype, dtype)
+def _to(call: Call, x: Operand, *wanted: Any, **named: Any) -> ir.Value:
+    return call.value(x, call.result.dtype)
 
 
 @emits("float")
 def _float(call: Call, x: Operand) -> ir.Value:
-    return call.cast(x.value, x.dtype, torch.float32)
+    return call.value(x, torch.float32)
 
 
 def _reduction(name: str, *targets: Any) -> None:
     @emits(*targets)
-    def emit(call: Call, x: Operand, dim: Any, keepdim: bool = False) -> ir.Value:
-        axes = [axis % x.ndim for axis in ((dim,) if isinstance(dim, int) else dim)]
-        return call.op(name, x.value, call.graph.ints(*axes), keepdims=int(keepdim))
+    def emit(call: Call, x: Operand, dim: Any = None, keepdim: bool = False) -> ir.Value:
+        axes = call.graph.ints(*reduced(x.ndim, dim))
+        return call.op(name, call.value(x, call.result.dtype), axes, keepdims=int(keepdim))
 
 
 _reduction("ReduceMean", torch.mean, "mean")
@@ -139,8 +175,8 @@ _reduction("ReduceSum", torch.sum, "sum")
 
 
 @emits(F.softmax, "softmax")
-def _softmax(call: Call, x: Operand, dim: int, **options: Any) -> ir.Value:
-    return call.op("Softmax", x.value, axis=dim)
+def _softmax(call: Call, x: Operand, dim: int, _stacklevel: int = 3, dtype: Any = None) -> ir.Value:
+    return call.op("Softmax", call.value(x, call.result.dtype), axis=dim)
 
 
 @emits(operator.matmul, torch.matmul, "matmul")

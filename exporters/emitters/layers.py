@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 import torch
 import torch.nn.functional as F
@@ -25,8 +26,9 @@ def _embedding(call: Call, ids: Operand, weight: Operand, **options: Any) -> ir.
 
 
 @emits(F.dropout)
-def _dropout(call: Call, x: Operand, p: float, training: bool, inplace: bool) -> ir.Value:
-    assert not training, "models are exported in evaluation mode"
+def _dropout(call: Call, x: Operand, p: float = 0.5, training: bool = True, inplace: bool = False) -> ir.Value:
+    if training and p:
+        raise NotImplementedError("dropout outside training: pass training=self.training")
     return x.value
 
 
@@ -34,8 +36,8 @@ def _dropout(call: Call, x: Operand, p: float, training: bool, inplace: bool) ->
 def _layer_norm(
     call: Call, x: Operand, shape: Any, weight: Operand | None = None, bias: Operand | None = None, eps: float = 1e-5
 ) -> ir.Value:
-    scale = weight.value if weight else call.graph.constant([1.0] * x.static(-1), x.dtype)
-    return call.op("LayerNormalization", x.value, scale, *([bias.value] if bias else []), axis=-1, epsilon=eps)
+    scale = weight.value if weight else call.graph.constant(np.ones(shape), x.dtype)
+    return call.op("LayerNormalization", x.value, scale, *([bias.value] if bias else []), axis=-len(shape), epsilon=eps)
 
 
 @emits(F.rms_norm)
@@ -43,8 +45,9 @@ def _rms_norm(call: Call, x: Operand, shape: Any, weight: Operand | None = None,
     """x / sqrt(mean(x ** 2) + eps) * weight, in float32 whatever the dtype."""
     wide = call.cast(x.value, x.dtype, torch.float32)
     square = call.op("Pow", wide, call.graph.constant(2.0, torch.float32))
-    mean = call.op("ReduceMean", square, call.graph.ints(-1), keepdims=1)
-    root = call.op("Sqrt", call.op("Add", mean, call.graph.constant(eps, torch.float32)))
+    mean = call.op("ReduceMean", square, call.graph.ints(*range(-len(shape), 0)), keepdims=1)
+    least = torch.finfo(x.dtype).eps if eps is None else eps
+    root = call.op("Sqrt", call.op("Add", mean, call.graph.constant(least, torch.float32)))
     unit = call.cast(call.op("Div", wide, root), torch.float32, x.dtype)
     return call.op("Mul", unit, weight.value) if weight else unit
 
@@ -57,10 +60,14 @@ def _attention(
     value: Operand,
     attn_mask: Operand | None = None,
     dropout_p: float = 0.0,
-    scale: float = 1.0,
+    is_causal: bool = False,
+    scale: float | None = None,
     enable_gqa: bool = False,
 ) -> ir.Value:
     """softmax(scale * query @ key^T + bias) @ value; query heads that share keys are rows of one product."""
+    if dropout_p or is_causal or query.ndim != 4 or (attn_mask is not None and attn_mask.dtype == torch.bool):
+        raise NotImplementedError("only B H T K with an additive mask and no dropout: use zoo.functional.attention")
+    scale = query.static(3) ** -0.5 if scale is None else scale
     graph, (batch, heads, length, _), past = call.graph, query.dims, key.dims[2]
     scaled = query.value if scale == 1.0 else call.op("Mul", query.value, graph.constant(scale, query.dtype))
     if enable_gqa:
@@ -74,4 +81,4 @@ def _attention(
     if enable_gqa:
         weights = graph.reshape(weights, [batch, key.dims[1], -1, past])
     mixed = call.op("MatMul", weights, value.value)
-    return graph.reshape(mixed, [batch, heads, length, query.dims[3]]) if enable_gqa else mixed
+    return graph.reshape(mixed, [batch, heads, length, value.dims[3]]) if enable_gqa else mixed

@@ -59,16 +59,16 @@ def _expand(call: Call, x: Operand, *shape: Any) -> ir.Value:
 
 @emits(torch.cat)
 def _cat(call: Call, tensors: Any, dim: int = 0) -> ir.Value:
-    present = [tensor for tensor in tensors if tensor.dims[dim] != (0, 0)]
-    if len(present) == 1:
-        return present[0].value  # type: ignore[no-any-return]
-    return call.op("Concat", *(tensor.value for tensor in present), axis=dim)
+    present = [tensor for tensor in tensors if tensor.dims[dim] != (0, 0)] or tensors[:1]
+    values = [call.value(tensor, call.result.dtype) for tensor in present]
+    return values[0] if len(values) == 1 else call.op("Concat", *values, axis=dim)
 
 
 @emits(torch.stack)
 def _stack(call: Call, tensors: Any, dim: int = 0) -> ir.Value:
     axis = dim % (tensors[0].ndim + 1)
-    parts = [call.op("Unsqueeze", tensor.value, call.graph.ints(axis)) for tensor in tensors]
+    values = [call.value(tensor, call.result.dtype) for tensor in tensors]
+    parts = [call.op("Unsqueeze", value, call.graph.ints(axis)) for value in values]
     return call.op("Concat", *parts, axis=axis)
 
 
@@ -86,8 +86,7 @@ def _getitem(call: Call, x: Operand, index: Any) -> ir.Value:
         if axis is None:
             added.append(place)
         elif size is None:
-            assert isinstance(part, int)
-            slices.append((axis, part, part + 1 if part != -1 else _END, 1))
+            slices.append((axis, part, _after(call, part), 1))
             dropped.append(axis)
             continue
         elif (size, size) != x.dims[axis] or part.step not in (None, 1):
@@ -105,9 +104,17 @@ def _getitem(call: Call, x: Operand, index: Any) -> ir.Value:
     return value
 
 
+def _after(call: Call, index: Any) -> Any:
+    if isinstance(index, Operand):
+        return call.op("Add", index.value, call.graph.ints(1))
+    return _END if index == -1 else index + 1
+
+
 def _has_sizes(bounds: tuple[Any, ...]) -> bool:
-    return any(isinstance(bound, Operand) for bound in bounds)
+    return any(not isinstance(bound, int) for bound in bounds)
 
 
-def _in_first_run(part: slice) -> slice:
-    return slice(*(bound.facts[0] if isinstance(bound, Operand) else bound for bound in (part.start, part.stop, part.step)))
+def _in_first_run(part: Any) -> Any:
+    if isinstance(part, slice):
+        return slice(*map(_in_first_run, (part.start, part.stop, part.step)))
+    return part.facts[0] if isinstance(part, Operand) else part

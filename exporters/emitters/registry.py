@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from exporters.graph import DTYPES, Dim, GraphBuilder
-from zoo.tracing.facts import Facts
+from zoo.tracing.facts import Facts, promoted
 from zoo.tracing.symbols import Sizes
 
 Emitter = Callable[..., Any]
@@ -22,7 +22,8 @@ def emits(*targets: Any) -> Callable[[Emitter], Emitter]:
     """Decorator: the emitter of these functions and method names.
 
     It is called with a :class:`Call` and the function's own arguments, in which tensors and sizes are
-    :class:`Operand`, and returns the ONNX value of the result.
+    :class:`Operand`, and returns the ONNX value of the result.  It raises NotImplementedError with a reason for
+    arguments that it does not write.
     """
 
     def add(emitter: Emitter) -> Emitter:
@@ -66,9 +67,10 @@ class Operand:
         return list(zip(self.facts[0].shape, self.facts[1].shape, strict=True))
 
     def static(self, axis: int) -> int:
-        """A size that is known."""
+        """A size that is the same for every input.  Raises NotImplementedError where it is not."""
         first, second = self.dims[axis]
-        assert first == second, "this size has to be static"
+        if first != second:
+            raise NotImplementedError(f"axis {axis} has to be of the same size for every input")
         return first
 
 
@@ -83,6 +85,10 @@ class Call:
     def result(self) -> Operand:
         """The result, without a value yet."""
         return Operand(None, self.node.meta["facts"])  # type: ignore[arg-type]
+
+    def promoted(self, a: Any, b: Any) -> torch.dtype:
+        """The dtype in which torch works on two operands or numbers."""
+        return promoted(*(operand.facts[0] if isinstance(operand, Operand) else operand for operand in (a, b)))
 
     def op(self, name: str, *inputs: ir.Value | None, **attributes: Any) -> Any:
         """An operation of the graph."""
@@ -102,7 +108,8 @@ class Call:
 
     def size(self, size: Any) -> ir.Value:
         """A size, a number or an operand, as a vector of one int64."""
-        return size.value if isinstance(size, Operand) else self.graph.ints(int(size))
+        value = size.value if isinstance(size, Operand) else size
+        return value if isinstance(value, ir.Value) else self.graph.ints(int(value))
 
     def dim(self, size: Any) -> Dim:
         """A size for ``reshape``."""

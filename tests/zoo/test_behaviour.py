@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 from torch import Tensor, nn
 
 from specs.model import Model
@@ -104,13 +105,13 @@ def ignores_the_mask(patch: pytest.MonkeyPatch) -> None:
 
 
 def masks_with_infinity(patch: pytest.MonkeyPatch) -> None:
-    whole = functional.attention_bias
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, bias: Tensor, *, scale: float, **k: Any
+    ) -> Tensor:
+        masked = torch.where(bias < -1e30, -torch.inf, bias)
+        return (scale * query @ key.mT + masked).softmax(-1) @ value
 
-    def bias(*args: Any, **options: Any) -> Tensor | None:
-        found = whole(*args, **options)
-        return None if found is None else torch.where(found < -1e30, -torch.inf, found)
-
-    patch.setattr(functional, "attention_bias", bias)
+    patch.setattr(functional, "attention", attention)
 
 
 def counts_padding(patch: pytest.MonkeyPatch) -> None:
@@ -218,7 +219,13 @@ def test_what_is_wrong_is_caught(
 
 
 def test_the_patched_functions_are_the_ones_in_use() -> None:
-    assert stack.functional is decoder.functional is encoder_decoder.functional is attentions.functional is functional
+    assert (
+        stack.functional
+        is decoder.functional
+        is encoder_decoder.functional
+        is attentions.functional
+        is functional
+    )
 
 
 def test_relative_positions_of_a_decoder_step_by_its_cache(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +261,9 @@ def test_a_bidirectional_encoder_without_positions_sees_a_set() -> None:
 
 
 @pytest.mark.parametrize("pooling", ["first", "last", "mean"])
-def test_a_classifier_gives_each_row_what_it_gives_alone(pooling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_classifier_gives_each_row_what_it_gives_alone(
+    pooling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec = bert(head={"kind": "classification", "labels": 3, "pooling": pooling})
     assert set(statuses(spec).values()) == {"passed"}
     whole = assemble(spec).head.forward.__func__
@@ -264,7 +273,14 @@ def test_a_classifier_gives_each_row_what_it_gives_alone(pooling: str, monkeypat
     assert "padding side" in failures(spec)
 
 
-@pytest.mark.parametrize("head", [{"kind": "classification", "labels": 2, "pooling": "mean"}, {"kind": "none"}])
+def test_a_decoder_cannot_classify_by_its_first_token() -> None:
+    with pytest.raises(ValidationError, match="must not be first in a decoder"):
+        gpt2(head={"kind": "classification", "labels": 2})
+
+
+@pytest.mark.parametrize(
+    "head", [{"kind": "classification", "labels": 2, "pooling": "mean"}, {"kind": "none"}]
+)
 def test_heads_of_an_encoder_decoder(head: dict[str, Any]) -> None:
     assert set(statuses(seq2seq(head=head)).values()) == {"passed"}
 
@@ -328,7 +344,7 @@ def test_a_large_model_is_checked_on_a_twin(monkeypatch: pytest.MonkeyPatch) -> 
     for limit, description in [
         (10**9, "the model itself"),
         (45_000, "a twin of 2 of 50 decoder layers"),
-        (12_000, "a twin of 2 of 50 decoder layers, with a vocabulary of 1,024"),
+        (12_000, "a twin of 2 of 50 decoder layers with a vocabulary of 1,024"),
     ]:
         monkeypatch.setattr(subjects, "MAX_PARAMETERS", limit)
         assert subject_of(spec).description == description
@@ -339,10 +355,14 @@ def test_a_large_model_is_checked_on_a_twin(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_narrow_twin_keeps_the_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     attention = {"kind": "grouped_query", "heads": 8, "kv_heads": 2}
-    spec = gpt2(d_model=512, position={"kind": "rope"}, decoder={"layers": 4, "block": {**BLOCK, "attention": attention}})
-    monkeypatch.setattr(subjects, "MAX_PARAMETERS", 300_000)
+    spec = gpt2(
+        d_model=512,
+        position={"kind": "rope"},
+        decoder={"layers": 4, "block": {**BLOCK, "attention": attention}},
+    )
+    monkeypatch.setattr(subjects, "MAX_PARAMETERS", 60_000)
     subject = subject_of(spec)
-    assert subject.description.endswith("1/8 of the widths")
+    assert subject.description.endswith("2 of 4 decoder layers, at 1/8 of the widths")
     block = subject.spec.decoder.block
     assert (subject.spec.d_model, block.attention.heads, block.attention.head_dim) == (64, 8, 8)
     assert all(check.status == "passed" for check in run_checks(subject))

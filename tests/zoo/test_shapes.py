@@ -21,7 +21,8 @@ def shapes(spec: Model) -> ShapeReport:
 def rows(report: ShapeReport) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     """Inputs and outputs by path and method."""
     return {
-        f"{row.path}.{row.method}".removesuffix(".forward"): (row.inputs, row.outputs) for row in report.modules
+        f"{row.path}.{row.method}".removesuffix(".forward"): (row.inputs, row.outputs)
+        for row in report.modules
     }
 
 
@@ -81,7 +82,7 @@ def test_all_that_has_weights_is_shown() -> None:
 
 class FixedLength(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        return x + x.new_empty(7, x.shape[-1])
+        return x + x.new_empty(6, x.shape[-1])
 
 
 class Unpredictable(nn.Module):

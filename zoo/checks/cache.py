@@ -25,13 +25,19 @@ def token_by_token(side: Side, subject: Subject) -> Check:
         return skipped(name, explanation, _ONE_TOKEN)
     ids = draw_ids(1, side.length, side.vocabulary)
     whole, steps = side.read(ids, None, None), _read_in_pieces(side, ids, None, range(side.length + 1))
-    return equal(name, max(apart(whole.tokens, steps.tokens), apart(_flat(whole.cache), _flat(steps.cache))), explanation)
+    return equal(
+        name,
+        max(apart(whole.tokens, steps.tokens), apart(_flat(whole.cache), _flat(steps.cache))),
+        explanation,
+    )
 
 
 def prefill_and_steps(side: Side, subject: Subject) -> Check:
     """Whether a ragged batch, prefilled and continued, comes to one pass."""
     name = f"{side.prefix}cache, ragged prefill"
-    explanation = "a left-padded batch read as a prefill, a pair and single tokens gives what it gives at once"
+    explanation = (
+        "a left-padded batch read as a prefill, a pair and single tokens gives what it gives at once"
+    )
     if side.length < 2:
         return skipped(name, explanation, _ONE_TOKEN)
     ids, mask = padded(rows_of_all_lengths(side), left=True, extra=0)
@@ -51,7 +57,9 @@ def empty_cache(side: Side, subject: Subject) -> Check:
     ids = draw_ids(1, side.length, side.vocabulary)
     without = side.read(ids, None, None)
     empty = [(key[:, :, :0], value[:, :, :0]) for key, value in without.cache]
-    return equal(f"{side.prefix}cache, empty", apart(without.tokens, side.read(ids, None, empty).tokens), explanation)
+    return equal(
+        f"{side.prefix}cache, empty", apart(without.tokens, side.read(ids, None, empty).tokens), explanation
+    )
 
 
 def _read_in_pieces(side: Side, ids: Tensor, mask: Tensor | None, cuts: Iterable[int]) -> Reading:

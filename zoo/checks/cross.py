@@ -32,7 +32,9 @@ def encoder_padding(side: Side, subject: Subject) -> Check:
     """Whether the decoder ignores the encoder's padding."""
     model = subject.model
     assert isinstance(model, EncoderDecoder)
-    explanation = "outputs of the decoder are the same with an encoder input alone and with padding of any content"
+    explanation = (
+        "outputs of the decoder are the same with an encoder input alone and with padding of any content"
+    )
     if side.vocabulary < 2:
         return skipped("encoder padding", explanation, "the vocabulary has one token")
     ids, source = draw_ids(1, side.length, side.vocabulary), draw_ids(1, side.length, side.vocabulary, 1)

@@ -37,7 +37,9 @@ def sees_the_past(side: Side, subject: Subject) -> Check:
 def bidirectional(side: Side, subject: Subject) -> Check:
     """Whether outputs depend on tokens before and after theirs."""
     name = f"{side.prefix}bidirectional"
-    explanation = "outputs of earlier tokens change when the last is replaced, and of later ones when the first is"
+    explanation = (
+        "outputs of earlier tokens change when the last is replaced, and of later ones when the first is"
+    )
     if side.length < 2:
         return skipped(name, explanation, _ONE_TOKEN)
 

@@ -12,7 +12,9 @@ from zoo.models.encoder_decoder import EncoderDecoder
 
 def finite(side: Side, subject: Subject) -> Check:
     """Whether all outputs are numbers, also of a row in which all tokens are masked."""
-    explanation = "the outputs have no NaN and no infinity, also where a row, or the encoder's input, is all padding"
+    explanation = (
+        "the outputs have no NaN and no infinity, also where a row, or the encoder's input, is all padding"
+    )
     ids = draw_ids(2, side.length, side.vocabulary)
     mask = ids.new_ones(ids.shape)
     mask[1] = 0

@@ -72,7 +72,9 @@ def _without_gradient(model: ZooModel, vocabulary: int, length: int) -> set[str]
     for name, size in largest.items():
         nearby[_place(name)] = max(nearby.get(_place(name), 0.0), size)
     enough = {
-        name for name, size in largest.items() if math.isfinite(size) and size > _NEGLIGIBLE * nearby[_place(name)]
+        name
+        for name, size in largest.items()
+        if math.isfinite(size) and size > _NEGLIGIBLE * nearby[_place(name)]
     }
     return {name for name, _ in model.named_parameters()} - enough
 

@@ -31,7 +31,9 @@ class ProbeWeights:
         self._modules = dict(model.named_modules())
         self._shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
         self._recipe = distributions(model, spec)
-        self._gain = 0.3 if any(_grows(block) for _, stack in spec.stacks() for block in stack.layer_blocks()) else 1.0
+        self._gain = (
+            0.3 if any(_grows(block) for _, stack in spec.stacks() for block in stack.layer_blocks()) else 1.0
+        )
         self._pool = torch.randn(_POOL, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
     def pieces(self, name: str) -> Iterator[Tensor]:
@@ -40,6 +42,9 @@ class ProbeWeights:
             yield self._draw(name, shape.numel(), 0.1).add_(self._recipe[name].constant or 0.0)
         else:
             yield self._draw(name, shape.numel(), self._std(name, shape))
+
+    def raw(self, name: str) -> None:
+        """Nowhere."""
 
     def _draw(self, name: str, count: int, std: float) -> Tensor:
         start = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little") % _POOL

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -50,10 +51,18 @@ class Recorder:
                     self._wrapped.append((module, method))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for module, method in self._wrapped:
             delattr(module, method)
-        self._wrapped.clear()
+
+    @contextmanager
+    def forgetting(self) -> Iterator[None]:
+        """A context whose calls are not kept, unless one of them fails."""
+        kept = len(self.calls)
+        yield
+        del self.calls[kept:]
 
     def _recorded(self, path: str, method: str, module: nn.Module) -> Callable[..., Any]:
         function = getattr(module, method)

@@ -50,13 +50,20 @@ class ShapeReport:
     @property
     def symbols(self) -> dict[str, str]:
         """The symbols in use and what they stand for."""
-        used = set[str]().union(*(symbols_in(text) for row in self.modules for text in row.inputs + row.outputs))
+        used = set[str]().union(
+            *(symbols_in(text) for row in self.modules for text in row.inputs + row.outputs)
+        )
         return {symbol: meaning for symbol, meaning in MEANINGS.items() if symbol in used}
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data, with a row for every module."""
         rows = [row.as_dict() for row in self.modules]
-        return {"passed": self.passed, "problems": list(self.problems), "symbols": self.symbols, "modules": rows}
+        return {
+            "passed": self.passed,
+            "problems": list(self.problems),
+            "symbols": self.symbols,
+            "modules": rows,
+        }
 
 
 def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
@@ -83,13 +90,17 @@ def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
 
 def _row(first: Call, second: Call) -> ModuleShapes:
     kind = getattr(first.module, "component_kind", type(first.module).__name__)
-    inputs, outputs = (describe(getattr(first, side), getattr(second, side)) for side in ("inputs", "outputs"))
+    inputs, outputs = (
+        describe(getattr(first, side), getattr(second, side)) for side in ("inputs", "outputs")
+    )
     return ModuleShapes(first.path, kind, first.method, inputs, outputs)
 
 
 def _problems(modules: Sequence[ModuleShapes]) -> list[str]:
     unnamed = [row.path for row in modules if any(UNNAMED in text for text in row.inputs + row.outputs)]
-    problems = [f"{path} has a size that follows none of batch, tokens, cache and encoder" for path in unnamed]
+    problems = [
+        f"{path} has a size that follows none of batch, tokens, cache and encoder" for path in unnamed
+    ]
     for row in modules:
         for text in row.outputs if not row.path else ():
             if ": B" not in text and "(B x" not in text:
@@ -103,17 +114,16 @@ def _run(model: ZooModel, recorder: Recorder, size: dict[str, int]) -> None:
         return torch.empty(size["B"], length, dtype=torch.int64, device="meta")
 
     tokens, past = size["T"], size["P"]
-    if isinstance(model, Encoder):
-        with recorder:
+    with recorder:
+        if isinstance(model, Encoder):
             model(ids(tokens), ids(tokens))
-    elif isinstance(model, EncoderDecoder):
-        source = ids(size["S"])
-        with recorder:
+        elif isinstance(model, EncoderDecoder):
+            source = ids(size["S"])
             encoded = model.encode(source, source).present_key_values
-        cache = model.decode(ids(past), encoded, source).present_key_values
-        with recorder:
+            with recorder.forgetting():
+                cache = model.decode(ids(past), encoded, source).present_key_values
             model.decode(ids(tokens), encoded, source, cache, ids(past + tokens))
-    else:
-        cache = model(ids(past)).present_key_values
-        with recorder:
+        else:
+            with recorder.forgetting():
+                cache = model(ids(past)).present_key_values
             model(ids(tokens), ids(past + tokens), cache)

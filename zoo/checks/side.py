@@ -68,7 +68,11 @@ def sides(model: ZooModel, spec: Model) -> tuple[Side, ...]:
     for name, stack in spec.stacks():
         if isinstance(model, EncoderDecoder):
             prefix = f"{name}: "
-            read = reads_encoder(model) if name == "encoder" else reads_decoder(model, draw_ids(1, length, spec.vocab_size, 1))
+            read = (
+                reads_encoder(model)
+                if name == "encoder"
+                else reads_decoder(model, draw_ids(1, length, spec.vocab_size, 1))
+            )
         else:
             prefix, read = "", reads_model(model)
         found.append(Side(prefix, name == "decoder", spec.position_of(stack), length, spec.vocab_size, read))
@@ -128,8 +132,12 @@ def _head_inputs(model: ZooModel) -> Iterator[list[Tensor]]:
 
 
 def _reading(hidden: Tensor, outputs: Outputs) -> Reading:
-    per_token = tuple(output for output in outputs.values() if output.shape[:2] == hidden.shape[:2] and output.dim() > 2)
-    per_sequence = tuple(output for output in outputs.values() if not any(output is each for each in per_token))
+    per_token = tuple(
+        output for output in outputs.values() if output.shape[:2] == hidden.shape[:2] and output.dim() > 2
+    )
+    per_sequence = tuple(
+        output for output in outputs.values() if not any(output is each for each in per_token)
+    )
     return Reading((hidden, *per_token), per_sequence, tuple(outputs.present_key_values))
 
 
@@ -149,7 +157,9 @@ def another(ids: Tensor, vocabulary: int) -> Tensor:
 def split(reading: Reading, parts: int) -> list[Reading]:
     """A reading of several batches of equal size that were read as one, batch by batch."""
     tokens = zip(*(x.chunk(parts) for x in reading.tokens), strict=True)
-    sequences = zip(*(x.chunk(parts) for x in reading.sequences), strict=True) if reading.sequences else [()] * parts
+    sequences = (
+        zip(*(x.chunk(parts) for x in reading.sequences), strict=True) if reading.sequences else [()] * parts
+    )
     return [Reading(*each) for each in zip(tokens, sequences, strict=True)]
 
 

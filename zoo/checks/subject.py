@@ -20,6 +20,9 @@ from zoo.weights.source import WeightSource
 MAX_PARAMETERS = 160_000_000
 """What is checked as it is; a larger model is checked on a twin."""
 
+TWIN_PARAMETERS = 80_000_000
+"""What a twin may have: it proves no more by being larger."""
+
 _DRAWS = 4
 _REDRAWN_PARAMETERS = 2_000_000
 _BYTES = 8  # float64
@@ -28,7 +31,7 @@ _MEMORY_SHARE = 0.4  # for the weights; gradients need as much again at most
 
 @dataclass(frozen=True)
 class Subject:
-    """A spec with its model in float64; ``description`` says what was checked instead of ``original``, if it was."""
+    """What is run: a spec and its model in float64.  ``description`` tells a twin from the model itself."""
 
     spec: Model
     model: ZooModel
@@ -57,11 +60,13 @@ def subject_of(spec: Model, weights: WeightSource | None = None, seed: int = 0) 
     for candidate, description in _candidates(spec):
         model = assemble(candidate, torch.float64)
         size = _size(model)
-        if size <= limit:
+        if size <= (limit if candidate is spec else min(limit, TWIN_PARAMETERS)):
             source = weights if weights and candidate is spec else ProbeWeights(model, candidate, seed)
             materialize(model, source)
             return Subject(candidate, model, source, description)
-    raise UserError(f"{spec.name} is too large to check: even a narrow twin has {size:,} parameters, of at most {limit:,}")
+    raise UserError(
+        f"{spec.name} is too large to check: even a narrow twin has {size:,} parameters, of at most {limit:,}"
+    )
 
 
 def _size(model: ZooModel) -> int:
@@ -76,11 +81,12 @@ def _candidates(spec: Model) -> Iterator[tuple[Model, str]]:
     shortened = " and ".join(f"{kept} of {depth} {name} layers" for name, (depth, kept) in depths.items())
     description = f"a twin of {shortened}"
     yield smaller, description
-    smaller = small_tables(smaller)
-    description += f", with a vocabulary of {smaller.vocab_size:,}"
-    yield smaller, description
+    if small_tables(smaller) != smaller:
+        smaller = small_tables(smaller)
+        description += f" with a vocabulary of {smaller.vocab_size:,}"
+        yield smaller, description
     for divisor in (2, 4, 8, 16, 32, 64):
         try:
-            yield narrowed(smaller, divisor), f"{description} and 1/{divisor} of the widths"
+            yield narrowed(smaller, divisor), f"{description}, at 1/{divisor} of the widths"
         except ValidationError:
             continue

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-SIZES: dict[str, tuple[int, int]] = {"B": (3, 5), "T": (7, 17), "S": (13, 43), "P": (11, 29)}
+SIZES: dict[str, tuple[int, int]] = {"B": (3, 5), "T": (7, 17), "S": (13, 47), "P": (11, 29)}
 """The size of each symbol in the first run and in the second: primes, so that no two terms agree in both."""
 
 MEANINGS = {"B": "batch", "T": "tokens", "S": "encoder tokens", "P": "tokens in the cache"}
@@ -19,7 +19,10 @@ def _terms() -> dict[str, tuple[int, int]]:
     total = (SIZES["P"][0] + SIZES["T"][0], SIZES["P"][1] + SIZES["T"][1])
     lengths = {"T": SIZES["T"], "S": SIZES["S"], "P": SIZES["P"], "P+T": total}
     (b1, b2) = SIZES["B"]
-    flat = {f"B*({name})" if "+" in name else f"B*{name}": (b1 * n1, b2 * n2) for name, (n1, n2) in lengths.items()}
+    flat = {
+        f"B*({name})" if "+" in name else f"B*{name}": (b1 * n1, b2 * n2)
+        for name, (n1, n2) in lengths.items()
+    }
     return {"B": SIZES["B"], **lengths, **flat}
 
 

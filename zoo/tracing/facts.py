@@ -6,6 +6,7 @@ meta tensors.  (Meta kernels alone would do, but the first one costs a second of
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -40,7 +41,9 @@ class Facts:
 
     def axis(self, axis: int) -> int:
         """An axis counted from the front."""
-        return axis % len(self.shape)
+        if not -self.ndim <= axis < self.ndim:
+            raise IndexError(f"axis {axis} of a tensor with {self.ndim}")
+        return axis % self.ndim
 
 
 Rule = Callable[..., Any]
@@ -90,13 +93,19 @@ def _on_meta(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 # ------------------------------------------------------------------------------------------- element by element
 
 
-def _promoted(*values: Any) -> torch.dtype:
-    tensors = [value.dtype for value in values if isinstance(value, Facts)]
-    dtype = tensors[0]
-    for other in tensors[1:]:
-        dtype = torch.promote_types(dtype, other)
-    has_float = any(isinstance(value, float) for value in values)
-    return torch.float32 if has_float and not dtype.is_floating_point else dtype
+@functools.cache
+def _example(dtype: torch.dtype, rank: int) -> torch.Tensor:
+    return torch.empty((1,) * rank, dtype=dtype)
+
+
+def promoted(*values: Any) -> torch.dtype:
+    """The dtype in which torch works on one or two values: tensors (as :class:`Facts`), numbers and sizes."""
+    examples = [_example(v.dtype, min(v.ndim, 1)) if isinstance(v, Facts) else v for v in values]
+    return torch.result_type(examples[0], examples[-1])
+
+
+def _floating(dtype: torch.dtype) -> torch.dtype:
+    return dtype if dtype.is_floating_point else torch.get_default_dtype()
 
 
 def broadcast(*shapes: Shape) -> Shape:
@@ -116,47 +125,68 @@ def _shapes(*values: Any) -> list[Shape]:
     return [value.shape for value in values if isinstance(value, Facts)]
 
 
-@rule(operator.add, operator.sub, operator.mul, operator.pow, torch.add, torch.sub, torch.mul, torch.pow,
-      torch.maximum, torch.minimum, "pow", "add", "sub", "mul")  # fmt: skip
-def _arithmetic(a: Any, b: Any) -> Any:
-    if not isinstance(a, Facts) and not isinstance(b, Facts):
-        raise TypeError("arithmetic on sizes needs an operator")
-    return Facts(broadcast(*_shapes(a, b)), _promoted(a, b))
+@rule(torch.add, torch.sub, torch.mul, torch.pow, torch.maximum, torch.minimum, "pow", "add", "sub", "mul")
+def _arithmetic(a: Any, b: Any) -> Facts:
+    return Facts(broadcast(*_shapes(a, b)), promoted(a, b))
 
 
 def _or_sizes(function: Callable[..., Any]) -> Rule:
-    def apply(a: Any, b: Any) -> Any:
-        return _arithmetic(a, b) if isinstance(a, Facts) or isinstance(b, Facts) else function(a, b)
+    def apply(*values: Any) -> Any:
+        if any(isinstance(value, Facts) for value in values):
+            return _arithmetic(*values) if len(values) == 2 else values[0]
+        result = function(*values)
+        if not isinstance(result, int):
+            raise TypeError(f"{function.__name__} makes no whole number of a size: use //, or divide a tensor by the size")
+        return result
 
     return apply
 
 
-for _operator in (operator.add, operator.sub, operator.mul, operator.pow):
+for _operator in (operator.add, operator.sub, operator.mul, operator.pow, operator.floordiv, operator.neg):
     _rules[_operator] = _or_sizes(_operator)
 
 
 @rule(operator.truediv, torch.div, "div")
-def _divide(a: Any, b: Any) -> Any:
-    dtype = _promoted(a, b)
-    return Facts(broadcast(*_shapes(a, b)), dtype if dtype.is_floating_point else torch.float32)
+def _divide(a: Any, b: Any) -> Facts:
+    if not _shapes(a, b):
+        raise TypeError("a size over a size is no size: use //, or divide a tensor by the size")
+    return Facts(broadcast(*_shapes(a, b)), _floating(promoted(a, b)))
 
 
 @rule(operator.le, operator.lt, operator.ge, operator.gt, operator.eq, operator.ne)
 def _compare(a: Any, b: Any) -> Facts:
+    if not _shapes(a, b):
+        raise TypeError("sizes are compared, which differ from one call to the next")
     return Facts(broadcast(*_shapes(a, b)), torch.bool)
 
 
 @rule(operator.and_, operator.or_)
 def _logic(a: Any, b: Any) -> Facts:
-    return Facts(broadcast(*_shapes(a, b)), _promoted(a, b))
+    return Facts(broadcast(*_shapes(a, b)), promoted(a, b))
 
 
-@rule(F.relu, F.gelu, F.silu, torch.tanh, torch.sigmoid, F.dropout, F.softmax, torch.exp, torch.sin, torch.cos,
-      torch.neg, operator.neg, torch.abs, torch.rsqrt, torch.clamp, F.layer_norm, F.rms_norm, torch.sqrt,
-      "abs", "neg", "sin", "cos", "tanh", "sigmoid", "exp", "rsqrt", "sqrt", "clamp", "softmax", "relu",
+@rule(F.relu, F.gelu, F.silu, F.dropout, torch.neg, torch.abs, F.layer_norm, F.rms_norm, "abs", "neg", "relu",
       "contiguous")  # fmt: skip
 def _same(x: Facts, *args: Any, **kwargs: Any) -> Facts:
     return x
+
+
+@rule(torch.tanh, torch.sigmoid, torch.exp, torch.sin, torch.cos, torch.rsqrt, torch.sqrt,
+      "tanh", "sigmoid", "exp", "sin", "cos", "rsqrt", "sqrt")  # fmt: skip
+def _float_function(x: Facts) -> Facts:
+    return Facts(x.shape, _floating(x.dtype))
+
+
+@rule(F.softmax, "softmax")
+def _softmax(x: Facts, dim: int, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> Facts:
+    return Facts(x.shape, dtype or x.dtype)
+
+
+@rule(torch.clamp, "clamp")
+def _clamp(x: Facts, min: Any = None, max: Any = None) -> Facts:
+    bounds = [bound for bound in (min, max) if bound is not None]
+    shape = broadcast(x.shape, *_shapes(*bounds))
+    return functools.reduce(lambda wide, bound: Facts(shape, promoted(wide, bound)), bounds, x)
 
 
 @rule("cumsum", torch.cumsum)
@@ -165,8 +195,10 @@ def _cumsum(x: Facts, dim: int) -> Facts:
 
 
 @rule("to", "type")
-def _to(x: Facts, dtype: torch.dtype) -> Facts:
-    return Facts(x.shape, dtype)
+def _to(x: Facts, wanted: torch.dtype | torch.device | Facts | None = None, *, dtype: torch.dtype | None = None) -> Facts:
+    if isinstance(wanted, torch.device):
+        return x
+    return Facts(x.shape, dtype or (wanted.dtype if isinstance(wanted, Facts) else wanted) or x.dtype)
 
 
 @rule("float")
@@ -176,19 +208,25 @@ def _float(x: Facts) -> Facts:
 
 @rule(torch.where)
 def _where(condition: Facts, a: Any, b: Any) -> Facts:
-    return Facts(broadcast(*_shapes(condition, a, b)), _promoted(*(v for v in (a, b) if isinstance(v, Facts))))
+    return Facts(broadcast(*_shapes(condition, a, b)), promoted(a, b))
 
 
 # ------------------------------------------------------------------------------------------------- rearranging
 
 
+def _filled(sizes: Shape, total: int) -> Shape | None:
+    """Sizes that make up a total, with the one that is -1 worked out; None where they do not."""
+    known = math.prod(size for size in sizes if size != -1)
+    full = tuple(total // known if size == -1 and known else size for size in sizes)
+    return full if math.prod(full) == total and min(full, default=0) >= 0 else None
+
+
 @rule("unflatten", torch.unflatten)
 def _unflatten(x: Facts, dim: int, sizes: Shape) -> Facts:
     axis = x.axis(dim)
-    known = math.prod(size for size in sizes if size != -1)
-    full = tuple(x.shape[axis] // known if size == -1 else size for size in sizes)
-    if math.prod(full) != x.shape[axis]:
-        raise ValueError(f"{x.shape[axis]} does not unflatten to {sizes}")
+    full = _filled(tuple(sizes), x.shape[axis])
+    if full is None:
+        raise ValueError(f"{x.shape[axis]} does not unflatten to {tuple(sizes)}")
     return Facts(x.shape[:axis] + full + x.shape[axis + 1 :], x.dtype)
 
 
@@ -201,9 +239,8 @@ def _flatten(x: Facts, start_dim: int = 0, end_dim: int = -1) -> Facts:
 @rule("view", "reshape", torch.reshape)
 def _reshape(x: Facts, *shape: Any) -> Facts:
     sizes = tuple(shape[0]) if isinstance(shape[0], (tuple, list)) else shape
-    known = math.prod(size for size in sizes if size != -1)
-    full = tuple(math.prod(x.shape) // known if size == -1 else size for size in sizes)
-    if math.prod(full) != math.prod(x.shape):
+    full = _filled(sizes, math.prod(x.shape))
+    if full is None:
         raise ValueError(f"shape {x.shape} does not reshape to {sizes}")
     return Facts(full, x.dtype)
 
@@ -212,6 +249,8 @@ def _reshape(x: Facts, *shape: Any) -> Facts:
 def _expand(x: Facts, *shape: Any) -> Facts:
     sizes = tuple(shape[0]) if isinstance(shape[0], (tuple, list)) else shape
     own = (1,) * (len(sizes) - x.ndim) + x.shape
+    if len(sizes) < x.ndim or any(a not in (1, b) and b != -1 for a, b in zip(own, sizes, strict=True)):
+        raise ValueError(f"shape {x.shape} does not expand to {sizes}")
     return Facts(tuple(a if b == -1 else b for a, b in zip(own, sizes, strict=True)), x.dtype)
 
 
@@ -226,6 +265,8 @@ def _transpose(x: Facts, dim0: int, dim1: int) -> Facts:
 @rule("permute", torch.permute)
 def _permute(x: Facts, *dims: Any) -> Facts:
     order = dims[0] if isinstance(dims[0], (tuple, list)) else dims
+    if sorted(x.axis(axis) for axis in order) != list(range(x.ndim)):
+        raise ValueError(f"{tuple(order)} is no order of {x.ndim} axes")
     return Facts(tuple(x.shape[axis] for axis in order), x.dtype)
 
 
@@ -253,16 +294,20 @@ def indexed(
 ) -> list[tuple[int | None, int | None, Any]]:
     """What an index of ints, slices, None and ... does: (size, axis, part) per axis read or added.
 
+    Raises TypeError, IndexError or ValueError for what torch refuses, and for indexing with tensors.
+
     The size is None where an int drops the axis, the axis None where None adds one; ``number`` turns a part into
     one of plain numbers.
     """
     parts = list(index) if isinstance(index, tuple) else [index]
-    if any(isinstance(part, Facts) for part in parts):
-        raise TypeError("indexing with a tensor is not traced: use F.embedding to look up rows")
-    if Ellipsis not in parts:
+    if any(isinstance(part, Facts | list | bool) for part in parts):
+        raise TypeError("indexing with a tensor or a list is not traced: use F.embedding to look up rows")
+    if not any(part is Ellipsis for part in parts):
         parts.append(Ellipsis)
     used = sum(part is not None and part is not Ellipsis for part in parts)
-    at = parts.index(Ellipsis)
+    if used > len(shape):
+        raise IndexError(f"{used} indices for a tensor with {len(shape)} axes")
+    at = next(place for place, part in enumerate(parts) if part is Ellipsis)
     parts[at : at + 1] = [slice(None)] * (len(shape) - used)
     result: list[tuple[int | None, int | None, Any]] = []
     axis = 0
@@ -270,7 +315,13 @@ def indexed(
         if part is None:
             result.append((1, None, None))
             continue
-        size = len(range(*number(part).indices(shape[axis]))) if isinstance(part, slice) else None
+        size, plain = None, number(part)
+        if isinstance(plain, slice):
+            if (plain.step or 1) < 1:
+                raise ValueError("a slice must step forward: torch has no negative steps")
+            size = len(range(*plain.indices(shape[axis])))
+        elif not -shape[axis] <= plain < shape[axis]:
+            raise IndexError(f"index {plain} of an axis of {shape[axis]}")
         result.append((size, axis, part))
         axis += 1
     return result
@@ -278,33 +329,54 @@ def indexed(
 
 @rule(torch.cat)
 def _cat(tensors: Any, dim: int = 0) -> Facts:
-    first = tensors[0]
-    axis = first.axis(dim)
-    total = sum(tensor.shape[axis] for tensor in tensors)
-    return Facts((*first.shape[:axis], total, *first.shape[axis + 1 :]), first.dtype)
+    first, axis = tensors[0], tensors[0].axis(dim)
+    around = {(t.shape[:axis], t.shape[axis + 1 :]) for t in tensors}
+    if len(around) > 1:
+        raise ValueError(f"shapes {[t.shape for t in tensors]} do not join on axis {dim}")
+    total = sum(t.shape[axis] for t in tensors)
+    return Facts((*first.shape[:axis], total, *first.shape[axis + 1 :]), _common(tensors))
+
+
+def _common(tensors: Any) -> torch.dtype:
+    return functools.reduce(torch.promote_types, (t.dtype for t in tensors))
 
 
 @rule(torch.stack)
 def _stack(tensors: Any, dim: int = 0) -> Facts:
     first = tensors[0]
     axis = dim % (first.ndim + 1)
-    return Facts((*first.shape[:axis], len(tensors), *first.shape[axis:]), first.dtype)
+    if any(t.shape != first.shape for t in tensors):
+        raise ValueError(f"shapes {[t.shape for t in tensors]} do not stack")
+    return Facts((*first.shape[:axis], len(tensors), *first.shape[axis:]), _common(tensors))
 
 
 # --------------------------------------------------------------------------------------- reductions, layers
 
 
-@rule("mean", "sum", torch.mean, torch.sum)
-def _reduce(x: Facts, dim: Any, keepdim: bool = False) -> Facts:
-    axes = {x.axis(axis) for axis in ((dim,) if isinstance(dim, int) else dim)}
+@rule("mean", torch.mean)
+def _mean(x: Facts, dim: Any = None, keepdim: bool = False) -> Facts:
+    axes = reduced(x.ndim, dim)
     sizes = ((1 if axis in axes else size) for axis, size in enumerate(x.shape) if keepdim or axis not in axes)
     return Facts(tuple(sizes), x.dtype)
 
 
+@rule("sum", torch.sum)
+def _sum(x: Facts, dim: Any = None, keepdim: bool = False) -> Facts:
+    return Facts(_mean(x, dim, keepdim).shape, x.dtype if x.dtype.is_floating_point else torch.int64)
+
+
+def reduced(rank: int, dim: int | tuple[int, ...] | None) -> list[int]:
+    """The axes of a reduction, counted from the front; all for None."""
+    given = range(rank) if dim is None or dim == () else (dim,) if isinstance(dim, int) else dim
+    return [Facts((0,) * rank, torch.bool).axis(axis) for axis in given]
+
+
 @rule(operator.matmul, torch.matmul, "matmul")
 def _matmul(a: Facts, b: Facts) -> Facts:
-    if a.shape[-1] != b.shape[-2]:
-        raise ValueError(f"shapes {a.shape} and {b.shape} do not multiply")
+    if min(a.ndim, b.ndim) < 2:
+        return _on_meta(torch.matmul, (a, b), {})
+    if a.shape[-1] != b.shape[-2] or a.dtype != b.dtype:
+        raise ValueError(f"{a.dtype} of shape {a.shape} and {b.dtype} of shape {b.shape} do not multiply")
     return Facts((*broadcast(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), a.dtype)
 
 
@@ -322,6 +394,8 @@ def _embedding(ids: Facts, weight: Facts, **options: Any) -> Facts:
 
 @rule(F.scaled_dot_product_attention, functional.attention)
 def _attention(query: Facts, key: Facts, value: Facts, *args: Any, **kwargs: Any) -> Facts:
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"queries, keys and values of shapes {query.shape}, {key.shape}, {value.shape} do not attend")
     return Facts((*query.shape[:-1], value.shape[-1]), query.dtype)
 
 

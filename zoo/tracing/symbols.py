@@ -6,7 +6,8 @@ and what is not has the name of the symbol (or sum of symbols) with that pair of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -34,11 +35,13 @@ class Symbols:
 
     @classmethod
     def of(cls, inputs: Sequence[Placeholder], taken: Iterable[int]) -> Symbols:
-        """Numbers for every name in ``inputs``: primes that are not among the static sizes ``taken``."""
-        taken = set(taken)
-        primes = (n for n in range(1009, 100_000, 2) if n not in taken and all(n % d for d in range(3, 317, 2)))
+        """Numbers for every name in ``inputs``: primes that are not among the static sizes ``taken``.
+
+        Those of the second run are much larger, so that a size cut off or divided differs between the runs, too.
+        """
+        small, large = _primes(1009, set(taken)), _primes(65_537, set(taken))
         names = {dim: None for given in inputs for dim in given.dims if isinstance(dim, str)}
-        values: dict[str, Sizes] = {name: (next(primes), next(primes)) for name in names if SUM not in name}
+        values: dict[str, Sizes] = {name: (next(small), next(large)) for name in names if SUM not in name}
         for name in names:
             if SUM in name:
                 parts = [values[part] for part in name.split(SUM)]
@@ -54,3 +57,7 @@ class Symbols:
         if sizes[0] == sizes[1]:
             return sizes[0]
         return next((name for name, value in self.values.items() if value == sizes), None)
+
+
+def _primes(start: int, taken: set[int]) -> Iterator[int]:
+    return (n for n in range(start, 2**20, 2) if n not in taken and all(n % d for d in range(3, math.isqrt(n) + 1, 2)))

@@ -6,6 +6,7 @@ of :mod:`zoo.functional` that are not wanted whole: of these the body is traced.
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -67,7 +68,7 @@ class Tracer(fx.Tracer):
         super().__init__()
         self.model, self.symbols, self.whole = model, symbols, whole | PRIMITIVES
         self._paths = {id(module): path for path, module in model.named_modules()}
-        self._names = {id(tensor): name for name, tensor in [*model.named_parameters(), *model.named_buffers()]}
+        self._names = {id(parameter): name for name, parameter in model.named_parameters()}
         self._parameters: dict[str, fx.Proxy] = {}
         self._entered: list[str] = []
 
@@ -128,10 +129,7 @@ class Tracer(fx.Tracer):
 
     def create_arg(self, a: Any) -> Any:
         if isinstance(a, Tensor):
-            raise UntraceableError(
-                f"{self._where()} cannot be traced: it uses a tensor that is neither an input nor a parameter\n"
-                f"  make it with zoo.functional.constant"
-            )
+            raise TypeError("a tensor that is neither an input nor a parameter: make it with zoo.functional.constant")
         return a if isinstance(a, (torch.dtype, torch.device)) else super().create_arg(a)
 
     def proxy(self, node: fx.Node) -> fx.Proxy:
@@ -161,5 +159,8 @@ class Tracer(fx.Tracer):
         )
 
 
+_MACHINERY = tuple(os.path.dirname(str(file)) + os.sep for file in (torch.__file__, __file__)) + (functional.__file__,)
+
+
 def _is_machinery(filename: str) -> bool:
-    return "/torch/" in filename or "/zoo/tracing/" in filename or filename.endswith("zoo/functional.py")
+    return filename.startswith(_MACHINERY)
