@@ -8,7 +8,7 @@ import typer
 
 from cli.build import build
 from cli.check import check
-from cli.command import Command
+from cli.command import Program
 from cli.export import export
 from cli.list import list_presets
 from cli.params import params
@@ -17,20 +17,21 @@ from cli.show import show
 from cli.validate import validate
 
 app = typer.Typer(
+    cls=Program,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-app.command("build", cls=Command)(build)
-app.command("export", cls=Command)(export)
-app.command("list", cls=Command)(list_presets)
-app.command("show", cls=Command)(show)
-app.command("validate", cls=Command)(validate)
-app.command("schema", cls=Command)(schema)
-app.command("params", cls=Command)(params)
-app.command("check", cls=Command)(check)
+app.command("build")(build)
+app.command("params")(params)
+app.command("check")(check)
+app.command("export")(export)
+app.command("validate")(validate)
+app.command("show")(show)
+app.command("list")(list_presets)
+app.command("schema")(schema)
 
 
 def _print_version(wanted: bool) -> None:
@@ -50,5 +51,12 @@ def root(
     """Build transformer models from specs, prove them, and export them to ONNX.
 
     A SPEC is the name of a preset or a YAML file. Exit status: 0 done, 1 a check or verification failed, 2 the
-    input was wrong.
+    input was wrong, 130 interrupted.
+
+    \b
+    Examples:
+      zoo list
+      zoo build bert-base
+      zoo build bert-base --set position.kind=rope
+      zoo params my-model.yaml
     """

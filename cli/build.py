@@ -22,9 +22,10 @@ def build(
     depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules in the tables.")] = 4,
     as_json: AsJson = False,
 ) -> None:
-    """Assemble a spec, list its parameters, check shapes and behaviour, write ONNX, and verify it.
+    """Build a spec: list, check, export, verify.
 
-    This is zoo params, zoo check and zoo export in one; it stops at the first that fails, with status 1.
+    This is zoo params, zoo check and zoo export in one: the parameters by module, the shapes and the behaviour, ONNX
+    files, and the proof that they compute what PyTorch computes. It stops at the first that fails, with status 1.
 
     \b
     Examples:
@@ -35,21 +36,26 @@ def build(
     """
     from cli.check_tables import print_behaviour, print_shapes
     from cli.command import FAILED
-    from cli.export import run_export
+    from cli.export import export_settings, run_export
     from cli.export_tables import print_export
     from cli.parameter_table import print_parameters
     from cli.render import print_json
     from specs.load import load
 
     model_spec = load(spec, assignments or ())
+    from exporters.export import check_exportable
     from zoo.builder import assemble
     from zoo.checks import check_behaviour, check_shapes
     from zoo.reports.parameters import parameter_report
 
     model = assemble(model_spec)
+    destination, options = export_settings(model_spec, output, weights, seed, target, verify, via)
+    check_exportable(model, model_spec, destination, options)
     parameters = parameter_report(model, model_spec)
     if not as_json:
-        typer.secho(f"{model_spec.name}: {model_spec.summary}" if model_spec.summary else model_spec.name, bold=True)
+        typer.secho(
+            f"{model_spec.name}: {model_spec.summary}" if model_spec.summary else model_spec.name, bold=True
+        )
         print_parameters(parameters, depth=depth)
         typer.echo()
     shapes = check_shapes(model, model_spec)
@@ -60,7 +66,7 @@ def build(
         print_behaviour(behaviour)
         typer.echo()
     passed = parameters.met and behaviour is not None and behaviour.passed
-    written = run_export(model_spec, output, weights, seed, target, verify, via, as_json) if passed else None
+    written = run_export(model_spec, destination, options, as_json) if passed else None
     if as_json:
         print_json(
             {
@@ -69,7 +75,9 @@ def build(
                 "parameters": parameters.as_dict(),
                 "shapes": shapes.as_dict(),
                 "behaviour": None if behaviour is None else behaviour.as_dict(),
-                "export": None if written is None else {"directory": str(written.directory), **written.as_dict()},
+                "export": None
+                if written is None
+                else {"directory": str(written.directory), **written.as_dict()},
             }
         )
     elif written is not None:

@@ -26,7 +26,9 @@ def check(
     unfold: Annotated[bool, typer.Option("--unfold", help="Show equal blocks one by one.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the shapes that every module takes and gives, and check that the model behaves as its spec says.
+    """Check the shapes and behaviour of a model.
+
+    Shows the shapes that every module takes and gives, and tries whether the model behaves as its spec says.
 
     Who sees whom, padding, caches, the order of tokens and gradients are tried on a few tokens in float64, with
     random weights drawn for checking. A model too large for that is checked on a twin with fewer layers. JSON has

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
+import os
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperGroup
 
-from cli.main import INTERRUPTED
 from specs.errors import SpecError, UserError
 
 FAILED = 1
@@ -18,29 +19,69 @@ WRONG_INPUT = 2
 """Exit status: the input was wrong."""
 
 
-class Command(TyperCommand):
-    """A command that tells a :class:`UserError` on stderr, or with ``--json`` as data on stdout, and exits with 2."""
+class Program(TyperGroup):
+    """The commands.  A mistake is told on stderr, or with ``--json`` as data on stdout, and the status is 2."""
+
+    def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]
+        given = list(sys.argv[1:] if args is None else args)
+        as_json = "--json" in given
+        settings["color"] = color_wanted()
+        if as_json:
+            settings["standalone_mode"] = False  # mistakes in the command line come here, too
+        try:
+            sys.exit(super().main(given, **settings))
+        except typer.TyperException as error:
+            _end(error.format_message(), as_json)
+        except UserError as error:
+            _end(error, as_json)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            # Streams have no names: of those that the program writes to, one is gone, and it may be stdout.
+            _end(
+                f"{error.filename}: {reason}" if error.filename else f"cannot write: {reason}",
+                as_json and error.filename,
+            )
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            _end(_out_of_memory(), as_json)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        try:
-            result = super().invoke(ctx)
-            warn_of_broken_plugins()
-            return result
-        except UserError as error:
-            if ctx.params.get("as_json"):
-                from cli.render import print_json
+        result = super().invoke(ctx)
+        warn_of_broken_plugins()
+        return result
 
-                print_json({"errors": error_data(error)})
-            else:
-                typer.secho(str(error), fg=typer.colors.RED, err=True)
-            raise typer.Exit(WRONG_INPUT) from None
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            typer.secho(f"cannot write: {error.strerror}", fg=typer.colors.RED, err=True)
-            raise typer.Exit(WRONG_INPUT) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
+
+def _end(error: UserError | str, as_json: bool) -> NoReturn:
+    with contextlib.suppress(OSError):  # nobody listens
+        if as_json:
+            from cli.render import print_json
+
+            print_json(
+                {"errors": error_data(error) if isinstance(error, UserError) else [{"message": error}]}
+            )
+        else:
+            typer.secho(str(error), fg=typer.colors.RED, err=True, color=color_wanted())
+    sys.exit(WRONG_INPUT)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether an allocation failed: torch raises a RuntimeError for that."""
+    return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
+
+
+def _out_of_memory() -> str:
+    from zoo.memory import available_memory, readable_bytes
+
+    return (
+        f"there is too little memory: {readable_bytes(available_memory())} are free\n"
+        "  free some, run on a larger machine, or do less: --no-verify, or --weights none"
+    )
+
+
+def color_wanted() -> bool | None:
+    """False where the environment has no colours; else None, as a terminal decides."""
+    return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
 
 
 def warn_of_broken_plugins() -> None:

@@ -9,6 +9,7 @@ from cli.export_options import Output, Seed, TargetName, Verify, Via, Weights
 from cli.options import AsJson, Assignments, SpecArgument
 
 if TYPE_CHECKING:
+    from exporters.export import Options
     from exporters.manifest import Export
     from specs.model import Model
 
@@ -24,7 +25,9 @@ def export(
     via: Via = "fx",
     as_json: AsJson = False,
 ) -> None:
-    """Write a spec as ONNX, and show that ONNX Runtime computes from it what PyTorch computes.
+    """Write a spec as ONNX files, and verify them.
+
+    ONNX Runtime is shown to compute from them what PyTorch computes from the model.
 
     An encoder or a decoder becomes model.onnx, an encoder-decoder encoder_model.onnx and decoder_model.onnx; their
     weights are in model.onnx.data. Decoders take and give caches. The directory appears when all is verified, and
@@ -41,23 +44,25 @@ def export(
     from cli.render import print_json
     from specs.load import load
 
-    written = run_export(load(spec, assignments or ()), output, weights, seed, target, verify, via, as_json)
+    model_spec = load(spec, assignments or ())
+    settings = export_settings(model_spec, output, weights, seed, target, verify, via)
+    written = run_export(model_spec, *settings, as_json)
     if as_json:
         print_json({"directory": str(written.directory), **written.as_dict()})
     else:
         print_export(written)
 
 
-def run_export(
-    spec: Model,
-    output: Path | None,
-    weights: str,
-    seed: int,
-    target: str,
-    verify: bool,
-    via: str,
-    as_json: bool,
-) -> Export:
+def export_settings(
+    spec: Model, output: Path | None, weights: str, seed: int, target: str, verify: bool, via: str
+) -> tuple[Path, Options]:
+    """Where to write, and how."""
+    from exporters.export import Options
+
+    return output or Path("build") / spec.name, Options(target, weights, seed, verify, via)
+
+
+def run_export(spec: Model, destination: Path, options: Options, as_json: bool) -> Export:
     """Export with progress.  A failed verification prints its table and exits with status 1."""
     import typer
 
@@ -65,14 +70,12 @@ def run_export(
     from cli.export_tables import print_verification
     from cli.progress import export_progress
     from cli.render import print_json
-    from exporters.export import Options
     from exporters.export import export as export_files
     from exporters.verification import VerificationError
 
-    options = Options(target, weights, seed, verify, via)
     try:
         with export_progress(quiet=as_json) as progress:
-            return export_files(spec, output or Path("build") / spec.name, options, progress)
+            return export_files(spec, destination, options, progress)
     except VerificationError as error:
         if as_json:
             print_json({"name": spec.name, "error": str(error), "verification": error.verification.as_dict()})

@@ -34,10 +34,14 @@ Weights = Annotated[
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random weights.")]
 TargetName = Annotated[
-    str, typer.Option("--target", metavar="NAME", help="Where the graph is to run.", autocompletion=complete_target)
+    str,
+    typer.Option(
+        "--target", metavar="NAME", help="Where the graph is to run.", autocompletion=complete_target
+    ),
 ]
 Verify = Annotated[
-    bool, typer.Option("--verify/--no-verify", help="Compare the files with the PyTorch model in ONNX Runtime.")
+    bool,
+    typer.Option("--verify/--no-verify", help="Compare the files with the PyTorch model in ONNX Runtime."),
 ]
 Via = Annotated[
     str,

@@ -28,7 +28,9 @@ def print_verification(verification: Verification) -> None:
             f"{found.max_rel:.1e}",
             f"{found.tolerance:.1e}",
             "" if found.top_token is None else f"{found.top_token:.1%}",
-            Text("equal", style=typer.colors.GREEN) if found.passed else Text("differs", style=typer.colors.RED),
+            Text("equal", style=typer.colors.GREEN)
+            if found.passed
+            else Text("differs", style=typer.colors.RED),
         )
     out = console()
     out.print(columns)
@@ -51,7 +53,11 @@ def print_export(written: Export) -> None:
     columns = table("file", "size", "graph", right=("size",))
     for name, size in written.files.items():
         facts = written.graphs.get(name)
-        graph = "" if facts is None else f"{facts['nodes']} nodes, opset {facts['opset']}, {facts['minimum_runtime']} or later"
+        graph = (
+            ""
+            if facts is None
+            else f"{facts['nodes']} nodes, opset {facts['opset']}, {facts['minimum_runtime']} or later"
+        )
         columns.add_row(name, byte_text(size), graph)
     out.print()
     out.print(columns)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import signal
 import sys
+import threading
+import time
+from types import FrameType
 
 INTERRUPTED = 130
 """Exit status: Ctrl-C."""
-TERMINATED = 143
-"""Exit status: asked to terminate."""
+
+_ENDINGS = {INTERRUPTED: "interrupted", 143: "terminated", 129: "hung up"}
+"""What is told for each exit status of a signal: 128 and its number."""
 
 
 def main() -> None:
     """Run the command line.  A request to terminate ends it as tidily as Ctrl-C does."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    _open_standard_files()
+    asked = _handle_signals()
     # Starting up is all imports, which make no garbage: a collector that rarely runs saves a fifth of the time.
     gc.set_threshold(200_000)
     atexit.register(gc.freeze)
@@ -23,8 +29,70 @@ def main() -> None:
         from cli.app import app
 
         app(prog_name="zoo")
-    except (KeyboardInterrupt, SystemExit) as end:
-        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
+    except BaseException as end:
+        status = end.code if isinstance(end, SystemExit) else None
+        if isinstance(end, KeyboardInterrupt) or status == INTERRUPTED:
+            asked.append(INTERRUPTED)
+        if not asked or status == 0:
             raise
-        print("interrupted", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        # A library that was interrupted may have raised an error of its own: ending was asked for all the same.
+        print(_ENDINGS[asked[0]], file=sys.stderr)
+        sys.exit(asked[0])
+    finally:
+        for number in _signals():  # all is told and tidied: what comes now need not be
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _open_standard_files() -> None:
+    """Give a process that was started without stdin, stdout or stderr the null device in their place.
+
+    Otherwise the next file to be opened gets their number, and with it what is printed.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+            setattr(sys, name, open(number, mode))  # noqa: SIM115
+
+
+def _signals() -> list[signal.Signals]:
+    """The signals that ask for an end, but for those that whoever started the process has it ignore."""
+    there = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
+    return [number for number in there if number and signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def _handle_signals() -> list[int]:
+    """End by an exception, which tidies up; gives a list that gets the exit status when that was asked for.
+
+    Repeats are ignored while it does: wrappers like to pass signals on that come here anyway.
+    """
+    asked: list[int] = []
+    last = float("-inf")
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal last
+        repeated = time.monotonic() - last < 1
+        last = time.monotonic()
+        if repeated:
+            return
+        asked.append(128 + number)
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        sys.exit(128 + number)
+
+    def swallowed(error: sys.UnraisableHookArgs) -> None:
+        """Ask again, in a moment, where the exception was raised in a callback that cannot pass it on."""
+        nonlocal last
+        if not asked or not issubclass(error.exc_type, KeyboardInterrupt | SystemExit):
+            sys.__unraisablehook__(error)
+            return
+        last = float("-inf")
+        again = threading.Timer(0.05, signal.raise_signal, (asked[0] - 128,))
+        again.daemon = True
+        again.start()
+
+    for number in _signals():
+        signal.signal(number, end)
+    sys.unraisablehook = swallowed
+    return asked

@@ -27,7 +27,7 @@ SpecArgument = Annotated[
 ]
 SpecArguments = Annotated[
     list[str],
-    typer.Argument(metavar="SPEC...", help=_SPEC_HELP, autocompletion=complete_spec, show_default=False),
+    typer.Argument(metavar="SPEC", help=_SPEC_HELP, autocompletion=complete_spec, show_default=False),
 ]
 Assignments = Annotated[
     list[str] | None,

@@ -40,7 +40,11 @@ def export_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
         transient=True,
     )
     waits = Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=bars.console, transient=True
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=bars.console,
+        transient=True,
     )
     from rich.console import Group
     from rich.live import Live
@@ -49,7 +53,9 @@ def export_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
     with Live(Group(bars, waits), console=bars.console, transient=True):
 
         def show(stage: Stage) -> None:
-            bars.update(bar, description=stage.name, completed=stage.done, total=stage.total, visible=stage.total > 0)
+            bars.update(
+                bar, description=stage.name, completed=stage.done, total=stage.total, visible=stage.total > 0
+            )
             waits.update(wait, description=stage.name, visible=stage.total == 0)
 
         yield show

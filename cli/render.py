@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _PIPED_COLUMNS = 160
+_FEWEST_COLUMNS = 80
 
 
 def print_json(data: Any) -> None:
@@ -22,11 +23,13 @@ def print_json(data: Any) -> None:
 
 
 def console() -> Console:
-    """Standard output, as wide as the terminal, or 160 columns where it is none."""
+    """Standard output, as wide as the terminal, or 160 columns where it is none; no table fits into less than 80."""
     from rich.console import Console
 
     fitted = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(width=None if fitted else _PIPED_COLUMNS, markup=False, emoji=False, highlight=False)
+    made = Console(width=None if fitted else _PIPED_COLUMNS, markup=False, emoji=False, highlight=False)
+    made.width = max(made.width, _FEWEST_COLUMNS)
+    return made
 
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:

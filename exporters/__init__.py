@@ -1,0 +1,1 @@
+"""From a built model to verified ONNX files: see :mod:`exporters.export`."""

@@ -6,6 +6,7 @@ single token, lengths beyond the reach of whatever is local, ragged padding on e
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,10 +22,11 @@ LONGEST = 300
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Token ids and their mask (1 for real tokens), batch x length each."""
+    """Token ids, their mask (1 for real tokens) and their types, batch x length each."""
 
     ids: Tensor
     mask: Tensor
+    types: Tensor
 
     @property
     def shape(self) -> str:
@@ -34,12 +36,28 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One comparison.  ``steps`` tokens at the end are decoded one by one after the rest; ``encoder`` is its other input."""
+    """One comparison.  ``pieces`` are the lengths that are decoded one after another after all before them.
+
+    ``encoder`` is the other input of an encoder-decoder.
+    """
 
     name: str
     batch: Batch
-    steps: int = 0
+    pieces: tuple[int, ...] = ()
     encoder: Batch | None = None
+
+    @property
+    def ends(self) -> list[int]:
+        """Where each call ends: the first, then the pieces."""
+        return list(itertools.accumulate(self.pieces, initial=self.batch.ids.shape[1] - sum(self.pieces)))
+
+    @property
+    def shape(self) -> str:
+        """Batch x length, with its pieces, after that of the encoder."""
+        rows, prompt = self.batch.ids.shape[0], self.ends[0]
+        lengths = " + ".join(map(str, (prompt, *self.pieces)))
+        own = f"{rows} x ({lengths})" if self.pieces else self.batch.shape
+        return own if self.encoder is None else f"{self.encoder.shape} -> {own}"
 
 
 def cases(spec: Model) -> Iterator[Case]:
@@ -52,9 +70,13 @@ def cases(spec: Model) -> Iterator[Case]:
         lengths = tuple(min(length, room) for length in lengths)
         width = max(lengths)
         ids = torch.randint(spec.vocab_size, (len(lengths), width), generator=generator)
+        types = torch.randint(max(1, spec.embedding.token_types), (len(lengths), width), generator=generator)
         at = torch.arange(width)
         rows = [at < length if side == "right" else at >= width - length for length in lengths]
-        return Batch(ids, torch.stack(rows).to(torch.int64))
+        return Batch(ids, torch.stack(rows).to(torch.int64), types)
+
+    def ones(most: int) -> tuple[int, ...]:
+        return (1,) * min(most, room - 1)
 
     if spec.architecture != "encoder-decoder":
         yield Case("one token", batch((1,)))
@@ -62,17 +84,23 @@ def cases(spec: Model) -> Iterator[Case]:
         yield Case("a batch, long", batch((long, long)))
         yield Case("padding right", batch((16, 9, 1)))
         yield Case("padding left", batch((13, 5, 2), "left"))
+        yield Case("nothing but padding", batch((6, 0)))
         if spec.architecture == "decoder" and room > 4:
-            yield Case("prompt, then steps", batch((9, 9)), steps=min(4, room - 1))
-            yield Case("padded prompt, then steps", batch((11, 6), "left"), steps=min(3, room - 1))
+            yield Case("prompt, then steps", batch((9, 9)), pieces=ones(4))
+            yield Case("padded prompt, then steps", batch((11, 6), "left"), pieces=ones(3))
+        if spec.architecture == "decoder" and room > 6:
+            yield Case("prompt in pieces", batch((12, 5), "left"), pieces=(3, 1, 2))
         return
     yield Case("one token", batch((1,)), encoder=batch((1,)))
     yield Case("one sequence", batch((6,)), encoder=batch((11,)))
     yield Case("a batch, long", batch((long, long)), encoder=batch((long, long)))
     yield Case("padding right", batch((5, 5, 5)), encoder=batch((12, 7, 1)))
     yield Case("padding left", batch((4, 4)), encoder=batch((10, 3), "left"))
+    yield Case("nothing but padding", batch((3, 3)), encoder=batch((6, 0)))
     if room > 4:
-        yield Case("prompt, then steps", batch((8, 8)), steps=min(5, room - 1), encoder=batch((9, 4)))
+        yield Case("prompt, then steps", batch((8, 8)), pieces=ones(5), encoder=batch((9, 4)))
+    if room > 6:
+        yield Case("prompt in pieces", batch((12, 12)), pieces=(3, 1, 2), encoder=batch((3, 10)))
 
 
 def _reach(spec: Model) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import BinaryIO
 import torch
 
 from exporters.graph import Parameter
-from zoo.weights.source import WeightSource
+from zoo.weights.source import WeightError, WeightSource
 
 ALIGNMENT = 64
 PAGE = 4096
@@ -60,13 +59,15 @@ def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progr
         for name, region in regions.items():
             stored = source.raw(name)
             if stored is not None:
-                origin, offset, _ = stored
-                with origin.open("rb", buffering=0) as original:
+                origin, offset, length = stored
+                assert length == region.length
+                with _opened(origin) as original:
                     _copy(original, offset, file, region)
             else:
                 file.seek(region.offset)
                 for piece in source.pieces(name):
-                    _write_all(file, memoryview(piece.contiguous().view(torch.uint8).numpy()))
+                    _write_all(file, piece.contiguous().view(torch.uint8).numpy().data)
+                assert file.tell() == region.offset + region.length
             progress(region.length)
 
 
@@ -81,18 +82,31 @@ def _copy(original: BinaryIO, offset: int, file: BinaryIO, region: Region) -> No
     while left and hasattr(os, "copy_file_range"):
         try:
             count = os.copy_file_range(original.fileno(), file.fileno(), left, start, end)
-        except OSError as error:
-            if error.errno in (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
-                break
-            raise
+        except OSError:  # across file systems, for one: read and write tell which side fails
+            break
         if count == 0:
             break
         left, start, end = left - count, start + count, end + count
     original.seek(start)
     file.seek(end)
     while left:
-        block = original.read(min(left, 2**24))
-        if not block:
-            raise OSError(errno.EIO, f"{original.name} ends early")
+        block = _read(original, min(left, 2**24))
         _write_all(file, memoryview(block))
         left -= len(block)
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb", buffering=0)
+    except OSError as error:
+        raise WeightError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _read(file: BinaryIO, most: int) -> bytes:
+    try:
+        block = file.read(most)
+    except OSError as error:
+        raise WeightError(f"{file.name} cannot be read: {error.strerror}") from error
+    if not block:
+        raise WeightError(f"{file.name} has become shorter while it was read")
+    return block

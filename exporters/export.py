@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
 
 import onnx_ir as ir
 
 from exporters import data_file
-from exporters.destination import MANIFEST, check_replaceable, check_space, replacing
+from exporters.destination import MANIFEST, check_destination, replacing
 from exporters.manifest import Export, graph_facts, metadata_of
-from exporters.subject import Subject, choose_subject
+from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
 from exporters.targets import TARGETS, Target
 from exporters.tasks import tasks
 from exporters.verification import Verification, verify
@@ -26,6 +25,7 @@ from specs.document import dump
 from specs.errors import UserError
 from specs.model import Model
 from specs.resolved import resolved
+from specs.suggest import did_you_mean
 from zoo.builder import ZooModel, assemble
 from zoo.weights.held import HeldWeights
 from zoo.weights.materialize import materialize
@@ -50,14 +50,22 @@ class Options:
     """How to export.
 
     ``weights`` is random, none (the graph alone), or a path to safetensors; ``verify`` compares the files with the
-    PyTorch model; ``via`` is fx, our tracer, or torch, PyTorch's exporter.
+    PyTorch model; ``via`` is fx, our tracer, or torch, PyTorch's exporter.  Raises
+    :class:`specs.errors.UserError` where there is no such ``target`` or ``via``, or they do not go together.
     """
 
     target: str = "portable"
     weights: str = "random"
     seed: int = 0
     verify: bool = True
-    via: Literal["fx", "torch"] = "fx"
+    via: str = "fx"
+
+    def __post_init__(self) -> None:
+        for option, value, known in (("--target", self.target, TARGETS), ("--via", self.via, ("fx", "torch"))):
+            if value not in known:
+                raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
+        if self.via == "torch" and self.weights == "none":
+            raise UserError("--via torch needs weights: give --weights random or a path")
 
 
 def export(
@@ -68,13 +76,23 @@ def export(
     Raises a :class:`specs.errors.UserError` for whatever the user can mend, and
     :class:`exporters.verification.VerificationError` when the files do not compute what the model does.
     """
-    check_replaceable(destination)
-    if options.via == "torch" and options.weights == "none":
-        raise UserError("--via torch needs weights: give --weights random or a path")
     model = assemble(spec)
-    source = None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)
+    source = check_exportable(model, spec, destination, options)
     job = _Job(spec, model, source, options, progress)
     return job.via_torch(destination) if options.via == "torch" else job.via_fx(destination)
+
+
+def check_exportable(model: ZooModel, spec: Model, destination: Path, options: Options) -> WeightSource | None:
+    """What can be told before anything is done: wrong weights, and a place or a memory too small; gives the weights.
+
+    Raises :class:`specs.errors.UserError`.
+    """
+    size = sum(parameter.nbytes for parameter in model.parameters())
+    source = None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)
+    if options.via == "torch":
+        check_memory("--via torch", size * (1 + (COPIES if options.verify else 1)), "export with --via fx")
+    check_destination(destination, 0 if source is None else size)
+    return source
 
 
 @dataclass(frozen=True)
@@ -94,26 +112,23 @@ class _Job:
     def via_fx(self, destination: Path) -> Export:
         self.progress(Stage("trace"))
         graphs = self._graphs(self.model, self.spec)
-        size = _size(graphs)
-        if self.source is not None:
-            check_space(destination, size)
-        subject = choose_subject(self.spec, self.model, size, self.source) if self.options.verify else None
+        subject = choose_subject(self.spec, self.model, _size(graphs), self.source) if self.options.verify else None
         reference = None if subject is None else self._filled(subject.spec, subject.source)
         with replacing(destination) as directory:
             if self.source is not None:
-                itself = reference is not None and subject is not None and not subject.is_twin
-                self._write_data(directory, graphs, HeldWeights(reference, self.source) if itself else self.source)
+                held = None if subject is None or subject.is_twin else reference
+                self._write_data(directory, graphs, HeldWeights(held, self.source) if held else self.source)
             files = {graph.file: graph.model for graph in graphs}
             if subject is not None and reference is not None:
                 with self._files(subject, reference, files, directory) as place:
                     verification = self._verified(place, subject, reference)
+                verification = verification.followed_by(self._wiring_verified(directory))
             else:
                 verification = None
             return self._finish(destination, directory, files, verification)
 
     def via_torch(self, destination: Path) -> Export:
         assert self.source is not None
-        check_space(destination, sum(parameter.nbytes for parameter in self.model.parameters()))
         reference = self._filled(self.spec, self.source)
         with replacing(destination) as directory:
             self.progress(Stage("torch.onnx.export"))
@@ -163,6 +178,12 @@ class _Job:
             self._write_data(place, graphs, HeldWeights(reference, subject.source))
             write_graphs(place, {graph.file: graph.model for graph in graphs}, {})
             yield place
+
+    def _wiring_verified(self, directory: Path) -> Verification:
+        subject = wiring_subject(self.spec)
+        reference = self._filled(subject.spec, subject.source)
+        with self._files(subject, reference, {}, directory) as place:
+            return self._verified(place, subject, reference)
 
     def _verified(self, place: Path, subject: Subject, reference: ZooModel) -> Verification:
         def tell(case: str) -> None:

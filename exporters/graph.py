@@ -95,7 +95,7 @@ class GraphBuilder:
             value = ir.Value(name=name, type=ir.TensorType(DTYPES[dtype]), shape=ir.Shape(array.shape), const_value=tensor)
             self._constants.append(value)
             self._known[key] = value
-        return self._known[key]  # type: ignore[no-any-return]
+        return self._known[key]
 
     def ints(self, *values: int) -> ir.Value:
         """A vector of int64."""
@@ -122,15 +122,15 @@ class GraphBuilder:
             for given in self._placeholders:
                 if name in given.dims:
                     at = given.dims.index(name)
-                    return self.op("Shape", self.inputs[given.name], start=at, end=at + 1)  # type: ignore[no-any-return]
+                    return self.op("Shape", self.inputs[given.name], start=at, end=at + 1)
             if SUM in name:
                 first, second = (self.size(self.symbols.values[part]) for part in name.split(SUM))
-                return self.op("Add", first, second)  # type: ignore[no-any-return]
+                return self.op("Add", first, second)
         place = self._places.get(sizes, None if value is None else (value, axis))
         if place is None:
             raise NotImplementedError("nothing in the graph has the size of its result")
-        holder, at = place
-        return holder if at is None else self.op("Shape", holder, start=at, end=at + 1)  # type: ignore[no-any-return]
+        holder, held = place
+        return holder if held is None else self.op("Shape", holder, start=held, end=held + 1)
 
     def learn(self, sizes: Sizes, value: ir.Value, axis: int | None = None) -> None:
         """Remember a value that has a size on an axis, or is that size; the first is kept."""

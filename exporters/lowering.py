@@ -32,8 +32,11 @@ def lower(
     values: dict[fx.Node, ir.Value] = {}
     outputs: dict[str, ir.Value] = {}
 
+    def of_node(node: fx.Node) -> Any:
+        return Operand(values[node], node.meta["facts"])
+
     def operand(argument: Any) -> Any:
-        return fx.map_arg(argument, lambda node: Operand(values[node], node.meta["facts"]))
+        return fx.map_arg(argument, of_node)
 
     for node in traced.nodes:
         builder.path = node.meta.get("path", "")
@@ -54,6 +57,9 @@ def lower(
                 try:
                     values[node] = emitter(Call(builder, node), *operand(node.args), **operand(node.kwargs))
                 except (NotImplementedError, TypeError) as error:
+                    inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+                    if isinstance(error, TypeError) and inside:
+                        raise  # a mistake of the emitter's, not arguments that it does not have
                     raise _refusal(builder.path, node, "no ONNX emitter for such arguments", str(error)) from error
                 _describe(values[node], node, symbols)
                 _learn(builder, values[node], node)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
 from dataclasses import dataclass
 
+from pydantic import ValidationError
 from torch import nn
 
-from exporters.destination import DestinationError, readable_bytes
-from exporters.memory import available_bytes
+from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import assemble
-from zoo.twin import narrowed, small_tables, twin
+from zoo.checks.probe import ProbeWeights
+from zoo.memory import available_memory, readable_bytes
+from zoo.twin import narrowed, small_tables, twin, twins
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightSource
 
@@ -23,6 +25,10 @@ SPARE = 300_000_000
 
 QUICK = 1_000_000_000
 """Bytes of weights that are drawn and run in seconds: the most that stands in for a graph without weights."""
+
+
+class MemoryShortageError(UserError):
+    """More memory is needed than is free."""
 
 
 @dataclass(frozen=True)
@@ -38,31 +44,42 @@ class Subject:
 def choose_subject(spec: Model, model: nn.Module, size: int, source: WeightSource | None) -> Subject:
     """The model with its weights, of ``size`` bytes, where memory allows; else the largest twin that is quick.
 
-    Raises :class:`DestinationError` where not even a narrow twin fits.
+    Raises :class:`MemoryShortageError` where not even a narrow twin fits.
     """
-    available = available_bytes() - SPARE
+    available = available_memory() - SPARE
     if source is not None and size * COPIES <= available:
         return Subject(spec, source, False, "the model itself")
     if source is None and size <= min(QUICK, available // COPIES):
         return Subject(spec, RandomWeights(model, spec), True, "the model with random weights")
-    for small, description in _twins(spec):
+    for small, description in twins(spec):
         smaller = assemble(small)
-        if sum(parameter.nbytes for parameter in smaller.parameters()) <= min(QUICK, available // COPIES):
+        size = sum(parameter.nbytes for parameter in smaller.parameters())
+        if size <= min(QUICK, available // COPIES):
             return Subject(small, RandomWeights(smaller, small), True, f"{description}, with random weights")
-    raise DestinationError(
-        f"verification needs more than the {readable_bytes(max(available, 0))} of memory that are free\n"
-        f"  verify on a larger machine, or export with --no-verify"
+    raise _shortage(f"verification, on {description}, needs", size * COPIES, "export with --no-verify")
+
+
+def check_memory(what: str, needed: int, instead: str) -> None:
+    """Raise :class:`MemoryShortageError` unless so many bytes of memory are free."""
+    if needed > available_memory() - SPARE:
+        raise _shortage(f"{what} needs", needed, instead)
+
+
+def _shortage(what: str, needed: int, instead: str) -> MemoryShortageError:
+    free = readable_bytes(max(0, available_memory() - SPARE))
+    return MemoryShortageError(
+        f"{what} {readable_bytes(needed)} of memory, and {free} are free\n  use a larger machine, or {instead}"
     )
 
 
-def _twins(spec: Model) -> Iterator[tuple[Model, str]]:
-    for layers in (4, 2):
-        small = twin(spec, layers)
-        pairs = zip(small.stacks(), spec.stacks(), strict=True)
-        depths = " + ".join(f"{kept.depth} of {full.depth}" for (_, kept), (_, full) in pairs)
-        yield small, f"a twin with {depths} layers"
-    small = small_tables(small)
-    tables = f"{depths} layers and {small.vocab_size:,} of {spec.vocab_size:,} tokens"
-    yield small, f"a twin with {tables}"
-    for divisor in (2, 4, 8, 16, 32, 64):
-        yield narrowed(small, divisor), f"a twin with {tables}, 1/{divisor} as wide"
+def wiring_subject(spec: Model) -> Subject:
+    """A small twin with weights under which every part of the graph shows.
+
+    Random weights of a recipe hide much: their biases are 0, the weights of their norms 1, and their attention is
+    nearly the same for all tokens.
+    """
+    for divisor in (16, 8, 4, 2, 1):
+        with contextlib.suppress(ValidationError):
+            small = narrowed(small_tables(twin(spec)), divisor)
+            break
+    return Subject(small, ProbeWeights(assemble(small), small), True, "a small twin with probing weights")

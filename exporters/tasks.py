@@ -23,11 +23,15 @@ BATCH = "batch_size"
 
 @dataclass(frozen=True)
 class Task:
-    """One graph: the name of its file (without .onnx), its inputs, and what it computes from them."""
+    """One graph: the name of its file (without .onnx), its inputs, and what it computes from them.
+
+    ``sums`` are the sizes of outputs that no input has.
+    """
 
     name: str
     inputs: tuple[Placeholder, ...]
     call: Call
+    sums: tuple[str, ...] = ()
 
 
 def tasks(model: Any, spec: Model) -> list[Task]:
@@ -121,4 +125,4 @@ def _cross_decoder_task(model: Any) -> Task:
         *_caches(past, model.decoder, "past_decoder_sequence_length"),
         *_caches(encoded, model.decoder, "encoder_sequence_length", cross=True),
     )
-    return Task("decoder_model", inputs, call)
+    return Task("decoder_model", inputs, call, ("past_decoder_sequence_length + decoder_sequence_length",))

@@ -6,9 +6,11 @@ the model's full forward pass.  Cached decoding is compared with the full pass t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,9 @@ TOLERANCE = {torch.float32: 2e-5}
 ENCODED = "encoder last_hidden_state"
 """The name under which an encoder-decoder's first graph's result is reported."""
 
+PRESENT = "present"
+"""The name under which the keys and values of all layers are reported."""
+
 
 class VerificationError(UserError):
     """An export that does not compute what its model computes; nothing was kept of it."""
@@ -36,17 +41,16 @@ class VerificationError(UserError):
     def __init__(self, verification: Verification) -> None:
         self.verification = verification
         worst = max((c for c in verification.comparisons if not c.passed), key=lambda c: c.max_abs)
-        super().__init__(
-            f"the export differs from the PyTorch model: {worst.case}, {worst.output}: {worst.max_abs:.2e} where "
-            f"{worst.tolerance:.1e} is allowed"
-        )
+        difference = worst.fault or f"{worst.max_abs:.2e} where {worst.tolerance:.1e} is allowed"
+        super().__init__(f"the export differs from the PyTorch model: {worst.case}, {worst.output}: {difference}")
 
 
 @dataclass(frozen=True)
 class Comparison:
     """One output of one case: the largest difference, absolute and relative to the largest value there.
 
-    ``top_token`` is the share of positions whose highest score is the same token, for scores of a vocabulary.
+    ``top_token`` is the share of positions whose highest score is the same token, for scores of a vocabulary;
+    ``fault`` says why there is nothing to compare, and the differences are then infinite.
     """
 
     case: str
@@ -57,6 +61,11 @@ class Comparison:
     tolerance: float
     top_token: float | None
     passed: bool
+    fault: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data, in which what is infinite is null."""
+        return {k: None if v == math.inf else v for k, v in asdict(self).items()}
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,16 @@ class Verification:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
-        return {**asdict(self), "comparisons": [asdict(c) for c in self.comparisons], "passed": self.passed}
+        return {**asdict(self), "comparisons": [c.as_dict() for c in self.comparisons], "passed": self.passed}
+
+    def followed_by(self, other: Verification) -> Verification:
+        """The same, with the worst comparison of each output of another verification after its own."""
+        cases = len({comparison.case for comparison in other.comparisons})
+        worst: dict[str, Comparison] = {}
+        for comparison in sorted(other.comparisons, key=lambda c: c.max_abs):
+            worst[comparison.output] = replace(comparison, case=f"twin, worst of {cases} cases")
+        comparisons = (*self.comparisons, *worst.values())
+        return replace(self, subject=f"{self.subject}, and {other.subject}", comparisons=comparisons)
 
 
 def verify(
@@ -106,12 +124,19 @@ def verify(
         for case in cases(spec):
             progress(f"{case.name}, PyTorch")
             expected[case] = _full_pass(model, case)
-        sessions = loading.result()
-        for case, outputs in expected.items():
+        try:
+            sessions = loading.result()
+        except _RefusalError as refusal:
+            sessions, found = [], [_refused("loading", "", refusal)]
+        for case, outputs in expected.items() if sessions else ():
             progress(f"{case.name}, ONNX Runtime")
-            for output, got in _run(sessions, tasks, case).items():
-                found.append(_compare(case, output, got, outputs[output]))
-    provider = sessions[0].get_providers()[0]
+            try:
+                results = _run(sessions, tasks, case)
+            except _RefusalError as refusal:
+                found.append(_refused(case.name, case.shape, refusal))
+            else:
+                found += [_compare(case, output, got, outputs[output]) for output, got in results.items()]
+    provider = sessions[0].get_providers()[0] if sessions else "none"
     result = Verification(provider, f"onnxruntime {onnxruntime.__version__}", subject, tuple(found))
     if not result.passed:
         raise VerificationError(result)
@@ -120,18 +145,41 @@ def verify(
 
 def _session(onnxruntime: Any, path: Path, target: Target) -> Any:
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # what goes wrong is told here
     available = onnxruntime.get_available_providers()
     providers = [provider for provider in target.providers if provider in available] or ["CPUExecutionProvider"]
-    return onnxruntime.InferenceSession(path, options, providers=providers)
+    with _refusals():
+        return onnxruntime.InferenceSession(path, options, providers=providers)
+
+
+class _RefusalError(Exception):
+    """ONNX Runtime does not load a graph, or does not run it."""
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # ONNX Runtime's errors have no common class
+        raise _RefusalError(str(error).strip().splitlines()[0]) from error
 
 
 def _full_pass(model: Any, case: Case) -> dict[str, Tensor]:
-    if case.encoder is None:
-        return dict(model(case.batch.ids, case.batch.mask))
-    encoded = model.encode(case.encoder.ids, case.encoder.mask)
-    outputs = model(case.encoder.ids, case.batch.ids, case.encoder.mask)
-    return {ENCODED: encoded["last_hidden_state"], **outputs}
+    batch, encoder = case.batch, case.encoder
+    if encoder is not None:
+        encoded = model.encode(encoder.ids, encoder.mask, encoder.types)
+        outputs = model.decode(batch.ids, encoded.present_key_values, encoder.mask)
+        results = {ENCODED: encoded.last_hidden_state, **outputs}
+    else:
+        outputs = model(batch.ids, batch.mask, token_type_ids=batch.types)
+        results = {**outputs}
+    caches = [tensor for pair in outputs.present_key_values for tensor in pair]
+    return {**results, PRESENT: _side_by_side(caches)} if caches else results
+
+
+def _side_by_side(caches: Iterable[Tensor]) -> Tensor:
+    """B G S K each -> B S and all that there is of a token."""
+    return torch.cat([cache.transpose(1, 2).flatten(2) for cache in caches], -1)
 
 
 def _run(sessions: Sequence[Any], tasks: Sequence[Task], case: Case) -> dict[str, Tensor]:
@@ -144,12 +192,11 @@ def _run(sessions: Sequence[Any], tasks: Sequence[Task], case: Case) -> dict[str
         feeds["encoder_attention_mask"] = case.encoder.mask
         results[ENCODED] = outputs["last_hidden_state"]
     session, task = sessions[-1], tasks[-1]
-    length = case.batch.ids.shape[1]
     cache = _empty_cache(task, case.batch, feeds)
     pieces: dict[str, list[Tensor]] = {}
     start = 0
-    for end in range(length - case.steps, length + 1):
-        tokens = Batch(case.batch.ids[:, start:end], case.batch.mask[:, :end])
+    for end in case.ends:
+        tokens = Batch(case.batch.ids[:, start:end], case.batch.mask[:, :end], case.batch.types[:, start:end])
         outputs = _call(session, {**feeds, **cache, **_tokens(tokens, task)})
         cache = {name.replace("present", "past_key_values"): v for name, v in outputs.items() if _is_cache(name)}
         for name, value in outputs.items():
@@ -159,9 +206,9 @@ def _run(sessions: Sequence[Any], tasks: Sequence[Task], case: Case) -> dict[str
     for name, parts in pieces.items():
         if parts[0].dim() == 3:
             results[name] = torch.cat(parts, 1)
-        elif not case.steps:  # one vector per sequence is of all its tokens, never of the last few
+        elif not case.pieces:  # one vector per sequence is of all its tokens, never of the last few
             results[name] = parts[0]
-    return results
+    return {**results, PRESENT: _side_by_side(cache.values())} if cache else results
 
 
 def _is_cache(name: str) -> bool:
@@ -169,31 +216,33 @@ def _is_cache(name: str) -> bool:
 
 
 def _tokens(batch: Batch, task: Task) -> dict[str, Tensor]:
-    given = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": torch.zeros_like(batch.ids)}
+    given = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": batch.types}
     return {placeholder.name: given[placeholder.name] for placeholder in task.inputs if placeholder.name in given}
 
 
-def _empty_cache(task: Task, batch: Batch, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _empty_cache(task: Task, batch: Batch, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
     sizes = {"batch_size": batch.ids.shape[0]}
     return {
-        placeholder.name: torch.empty([d if isinstance(d, int) else sizes.get(d, 0) for d in placeholder.dims])
-        for placeholder in task.inputs
-        if placeholder.name.startswith("past_key_values") and placeholder.name not in given
+        given.name: torch.empty([d if isinstance(d, int) else sizes.get(d, 0) for d in given.dims], dtype=given.dtype)
+        for given in task.inputs
+        if given.name.startswith("past_key_values") and given.name not in feeds
     }
 
 
 def _call(session: Any, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
     names = [output.name for output in session.get_outputs()]
     arrays = {name: np.ascontiguousarray(tensor.numpy()) for name, tensor in feeds.items()}
-    return dict(zip(names, map(torch.from_numpy, session.run(names, arrays)), strict=True))
+    with _refusals():
+        results = session.run(names, arrays)
+    return dict(zip(names, map(torch.from_numpy, results), strict=True))
 
 
 def _compare(case: Case, output: str, got: Tensor, expected: Tensor) -> Comparison:
-    shape = case.batch.shape if case.encoder is None else f"{case.encoder.shape} -> {case.batch.shape}"
-    steps = f" + {case.steps} steps" if case.steps else ""
     if got.shape != expected.shape:
-        raise AssertionError(f"{output} has shape {tuple(got.shape)}, and the model's {tuple(expected.shape)}")
-    finite = bool(torch.isfinite(got).all())
+        fault = f"it has shape {tuple(got.shape)}, and the model's {tuple(expected.shape)}"
+        return _faulty(case.name, case.shape, output, fault)
+    if not bool(torch.isfinite(got).all()):
+        return _faulty(case.name, case.shape, output, "it is not finite")
     per_token = expected.dim() == 3
     if per_token:  # what stands at padding means nothing
         batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
@@ -202,5 +251,13 @@ def _compare(case: Case, output: str, got: Tensor, expected: Tensor) -> Comparis
     difference = float((got - expected).abs().max())
     tolerance = TOLERANCE[expected.dtype] * max(1.0, scale)
     top = float((got.argmax(-1) == expected.argmax(-1)).float().mean()) if output == "logits" and per_token else None
-    passed = finite and difference <= tolerance
-    return Comparison(case.name, shape + steps, output, difference, difference / (scale or 1.0), tolerance, top, passed)
+    passed = difference <= tolerance
+    return Comparison(case.name, case.shape, output, difference, difference / (scale or 1.0), tolerance, top, passed)
+
+
+def _faulty(case: str, shape: str, output: str, fault: str) -> Comparison:
+    return Comparison(case, shape, output, math.inf, math.inf, 0.0, None, False, fault)
+
+
+def _refused(case: str, shape: str, refusal: _RefusalError) -> Comparison:
+    return _faulty(case, shape, "all outputs", f"ONNX Runtime refuses it: {refusal}")

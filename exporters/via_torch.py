@@ -17,6 +17,7 @@ from typing import Any
 import onnx_ir as ir
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from exporters.tasks import Task
 from specs.errors import UserError
@@ -52,13 +53,13 @@ def export_via_torch(model: nn.Module, tasks: Sequence[Task], directory: Path) -
 
 def _export(model: nn.Module, task: Task, directory: Path) -> ir.Model:
     try:
-        with _quiet():
+        # With the fused kernels, torch.export records strides that its own decomposition does not keep.
+        with _quiet(), sdpa_kernel(SDPBackend.MATH):
             program = program_of(model, task)
     except Exception as error:
-        reason = str(error).strip().splitlines()
-        raise TorchExportError(
-            f"torch.onnx.export cannot export {task.name}: {reason[0] if reason else type(error).__name__}"
-        ) from error
+        cause = _first_cause(error)
+        reason = [type(cause).__name__, *str(cause).strip().splitlines()[:1]]
+        raise TorchExportError(f"torch.onnx.export cannot export {task.name}: {': '.join(reason)}") from error
     path = directory / f"{task.name}.onnx"
     program.save(path, external_data=True)
     return ir.load(path)
@@ -86,6 +87,10 @@ def program_of(model: nn.Module, task: Task) -> Any:
     for value, given in zip(program.model.graph.inputs, task.inputs, strict=True):
         value.shape = ir.Shape(given.dims)
     return program
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    return error if error.__cause__ is None else _first_cause(error.__cause__)
 
 
 def _examples(task: Task) -> tuple[Tensor, ...]:

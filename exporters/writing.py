@@ -46,7 +46,7 @@ def trace_and_lower(model: nn.Module, task: Task, target: Target) -> Graph:
     """
     static = {size for parameter in model.parameters() for size in parameter.shape}
     static.update(dim for given in task.inputs for dim in given.dims if isinstance(dim, int))
-    symbols = Symbols.of(task.inputs, static)
+    symbols = Symbols.of(task.inputs, static, task.sums)
     with _collector_paused():
         traced = Tracer(model, symbols, target.whole).run(task.call, task.inputs)
         graph, builder = lower(traced, task.name, model, target, symbols, task.inputs)

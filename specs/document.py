@@ -79,7 +79,7 @@ def _is_huge(text: str) -> bool:
     return len(text) > MAX_DIGITS + 2 or abs(_integer(text)) >= 10**MAX_DIGITS
 
 
-def _resolve(text: str) -> str | int | float | bool | None:
+def resolve(text: str) -> str | int | float | bool | None:
     """The value of an unquoted scalar."""
     if _NULL.fullmatch(text):
         return None
@@ -284,7 +284,7 @@ class _Reader:
         if _is_huge(text):
             rule = f"an integer must have at most {MAX_DIGITS} digits"
             self.fail(rule, place, "write it as a decimal number, such as 1.0e+200", path, text)
-        value = _resolve(text)
+        value = resolve(text)
         if tag is None:
             return value
         if _TAGS[tag] is float and type(value) is int:

@@ -38,13 +38,16 @@ def load_document(reference: str | os.PathLike[str], assignments: Sequence[str] 
 def _locate(reference: str, beside: Path, mark: Mark | None) -> Path:
     """The file of a reference: a preset's name, or a path relative to ``beside``."""
     preset = PRESETS / f"{reference}.yaml"
-    if "/" not in reference and os.sep not in reference and preset.is_file():
+    if "/" not in reference and os.sep not in reference and os.path.isfile(preset):
         return preset
-    path = beside / reference
-    if path.exists() or reference.endswith((".yaml", ".yml")) or os.sep in reference:
+    path, place = beside / reference, () if mark is None else ("extends",)
+    is_path = reference.endswith((".yaml", ".yml")) or os.sep in reference
+    if os.path.isfile(path) or (mark is None and reference and (is_path or os.path.exists(path))):
         return path
     remedy = f"{did_you_mean(reference, preset_names())}\nor give the path of a YAML file; `zoo list` shows the presets"
-    raise SpecError([Problem("must be a preset or a file", (), reference, remedy, mark)])
+    if mark is not None and is_path:
+        remedy = "paths are relative to this file; `zoo list` shows the presets"
+    raise SpecError([Problem("must be a preset or a file", place, reference, remedy, mark)])
 
 
 def _extended(path: Path, chain: tuple[Path, ...]) -> Document:
@@ -60,7 +63,11 @@ def _extended(path: Path, chain: tuple[Path, ...]) -> Document:
     chain = (*chain, path.resolve())
     if base.resolve() in chain:
         loop = " -> ".join(step.name for step in (*chain, base))
-        raise SpecError([Problem(f"must not lead back to itself: {loop}", ("extends",), reference, "", mark)])
+        rule, remedy = (
+            f"must not lead back to itself: {loop}",
+            "extend a preset, or a file that extends none of these",
+        )
+        raise SpecError([Problem(rule, ("extends",), reference, remedy, mark)])
     return merge(_without(_extended(base, chain), "expect"), _without(document, "extends"), _keys)
 
 

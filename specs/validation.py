@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
-from specs.document import Document
+from specs.document import MAX_DIGITS, Document, resolve
 from specs.errors import MISSING, Problem, SpecError, SpecPath
 from specs.model import Model
 from specs.suggest import did_you_mean
@@ -54,12 +56,37 @@ def _problem(line: Any, document: Document) -> Problem:
         case "string_pattern_mismatch":
             rule, remedy = f"must match {context['pattern']}", "letters, digits and . _ - + = , @ would work"
         case "model_type":
-            rule, remedy = "must be a mapping", ""
+            rule, remedy = "must be a mapping", "write its keys below it, indented"
         case "too_short":
-            rule, remedy = f"must have at least {context['min_length']} item", ""
+            rule, remedy = f"must have at least {context['min_length']} item", "add one"
         case _:
-            rule, remedy = _rule_text(line["msg"]), ""
+            rule, remedy = _rule_text(line["msg"]), _nearest(line["type"], line["input"], context)
     return Problem(rule, path, line["input"], remedy, document.mark_of(path))
+
+
+def _nearest(error: str, value: Any, context: Mapping[str, Any]) -> str:
+    """The right value nearest to a wrong one, where it follows from the rule."""
+    number = _resolved(value)
+    match error:
+        case "less_than_equal" | "greater_than_equal":
+            return f"{context.get('le', context.get('ge'))} would work"
+        case "greater_than" if isinstance(value, int):
+            return f"{context['gt'] + 1} or more would work"
+        case "less_than" | "greater_than":
+            return f"a number {'below' if error == 'less_than' else 'above'} {context.get('lt', context.get('gt'))} would work"
+        case "int_type" | "float_type" if value != number:
+            return f"write it without quotes: {number}"
+        case "int_type" if isinstance(value, float) and math.isfinite(value):
+            return f"{round(value)} would work"
+        case "finite_number":
+            return "write it out, such as 1.0e-5"
+    return ""
+
+
+def _resolved(value: Any) -> Any:
+    """The number that a text is in YAML, or else the value itself."""
+    number = resolve(value) if isinstance(value, str) and len(value) < MAX_DIGITS else value
+    return number if type(number) in (int, float) else value
 
 
 _PLAIN_WORDS = {

@@ -1,13 +1,14 @@
-"""How much memory is free."""
+"""How much memory is free, and sizes in words."""
 
 from __future__ import annotations
 
 import os
+import sys
 
 
 def available_memory() -> int:
     """Bytes that can be had without swapping, within the limit of a container; about half of all where unknown."""
-    limits = [_from_meminfo(), _from_cgroup()]
+    limits = [_from_meminfo(), _from_cgroup(), _from_limit()]
     known = [limit for limit in limits if limit is not None]
     return min(known) if known else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
@@ -29,3 +30,29 @@ def _from_cgroup() -> int | None:
             return int(limit.read()) - int(used.read())
     except (OSError, ValueError):  # no cgroup, or no limit
         return None
+
+
+def _from_limit() -> int | None:
+    """What ``ulimit -v`` leaves."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        with open("/proc/self/statm", encoding="ascii") as pages:
+            used = int(pages.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        used = 0
+    return max(0, limit - used)
+
+
+def readable_bytes(count: float) -> str:
+    """A number of bytes in decimal units: 498 MB."""
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            return f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+from pydantic import ValidationError
 
 from specs.model import Expectation, Model
 from specs.stack import LayerRun, Stack
 
 SMALL_VOCABULARY = 1024
 SMALL_CONTEXT = 1024
+
+
+def twins(spec: Model) -> Iterator[tuple[Model, str]]:
+    """Ever smaller stand-ins for a spec, each with what it is."""
+    smaller = twin(spec)
+    depths = {name: (stack.depth, getattr(smaller, name).depth) for name, stack in spec.stacks()}
+    shortened = " and ".join(f"{kept} of {depth} {name} layers" for name, (depth, kept) in depths.items())
+    description = f"a twin of {shortened}"
+    yield smaller, description
+    if small_tables(smaller) != smaller:
+        smaller = small_tables(smaller)
+        description += f" with a vocabulary of {smaller.vocab_size:,}"
+        yield smaller, description
+    for divisor in (2, 4, 8, 16, 32, 64):
+        try:
+            yield narrowed(smaller, divisor), f"{description}, at 1/{divisor} of the widths"
+        except ValidationError:
+            continue
 
 
 def twin(spec: Model, layers: int = 2) -> Model:

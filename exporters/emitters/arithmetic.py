@@ -48,18 +48,17 @@ _binary("Min", torch.minimum)
 
 @emits(operator.floordiv)
 def _floor_divide(call: Call, a: Any, b: Any) -> ir.Value:
-    """(a - a mod b) / b: Div of integers rounds towards zero, and Mod has the sign of the divisor."""
     if _of_sizes(a, b):
-        low, divisor = call.size(a), call.size(b)
-    elif call.result.dtype.is_floating_point:
+        return _named(call) or _rounded_down(call, call.size(a), call.size(b))
+    dtype = call.result.dtype
+    if dtype.is_floating_point:
         raise NotImplementedError("floats that are divided and rounded down: runtimes do not agree on it")
-    else:
-        low, divisor = call.value(a, call.result.dtype), call.value(b, call.result.dtype)
-    return _sized(call, a, b) or call.op("Div", call.op("Sub", low, call.op("Mod", low, divisor)), divisor)
+    return _rounded_down(call, call.value(a, dtype), call.value(b, dtype))
 
 
-def _sized(call: Call, a: Any, b: Any) -> ir.Value | None:
-    return _named(call) if _of_sizes(a, b) else None
+def _rounded_down(call: Call, a: ir.Value, b: ir.Value) -> ir.Value:
+    """(a - a mod b) / b: Div of integers rounds towards zero, but Mod has the sign of the divisor."""
+    return call.op("Div", call.op("Sub", a, call.op("Mod", a, b)), b)
 
 
 def _logic(name: str, target: Any) -> None:

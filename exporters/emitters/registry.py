@@ -113,4 +113,4 @@ class Call:
 
     def dim(self, size: Any) -> Dim:
         """A size for ``reshape``."""
-        return tuple(size.facts) if isinstance(size, Operand) else int(size)  # type: ignore[return-value]
+        return tuple(size.facts) if isinstance(size, Operand) else int(size)

@@ -47,7 +47,7 @@ def test_the_pooler_may_be_left_out(minilm):
 def session(minilm, tmp_path_factory):
     """The exported model in ONNX Runtime, as a user gets it: one command, then a directory moved elsewhere."""
     place = tmp_path_factory.mktemp("minilm")
-    command = [sys.executable, "-c", "from cli.main import main; main()", "export", str(SPEC)]
+    command = [sys.executable, "-c", "from cli.main import main; main()", "export", SPEC]
     subprocess.run([*command, "--weights", str(minilm.directory), "-o", str(place / "out")], check=True)
     moved = (place / "out").rename(place / "moved")
     return onnxruntime.InferenceSession(moved / "model.onnx", providers=["CPUExecutionProvider"])

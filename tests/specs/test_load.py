@@ -66,19 +66,24 @@ def test_extending_in_a_circle_is_told_with_the_circle(write):
     assert told("a.yaml").splitlines() == [
         "b.yaml:2:10: extends: must not lead back to itself: a.yaml -> b.yaml -> a.yaml",
         "  value: 'a.yaml'",
+        "  extend a preset, or a file that extends none of these",
     ]
 
 
 def test_extending_what_is_not_there(write):
     assert told(write("a.yaml", "extends: gptt2\n")).startswith(
-        "a.yaml:1:10: must be a preset or a file\n  value: 'gptt2'\n  did you mean 'gpt2'?\n"
+        "a.yaml:1:10: extends: must be a preset or a file\n  value: 'gptt2'\n  did you mean 'gpt2'?\n"
     )
     assert told(write("b.yaml", "extends: 3\n")).splitlines() == [
         "b.yaml:1:10: extends: must be the name of a preset or the path of a file",
         "  value: 3",
         "  such as extends: bert-base",
     ]
-    assert told(write("c.yaml", "extends: gone.yaml\n")).startswith("gone.yaml: the file must exist")
+    assert told(write("c.yaml", "extends: gone.yaml\n")).splitlines() == [
+        "c.yaml:1:10: extends: must be a preset or a file",
+        "  value: 'gone.yaml'",
+        "  paths are relative to this file; `zoo list` shows the presets",
+    ]
 
 
 def test_a_wrong_value_is_told_where_it_was_written_even_when_it_is_inherited(write):
@@ -178,14 +183,14 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  write a mapping with a kind: pre_norm, post_norm, parallel, sandwich"),
         (["position={theta: 3.0}", "position.kind=null"], "position.kind: must be a registered position kind\n"
          "  value: None\n  did you mean 'none'?"),
-        (["d_model=-1"], "d_model: must be greater than 0\n  value: -1"),
+        (["d_model=-1"], "d_model: must be greater than 0\n  value: -1\n  1 or more would work"),
         (["d_model=abc"], "d_model: must be a whole number\n  value: 'abc'"),
         (["vocab_size=true"], "vocab_size: must be a whole number\n  value: True"),
         (["decoder.block.norm.eps=a"], "decoder.block.norm.eps: must be a number\n  value: 'a'"),
-        (["decoder.block.norm.eps=.nan"], "decoder.block.norm.eps: must be a finite number\n  value: nan"),
-        (["decoder.block.dropout=1.0"], "decoder.block.dropout: must be less than 1\n  value: 1.0"),
+        (["decoder.block.norm.eps=.nan"], "decoder.block.norm.eps: must be a finite number\n  value: nan\n  write it out, such as 1.0e-5"),
+        (["decoder.block.dropout=1.0"], "decoder.block.dropout: must be less than 1\n  value: 1.0\n  a number below 1.0 would work"),
         (["summary=3"], "summary: must be a string\n  value: 3"),
-        (["embedding=null"], "embedding: must be a mapping\n  value: None"),
+        (["embedding=null"], "embedding: must be a mapping\n  value: None\n  write its keys below it, indented"),
         (["embedding.scale=sqrt"], "embedding.scale: must be a number, or 'sqrt_d_model'\n  value: 'sqrt'\n"
          "  choose from: sqrt_d_model"),
         (["head.tie_embeddings=7"], "head.tie_embeddings: must be true or false\n  value: 7"),
@@ -199,11 +204,12 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "decoder.block.attention.kv_heads: is required\n  add kv_heads:"),
         # layers
         (["decoder.layers=1000000000"], "decoder.layers: must be less than or equal to 10000\n"
-         "  value: 1000000000"),
+         "  value: 1000000000\n  10000 would work"),
         (["decoder.layers=[{repeat: 9000}, {repeat: 9000}]"], "decoder.layers: must come to at most 10000 layers\n"
          "  value: 18000\n  repeat less"),
-        (["decoder.layers=[]"], "decoder.layers: must have at least 1 item\n  value: []"),
-        (["decoder.layers=[{pattern: []}]"], "decoder.layers[0].pattern: must have at least 1 item\n  value: []"),
+        (["decoder.layers=[]"], "decoder.layers: must have at least 1 item\n  value: []\n  add one"),
+        (["decoder.layers=[{pattern: []}]"], "decoder.layers[0].pattern: must have at least 1 item\n"
+         "  value: []\n  add one"),
         (["decoder.layers=[{pattern: [{repeat: x}]}]"],
          "decoder.layers[0].pattern[0].repeat: must be a whole number\n  value: 'x'"),
         (["decoder.layers=[{uze: a}]"], "decoder.layers[0].uze: is not a known key\n  did you mean 'use'?"),
@@ -247,7 +253,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "position.kind: has one bias per head for all layers of a stack, so every block needs equally many heads\n"
          "  value: 'alibi'\n  the blocks have 6 and 12 heads: make them equal, or use rope"),
         (["position={kind: rope, scaling: {kind: linear, factor: 0.5}}"],
-         "position.scaling.factor: must be greater than or equal to 1\n  value: 0.5"),
+         "position.scaling.factor: must be greater than or equal to 1\n  value: 0.5\n  1.0 would work"),
         (["position={kind: rope, scaling: {kind: yarn, factor: 2, original_context_length: 9, beta_fast: 1}}"],
          "position.scaling.beta_fast: must exceed beta_slow, which is 1.0\n  value: 1.0\n"
          "  the paper has beta_fast: 32 and beta_slow: 1"),

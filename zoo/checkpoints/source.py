@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from torch import Tensor, nn
 from specs.model import Model
 from zoo.checkpoints.family import Family
 from zoo.checkpoints.matching import match
-from zoo.weights.safetensors import TensorFiles
+from zoo.weights.safetensors import Stored, TensorFiles
+from zoo.weights.source import WeightError
 
 PIECE = 2**22
 """Values converted at a time."""
@@ -47,12 +49,23 @@ class CheckpointWeights:
         found = self._found[name]
         values = found.values()
         if values.dtype == self.dtype and values.is_contiguous():
-            yield values.view(-1)
+            yield self._finite(values.view(-1), found.stored)
             return
         rows, step = len(values), max(1, PIECE // values[0].numel())
         del values
         for start in range(0, rows, step):  # mapped anew each time, so that pages already read are given back
-            yield found.values()[start : start + step].contiguous().to(self.dtype).view(-1)
+            piece = found.values()[start : start + step].contiguous().to(self.dtype).view(-1)
+            yield self._finite(piece, found.stored)
+
+    @staticmethod
+    def _finite(values: Tensor, stored: Stored) -> Tensor:
+        if all(map(math.isfinite, values.aminmax())):  # NaN is its own minimum
+            return values
+        count = int((~torch.isfinite(values)).sum())
+        raise WeightError(
+            f"{stored.path}: {stored.name} has NaN or infinite values ({count:,} of {values.numel():,} looked at)\n"
+            "  take a checkpoint from before they appeared"
+        )
 
     def raw(self, name: str) -> tuple[Path, int, int] | None:
         """File, offset and number of bytes where a parameter's values stand as ``pieces`` gives them, or None."""

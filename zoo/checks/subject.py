@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
-from pydantic import ValidationError
 
 from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.checks.probe import ProbeWeights
 from zoo.memory import available_memory
-from zoo.twin import narrowed, small_tables, twin
+from zoo.twin import twins
 from zoo.weights.materialize import materialize
 from zoo.weights.source import WeightSource
 
@@ -57,7 +57,7 @@ def subject_of(spec: Model, weights: WeightSource | None = None, seed: int = 0) 
     """
     limit = min(MAX_PARAMETERS, int(available_memory() * _MEMORY_SHARE / _BYTES))
     size = 0
-    for candidate, description in _candidates(spec):
+    for candidate, description in chain([(spec, "the model itself")], twins(spec)):
         model = assemble(candidate, torch.float64)
         size = _size(model)
         if size <= (limit if candidate is spec else min(limit, TWIN_PARAMETERS)):
@@ -71,22 +71,3 @@ def subject_of(spec: Model, weights: WeightSource | None = None, seed: int = 0) 
 
 def _size(model: ZooModel) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
-
-
-def _candidates(spec: Model) -> Iterator[tuple[Model, str]]:
-    """The spec, then ever smaller ones, each with what it is."""
-    yield spec, "the model itself"
-    smaller = twin(spec)
-    depths = {name: (stack.depth, getattr(smaller, name).depth) for name, stack in spec.stacks()}
-    shortened = " and ".join(f"{kept} of {depth} {name} layers" for name, (depth, kept) in depths.items())
-    description = f"a twin of {shortened}"
-    yield smaller, description
-    if small_tables(smaller) != smaller:
-        smaller = small_tables(smaller)
-        description += f" with a vocabulary of {smaller.vocab_size:,}"
-        yield smaller, description
-    for divisor in (2, 4, 8, 16, 32, 64):
-        try:
-            yield narrowed(smaller, divisor), f"{description}, at 1/{divisor} of the widths"
-        except ValidationError:
-            continue

@@ -41,9 +41,13 @@ class Facts:
 
     def axis(self, axis: int) -> int:
         """An axis counted from the front."""
-        if not -self.ndim <= axis < self.ndim:
-            raise IndexError(f"axis {axis} of a tensor with {self.ndim}")
-        return axis % self.ndim
+        return _from_front(axis, self.ndim)
+
+
+def _from_front(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise IndexError(f"axis {axis} of a tensor with {rank}")
+    return axis % rank
 
 
 Rule = Callable[..., Any]
@@ -64,8 +68,6 @@ def facts_of(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The facts of a call's result, from arguments in which tensors are :class:`Facts`."""
     if target in _rules:
         return _rules[target](*args, **kwargs)
-    if not any(isinstance(arg, Facts) for arg in (*args, *kwargs.values())) and callable(target):
-        return target(*args, **kwargs)  # arithmetic on sizes
     return _on_meta(target, args, kwargs)
 
 
@@ -85,9 +87,9 @@ def _on_meta(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return value
 
     given, named = [tensor(arg) for arg in args], {key: tensor(arg) for key, arg in kwargs.items()}
-    if isinstance(target, str):
-        return facts(getattr(given[0], target)(*given[1:], **named))
-    return facts(target(*given, **named))
+    with torch.device("meta"):
+        result = getattr(given[0], target)(*given[1:], **named) if isinstance(target, str) else target(*given, **named)
+    return facts(result)
 
 
 # ------------------------------------------------------------------------------------------- element by element
@@ -249,7 +251,8 @@ def _reshape(x: Facts, *shape: Any) -> Facts:
 def _expand(x: Facts, *shape: Any) -> Facts:
     sizes = tuple(shape[0]) if isinstance(shape[0], (tuple, list)) else shape
     own = (1,) * (len(sizes) - x.ndim) + x.shape
-    if len(sizes) < x.ndim or any(a not in (1, b) and b != -1 for a, b in zip(own, sizes, strict=True)):
+    misfits = (a not in (1, b) and b != -1 for a, b in zip(own, sizes, strict=False))
+    if len(sizes) < x.ndim or any(misfits) or -1 in sizes[: len(sizes) - x.ndim]:
         raise ValueError(f"shape {x.shape} does not expand to {sizes}")
     return Facts(tuple(a if b == -1 else b for a, b in zip(own, sizes, strict=True)), x.dtype)
 
@@ -272,7 +275,7 @@ def _permute(x: Facts, *dims: Any) -> Facts:
 
 @rule("unsqueeze", torch.unsqueeze)
 def _unsqueeze(x: Facts, dim: int) -> Facts:
-    axis = dim % (x.ndim + 1)
+    axis = _from_front(dim, x.ndim + 1)
     return Facts((*x.shape[:axis], 1, *x.shape[axis:]), x.dtype)
 
 
@@ -327,6 +330,26 @@ def indexed(
     return result
 
 
+def refuse_clamped(node: fx.Node) -> None:
+    """Raise TypeError where a fixed axis is sliced up to a symbolic size beyond its end.
+
+    The numbers that stand for symbols are larger than real ones: what they cut off says nothing.
+    """
+    x, second = node.args[0].meta["facts"]  # type: ignore[union-attr]
+    if not isinstance(x, Facts):
+        return
+    runs = (fx.map_arg(node.args[1], lambda n, run=run: n.meta["facts"][run]) for run in (0, 1))
+    parts = (indexed(facts.shape, index) for facts, index in zip((x, second), runs, strict=True))
+    for (_, axis, part), (_, _, other) in zip(*parts, strict=True):
+        if axis is None or part == other or not isinstance(part, slice) or x.shape[axis] != second.shape[axis]:
+            continue
+        bounds = (bound for each in (part, other) for bound in (each.start, each.stop) if bound is not None)
+        if any(abs(bound) > x.shape[axis] for bound in bounds):
+            raise TypeError(
+                f"an axis of {x.shape[axis]} is cut at a size known only at run time: look rows up with F.embedding"
+            )
+
+
 @rule(torch.cat)
 def _cat(tensors: Any, dim: int = 0) -> Facts:
     first, axis = tensors[0], tensors[0].axis(dim)
@@ -344,7 +367,7 @@ def _common(tensors: Any) -> torch.dtype:
 @rule(torch.stack)
 def _stack(tensors: Any, dim: int = 0) -> Facts:
     first = tensors[0]
-    axis = dim % (first.ndim + 1)
+    axis = _from_front(dim, first.ndim + 1)
     if any(t.shape != first.shape for t in tensors):
         raise ValueError(f"shapes {[t.shape for t in tensors]} do not stack")
     return Facts((*first.shape[:axis], len(tensors), *first.shape[axis:]), _common(tensors))
@@ -368,7 +391,7 @@ def _sum(x: Facts, dim: Any = None, keepdim: bool = False) -> Facts:
 def reduced(rank: int, dim: int | tuple[int, ...] | None) -> list[int]:
     """The axes of a reduction, counted from the front; all for None."""
     given = range(rank) if dim is None or dim == () else (dim,) if isinstance(dim, int) else dim
-    return [Facts((0,) * rank, torch.bool).axis(axis) for axis in given]
+    return [_from_front(axis, rank) for axis in given]
 
 
 @rule(operator.matmul, torch.matmul, "matmul")

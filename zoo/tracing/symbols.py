@@ -34,13 +34,14 @@ class Symbols:
     values: Mapping[str, Sizes]
 
     @classmethod
-    def of(cls, inputs: Sequence[Placeholder], taken: Iterable[int]) -> Symbols:
-        """Numbers for every name in ``inputs``: primes that are not among the static sizes ``taken``.
+    def of(cls, inputs: Sequence[Placeholder], taken: Iterable[int], sums: Iterable[str] = ()) -> Symbols:
+        """Numbers for every name in ``inputs`` and in ``sums``: primes that are not among the static sizes ``taken``.
 
         Those of the second run are much larger, so that a size cut off or divided differs between the runs, too.
         """
         small, large = _primes(1009, set(taken)), _primes(65_537, set(taken))
-        names = {dim: None for given in inputs for dim in given.dims if isinstance(dim, str)}
+        dims = [dim for given in inputs for dim in given.dims if isinstance(dim, str)]
+        names = dict.fromkeys([*dims, *sums])
         values: dict[str, Sizes] = {name: (next(small), next(large)) for name in names if SUM not in name}
         for name in names:
             if SUM in name:

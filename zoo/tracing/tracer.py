@@ -6,6 +6,7 @@ of :mod:`zoo.functional` that are not wanted whole: of these the body is traced.
 
 from __future__ import annotations
 
+import operator
 import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from torch import Tensor, fx, nn
 
 from specs.errors import UserError
 from zoo import functional
-from zoo.tracing.facts import Facts, node_facts, rule
+from zoo.tracing.facts import Facts, node_facts, refuse_clamped, rule
 from zoo.tracing.symbols import Placeholder, Symbols
 
 PRIMITIVES = frozenset({functional.positions_from, functional.constant})
@@ -40,6 +41,8 @@ rule(size)(size)
 
 class SymbolicValue(fx.Proxy):
     """A tensor or size under trace.  Rank, dtype, device and static sizes are plain Python; the rest is recorded."""
+
+    tracer: Tracer
 
     def __getattr__(self, name: str) -> Any:
         if name == "shape":
@@ -138,8 +141,10 @@ class Tracer(fx.Tracer):
     def create_proxy(self, kind: str, target: Any, args: Any, kwargs: Any, *rest: Any, **options: Any) -> Any:
         if kind == "call_function" and hasattr(target, "__wrapped__") and target not in self.whole:
             return target.__wrapped__(*args, **kwargs)
-        proxy = super().create_proxy(kind, target, args, kwargs, *rest, **options)
+        proxy: Any = super().create_proxy(kind, target, args, kwargs, *rest, **options)
         proxy.node.meta["path"] = self._entered[-1] if self._entered else ""
+        if target is operator.getitem:
+            refuse_clamped(proxy.node)
         if kind in ("call_function", "call_method"):
             first, second = node_facts(proxy.node, 0), node_facts(proxy.node, 1)
             if isinstance(first, int) and first == second:  # a size that turns out static
@@ -159,7 +164,7 @@ class Tracer(fx.Tracer):
         )
 
 
-_MACHINERY = tuple(os.path.dirname(str(file)) + os.sep for file in (torch.__file__, __file__)) + (functional.__file__,)
+_MACHINERY = (*(os.path.join(os.path.dirname(file), "") for file in (torch.__file__, __file__)), functional.__file__)
 
 
 def _is_machinery(filename: str) -> bool:

@@ -22,6 +22,7 @@ from zoo.weights.source import WeightError
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 _LONGEST_HEADER = 100_000_000  # bytes, as the format's own library has it
+_PICKLED = (b"PK\x03\x04", b"\x80\x02", b"\x80\x04")  # torch.save's archive, and bare pickles
 _FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 _SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "U16": 2, "I16": 2, "U32": 4, "I32": 4, "U64": 8, "I64": 8, "C64": 8}
 _SIZES |= {"F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "F8_E4M3FNUZ": 1, "F8_E5M2FNUZ": 1}
@@ -84,6 +85,13 @@ class TensorFiles:
         return cls(path, read_header(source))
 
 
+def _pickled(where: str) -> WeightError:
+    return WeightError(
+        f"{where} pickled weights only, which can run code when they are read: "
+        f"save them again as {SINGLE} (transformers: save_pretrained)"
+    )
+
+
 def _in_directory(directory: Path) -> Path:
     """The file of a directory that holds the tensors or their index."""
     names = sorted(_listed(directory))
@@ -98,10 +106,7 @@ def _in_directory(directory: Path) -> Path:
             f"{directory} has several .safetensors files and no {INDEX}: give one of {', '.join(found[:8])}"
         )
     if any(name.endswith((".bin", ".pt", ".pth", ".ckpt")) for name in names):
-        raise WeightError(
-            f"{directory} has pickled weights only, which can run code when they are read: "
-            f"save them again as {SINGLE} (transformers: save_pretrained)"
-        )
+        raise _pickled(f"{directory} has")
     raise WeightError(
         f"{directory} has no {SINGLE} and no {INDEX}; it has {', '.join(names[:8]) or 'no files'}"
     )
@@ -124,8 +129,11 @@ def read_header(path: Path) -> dict[str, Stored]:
             size = os.fstat(file.fileno()).st_size
             if size < 8:
                 raise WeightError(f"{path} is truncated or no safetensors file: it has {size} bytes")
-            length = int.from_bytes(file.read(8), "little")
+            start = file.read(8)
+            length = int.from_bytes(start, "little")
             if length > min(size - 8, _LONGEST_HEADER):
+                if start.startswith(_PICKLED):
+                    raise _pickled(f"{path} has")
                 raise WeightError(
                     f"{path} is truncated or no safetensors file: "
                     f"it announces a header of {length:,} bytes, and has {size - 8:,} more"

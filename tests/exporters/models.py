@@ -1,0 +1,64 @@
+"""Exports of small models, and what there is in a directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import torch
+from torch import Tensor
+
+from exporters.data_file import Region
+from exporters.export import Options, export
+from exporters.manifest import Export
+from exporters.targets import TARGETS
+from exporters.tasks import tasks
+from exporters.writing import DATA_FILE, Graph, trace_and_lower
+from specs.model import Model
+from zoo.builder import assemble
+
+GRAPH_ONLY = Options(weights="none", verify=False)
+UNVERIFIED = Options(verify=False)
+
+
+def written(spec: Model, directory: Path, **options: Any) -> Export:
+    """The export of a spec to a directory."""
+    return export(spec, directory, Options(**options))
+
+
+def graphs(spec: Model) -> dict[str, Graph]:
+    """The graphs of a spec by name, without weights."""
+    model = assemble(spec)
+    return {task.name: trace_and_lower(model, task, TARGETS["portable"]) for task in tasks(model, spec)}
+
+
+def regions(path: Path) -> dict[str, Region]:
+    """Where the weights of an ONNX file lie in its data file, by name."""
+    found = {}
+    for tensor in onnx.load(path, load_external_data=False).graph.initializer:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        if entries:
+            assert entries["location"] == DATA_FILE
+            found[tensor.name] = Region(int(entries["offset"]), int(entries["length"]))
+    return found
+
+
+def stored(directory: Path, name: str = "model.onnx") -> dict[str, Tensor]:
+    """The weights that a data file holds, flat, by name."""
+    data = (directory / DATA_FILE).read_bytes()
+    return {
+        key: torch.frombuffer(
+            bytearray(data[region.offset : region.offset + region.length]), dtype=torch.float32
+        )
+        for key, region in regions(directory / name).items()
+    }
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    """Every file below a directory, hidden ones too."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+    }

@@ -1,0 +1,515 @@
+"""Whole exports: every variant is written and verified, and the directory says what it is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from safetensors.torch import save_file
+
+from exporters import export as export_module
+from exporters.export import Options, Stage, export
+from exporters.subject import choose_subject, wiring_subject
+from exporters.targets import TARGETS
+from specs.errors import UserError
+from specs.load import load
+from specs.model import Model
+from tests.exporters.models import UNVERIFIED, contents, regions, stored, written
+from tests.strategies import Data, model_data
+from tests.zoo.tiny import BLOCK, bert, gpt2, t5
+from zoo.builder import assemble
+from zoo.weights.materialize import materialize
+from zoo.weights.random import RandomWeights
+from zoo.weights.source import WeightError
+
+MAKES = [bert, gpt2, t5]
+POSITIONS: list[dict[str, Any]] = [
+    {"kind": "learned"},
+    {"kind": "learned", "offset": 2},
+    {"kind": "sinusoidal"},
+    {"kind": "sinusoidal", "layout": "half_split"},
+    {"kind": "rope"},
+    {"kind": "rope", "layout": "interleaved", "dimensions": 2},
+    {"kind": "rope", "scaling": {"kind": "linear", "factor": 2.0}},
+    {"kind": "alibi"},
+    {"kind": "relative_bias", "buckets": 8, "max_distance": 6},
+    {"kind": "none"},
+]
+BLOCKS: list[dict[str, Any]] = [
+    {"kind": "pre_norm"},
+    {"kind": "post_norm"},
+    {"kind": "parallel", "norms": "shared"},
+    {"kind": "parallel", "norms": "separate"},
+    {"kind": "sandwich"},
+    {"kind": "pre_norm", "residual": {"kind": "none"}},
+]
+NORMS: list[dict[str, Any]] = [
+    {"kind": "layer_norm", "eps": 1e-3},
+    {"kind": "layer_norm", "bias": False},
+    {"kind": "rms_norm"},
+    {"kind": "none"},
+]
+ATTENTIONS: list[dict[str, Any]] = [
+    {"kind": "multi_head", "heads": 2, "head_dim": 6, "scale": 1.0, "bias": False},
+    {"kind": "multi_head", "heads": 2, "bias": {"query": True, "key": False, "value": True, "output": False}},
+    {"kind": "grouped_query", "heads": 4, "kv_heads": 2},
+    {"kind": "multi_query", "heads": 4},
+]
+FEED_FORWARDS: list[dict[str, Any]] = [
+    {"kind": kind, "hidden": 12, "activation": activation, "bias": kind == "mlp"}
+    for kind in ("mlp", "gated")
+    for activation in ("relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid", "identity")
+]
+EMBEDDINGS: list[dict[str, Any]] = [
+    {"scale": "sqrt_d_model"}, {"token_types": 1}, {"token_types": 3}, {"width": 6}, {"norm": {"kind": "rms_norm"}},
+]  # fmt: skip
+HEADS: list[dict[str, Any]] = [
+    {"kind": "none"},
+    {"kind": "language_modeling", "scale": "inverse_sqrt_d_model", "bias": True},
+    {"kind": "language_modeling", "tie_embeddings": False},
+    {"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}},
+    {"kind": "classification", "labels": 3, "pooling": "mean"},
+    {"kind": "classification", "labels": 3, "pooling": "last", "activation": "tanh"},
+]
+
+relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def varied(make: Any, block: dict[str, Any] | None = None, **changes: Any) -> Model:
+    """A small model with another block in every stack, and other changes."""
+    stacks = make().model_dump()
+    for name in ("encoder", "decoder"):
+        if stacks[name] and block is not None:
+            changes[name] = {"layers": 2, "block": {**BLOCK, **block}}
+    return make(**{"context_length": 24, **changes})
+
+
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    *[("position", {"position": position}) for position in POSITIONS],
+    *[("block", {"block": block}) for block in BLOCKS],
+    *[("norm", {"block": {"norm": norm}}) for norm in NORMS],
+    *[("attention", {"block": {"attention": attention}}) for attention in ATTENTIONS],
+    *[("feed_forward", {"block": {"feed_forward": feed_forward}}) for feed_forward in FEED_FORWARDS],
+    *[("embedding", {"embedding": embedding, "head": {"kind": "none"}}) for embedding in EMBEDDINGS],
+    *[("head", {"head": head}) for head in HEADS],
+]
+
+
+@pytest.mark.parametrize(("axis", "changes"), VARIANTS, ids=[axis for axis, _ in VARIANTS])
+@pytest.mark.parametrize("make", MAKES)
+def test_every_variant_of_every_architecture_is_verified(
+    make: Any, axis: str, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    result = written(varied(make, **changes), tmp_path / "x")
+    assert result.verification is not None
+    assert result.verification.passed
+
+
+def test_the_variants_name_every_kind_there_is() -> None:
+    from specs.registry import kinds
+
+    text = json.dumps([*POSITIONS, *BLOCKS, *NORMS, *ATTENTIONS, *FEED_FORWARDS, *HEADS])
+    for slot in ("position", "block", "norm", "attention", "feed_forward"):
+        assert all(f'"{kind}"' in text for kind in kinds(slot))
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+def test_cross_attention_may_differ_from_self_attention(heads: int, tmp_path: Path) -> None:
+    cross = {"kind": "multi_head", "heads": heads, "head_dim": 6}
+    spec = t5(decoder={"layers": 2, "block": {**BLOCK, "cross_attention": cross}})
+    assert written(spec, tmp_path / "x").verification
+
+
+def test_named_blocks_in_a_pattern(tmp_path: Path) -> None:
+    rms = {**BLOCK, "kind": "sandwich", "norm": {"kind": "rms_norm"}}
+    layers = [{"pattern": [{"repeat": 1}, {"use": "other"}], "repeat": 2}]
+    spec = gpt2(decoder={"layers": layers, "block": BLOCK, "blocks": {"other": rms}})
+    assert written(spec, tmp_path / "x").verification
+
+
+def _exported_and_verified(data: Data, directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    result = written(Model.model_validate(data), directory)
+    assert result.verification is not None
+    assert result.verification.passed
+
+
+@settings(relaxed, max_examples=30)
+@given(data=model_data())
+def test_whatever_the_language_can_say_is_exported_and_verified(data: Data, tmp_path_factory: Any) -> None:
+    _exported_and_verified(data, tmp_path_factory.getbasetemp() / "drawn")
+
+
+@pytest.mark.slow
+@settings(relaxed, max_examples=600)
+@given(data=model_data())
+def test_much_of_what_the_language_can_say_is_exported_and_verified(
+    data: Data, tmp_path_factory: Any
+) -> None:
+    _exported_and_verified(data, tmp_path_factory.getbasetemp() / "drawn")
+
+
+# ------------------------------------------------------------------------------------------------ the directory
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_a_directory_may_move(make: Any, tmp_path: Path) -> None:
+    result = written(make(), tmp_path / "x", verify=False)
+    shutil.move(tmp_path / "x", tmp_path / "moved")
+    for name in result.graphs:
+        session = onnxruntime.InferenceSession(tmp_path / "moved" / name, providers=["CPUExecutionProvider"])
+        assert [value.name for value in session.get_inputs()] == list(result.graphs[name]["inputs"])
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_files_record_what_they_are(make: Any, tmp_path: Path) -> None:
+    spec = make()
+    result = written(spec, tmp_path / "x", seed=7)
+    for name in result.graphs:
+        model = onnx.load(tmp_path / "x" / name, load_external_data=False)
+        recorded = {entry.key: entry.value for entry in model.metadata_props}
+        assert Model.model_validate(json.loads(recorded["zoo.spec"])) == spec
+        assert (recorded["zoo.target"], recorded["zoo.precision"]) == ("portable", "fp32")
+        assert recorded["zoo.weights"] == "random, seed 7"
+        assert recorded["zoo.torch"] == torch.__version__ or torch.__version__.startswith(
+            recorded["zoo.torch"]
+        )
+        proof = json.loads(recorded["zoo.verification"])
+        assert result.verification is not None
+        assert proof["passed"] is True
+        assert proof["comparisons"] == len(result.verification.comparisons)
+        assert proof["provider"] == "CPUExecutionProvider"
+        assert proof["runtime"] == f"onnxruntime {onnxruntime.__version__}"
+        assert proof["max_abs"] == result.verification.max_abs < 1e-4
+        assert model.producer_name == "zoo"
+    assert load(str(tmp_path / "x" / "spec.yaml")) == spec
+
+
+def test_the_manifest_says_what_was_written_and_how_it_was_proven(tmp_path: Path) -> None:
+    result = written(gpt2(), tmp_path / "x")
+    manifest = json.loads((tmp_path / "x" / "export.json").read_text())
+    assert manifest == json.loads(json.dumps(result.as_dict()))
+    assert manifest.keys() == {"zoo", "target", "precision", "weights", "files", "graphs", "verification"}
+    others = {
+        path.name: path.stat().st_size for path in (tmp_path / "x").iterdir() if path.name != "export.json"
+    }
+    assert manifest["files"] == others
+    assert manifest["verification"]["passed"] is True
+    assert manifest["verification"]["subject"] == "the model itself, and a small twin with probing weights"
+    cases = {comparison["case"] for comparison in manifest["verification"]["comparisons"]}
+    assert {
+        "one token",
+        "padding left",
+        "nothing but padding",
+        "prompt, then steps",
+        "prompt in pieces",
+    } <= cases
+    assert any(case.startswith("twin, worst of ") for case in cases)
+    assert manifest["graphs"]["model.onnx"]["nodes"] == len(
+        onnx.load(tmp_path / "x" / "model.onnx").graph.node
+    )
+
+
+def test_without_verification_nothing_claims_it(tmp_path: Path) -> None:
+    result = written(gpt2(), tmp_path / "x", verify=False)
+    assert result.verification is None
+    assert json.loads((tmp_path / "x" / "export.json").read_text())["verification"] is None
+    assert "zoo.verification" not in (tmp_path / "x" / "model.onnx").read_bytes().decode(errors="ignore")
+
+
+def test_no_metadata_names_a_place_on_this_machine(tmp_path: Path) -> None:
+    written(gpt2(), tmp_path / "x")
+    for content in contents(tmp_path / "x").values():
+        assert str(tmp_path).encode() not in content
+
+
+def test_progress_names_the_steps_and_counts_the_bytes(tmp_path: Path) -> None:
+    stages: list[Stage] = []
+    export(gpt2(), tmp_path / "x", progress=stages.append)
+    names = [stage.name for stage in stages]
+    assert names[0] == "trace"
+    assert any(name.startswith("verify: padding left") for name in names)
+    weights = [stage for stage in stages if stage.name == "write weights" and stage.total == stages[2].total]
+    assert [stage.done for stage in weights] == sorted(stage.done for stage in weights)
+    assert 0 < weights[-1].done <= weights[-1].total
+
+
+# --------------------------------------------------------------------------------------------------- the weights
+
+
+@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize("verify", [True, False])
+def test_the_graph_alone_has_no_data_file(make: Any, verify: bool, tmp_path: Path) -> None:
+    result = written(make(), tmp_path / "x", weights="none", verify=verify)
+    names = {path.name for path in (tmp_path / "x").iterdir()}
+    assert names == {*result.graphs, "export.json", "spec.yaml"}
+    assert result.weights == "none: the graph alone"
+    if verify:
+        assert result.verification is not None
+        assert result.verification.subject.startswith("the model with random weights, and ")
+
+
+def test_the_graph_alone_is_the_graph_with_weights(tmp_path: Path) -> None:
+    written(gpt2(), tmp_path / "with", verify=False)
+    written(gpt2(), tmp_path / "without", weights="none", verify=False)
+    one, two = (
+        onnx.load(tmp_path / name / "model.onnx", load_external_data=False).graph
+        for name in ("with", "without")
+    )
+    assert one == two
+    shutil.copy(tmp_path / "with" / "model.onnx.data", tmp_path / "without")
+    onnxruntime.InferenceSession(tmp_path / "without" / "model.onnx", providers=["CPUExecutionProvider"])
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        written(gpt2(), tmp_path / name, seed=seed, verify=False)
+    a, b, c = (contents(tmp_path / name) for name in "abc")
+    assert a == b
+    assert a["model.onnx.data"] != c["model.onnx.data"]
+    assert onnx.load(tmp_path / "a" / "model.onnx", load_external_data=False).graph == onnx.load(
+        tmp_path / "c" / "model.onnx", load_external_data=False
+    ).graph  # fmt: skip
+
+
+def test_verifying_changes_no_byte_of_the_weights(tmp_path: Path) -> None:
+    written(t5(), tmp_path / "a")
+    written(t5(), tmp_path / "b", verify=False)
+    a, b = (contents(tmp_path / name) for name in "ab")
+    assert a["model.onnx.data"] == b["model.onnx.data"]
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_the_file_holds_the_weights_that_pytorch_gets(make: Any, tmp_path: Path) -> None:
+    spec = make()
+    result = written(spec, tmp_path / "x", seed=5, verify=False)
+    model = assemble(spec)
+    materialize(model, RandomWeights(model, spec, seed=5))
+    parameters = dict(model.named_parameters())
+    files = {}
+    for name in result.graphs:
+        files |= stored(tmp_path / "x", name)
+    assert files.keys() == parameters.keys()
+    for name, values in files.items():
+        assert torch.equal(values, parameters[name].detach().reshape(-1)), name
+
+
+def checkpoint(spec: Model, path: Path, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
+    """A checkpoint of a spec by our names, none of them at its default."""
+    generator = torch.Generator().manual_seed(1)
+    tensors = {
+        name: torch.randn(parameter.shape, generator=generator).mul(0.3).to(dtype)
+        for name, parameter in assemble(spec).named_parameters()
+    }
+    save_file(tensors, path)
+    return tensors
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_weights_of_a_checkpoint_are_copied_byte_for_byte(make: Any, tmp_path: Path) -> None:
+    spec = make()
+    tensors = checkpoint(spec, tmp_path / "w.safetensors")
+    result = written(spec, tmp_path / "x", weights=str(tmp_path / "w.safetensors"))
+    assert result.verification is not None
+    assert result.verification.passed
+    files = {}
+    for name in result.graphs:
+        files |= stored(tmp_path / "x", name)
+    assert {name: values.numpy().tobytes() for name, values in files.items()} == {
+        name: tensor.numpy().tobytes() for name, tensor in tensors.items()
+    }
+    assert "w.safetensors" in result.weights
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_weights_of_another_precision_are_converted(dtype: torch.dtype, tmp_path: Path) -> None:
+    tensors = checkpoint(gpt2(), tmp_path / "w.safetensors", dtype)
+    result = written(gpt2(), tmp_path / "x", weights=str(tmp_path / "w.safetensors"))
+    assert result.verification is not None
+    for name, values in stored(tmp_path / "x").items():
+        assert torch.equal(values, tensors[name].float().reshape(-1)), name
+
+
+def test_a_checkpoint_is_copied_where_the_kernel_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tensors = checkpoint(gpt2(), tmp_path / "w.safetensors")
+    calls = []
+
+    def across(*args: Any) -> int:
+        calls.append(args)
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr("os.copy_file_range", across)
+    written(gpt2(), tmp_path / "x", weights=str(tmp_path / "w.safetensors"), verify=False)
+    assert calls
+    for name, values in stored(tmp_path / "x").items():
+        assert torch.equal(values, tensors[name].reshape(-1)), name
+
+
+@pytest.mark.parametrize("harm", ["removed", "cut"])
+def test_a_checkpoint_that_goes_away_meanwhile_is_named(harm: str, tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    checkpoint(gpt2(), path)
+
+    def progress(stage: Stage) -> None:
+        if stage.name == "trace" and harm == "removed":
+            path.unlink()
+        elif stage.name == "trace":
+            path.write_bytes(path.read_bytes()[:2000])
+
+    with pytest.raises(WeightError, match="cannot be read") as error:
+        export(gpt2(), tmp_path / "x", Options(weights=str(path), verify=False), progress)
+    assert str(path) in str(error.value)
+    assert not (tmp_path / "x").exists()
+
+
+# ------------------------------------------------------------------------------------------ what is verified
+
+
+def test_a_model_too_large_is_verified_on_a_twin_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = varied(gpt2, vocab_size=2000, decoder={"layers": 9, "block": BLOCK})
+    size = sum(parameter.nbytes for parameter in assemble(spec).parameters())
+    monkeypatch.setattr("exporters.subject.available_memory", lambda: 300_000_000 + 3 * size - 1)
+    result = written(spec, tmp_path / "x")
+    assert result.verification is not None
+    assert result.verification.subject.startswith(
+        "a twin of 2 of 9 decoder layers, with random weights, and "
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"x"}
+    assert regions(tmp_path / "x" / "model.onnx").keys() == dict(assemble(spec).named_parameters()).keys()
+
+
+SMALL_TABLES = "a twin of 2 of 9 decoder layers with a vocabulary of 1,024"
+
+
+@pytest.mark.parametrize(
+    ("spare", "description"),
+    [
+        (350_000, "a twin of 2 of 9 decoder layers, with random weights"),
+        (220_000, f"{SMALL_TABLES}, with random weights"),
+        (100_000, f"{SMALL_TABLES}, at 1/2 of the widths, with random weights"),
+    ],
+)
+def test_ever_smaller_twins_stand_in(spare: int, description: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = varied(gpt2, vocab_size=2000, d_model=32, decoder={"layers": 9, "block": BLOCK})
+    model = assemble(spec)
+    source = RandomWeights(model, spec)
+    monkeypatch.setattr("exporters.subject.available_memory", lambda: 300_000_000 + 3 * spare)
+    subject = choose_subject(spec, model, sum(p.nbytes for p in model.parameters()), source)
+    assert subject.is_twin
+    assert subject.description == description
+
+
+def test_where_nothing_fits_it_says_how_much_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exporters.subject.available_memory", lambda: 300_001_000)
+    with pytest.raises(
+        UserError, match=r"verification, on .*, needs .* of memory, and 1\.0 kB are free"
+    ) as error:
+        written(gpt2(), tmp_path / "x")
+    assert "or export with --no-verify" in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+@settings(relaxed, max_examples=40)
+@given(model_data())
+def test_the_probing_twin_is_small_and_of_the_same_architecture(data: Data) -> None:
+    spec = Model.model_validate(data)
+    subject = wiring_subject(spec)
+    assert subject.spec.architecture == spec.architecture
+    assert sum(p.numel() for p in assemble(subject.spec).parameters()) <= sum(
+        p.numel() for p in assemble(spec).parameters()
+    )
+
+
+@pytest.mark.parametrize("preset", ["bert-base", "llama-2-7b", "t5-11b", "gpt3-175b"])
+def test_the_probing_twin_of_a_large_model_takes_no_memory_to_speak_of(preset: str) -> None:
+    small = assemble(wiring_subject(load(preset)).spec)
+    assert sum(parameter.nbytes for parameter in small.parameters()) < 500_000_000
+
+
+def test_via_torch_needs_weights(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--via torch needs weights: give --weights random or a path"):
+        export(gpt2(), tmp_path / "x", Options(weights="none", via="torch"))
+
+
+def test_weights_that_are_not_there_are_named_and_nothing_is_written(tmp_path: Path) -> None:
+    with pytest.raises(WeightError, match="no weights at 'nowhere'"):
+        export(gpt2(), tmp_path / "x", Options(weights="nowhere"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_clients_loop_generates_what_pytorch_does(tmp_path: Path) -> None:
+    spec = gpt2(context_length=32, initialization={"kind": "xavier_uniform"})
+    written(spec, tmp_path / "x", verify=False)
+    session = onnxruntime.InferenceSession(tmp_path / "x" / "model.onnx", providers=["CPUExecutionProvider"])
+    cache = {
+        v.name: np.zeros((1, 2, 0, 4), np.float32) for v in session.get_inputs() if v.name.startswith("past")
+    }
+    token, tokens = [[5, 3, 8]], [5, 3, 8]
+    for _ in range(6):
+        mask = np.ones((1, len(tokens)), np.int64)
+        logits, *present = session.run(None, {"input_ids": np.array(token), "attention_mask": mask, **cache})
+        cache = dict(zip(cache, present, strict=True))
+        tokens.append(int(logits[0, -1].argmax()))
+        token = [[tokens[-1]]]
+    model = assemble(spec)
+    materialize(model, RandomWeights(model, spec))
+    expected = [5, 3, 8]
+    for _ in range(6):
+        with torch.no_grad():
+            expected.append(int(model(torch.tensor([expected])).logits[0, -1].argmax()))
+    assert tokens == expected
+
+
+def test_targets_run_where_they_say(tmp_path: Path) -> None:
+    assert written(gpt2(), tmp_path / "x", target="portable").target == "portable"
+    assert TARGETS["portable"].providers == ("CPUExecutionProvider",)
+
+
+STREAMING = """
+import resource, sys, threading
+from pathlib import Path
+import onnx_ir, torch, onnxruntime
+import exporters.export, zoo.components
+from exporters.export import Options, export
+from tests.zoo.tiny import gpt2
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+export(gpt2(vocab_size=800_000, d_model=128), Path(sys.argv[1]), Options(verify=False))
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+
+
+@pytest.mark.slow
+def test_writing_weights_holds_only_a_piece_of_them(tmp_path: Path) -> None:
+    run = [sys.executable, "-c", STREAMING, str(tmp_path / "x")]
+    grown = int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+    assert (tmp_path / "x" / "model.onnx.data").stat().st_size > 400_000_000
+    assert grown < 200_000_000
+
+
+@pytest.mark.slow
+def test_copying_a_checkpoint_holds_only_a_piece_of_it(tmp_path: Path) -> None:
+    spec = gpt2(vocab_size=800_000, d_model=128)
+    checkpoint(spec, tmp_path / "w.safetensors")
+    code = STREAMING.replace("Options(verify=False)", "Options(verify=False, weights=sys.argv[2])")
+    run = [sys.executable, "-c", code, str(tmp_path / "x"), str(tmp_path / "w.safetensors")]
+    grown = int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+    assert grown < 200_000_000
+
+
+def test_default_options_verify() -> None:
+    assert export_module.Options().verify
+    assert not UNVERIFIED.verify

@@ -1,0 +1,515 @@
+"""Sabotage: every way to get an export wrong is caught, and nothing of it is kept."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+import pytest
+import torch
+import torch.nn.functional as F
+
+from exporters import export as export_module
+from exporters import writing
+from exporters.cases import cases
+from exporters.data_file import Region
+from exporters.emitters import registry
+from exporters.emitters.registry import Call, Operand
+from exporters.export import Options, export
+from exporters.graph import GraphBuilder
+from exporters.verification import Comparison, Verification, VerificationError
+from specs.model import Model
+from tests.exporters.models import GRAPH_ONLY
+from tests.zoo.tiny import BLOCK, bert, gpt2, t5
+from zoo import functional
+from zoo.tracing.symbols import Placeholder, Symbols
+
+Patch = pytest.MonkeyPatch
+Sabotage = Callable[[Patch], None]
+
+
+def replaced(patch: Patch, target: Any, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Change the emitter of a function."""
+    patch.setitem(registry._emitters, target, change(registry._emitters[target]))
+
+
+def operation(patch: Patch, change: Callable[..., Any]) -> None:
+    """Change what is written: ``change(original, graph, name, *inputs, **attributes)``."""
+    original = GraphBuilder.op
+
+    def op(graph: GraphBuilder, name: str, *inputs: Any, **attributes: Any) -> Any:
+        return change(lambda *a, **k: original(graph, *a, **k), graph, name, *inputs, **attributes)
+
+    patch.setattr(GraphBuilder, "op", op)
+
+
+def body(patch: Patch, function: Any, changed: Callable[..., Any]) -> None:
+    """Change what a trace sees in one of our functions; the reference keeps its own."""
+    patch.setattr(function, "__wrapped__", changed)
+
+
+def no_causal_mask(patch: Patch) -> None:
+    body(
+        patch,
+        functional.relative_positions,
+        lambda q, k, like: functional.positions_from(0, k, like)[None] * 0,
+    )
+
+
+def causal_mask_one_off(patch: Patch) -> None:
+    original = functional.relative_positions.__wrapped__
+    body(patch, functional.relative_positions, lambda q, k, like: original(q, k, like) - 1)
+
+
+def causal_mask_from_the_first_key(patch: Patch) -> None:
+    def relative(query_length: Any, key_length: Any, like: Any) -> Any:
+        keys = functional.positions_from(0, key_length, like)
+        return keys[None, :] - functional.positions_from(0, query_length, like)[:, None]
+
+    body(patch, functional.relative_positions, relative)
+
+
+def no_padding_mask(patch: Patch) -> None:
+    original = functional.attention_bias.__wrapped__
+    body(
+        patch,
+        functional.attention_bias,
+        lambda mask, *rest, **named: original(None if mask is None else mask * 0 + 1, *rest, **named),
+    )
+
+
+def padding_on_the_right_only(patch: Patch) -> None:
+    body(patch, functional.token_positions, lambda mask, length: functional.positions_from(
+        mask.shape[1] - length, length, mask)[None])  # fmt: skip
+
+
+def mask_of_the_first_row_for_all(patch: Patch) -> None:
+    original = functional.attention_bias.__wrapped__
+
+    def bias(mask: Any, *rest: Any, **named: Any) -> Any:
+        return original(None if mask is None else mask[:1].expand(mask.shape), *rest, **named)
+
+    body(patch, functional.attention_bias, bias)
+
+
+def fixed_batch(patch: Patch) -> None:
+    original = GraphBuilder.size
+
+    def size(graph: GraphBuilder, sizes: Any, *rest: Any) -> Any:
+        return graph.ints(1) if graph.symbols.name(sizes) == "batch_size" else original(graph, sizes, *rest)
+
+    patch.setattr(GraphBuilder, "size", size)
+
+
+def fixed_length(patch: Patch) -> None:
+    original = GraphBuilder.size
+
+    def size(graph: GraphBuilder, sizes: Any, *rest: Any) -> Any:
+        named = str(graph.symbols.name(sizes))
+        return (
+            graph.ints(7)
+            if named.endswith("sequence_length") and "past" not in named
+            else original(graph, sizes, *rest)
+        )
+
+    patch.setattr(GraphBuilder, "size", size)
+
+
+def half_of_the_heads_swapped(patch: Patch) -> None:
+    def change(original: Any) -> Any:
+        def emit(call: Call, x: Operand, *sizes: Any, **named: Any) -> Any:
+            value = original(call, x, *sizes, **named)
+            if not call.graph.path.endswith("attention") or call.result.ndim != 4:
+                return value
+            return call.op("Concat", *(call.op("Slice", value, *(call.graph.ints(n) for n in (start, end, 2)))
+                                       for start, end in ((1, 9), (0, 1))), axis=2)  # fmt: skip
+
+        return emit
+
+    replaced(patch, "unflatten", change)
+
+
+def another_eps(patch: Patch) -> None:
+    def change(original: Any) -> Any:
+        def emit(call: Call, *args: Any, **named: Any) -> Any:
+            place = signature(original).bind(call, *args, **named)
+            place.arguments["eps"] = place.arguments["eps"] * 100 + 1e-4
+            return original(*place.args, **place.kwargs)
+
+        return emit
+
+    replaced(patch, F.layer_norm, change)
+    replaced(patch, F.rms_norm, change)
+
+
+def another_gelu(patch: Patch) -> None:
+    replaced(patch, F.gelu, lambda original: lambda call, x, approximate="none": original(
+        call, x, "none" if approximate == "tanh" else "tanh"))  # fmt: skip
+
+
+def no_biases(patch: Patch) -> None:
+    replaced(
+        patch, F.linear, lambda original: lambda call, x, weight, bias=None: original(call, x, weight, None)
+    )
+
+
+def no_norm_weights(patch: Patch) -> None:
+    def change(original: Any) -> Any:
+        def emit(call: Call, *args: Any, **named: Any) -> Any:
+            place = signature(original).bind(call, *args, **named)
+            place.arguments["weight"] = None
+            return original(*place.args, **place.kwargs)
+
+        return emit
+
+    replaced(patch, F.layer_norm, change)
+    replaced(patch, F.rms_norm, change)
+
+
+def no_scale(patch: Patch) -> None:
+    replaced(patch, F.scaled_dot_product_attention, lambda original: lambda call, *a, **k: original(
+        call, *a, **{**k, "scale": k["scale"] * 1.01}))  # fmt: skip
+
+
+def transposed_matrices(patch: Patch) -> None:
+    def change(op: Any, graph: Any, name: str, *inputs: Any, **attributes: Any) -> Any:
+        if name == "Gemm" and len(set(inputs[1].shape.numpy())) == 1:
+            attributes["transB"] = 0
+        return op(name, *inputs, **attributes)
+
+    operation(patch, change)
+
+
+def weights_shifted_by_one_tensor(patch: Patch) -> None:
+    original = writing.place_weights
+
+    def place(graph: Any, regions: Any) -> None:
+        names, places = list(regions), list(regions.values())
+        shifted = dict(zip(names, places[1:] + places[:1], strict=True))
+        original(graph, {name: Region(shifted[name].offset, regions[name].length) for name in names})
+
+    patch.setattr(export_module, "place_weights", place)
+
+
+def two_layers_exchanged(patch: Patch) -> None:
+    original = writing.place_weights
+
+    def place(graph: Any, regions: Any) -> None:
+        swap = {".blocks.0.": ".blocks.1.", ".blocks.1.": ".blocks.0."}
+
+        def other(name: str) -> str:
+            part = next((part for part in swap if part in name and "feed_forward.up" in name), None)
+            return name.replace(part, swap[part]) if part else name
+
+        original(graph, {name: regions[other(name)] for name in regions})
+
+    patch.setattr(export_module, "place_weights", place)
+
+
+def far_distances_one_bucket_off(patch: Patch) -> None:
+    def change(original: Any) -> Any:
+        def emit(call: Call, values: tuple[Any, ...], like: Operand) -> Any:
+            if len(values) == 257:  # the buckets of T5's 128 distances on either side
+                values = (*values[:100], *(max(0, bucket - 1) for bucket in values[100:102]), *values[102:])
+                values = (values[0], *values[1:28], *(values[28:30][::-1]), *values[30:])
+                values = (max(0, values[0] - 1), *values[1:])
+            return original(call, values, like)
+
+        return emit
+
+    replaced(patch, functional.constant, change)
+
+
+def distances_cut_off(patch: Patch) -> None:
+    replaced(patch, "clamp", lambda original: lambda call, x, min=None, max=None: original(
+        call, x, -80 if min == -128 else min, max))  # fmt: skip
+
+
+def cache_in_front(patch: Patch) -> None:
+    body(patch, functional.append, lambda past, new: new if past is None else torch.cat((new, past), 2))
+
+
+def cache_thrown_away(patch: Patch) -> None:
+    body(patch, functional.append, lambda past, new: new if past is None else torch.cat((past * 0, new), 2))
+
+
+def positions_start_again(patch: Patch) -> None:
+    original = functional.positions_from.__wrapped__
+    assert original
+
+    def change(emitter: Any) -> Any:
+        return lambda call, start, length, like: emitter(
+            call, 0 if call.graph.path == "" else start, length, like
+        )
+
+    replaced(patch, functional.positions_from, change)
+    body(
+        patch, functional.token_positions, lambda mask, length: (mask.cumsum(1) - 1).clamp(min=0)[:, :length]
+    )
+
+
+def no_cross_mask(patch: Patch) -> None:
+    original = functional.attention_bias.__wrapped__
+
+    def bias(mask: Any, position: Any, query: Any, key: Any, like: Any, *, causal: bool) -> Any:
+        cross = mask is not None and isinstance(query, int)
+        return original(mask * 0 + 1 if cross else mask, position, query, key, like, causal=causal)
+
+    body(patch, functional.attention_bias, bias)
+
+
+def not_a_number_in_empty_rows(patch: Patch) -> None:
+    original = functional.attention_bias.__wrapped__
+
+    def bias(*args: Any, **named: Any) -> Any:
+        found = original(*args, **named)
+        return found if found is None else torch.where(found < -1e30, found * 10, found)  # -inf
+
+    body(patch, functional.attention_bias, bias)
+
+
+def no_token_types(patch: Patch) -> None:
+    replaced(patch, F.embedding, lambda original: lambda call, ids, weight, **k: original(
+        call, _zero(call, ids) if call.graph.path.endswith("token_type") else ids, weight, **k))  # fmt: skip
+
+
+def _zero(call: Call, ids: Operand) -> Operand:
+    return Operand(call.op("Mul", ids.value, call.graph.constant(0, torch.int64)), ids.facts)
+
+
+def rounded(patch: Patch) -> None:
+    def change(op: Any, graph: Any, name: str, *inputs: Any, **attributes: Any) -> Any:
+        value = op(name, *inputs, **attributes)
+        if name != "Softmax":
+            return value
+        return op("Cast", op("Cast", value, to=int(ir.DataType.FLOAT16)), to=int(ir.DataType.FLOAT))
+
+    operation(patch, change)
+
+
+def rope(make: Any, **changes: Any) -> Model:
+    return make(context_length=32, position={"kind": "rope"}, **changes)
+
+
+def angles_turned(patch: Patch) -> None:
+    original = functional.rotary_embedding.__wrapped__
+    body(patch, functional.rotary_embedding, lambda x, cos, sin, **k: original(x, cos, -sin, **k))
+
+
+def angles_interleaved(patch: Patch) -> None:
+    original = functional.rotary_embedding.__wrapped__
+    body(patch, functional.rotary_embedding, lambda x, cos, sin, dimensions, interleaved: original(
+        x, cos, sin, dimensions=dimensions, interleaved=not interleaved))  # fmt: skip
+
+
+def slower_angles(patch: Patch) -> None:
+    original = functional.angles.__wrapped__
+    body(
+        patch, functional.angles, lambda positions, f: original(positions, (f[0], *(x * 1.01 for x in f[1:])))
+    )
+
+
+GROUPED = {**BLOCK, "attention": {"kind": "grouped_query", "heads": 4, "kv_heads": 2}}
+
+
+def heads_grouped_the_other_way(patch: Patch) -> None:
+    def change(original: Any) -> Any:
+        def emit(call: Call, query: Operand, *rest: Any, **named: Any) -> Any:
+            order = call.graph.ints(0, 2, 1, 3)
+            turned = Operand(call.op("Gather", query.value, order, axis=1), query.facts)
+            return call.op("Gather", original(call, turned, *rest, **named), order, axis=1)
+
+        return emit
+
+    replaced(patch, F.scaled_dot_product_attention, change)
+
+
+RELATIVE = {"position": {"kind": "relative_bias"}}
+CASES: list[tuple[Sabotage, list[Model]]] = [
+    (no_causal_mask, [gpt2(), t5()]),
+    (causal_mask_one_off, [gpt2(), rope(gpt2), gpt2(position={"kind": "alibi"})]),
+    (causal_mask_from_the_first_key, [gpt2(context_length=32), t5(), gpt2(position={"kind": "none"})]),
+    (no_padding_mask, [bert(), gpt2(), t5()]),
+    (padding_on_the_right_only, [bert(context_length=32), gpt2(context_length=32), t5(position={"kind": "sinusoidal"})]),
+    (mask_of_the_first_row_for_all, [bert(), gpt2(), t5()]),
+    (fixed_batch, [bert(), gpt2(), t5()]),
+    (fixed_length, [bert(), gpt2(), t5()]),
+    (half_of_the_heads_swapped, [gpt2(position={"kind": "alibi"}), t5()]),
+    (another_eps, [bert(), gpt2(), t5()]),
+    (another_gelu, [bert(), gpt2()]),
+    (no_biases, [bert(), gpt2()]),
+    (no_norm_weights, [bert(), gpt2(), t5()]),
+    (no_scale, [bert(), gpt2(), t5()]),
+    (transposed_matrices, [bert(), gpt2(), t5()]),
+    (weights_shifted_by_one_tensor, [bert(), gpt2(), t5()]),
+    (two_layers_exchanged, [bert(), gpt2(), t5()]),
+    (far_distances_one_bucket_off, [t5(), bert(context_length=200, **RELATIVE), gpt2(context_length=200, **RELATIVE)]),
+    (distances_cut_off, [t5()]),
+    (cache_in_front, [gpt2(), rope(gpt2), t5(), gpt2(position={"kind": "none"})]),
+    (cache_thrown_away, [gpt2(), rope(gpt2), t5(), gpt2(position={"kind": "none"})]),
+    (positions_start_again, [gpt2(), rope(gpt2)]),
+    (no_cross_mask, [t5(), rope(t5)]),
+    (not_a_number_in_empty_rows, [bert(), t5()]),
+    (no_token_types, [bert(), gpt2(embedding={"token_types": 2}), t5(embedding={"token_types": 2})]),
+    (rounded, [bert(), gpt2(), t5()]),
+    (angles_turned, [rope(bert), rope(gpt2), rope(t5)]),
+    (angles_interleaved, [rope(bert), rope(gpt2), rope(t5)]),
+    (slower_angles, [rope(bert), rope(gpt2), bert(position={"kind": "sinusoidal"})]),
+    (heads_grouped_the_other_way, [gpt2(decoder={"layers": 1, "block": GROUPED})]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "spec"),
+    [(sabotage, spec) for sabotage, specs in CASES for spec in specs],
+    ids=[
+        f"{sabotage.__name__}-{spec.name}-{spec.position.kind}" for sabotage, specs in CASES for spec in specs
+    ],
+)
+@pytest.mark.parametrize("weights", ["random", "none"])
+def test_sabotage_is_caught_and_nothing_is_kept(
+    sabotage: Sabotage, spec: Model, weights: str, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    if weights == "none" and sabotage in (weights_shifted_by_one_tensor, two_layers_exchanged):
+        pytest.skip("there are no weights to misplace")
+    sabotage(monkeypatch)
+    with pytest.raises(VerificationError, match="the export differs from the PyTorch model: ") as error:
+        export(spec, tmp_path / "x", Options(weights=weights))
+    assert not error.value.verification.passed
+    assert json.loads(json.dumps(error.value.verification.as_dict()))["passed"] is False
+    assert "Infinity" not in json.dumps(error.value.verification.as_dict())
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_sabotage_these_models_pass(tmp_path: Path) -> None:
+    for i, spec in enumerate({spec.model_dump_json(): spec for _, specs in CASES for spec in specs}.values()):
+        result = export(spec, tmp_path / str(i), Options(weights="none"))
+        assert result.verification is not None
+
+
+def test_verification_can_be_left_out(tmp_path: Path, monkeypatch: Patch) -> None:
+    no_causal_mask(monkeypatch)
+    assert export(gpt2(), tmp_path / "x", GRAPH_ONLY).verification is None
+
+
+def test_what_the_runtime_refuses_is_told_by_case(tmp_path: Path, monkeypatch: Patch) -> None:
+    fixed_batch(monkeypatch)
+    with pytest.raises(VerificationError) as error:
+        export(gpt2(), tmp_path / "x")
+    faults = [c for c in error.value.verification.comparisons if c.fault]
+    assert faults
+    assert all(math.isinf(c.max_abs) and not c.passed for c in faults)
+    assert "ONNX Runtime refuses it: " in str(error.value)
+
+
+def test_a_file_that_does_not_load_is_told(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(writing, "DATA_FILE", "elsewhere")
+    with pytest.raises(VerificationError, match="loading, all outputs: ONNX Runtime refuses it: ") as error:
+        export(gpt2(), tmp_path / "x")
+    assert error.value.verification.provider == "none"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wrong_shape_is_told(tmp_path: Path, monkeypatch: Patch) -> None:
+    replaced(monkeypatch, F.linear, lambda original: lambda call, x, weight, bias=None: call.op(
+        "Concat", *[original(call, x, weight, bias)] * (2 if call.graph.path == "head.vocabulary" else 1), axis=-1))  # fmt: skip
+    with pytest.raises(
+        VerificationError, match=r"logits: it has shape \(1, 1, 40\), and the model's \(1, 1, 20\)"
+    ):
+        export(gpt2(), tmp_path / "x")
+
+
+def test_what_is_not_finite_is_told(tmp_path: Path, monkeypatch: Patch) -> None:
+    replaced(monkeypatch, F.layer_norm, lambda original: lambda call, *a, **k: call.op(
+        "Div", original(call, *a, **k), call.graph.constant(0.0, torch.float32)))  # fmt: skip
+    with pytest.raises(VerificationError, match="it is not finite"):
+        export(gpt2(), tmp_path / "x")
+
+
+def comparison(case: str, output: str, max_abs: float, passed: bool = True) -> Comparison:
+    return Comparison(case, "1 x 1", output, max_abs, max_abs, 1e-5, None, passed)
+
+
+def test_the_largest_breach_is_the_one_told() -> None:
+    found = (
+        comparison("a", "logits", 1e-6),
+        comparison("b", "logits", 2e-5, False),
+        comparison("c", "present", 0.5, False),
+    )
+    verification = Verification("CPUExecutionProvider", "onnxruntime", "the model itself", found)
+    assert not verification.passed
+    assert verification.max_abs == 0.5
+    message = "the export differs from the PyTorch model: c, present: 5.00e-01 where 1.0e-05 is allowed"
+    assert str(VerificationError(verification)) == message
+
+
+def test_nothing_compared_is_nothing_proven() -> None:
+    assert not Verification("CPUExecutionProvider", "onnxruntime", "the model itself").passed
+
+
+def test_of_a_second_verification_the_worst_of_each_output_is_kept() -> None:
+    own = Verification("p", "r", "the model itself", (comparison("a", "logits", 1e-6),))
+    twin = (
+        comparison("a", "logits", 3e-6),
+        comparison("b", "logits", 2e-6),
+        comparison("b", "present", 1e-7),
+    )
+    both = own.followed_by(Verification("p", "r", "a twin", twin))
+    assert both.subject == "the model itself, and a twin"
+    assert [(c.case, c.output, c.max_abs) for c in both.comparisons[1:]] == [
+        ("twin, worst of 2 cases", "present", 1e-7),
+        ("twin, worst of 2 cases", "logits", 3e-6),
+    ]
+
+
+@pytest.mark.parametrize("context", [1, 2, 4, 5, 6, 8, 40, None])
+@pytest.mark.parametrize("make", [bert, gpt2, t5])
+def test_cases_stay_within_the_context(make: Any, context: int | None) -> None:
+    position = {"kind": "sinusoidal"} if context is None else {"kind": "learned"}
+    found = list(cases(make(context_length=context, position=position)))
+    assert len({case.name for case in found}) == len(found)
+    for case in found:
+        for batch in filter(None, (case.batch, case.encoder)):
+            assert 1 <= batch.ids.shape[1] <= (context or 300)
+            assert batch.ids.shape == batch.mask.shape == batch.types.shape
+            assert batch.ids.max() < 20
+        assert case.ends[0] >= 1
+        assert case.ends[-1] == case.batch.ids.shape[1]
+        assert case.ends == sorted(set(case.ends))
+
+
+@pytest.mark.parametrize("make", [bert, gpt2, t5])
+def test_cases_go_beyond_whatever_is_local_and_pad_on_both_sides(make: Any) -> None:
+    found = list(cases(make(context_length=400, position={"kind": "relative_bias", "max_distance": 150})))
+    assert max(case.batch.ids.shape[1] for case in found) > 150
+    masks = [(case.encoder or case.batch).mask for case in found]
+    assert any((mask[:, 0] == 0).any() and (mask[:, -1] == 1).all() for mask in masks)
+    assert any((mask[:, -1] == 0).any() and (mask[:, 0] == 1).all() for mask in masks)
+    assert any((mask.sum(1) == 0).any() for mask in masks)
+    assert {mask.shape[0] for mask in masks} >= {1, 2, 3}
+    if make is not bert:
+        pieces = {case.pieces for case in found}
+        assert any(len(set(piece)) > 1 for piece in pieces)
+        assert any(set(piece) == {1} for piece in pieces)
+
+
+def test_the_numbers_of_a_trace_are_sizes_of_no_case() -> None:
+    numbers = {
+        n
+        for pair in Symbols.of((Placeholder("x", torch.int64, ("B", "T")),), ()).values.values()
+        for n in pair
+    }
+    far = {"kind": "relative_bias", "max_distance": 100_000}
+    assert max(case.batch.ids.shape[1] for case in cases(gpt2(context_length=None, position=far))) < min(
+        numbers
+    )
+
+
+def test_token_types_are_drawn_where_a_model_has_them() -> None:
+    types = torch.cat([case.batch.types.flatten() for case in cases(bert(embedding={"token_types": 3}))])
+    assert set(types.tolist()) == {0, 1, 2}

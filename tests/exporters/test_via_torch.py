@@ -1,0 +1,135 @@
+"""The way out: what our tracer has no emitter for goes through PyTorch's exporter, and is verified all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnxruntime
+import pytest
+import torch
+from torch import Tensor
+
+from exporters.cases import cases
+from exporters.export import Options, export
+from exporters.lowering import NoEmitterError
+from exporters.verification import VerificationError
+from exporters.via_torch import TorchExportError
+from specs.model import Model
+from tests.exporters.models import GRAPH_ONLY
+from tests.zoo.tiny import bert, gpt2, t5
+from zoo.components.feed_forward import MLP
+from zoo.tracing.tracer import UntraceableError
+
+
+def einsum(self: MLP, x: Tensor) -> Tensor:
+    """An MLP in a way that has no emitter."""
+    hidden = torch.einsum("btd,hd->bth", x, self.up.weight)
+    return self.down(self.activation(hidden if self.up.bias is None else hidden + self.up.bias))
+
+
+def untraceable(self: MLP, x: Tensor) -> Tensor:
+    """An MLP that makes a tensor on the way."""
+    return self.down(self.activation(self.up(x) + torch.full((1,), 0.25)))
+
+
+@pytest.fixture(params=[einsum, untraceable])
+def odd(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setattr(MLP, "forward", request.param)
+    return request.param
+
+
+LIVELY = {"initialization": {"kind": "xavier_uniform"}}
+MODELS = [bert(**LIVELY), gpt2(**LIVELY), t5()]
+
+
+def test_without_the_way_out_the_module_and_the_function_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MLP, "forward", einsum)
+    with pytest.raises(NoEmitterError) as error:
+        export(gpt2(), tmp_path / "x", GRAPH_ONLY)
+    assert str(error.value) == (
+        "decoder.blocks.0.feed_forward calls einsum, which has no ONNX emitter\n"
+        "  write one with exporters.emitters.emits, or export with --via torch"
+    )
+    monkeypatch.setattr(MLP, "forward", untraceable)
+    with pytest.raises(
+        UntraceableError,
+        match=r"decoder\.blocks\.0\.feed_forward cannot be traced: .*\n  at .*test_via_torch",
+    ):
+        export(gpt2(), tmp_path / "x", GRAPH_ONLY)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", MODELS, ids=[spec.name for spec in MODELS])
+def test_every_architecture_goes_through_pytorchs_exporter(odd: Any, spec: Model, tmp_path: Path) -> None:
+    result = export(spec, tmp_path / "x", Options(via="torch"))
+    assert result.verification is not None
+    assert result.verification.passed
+    assert {c.case for c in result.verification.comparisons} == {case.name for case in cases(spec)}
+    (tmp_path / "x").rename(tmp_path / "moved")
+    for name, facts in result.graphs.items():
+        path = tmp_path / "moved" / name
+        onnx.checker.check_model(path)
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        for values, named in (
+            (session.get_inputs(), facts["inputs"]),
+            (session.get_outputs(), facts["outputs"]),
+        ):
+            assert [value.name for value in values] == list(named)
+        assert facts["inputs"] == _facts_via_fx(spec, tmp_path)[name]["inputs"]
+        assert list(facts["outputs"]) == list(_facts_via_fx(spec, tmp_path)[name]["outputs"])
+        recorded = {entry.key for entry in onnx.load(path, load_external_data=False).metadata_props}
+        assert {"zoo.spec", "zoo.verification", "zoo.target"} <= recorded
+
+
+def _facts_via_fx(spec: Model, directory: Path) -> dict[str, dict[str, Any]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MLP, "forward", lambda self, x: self.down(self.activation(self.up(x))))
+        return export(spec, directory / "fx", GRAPH_ONLY).graphs
+
+
+@pytest.mark.slow
+def test_both_ways_give_the_same_numbers(tmp_path: Path) -> None:
+    for via in ("fx", "torch"):
+        export(bert(**LIVELY), tmp_path / via, Options(via=via, verify=False, seed=3))
+    outputs = []
+    for via in ("fx", "torch"):
+        session = onnxruntime.InferenceSession(
+            tmp_path / via / "model.onnx", providers=["CPUExecutionProvider"]
+        )
+        ids = torch.arange(10).reshape(2, 5).numpy()
+        mask = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]]).numpy()
+        outputs.append(
+            torch.from_numpy(
+                session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": ids % 2})[0]
+            )
+        )
+    torch.testing.assert_close(outputs[0][0], outputs[1][0], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(outputs[0][1, 2:], outputs[1][1, 2:], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_wrong_export_is_caught_here_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def differs(self: MLP, x: Tensor) -> Tensor:
+        return self.down(self.activation(self.up(x))) * (1.01 if torch.compiler.is_exporting() else 1.0)
+
+    monkeypatch.setattr(MLP, "forward", differs)
+    with pytest.raises(VerificationError):
+        export(bert(**LIVELY), tmp_path / "x", Options(via="torch"))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_what_pytorch_cannot_export_either_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def decides(self: MLP, x: Tensor) -> Tensor:
+        return self.down(self.activation(self.up(x))) if x.sum().item() > 0 else x
+
+    monkeypatch.setattr(MLP, "forward", decides)
+    with pytest.raises(TorchExportError, match=r"^torch\.onnx\.export cannot export model: \w+: [^\n]+$"):
+        export(bert(), tmp_path / "x", Options(via="torch"))
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,390 @@
+"""What a trace knows of shapes and dtypes is what torch gives on the same arguments."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from zoo import functional
+from zoo.tracing.facts import Facts, _rules, broadcast, facts_of
+from zoo.tracing.tracer import size
+
+relaxed = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.int32, torch.bool]
+FLOATS = [dtype for dtype in DTYPES if dtype.is_floating_point]
+
+
+def facts(value: Any) -> Any:
+    """What stands for tensors under trace."""
+    if isinstance(value, Tensor):
+        return Facts(tuple(value.shape), value.dtype)
+    return type(value)(facts(item) for item in value) if isinstance(value, (tuple, list)) else value
+
+
+def plain(function: Any) -> Callable[..., Any]:
+    return (lambda x, *a, **k: getattr(x, function)(*a, **k)) if isinstance(function, str) else function
+
+
+def assert_known(target: Any, *args: Any, **kwargs: Any) -> None:
+    """Assert that the rule of a function gives what torch does."""
+    expected = plain(target)(*args, **kwargs)
+    got = facts_of(
+        target, tuple(facts(arg) for arg in args), {key: facts(arg) for key, arg in kwargs.items()}
+    )
+    assert got == facts(expected), (target, args, kwargs)
+
+
+def tensor(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.ones(shape, dtype=dtype)
+
+
+X = tensor(2, 3, 6)
+shapes = st.lists(st.integers(1, 4), min_size=0, max_size=4)
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[list[int], list[int]]:
+    """Two shapes that broadcast."""
+    full = draw(shapes)
+    one, two = (
+        [draw(st.sampled_from([n, 1])) for n in full][draw(st.integers(0, len(full))) :] for _ in range(2)
+    )
+    return one, two
+
+
+ARITHMETIC = [operator.add, operator.sub, operator.mul, torch.add, torch.sub, torch.mul, "add", "sub", "mul"]
+DIVISIONS = [operator.truediv, torch.div, "div"]
+POWERS = [operator.pow, torch.pow, "pow"]
+COMPARISONS = [operator.le, operator.lt, operator.ge, operator.gt, operator.eq, operator.ne]
+
+
+@relaxed
+@given(pairs(), st.sampled_from([*ARITHMETIC, *DIVISIONS, *POWERS, *COMPARISONS, torch.maximum, torch.minimum,
+                                 operator.floordiv]), st.sampled_from(DTYPES), st.sampled_from(DTYPES))  # fmt: skip
+def test_two_tensors(shapes: Any, target: Any, first: torch.dtype, second: torch.dtype) -> None:
+    one, two = tensor(*shapes[0], dtype=first), tensor(*shapes[1], dtype=second)
+    try:
+        plain(target)(one, two)
+    except RuntimeError:  # such as the difference of booleans
+        return
+    assert_known(target, one, two)
+
+
+@relaxed
+@given(shapes, st.sampled_from([*ARITHMETIC, *DIVISIONS, *POWERS, *COMPARISONS, operator.floordiv]),
+       st.sampled_from(DTYPES), st.sampled_from([2, 0.5, True]), st.booleans())  # fmt: skip
+def test_a_tensor_and_a_number(
+    shape: Any, target: Any, dtype: torch.dtype, number: Any, turned: bool
+) -> None:
+    pair = (tensor(*shape, dtype=dtype), number)
+    if turned and not isinstance(target, str):
+        pair = pair[::-1]  # type: ignore[assignment]
+    try:
+        plain(target)(*pair)
+    except (RuntimeError, TypeError):
+        return
+    assert_known(target, *pair)
+
+
+@relaxed
+@given(
+    pairs(),
+    st.sampled_from([operator.and_, operator.or_]),
+    st.sampled_from([torch.bool, torch.int64, torch.int32]),
+)
+def test_logic(shapes: Any, target: Any, dtype: torch.dtype) -> None:
+    assert_known(target, tensor(*shapes[0], dtype=dtype), tensor(*shapes[1], dtype=dtype))
+
+
+@relaxed
+@given(pairs(), pairs(), st.sampled_from(DTYPES), st.sampled_from(DTYPES))
+def test_where(one: Any, two: Any, first: torch.dtype, second: torch.dtype) -> None:
+    condition, a, b = (
+        tensor(*one[0], dtype=torch.bool),
+        tensor(*one[1], dtype=first),
+        tensor(*one[0], dtype=second),
+    )
+    assert_known(torch.where, condition, a, b)
+    for number in (0.5, 3):
+        assert_known(torch.where, condition, a, number)
+        assert_known(torch.where, condition, number, b)
+        assert_known(torch.where, condition, number, 2.5)
+        assert_known(torch.where, condition, number, 2)
+
+
+SAME = [F.relu, torch.neg, torch.abs, operator.neg, "abs", "neg", "relu", "contiguous"]
+FLOATING = [torch.tanh, torch.sigmoid, torch.exp, torch.sin, torch.cos, torch.rsqrt, torch.sqrt,
+            "tanh", "sigmoid", "exp", "sin", "cos", "rsqrt", "sqrt"]  # fmt: skip
+
+
+@relaxed
+@given(shapes, st.sampled_from([*SAME, *FLOATING]), st.sampled_from(DTYPES[:-1]))
+def test_one_tensor(shape: Any, target: Any, dtype: torch.dtype) -> None:
+    assert_known(target, tensor(*shape, dtype=dtype))
+
+
+@relaxed
+@given(st.sampled_from(FLOATS))
+def test_layers_that_keep_shape_and_dtype(dtype: torch.dtype) -> None:
+    x, weight = tensor(2, 3, 6, dtype=dtype), tensor(6, dtype=dtype)
+    for target in (F.gelu, F.silu):
+        assert_known(target, x)
+    assert_known(F.dropout, x, 0.1, False)
+    assert_known(F.layer_norm, x, (6,), weight, weight, 1e-5)
+    assert_known(F.rms_norm, x, (6,), weight, 1e-5)
+    assert_known(F.softmax, x, dim=-1)
+    assert_known(F.softmax, x, -1, dtype=torch.float32)
+    assert_known("softmax", x, 1)
+    assert_known(F.linear, x, tensor(4, 6, dtype=dtype), tensor(4, dtype=dtype))
+    assert_known(F.linear, x, tensor(4, 6, dtype=dtype))
+    assert_known(F.embedding, tensor(2, 3, dtype=torch.int64), tensor(5, 4, dtype=dtype))
+    for target in ("to", "type"):
+        assert_known(target, x, torch.float32)
+    assert_known("to", x, dtype=torch.int64)
+    assert_known("to", x, tensor(1, dtype=torch.int32))
+    assert_known("to", x, x.device)
+    assert_known("float", x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:-1])
+@pytest.mark.parametrize("bounds", [{"min": 0}, {"max": 0.5}, {"min": 0, "max": 1}, {"min": -0.5, "max": 1}])
+@pytest.mark.parametrize("target", [torch.clamp, "clamp"])
+def test_clamp(dtype: torch.dtype, bounds: dict[str, Any], target: Any) -> None:
+    assert_known(target, tensor(2, 3, dtype=dtype), **bounds)
+
+
+def test_clamp_between_tensors() -> None:
+    assert_known(torch.clamp, tensor(2, 1), tensor(3), tensor(2, 3))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sums(dtype: torch.dtype) -> None:
+    x = tensor(2, 3, 4, dtype=dtype)
+    for target in (torch.sum, "sum"):
+        for dim in (0, -1, (0, 2), [1], None):
+            assert_known(target, x, dim)
+            assert_known(target, x, dim, True)
+        assert_known(target, x)
+    for target in (torch.cumsum, "cumsum"):
+        assert_known(target, x, 1)
+        assert_known(target, x, dim=-1)
+    if dtype.is_floating_point:
+        for target in (torch.mean, "mean"):
+            assert_known(target, x)
+            assert_known(target, x, (-1, 0), keepdim=True)
+
+
+@relaxed
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.data())
+def test_rearranging(shape: list[int], data: st.DataObject) -> None:
+    x = tensor(*shape)
+    rank = len(shape)
+    axis = st.integers(-rank, rank - 1)
+    one, two = data.draw(axis), data.draw(axis)
+    order = data.draw(st.permutations(range(rank)))
+    order = [axis - rank if data.draw(st.booleans()) else axis for axis in order]
+    start, end = sorted((one % rank, two % rank))
+    for target in (torch.transpose, "transpose"):
+        assert_known(target, x, one, two)
+    for target in (torch.flatten, "flatten"):
+        assert_known(target, x, start, end - rank)
+        assert_known(target, x, start)
+        assert_known(target, x)
+    for target in (torch.squeeze, "squeeze"):
+        assert_known(target, x, one)
+    for target in (torch.unsqueeze, "unsqueeze"):
+        assert_known(target, x, data.draw(st.integers(-rank - 1, rank)))
+    assert_known(torch.permute, x, order)
+    assert_known("permute", x, *order)
+    assert_known("permute", x, tuple(order))
+    sizes = [*x.permute(order).shape]
+    sizes[data.draw(st.integers(0, rank - 1))] = -1
+    for target in ("view", "reshape"):
+        assert_known(target, x, *sizes)
+        assert_known(target, x, tuple(sizes))
+    assert_known(torch.reshape, x, sizes)
+    assert_known(torch.cat, [x, x, x[:0] if one % rank == 0 else x], one)
+    assert_known(torch.stack, (x, x), data.draw(st.integers(-rank - 1, rank)))
+    assert_known("expand", x, 2, *[-1] * rank)
+    assert_known("expand", x.unsqueeze(0), [data.draw(st.integers(1, 3)), *shape])
+    for target in (torch.unflatten, "unflatten"):
+        assert_known(target, x, one, (1, -1, 1))
+        assert_known(target, x, one, [shape[one]])
+
+
+@pytest.mark.parametrize(
+    "dtypes", [(torch.float32, torch.int64), (torch.float16, torch.float32), (torch.bool, torch.int32)]
+)
+def test_joining_promotes(dtypes: Any) -> None:
+    tensors = [tensor(2, 3, dtype=dtype) for dtype in dtypes]
+    assert_known(torch.cat, tensors)
+    assert_known(torch.stack, tensors, -1)
+
+
+parts = st.one_of(
+    st.none(), st.integers(-3, 2), st.just(Ellipsis),
+    st.builds(slice, st.none() | st.integers(-5, 5), st.none() | st.integers(-5, 5), st.sampled_from([None, 1, 2, 3])),
+)  # fmt: skip
+
+
+@relaxed
+@given(st.lists(parts, max_size=5), st.lists(st.integers(0, 4), max_size=4))
+def test_indexing(index: list[Any], shape: list[int]) -> None:
+    x = tensor(*shape)
+    try:
+        x[tuple(index)]
+    except IndexError:  # out of range, too many, or more than one Ellipsis
+        if index.count(Ellipsis) < 2:
+            with pytest.raises(IndexError):
+                facts_of(operator.getitem, (facts(x), tuple(index)), {})
+    else:
+        if index.count(Ellipsis) < 2:
+            assert_known(operator.getitem, x, tuple(index))
+
+
+@relaxed
+@given(st.data())
+def test_matrix_products(data: st.DataObject) -> None:
+    one, two = data.draw(pairs())
+    for target in (operator.matmul, torch.matmul, "matmul"):
+        assert_known(target, tensor(*one, 2, 5), tensor(*two, 5, 3))
+        assert_known(target, tensor(5), tensor(*two, 5, 3))
+        assert_known(target, tensor(*one, 2, 5), tensor(5))
+        assert_known(target, tensor(5), tensor(5))
+
+
+@relaxed
+@given(
+    st.sampled_from([1, 2, 4]),
+    st.integers(1, 5),
+    st.integers(1, 5),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_our_own_functions(
+    groups: int, length: int, keys: int, masked: bool, biased: bool, causal: bool
+) -> None:
+    query, key, value = tensor(2, 4, length, 6), tensor(2, groups, keys, 6), tensor(2, groups, keys, 3)
+    mask = tensor(2, keys, dtype=torch.int64) if masked else None
+    position = tensor(1, 4, length, keys) if biased else None
+    grouped = groups != 4
+    assert_known(
+        F.scaled_dot_product_attention, query, key, value, attn_mask=None, scale=0.3, enable_gqa=grouped
+    )
+    assert_known(functional.attention, query, key, value, None, scale=0.3)
+    known = facts_of(
+        functional.attention_bias,
+        (facts(mask), facts(position), length, keys, facts(query)),
+        {"causal": causal},
+    )
+    found = functional.attention_bias(mask, position, length, keys, query, causal=causal)
+    if found is None:
+        assert known is None
+    else:
+        assert broadcast(tuple(found.shape), (1, 1, 1, 1)) == known.shape
+        assert found.dtype == known.dtype
+    assert_known(functional.append, key, tensor(2, groups, length, 6))
+    assert_known(functional.positions_from, 3, length, query)
+    assert_known(functional.constant, (1.0, 2.0), query)
+    assert_known(functional.constant, (1, 2), query)
+    angle = tensor(2, 1, length, 2)
+    assert_known(functional.rotary_embedding, query, angle, angle, dimensions=4, interleaved=False)
+
+
+def test_sizes_are_plain_numbers() -> None:
+    assert facts_of(size, (facts(X), -1), {}) == 6
+    assert facts_of(operator.floordiv, (-7, 2), {}) == -4
+    assert facts_of(operator.neg, (7,), {}) == -7
+    assert facts_of(operator.mul, (7, 2), {}) == 14
+    assert facts_of(operator.mod, (7, 4), {}) == 3  # without a rule
+
+
+def test_a_function_without_a_rule_runs_on_meta_tensors() -> None:
+    for target in (torch.einsum, torch.chunk, torch.roll, "masked_fill", "new_ones", torch.tril):
+        assert target not in _rules
+    assert_known(torch.einsum, "btc,bsc->bts", X, X)
+    assert_known("masked_fill", X, X > 0, 0.0)
+    assert_known(torch.tril, X)
+    assert facts_of(torch.chunk, (facts(X), 2, -1), {}) == (Facts((2, 3, 3), torch.float32),) * 2
+    assert facts_of(torch.einsum, ("i,j->ij", facts(tensor(3)), facts(tensor(4))), {}).shape == (3, 4)
+
+
+def test_every_rule_is_tested_here() -> None:
+    named = {*ARITHMETIC, *DIVISIONS, *POWERS, *COMPARISONS, *SAME, *FLOATING, operator.floordiv, torch.maximum,
+             torch.minimum, operator.and_, operator.or_, torch.where, F.gelu, F.silu, F.dropout, F.layer_norm, F.rms_norm,
+             F.softmax, "softmax", F.linear, F.embedding, "to", "type", "float", torch.clamp, "clamp", torch.sum, "sum",
+             torch.cumsum, "cumsum", torch.mean, "mean", torch.transpose, "transpose", torch.flatten, "flatten",
+             torch.squeeze, "squeeze", torch.unsqueeze, "unsqueeze", torch.permute, "permute", "view", "reshape",
+             torch.reshape, torch.cat, torch.stack, "expand", torch.unflatten, "unflatten", operator.getitem,
+             operator.matmul, torch.matmul, "matmul", F.scaled_dot_product_attention, functional.attention,
+             functional.attention_bias, functional.append, functional.positions_from, functional.constant,
+             functional.rotary_embedding, size}  # fmt: skip
+    assert named == set(_rules)
+
+
+IMPOSSIBLE: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
+    (operator.add, (X, tensor(2)), ValueError, r"shapes .* do not broadcast"),
+    (operator.matmul, (X, X), ValueError, "do not multiply"),
+    (operator.matmul, (X, tensor(6, 2, dtype=torch.float16)), ValueError, "do not multiply"),
+    (F.linear, (X, tensor(4, 5)), ValueError, "a linear layer of 5 inputs is given 6"),
+    ("reshape", (X, 5, -1), ValueError, r"shape \(2, 3, 6\) does not reshape to \(5, -1\)"),
+    ("view", (X, 36, 2), ValueError, r"does not reshape to \(36, 2\)"),
+    ("view", (X, 0, -1), ValueError, r"does not reshape to \(0, -1\)"),
+    ("reshape", (X, -1, -1), ValueError, r"does not reshape to \(-1, -1\)"),
+    ("unflatten", (X, -1, (4, -1)), ValueError, r"6 does not unflatten to \(4, -1\)"),
+    ("expand", (X, 2, 4, 6), ValueError, r"shape \(2, 3, 6\) does not expand to \(2, 4, 6\)"),
+    ("expand", (X, 6), ValueError, "does not expand"),
+    ("expand", (X, -1, 2, 3, 6), ValueError, "does not expand"),
+    ("permute", (X, 0, 1), ValueError, "is no order of 3 axes"),
+    ("permute", (X, 0, 1, 1), ValueError, "is no order of 3 axes"),
+    ("transpose", (X, 0, 3), IndexError, "axis 3 of a tensor with 3"),
+    ("flatten", (X, -4), IndexError, "axis -4 of a tensor with 3"),
+    ("sum", (X, 3), IndexError, "axis 3 of a tensor with 3"),
+    ("unsqueeze", (X, 4), IndexError, "axis 4 of a tensor with 4"),
+    ("unsqueeze", (X, -5), IndexError, "axis -5 of a tensor with 4"),
+    (torch.cat, ([X, tensor(2, 3, 5)], 1), ValueError, "do not join on axis 1"),
+    (torch.cat, ([X, tensor(2, 3)], 0), ValueError, "do not join on axis 0"),
+    (torch.stack, ([X, tensor(2, 3, 5)],), ValueError, "do not stack"),
+    (F.scaled_dot_product_attention, (tensor(1, 1, 2, 3), tensor(1, 1, 4, 5), tensor(1, 1, 4, 5)), ValueError, "do not attend"),
+    (operator.getitem, (X, slice(None, None, -1)), ValueError, "must step forward"),
+    (operator.getitem, (X, X), TypeError, "use F.embedding to look up rows"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "args", "error", "message"), IMPOSSIBLE)
+def test_what_torch_refuses_is_refused(target: Any, args: tuple[Any, ...], error: Any, message: str) -> None:
+    with pytest.raises((RuntimeError, ValueError, IndexError, TypeError)):
+        plain(target)(*args)
+    with pytest.raises(error, match=message):
+        facts_of(target, tuple(facts(arg) for arg in args), {})
+
+
+def test_keys_without_values_are_refused_although_torch_reads_on() -> None:
+    with pytest.raises(ValueError, match="do not attend"):
+        _rules[functional.attention](
+            *map(facts, (tensor(1, 1, 2, 3), tensor(1, 1, 4, 3), tensor(1, 1, 5, 3)))
+        )
+
+
+@pytest.mark.parametrize(
+    ("target", "args", "message"),
+    [
+        (operator.truediv, (7, 2), "a size over a size is no size"),
+        (operator.mul, (7, 0.5), "mul makes no whole number of a size"),
+        (operator.pow, (7, 0.5), "pow makes no whole number of a size"),
+        (operator.lt, (7, 2), "sizes are compared, which differ from one call to the next"),
+    ],
+)
+def test_sizes_stay_whole_and_are_not_compared(target: Any, args: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        facts_of(target, args, {})

@@ -1,0 +1,262 @@
+"""Traces: which sizes are numbers and which are symbols, where a call came from, and what cannot be traced."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import fx, nn
+
+from exporters.targets import TARGETS
+from exporters.tasks import tasks
+from exporters.writing import Graph, trace_and_lower
+from specs.model import Model
+from tests.zoo.tiny import BLOCK, bert, gpt2, t5
+from zoo import functional
+from zoo.builder import assemble
+from zoo.tracing.facts import Facts
+from zoo.tracing.symbols import Placeholder, Symbols
+from zoo.tracing.tracer import Tracer, UntraceableError, size
+
+INPUTS = (Placeholder("x", torch.float32, ("B", "T", 6)), Placeholder("mask", torch.int64, ("B", "P + T")),
+          Placeholder("past", torch.float32, ("B", "P", 6)))  # fmt: skip
+
+
+class Inner(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+        self.weight = nn.Parameter(torch.ones(6))
+        self.register_buffer("table", torch.ones(6))
+
+    def forward(self, *values: Any) -> Any:
+        return self.function(self, *values)
+
+
+class Outer(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.inner = Inner(function)
+
+    def forward(self, *values: Any) -> Any:
+        return self.inner(*values)
+
+
+def trace(function: Callable[..., Any], whole: frozenset[Any] = frozenset()) -> tuple[fx.Graph, Symbols]:
+    """The trace of a function of (module, x, mask, past) inside a module called ``inner``."""
+    symbols = Symbols.of(INPUTS, ())
+    call = lambda model, values: {"y": model(*values.values())}  # noqa: E731
+    return Tracer(Outer(function), symbols, whole).run(call, INPUTS), symbols
+
+
+def targets(graph: fx.Graph) -> list[Any]:
+    return [node.target for node in graph.nodes if node.op in ("call_function", "call_method")]
+
+
+def seen(function: Callable[..., Any]) -> Any:
+    """What a function of the traced x returns, as it was during the trace."""
+    result = []
+    trace(lambda m, x, mask, past: (result.append(function(x)), x)[1])
+    return result[0]
+
+
+def test_static_facts_are_plain_python() -> None:
+    assert seen(lambda x: x.shape[-1]) == 6
+    assert type(seen(lambda x: x.size(2))) is int
+    assert seen(lambda x: (x.ndim, x.dim(), x.dtype, x.device)) == (3, 3, torch.float32, torch.device("meta"))
+    assert seen(lambda x: x.transpose(1, 2).shape[1]) == 6
+    assert seen(lambda x: x.unflatten(-1, (2, 3)).shape[2:]) == (2, 3)
+    assert seen(lambda x: x.shape[1] - x.shape[1]) == 0
+    assert len(seen(lambda x: x.size())) == 3
+
+
+def test_symbolic_sizes_are_recorded_and_named() -> None:
+    graph, symbols = trace(lambda m, x, mask, past: torch.cat((past, x), 1)[:, x.shape[1] :])
+    sizes = [node for node in graph.nodes if node.target is size]
+    assert [symbols.name(node.meta["facts"]) for node in sizes] == ["B", "T"]  # as .shape asks for all
+    joined = next(node for node in graph.nodes if node.target is torch.cat)
+    shapes = [facts.shape for facts in joined.meta["facts"]]
+    assert [symbols.name(pair) for pair in zip(*shapes, strict=True)] == ["B", "P + T", 6]
+
+
+def test_a_size_that_nothing_names_is_no_symbol() -> None:
+    graph, symbols = trace(lambda m, x, mask, past: x[:, 1:])
+    cut = next(node for node in graph.nodes if node.target is operator.getitem)
+    pair = tuple(facts.shape[1] for facts in cut.meta["facts"])
+    assert symbols.name(pair) is None
+    assert pair[0] != pair[1]
+
+
+@pytest.mark.parametrize("parts", [4, 64, 512, 8192])
+def test_a_divided_or_cut_size_is_not_taken_for_a_number(parts: int) -> None:
+    quotients = []
+    trace(lambda m, x, mask, past: (quotients.append(x.shape[1] // parts), x)[1])
+    assert not isinstance(quotients[0], int)
+
+
+def test_sums_of_symbols_are_the_sums_of_their_numbers() -> None:
+    values = Symbols.of(INPUTS, ()).values
+    assert values["P + T"] == tuple(map(sum, zip(values["P"], values["T"], strict=True)))
+    assert len({number for pair in values.values() for number in pair}) == 2 * len(values)
+
+
+def test_the_numbers_are_primes_that_no_static_size_has() -> None:
+    first = Symbols.of(INPUTS, ())
+    taken = {number for name in "BTP" for number in first.values[name]}
+    second = Symbols.of(INPUTS, taken)
+    numbers = {number for name in "BTP" for number in second.values[name]}
+    assert not numbers & taken
+    for number in numbers | taken:
+        assert all(number % divisor for divisor in range(2, int(number**0.5) + 1))
+
+
+def _heads(width: int) -> dict[str, Any]:
+    return {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "head_dim": width}}
+
+
+COLLIDING = [1009, 1013, 1019, 65_537, 65_539]
+
+
+@pytest.mark.parametrize("number", COLLIDING)
+def test_a_model_with_sizes_like_the_numbers_keeps_its_sizes_apart(number: int) -> None:
+    spec = gpt2(vocab_size=number, context_length=number, decoder={"layers": 1, "block": _heads(2)})
+    data = spec.model_dump()
+    data["decoder"]["block"]["feed_forward"]["hidden"] = number
+    graph = _graph(Model.model_validate(data))
+    assert [str(dim) for dim in graph.model.graph.outputs[0].shape] == [
+        "batch_size",
+        "sequence_length",
+        str(number),
+    ]
+
+
+def _graph(spec: Model) -> Graph:
+    model = assemble(spec)
+    return trace_and_lower(model, tasks(model, spec)[-1], TARGETS["portable"])
+
+
+def test_every_call_knows_its_module() -> None:
+    graph, _ = trace(lambda m, x, mask, past: F.relu(x) * m.weight)
+    paths = {node.target: node.meta["path"] for node in graph.nodes if node.op == "call_function"}
+    assert paths == {F.relu: "inner", operator.mul: "inner"}
+    spec = bert()
+    model = assemble(spec)
+    task = tasks(model, spec)[0]
+    traced = Tracer(model, Symbols.of(task.inputs, ()), frozenset()).run(task.call, task.inputs)
+    paths = [node.meta.get("path") for node in traced.nodes if node.target is F.linear]
+    layer = [
+        "attention.key",
+        "attention.value",
+        "attention.query",
+        "attention.output",
+        "feed_forward.up",
+        "feed_forward.down",
+    ]
+    assert paths == [f"encoder.blocks.{i}.{name}" for i in (0, 1) for name in layer]
+
+
+def test_parameters_are_read_once_under_the_first_of_their_names() -> None:
+    spec = gpt2()
+    model = assemble(spec)
+    task = tasks(model, spec)[0]
+    traced = Tracer(model, Symbols.of(task.inputs, ()), frozenset()).run(task.call, task.inputs)
+    names = [node.target for node in traced.nodes if node.op == "get_attr"]
+    assert sorted(names) == sorted(name for name, _ in model.named_parameters())
+    assert "head.vocabulary.weight" not in names
+
+
+def test_our_functions_are_kept_whole_or_followed_into() -> None:
+    def attend(m: Any, x: Any, mask: Any, past: Any) -> Any:
+        heads = x[:, None]
+        return functional.attention(heads, heads, heads, None, scale=0.5)
+
+    graph, _ = trace(attend)
+    assert F.scaled_dot_product_attention in targets(graph)
+    assert functional.attention not in targets(graph)
+    graph, _ = trace(attend, frozenset({functional.attention}))
+    assert functional.attention in targets(graph)
+    assert F.scaled_dot_product_attention not in targets(graph)
+
+
+def test_primitives_are_always_whole() -> None:
+    graph, _ = trace(
+        lambda m, x, mask, past: x + functional.angles(functional.token_positions(mask, 1), (1.0,))
+    )
+    assert functional.constant in targets(graph)
+    assert functional.angles not in targets(graph)
+
+
+def test_several_results_are_several_values() -> None:
+    graph, _symbols = trace(lambda m, x, mask, past: x.chunk(2, -1)[1])
+    result = next(node for node in graph.nodes if node.target is operator.getitem)
+    assert isinstance(result.meta["facts"][0], Facts)
+    assert result.meta["facts"][0].shape[-1] == 3
+
+
+def decides(m: Any, x: Any, *rest: Any) -> Any:
+    if x.sum() > 0:
+        return x
+    return -x
+
+
+def compares_sizes(m: Any, x: Any, *rest: Any) -> Any:
+    return x if x.shape[1] > 5 else -x
+
+
+UNTRACEABLE: list[tuple[Callable[..., Any], str]] = [
+    (decides, "TraceError: symbolically traced variables cannot be used as inputs to control flow"),
+    (compares_sizes, "TypeError: sizes are compared, which differ from one call to the next"),
+    (lambda m, x, mask, past: x + torch.ones(6), "a tensor that is neither an input nor a parameter: make it with zoo.functional.constant"),
+    (lambda m, x, mask, past: x + m.table, "a tensor that is neither an input nor a parameter"),
+    (lambda m, x, mask, past: torch.cat([*x]), "cannot be iterated"),
+    (lambda m, x, mask, past: x[mask], "TypeError: indexing with a tensor or a list is not traced: use F.embedding"),
+    (lambda m, x, mask, past: x * float(mask.sum()), "TypeError: float() argument"),
+    (lambda m, x, mask, past: x / (x.shape[1] / 2), "a size over a size is no size: use //"),
+    (lambda m, x, mask, past: x * x.shape[1] ** 0.5, "pow makes no whole number of a size"),
+    (lambda m, x, mask, past: F.linear(x, m.weight[None, :5]), "a linear layer of 5 inputs is given 6"),
+    (lambda m, x, mask, past: x + past, "do not broadcast"),
+    (lambda m, x, mask, past: x.reshape(5, -1), "does not reshape"),
+    (lambda m, x, mask, past: nn.Linear(6, 6)(x), "KeyError"),
+    (lambda m, x, mask, past: 1 // 0, "ZeroDivisionError: integer division or modulo by zero"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "reason"), UNTRACEABLE)
+def test_what_cannot_be_traced_names_module_and_line(function: Callable[..., Any], reason: str) -> None:
+    with pytest.raises(UntraceableError) as error:
+        trace(function)
+    first, line, remedy = str(error.value).splitlines()
+    assert first.startswith("inner cannot be traced: ")
+    assert reason in first
+    number = function.__code__.co_firstlineno
+    assert f"{__file__}:" in line
+    assert int(line.split(f"{__file__}:")[1].split(":")[0]) - number in (0, 1)
+    assert remedy == "  write it without Python decisions on tensor values, or export with --via torch"
+
+
+def test_tensors_made_of_sizes_are_followed_without_being_made() -> None:
+    graph, symbols = trace(lambda m, x, mask, past: torch.ones((x.shape[0], x.shape[1], x.shape[1], 4096)))
+    made = next(node for node in graph.nodes if node.target is torch.ones)
+    shapes = [facts.shape for facts in made.meta["facts"]]
+    assert [symbols.name(pair) for pair in zip(*shapes, strict=True)] == ["B", "T", "T", 4096]
+
+
+def test_a_failing_trace_leaves_the_model_as_it_was() -> None:
+    model = Outer(lambda m, x: x.undefined() if isinstance(x, fx.Proxy) else x + 1)
+    given = (INPUTS[0],)
+    with pytest.raises(UntraceableError):
+        Tracer(model, Symbols.of(given, ()), frozenset()).run(lambda m, v: {"y": m(v["x"])}, given)
+    torch.testing.assert_close(model(torch.zeros(1, 1, 6)), torch.ones(1, 1, 6))
+
+
+def test_all_architectures_trace_without_an_unnamed_size_in_their_outputs() -> None:
+    for spec in (gpt2(), bert(), t5()):
+        model = assemble(spec)
+        for task in tasks(model, spec):
+            graph = trace_and_lower(model, task, TARGETS["portable"]).model.graph
+            for output in graph.outputs:
+                assert all(isinstance(dim, int) or dim.value for dim in output.shape), output
