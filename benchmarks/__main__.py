@@ -21,7 +21,12 @@ def main() -> None:
         for result in importlib.import_module(f"benchmarks.{name}").results():
             bound = f"{'at most' if result.at_most else 'at least'} {result.bound:g}"
             table.add_row(
-                result.name, result.figure, result.baseline, f"{result.ratio:.2f}", bound, "kept" if result.met else "NOT KEPT"
+                result.name,
+                result.figure,
+                result.baseline,
+                f"{result.ratio:.2f}",
+                bound,
+                "kept" if result.met else "NOT KEPT",
             )
             kept = kept and result.met
     Console(width=170).print(table)

@@ -42,10 +42,18 @@ def _against_peer(place: Path) -> Iterator[Result]:
     """Exporting a BERT-base checkpoint, verified, against ``mobius build`` of it (in the environment MOBIUS)."""
     mobius = os.environ.get("MOBIUS")
     if mobius is None:
-        print("mobius build: not compared; set MOBIUS to the mobius command of an environment with mobius-onnx")
+        print(
+            "mobius build: not compared; set MOBIUS to the mobius command of an environment with mobius-onnx"
+        )
         return
     checkpoint = place / "checkpoint"
-    run([PYTHON, "-c", f"from transformers import *; BertModel(BertConfig()).save_pretrained({str(checkpoint)!r})"])
+    run(
+        [
+            PYTHON,
+            "-c",
+            f"from transformers import *; BertModel(BertConfig()).save_pretrained({str(checkpoint)!r})",
+        ]
+    )
     theirs, ours = in_turn(
         [
             [mobius, "build", "--config", str(checkpoint), str(place / "mobius")],

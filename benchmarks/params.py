@@ -12,5 +12,11 @@ def results() -> Iterator[Result]:
     """At most 1.6 times torch, and 700 MB."""
     base, usage = in_turn([[PYTHON, "-c", "import torch"], [ZOO, "params", "gpt3-175b"]], runs=5)
     name = "zoo params gpt3-175b"
-    yield Result(name, f"{usage.seconds:.2f} s", f"{base.seconds:.2f} s to import torch", usage.seconds / base.seconds, 1.6)
+    yield Result(
+        name,
+        f"{usage.seconds:.2f} s",
+        f"{base.seconds:.2f} s to import torch",
+        usage.seconds / base.seconds,
+        1.6,
+    )
     yield Result(f"{name}: peak memory", f"{usage.peak / 1e6:.0f} MB", "700 MB", usage.peak / 700e6, 1.0)

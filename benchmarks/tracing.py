@@ -61,5 +61,7 @@ def results() -> Iterator[Result]:
     logging.disable(logging.WARNING)
     ours, deep, theirs = seconds(trace(12), 5), seconds(trace(96), 3), seconds(torch_export(), 1)
     baseline = f"{theirs:.1f} s with torch.onnx.export"
-    yield Result("trace and emit gpt2 with cache", f"{ours:.3f} s", baseline, theirs / ours, 20, at_most=False)
+    yield Result(
+        "trace and emit gpt2 with cache", f"{ours:.3f} s", baseline, theirs / ours, 20, at_most=False
+    )
     yield Result("trace and emit 96 layers", f"{deep:.3f} s", f"{ours:.3f} s for 12 layers", deep / ours, 10)

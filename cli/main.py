@@ -88,7 +88,7 @@ def _handle_signals() -> list[int]:
             sys.__unraisablehook__(error)
             return
         last = float("-inf")
-        again = threading.Timer(0.05, signal.raise_signal, (asked[0] - 128,))
+        again = threading.Timer(0.05, os.kill, (os.getpid(), asked[0] - 128))
         again.daemon = True
         again.start()
 

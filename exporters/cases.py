@@ -106,4 +106,6 @@ def cases(spec: Model) -> Iterator[Case]:
 def _reach(spec: Model) -> int:
     """The distance from which on all distances are treated alike."""
     positions = [spec.position_of(stack) for _, stack in spec.stacks()]
-    return max((position.max_distance for position in positions if isinstance(position, RelativeBias)), default=0)
+    return max(
+        (position.max_distance for position in positions if isinstance(position, RelativeBias)), default=0
+    )

@@ -35,7 +35,9 @@ def check_destination(destination: Path, needed: int) -> None:
     if not nearest.is_dir():
         raise DestinationError(f"{nearest} is a file, not a directory\n  give another --output")
     disk = shutil.disk_usage(nearest)
-    if needed > disk.free and disk.total:  # what has no size, such as /proc, is no disk, and refuses by itself
+    if (
+        needed > disk.free and disk.total
+    ):  # what has no size, such as /proc, is no disk, and refuses by itself
         raise DestinationError(
             f"{destination} needs {readable_bytes(needed)}, and its disk has {readable_bytes(disk.free)} free\n"
             f"  free some space, give an --output on another disk, or write the graph alone with --weights none"
@@ -51,7 +53,9 @@ def check_replaceable(destination: Path) -> None:
             _check_own(destination, destination)
         except (FileNotFoundError, NotADirectoryError):
             if os.path.lexists(destination) and not destination.is_dir():
-                raise DestinationError(f"{destination} is a file, not a directory\n  give another --output") from None
+                raise DestinationError(
+                    f"{destination} is a file, not a directory\n  give another --output"
+                ) from None
 
 
 def _check_own(directory: Path, destination: Path) -> None:

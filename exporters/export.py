@@ -10,17 +10,19 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import onnx_ir as ir
+import onnx
 
 from exporters import data_file
 from exporters.destination import MANIFEST, check_destination, replacing
+from exporters.graph import Graph
 from exporters.manifest import Export, graph_facts, metadata_of
+from exporters.proto import model_proto
 from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
 from exporters.targets import TARGETS, Target
 from exporters.tasks import tasks
 from exporters.verification import Verification, verify
 from exporters.via_torch import export_via_torch
-from exporters.writing import DATA_FILE, Graph, place_weights, trace_and_lower, write_graphs
+from exporters.writing import DATA_FILE, trace_and_lower, write_graphs
 from specs.document import dump
 from specs.errors import UserError
 from specs.model import Model
@@ -61,7 +63,10 @@ class Options:
     via: str = "fx"
 
     def __post_init__(self) -> None:
-        for option, value, known in (("--target", self.target, TARGETS), ("--via", self.via, ("fx", "torch"))):
+        for option, value, known in (
+            ("--target", self.target, TARGETS),
+            ("--via", self.via, ("fx", "torch")),
+        ):
             if value not in known:
                 raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
         if self.via == "torch" and self.weights == "none":
@@ -82,13 +87,17 @@ def export(
     return job.via_torch(destination) if options.via == "torch" else job.via_fx(destination)
 
 
-def check_exportable(model: ZooModel, spec: Model, destination: Path, options: Options) -> WeightSource | None:
+def check_exportable(
+    model: ZooModel, spec: Model, destination: Path, options: Options
+) -> WeightSource | None:
     """What can be told before anything is done: wrong weights, and a place or a memory too small; gives the weights.
 
     Raises :class:`specs.errors.UserError`.
     """
     size = sum(parameter.nbytes for parameter in model.parameters())
-    source = None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)
+    source = (
+        None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)
+    )
     if options.via == "torch":
         check_memory("--via torch", size * (1 + (COPIES if options.verify else 1)), "export with --via fx")
     check_destination(destination, 0 if source is None else size)
@@ -112,13 +121,15 @@ class _Job:
     def via_fx(self, destination: Path) -> Export:
         self.progress(Stage("trace"))
         graphs = self._graphs(self.model, self.spec)
-        subject = choose_subject(self.spec, self.model, _size(graphs), self.source) if self.options.verify else None
+        subject = (
+            choose_subject(self.spec, self.model, _size(graphs), self.source) if self.options.verify else None
+        )
         reference = None if subject is None else self._filled(subject.spec, subject.source)
         with replacing(destination) as directory:
             if self.source is not None:
                 held = None if subject is None or subject.is_twin else reference
                 self._write_data(directory, graphs, HeldWeights(held, self.source) if held else self.source)
-            files = {graph.file: graph.model for graph in graphs}
+            files = _messages(graphs)
             if subject is not None and reference is not None:
                 with self._files(subject, reference, files, directory) as place:
                     verification = self._verified(place, subject, reference)
@@ -133,7 +144,10 @@ class _Job:
         with replacing(destination) as directory:
             self.progress(Stage("torch.onnx.export"))
             graphs = export_via_torch(reference, tasks(reference, self.spec), directory)
-            files = {f"{task.name}.onnx": graph for task, graph in zip(tasks(reference, self.spec), graphs, strict=True)}
+            files = {
+                f"{task.name}.onnx": graph
+                for task, graph in zip(tasks(reference, self.spec), graphs, strict=True)
+            }
             verification = None
             if self.options.verify:
                 subject = Subject(self.spec, self.source, is_twin=False, description="the model itself")
@@ -141,11 +155,7 @@ class _Job:
             return self._finish(destination, directory, files, verification)
 
     def _graphs(self, model: ZooModel, spec: Model) -> list[Graph]:
-        graphs = [trace_and_lower(model, task, self.target) for task in tasks(model, spec)]
-        regions = _regions(graphs)
-        for graph in graphs:
-            place_weights(graph, regions)
-        return graphs
+        return [trace_and_lower(model, task, self.target) for task in tasks(model, spec)]
 
     def _filled(self, spec: Model, source: WeightSource) -> ZooModel:
         self.progress(Stage("fill the model to compare with"))
@@ -165,7 +175,7 @@ class _Job:
 
     @contextmanager
     def _files(
-        self, subject: Subject, reference: ZooModel, files: Mapping[str, ir.Model], directory: Path
+        self, subject: Subject, reference: ZooModel, files: Mapping[str, onnx.ModelProto], directory: Path
     ) -> Iterator[Path]:
         """A directory with the files to verify: the export itself, or those of its twin, made for the purpose."""
         if not subject.is_twin:
@@ -176,7 +186,7 @@ class _Job:
             place = Path(name)
             graphs = self._graphs(assemble(subject.spec), subject.spec)
             self._write_data(place, graphs, HeldWeights(reference, subject.source))
-            write_graphs(place, {graph.file: graph.model for graph in graphs}, {})
+            write_graphs(place, _messages(graphs), {})
             yield place
 
     def _wiring_verified(self, directory: Path) -> Verification:
@@ -197,7 +207,11 @@ class _Job:
         return metadata_of(self.spec, self.target, weights, verification)
 
     def _finish(
-        self, destination: Path, directory: Path, files: Mapping[str, ir.Model], verification: Verification | None
+        self,
+        destination: Path,
+        directory: Path,
+        files: Mapping[str, onnx.ModelProto],
+        verification: Verification | None,
     ) -> Export:
         """Write the graphs with all they record, the spec, and the manifest."""
         write_graphs(directory, files, self._metadata(verification))
@@ -218,6 +232,12 @@ class _Job:
 
 def _regions(graphs: list[Graph]) -> dict[str, data_file.Region]:
     return data_file.lay_out(parameter for graph in graphs for parameter in graph.parameters.values())
+
+
+def _messages(graphs: list[Graph]) -> dict[str, onnx.ModelProto]:
+    """The graphs by file name."""
+    regions = _regions(graphs)
+    return {f"{graph.name}.onnx": model_proto(graph, regions, DATA_FILE) for graph in graphs}
 
 
 def _size(graphs: list[Graph]) -> int:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import onnx_ir as ir
 import torch
 
 from exporters.targets import BASE_OPSET, OPERATIONS, Target
@@ -20,15 +19,36 @@ from zoo.tracing.symbols import SUM, Placeholder, Sizes, Symbols
 Dim = int | Sizes
 """A static size, or the pair of a symbolic one; -1 stands for whatever is left."""
 
-DTYPES = {
-    torch.float32: ir.DataType.FLOAT,
-    torch.float16: ir.DataType.FLOAT16,
-    torch.bfloat16: ir.DataType.BFLOAT16,
-    torch.float64: ir.DataType.DOUBLE,
-    torch.int64: ir.DataType.INT64,
-    torch.int32: ir.DataType.INT32,
-    torch.bool: ir.DataType.BOOL,
+NUMPY = {
+    torch.float32: np.float32,
+    torch.float16: np.float16,
+    torch.float64: np.float64,
+    torch.int64: np.int64,
+    torch.int32: np.int32,
+    torch.bool: np.bool_,
 }
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """A tensor in a graph: its name, what computes it (nothing for an input or a weight), and what is known of it."""
+
+    name: str
+    node: Node | None = None
+    dtype: torch.dtype | None = None
+    dims: tuple[int | str | None, ...] | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """An operation in a graph; an input that is left out is None."""
+
+    op: str
+    domain: str
+    inputs: tuple[Value | None, ...]
+    outputs: list[Value]
+    attributes: dict[str, Any]
+    name: str
 
 
 @dataclass(frozen=True)
@@ -40,6 +60,20 @@ class Parameter:
     dtype: torch.dtype
 
 
+@dataclass(frozen=True)
+class Graph:
+    """A finished graph.  Its weights are declared; where they lie is decided when it is written."""
+
+    name: str
+    opset: int
+    domains: frozenset[str]
+    inputs: list[Value]
+    outputs: list[Value]
+    nodes: list[Node]
+    parameters: dict[str, Parameter]
+    constants: dict[str, np.ndarray[Any, Any]]
+
+
 class GraphBuilder:
     """Collects the inputs, operations and weights of one graph.
 
@@ -49,32 +83,37 @@ class GraphBuilder:
     def __init__(self, target: Target, symbols: Symbols, inputs: Sequence[Placeholder]) -> None:
         self.target, self.symbols = target, symbols
         self.path = ""
-        self.parameters: dict[str, Parameter] = {}
-        self.opset = BASE_OPSET
         self._placeholders = inputs
         self.inputs = {given.name: self._input(given) for given in inputs}
-        self._nodes: list[ir.Node] = []
+        self._nodes: list[Node] = []
         self._known: dict[Any, Any] = {}
-        self._weights: dict[str, ir.Value] = {}
-        self._constants: list[ir.Value] = []
+        self._weights: dict[str, tuple[Value, Parameter]] = {}
+        self._constants: dict[Value, np.ndarray[Any, Any]] = {}
         self._names: dict[str, int] = {}
-        self._reshaped: dict[ir.Value, ir.Value] = {}
-        self._places: dict[Sizes, tuple[ir.Value, int | None]] = {}
+        self._reshaped: dict[Value, Value] = {}
+        self._places: dict[Sizes, tuple[Value, int | None]] = {}
 
     @staticmethod
-    def _input(given: Placeholder) -> ir.Value:
-        return ir.Value(name=given.name, type=ir.TensorType(DTYPES[given.dtype]), shape=ir.Shape(given.dims))
+    def _input(given: Placeholder) -> Value:
+        return Value(given.name, None, given.dtype, given.dims)
 
     # ------------------------------------------------------------------------------------------- operations
 
-    def op(self, name: str, *inputs: ir.Value | None, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
+    def op(
+        self, name: str, *inputs: Value | None, outputs: int = 1, domain: str = "", **attributes: Any
+    ) -> Any:
         """The result of an operation (or a tuple of ``outputs`` results), written unless it is there already."""
-        key = (domain, name, tuple(map(id, inputs)), outputs, tuple(sorted((k, repr(v)) for k, v in attributes.items())))
+        key = (
+            domain,
+            name,
+            tuple(map(id, inputs)),
+            outputs,
+            tuple(sorted((k, repr(v)) for k, v in attributes.items())),
+        )
         if key not in self._known:
             label = self._unique(f"{self.path}/{name}" if self.path else name)
-            node = ir.node(name, inputs=inputs, attributes=attributes, domain=domain, num_outputs=outputs, name=label)
-            for i, value in enumerate(node.outputs):
-                value.name = label if outputs == 1 else f"{label}:{i}"
+            node = Node(name, domain, inputs, [], attributes, label)
+            node.outputs = [Value(label if outputs == 1 else f"{label}:{i}", node) for i in range(outputs)]
             self._nodes.append(node)
             self._known[key] = node.outputs[0] if outputs == 1 else tuple(node.outputs)
         return self._known[key]
@@ -84,33 +123,30 @@ class GraphBuilder:
         self._names[name] = count + 1
         return f"{name}_{count}" if count else name
 
-    def constant(self, values: Any, dtype: torch.dtype) -> ir.Value:
+    def constant(self, values: Any, dtype: torch.dtype) -> Value:
         """A small fixed tensor: a scalar, or nested lists."""
-        array = np.asarray(values, dtype=DTYPES[dtype].numpy())
+        array: np.ndarray[Any, Any] = np.asarray(values, dtype=NUMPY[dtype])
         key = ("constant", array.tobytes(), array.shape, dtype)
         if key not in self._known:
             text = str(array.item()) if array.ndim == 0 else "x".join(map(str, array.shape))
-            name = self._unique(f"constant/{text}")
-            tensor = ir.Tensor(array, dtype=DTYPES[dtype], name=name)
-            value = ir.Value(name=name, type=ir.TensorType(DTYPES[dtype]), shape=ir.Shape(array.shape), const_value=tensor)
-            self._constants.append(value)
+            value = Value(self._unique(f"constant/{text}"), None, dtype, array.shape)
+            self._constants[value] = array
             self._known[key] = value
         return self._known[key]
 
-    def ints(self, *values: int) -> ir.Value:
+    def ints(self, *values: int) -> Value:
         """A vector of int64."""
         return self.constant(list(values), torch.int64)
 
-    def parameter(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> ir.Value:
+    def parameter(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Value:
         """A weight of the model, under its module path."""
         if name not in self._weights:
-            self.parameters[name] = Parameter(name, shape, dtype)
-            self._weights[name] = ir.Value(name=name, type=ir.TensorType(DTYPES[dtype]), shape=ir.Shape(shape))
-        return self._weights[name]
+            self._weights[name] = (Value(name, None, dtype, shape), Parameter(name, shape, dtype))
+        return self._weights[name][0]
 
     # ------------------------------------------------------------------------------------------------- sizes
 
-    def size(self, sizes: Sizes, value: ir.Value | None = None, axis: int = 0) -> ir.Value:
+    def size(self, sizes: Sizes, value: Value | None = None, axis: int = 0) -> Value:
         """A size as a vector of one int64; ``value`` has it on ``axis``, should nothing else have it.
 
         Raises NotImplementedError where nothing has it.
@@ -132,14 +168,14 @@ class GraphBuilder:
         holder, held = place
         return holder if held is None else self.op("Shape", holder, start=held, end=held + 1)
 
-    def learn(self, sizes: Sizes, value: ir.Value, axis: int | None = None) -> None:
+    def learn(self, sizes: Sizes, value: Value, axis: int | None = None) -> None:
         """Remember a value that has a size on an axis, or is that size; the first is kept."""
         self._places.setdefault(sizes, (value, axis))
 
     def _knows(self, sizes: Dim) -> bool:
         return isinstance(sizes, int) or sizes in self._places or self.symbols.name(sizes) is not None
 
-    def reshape(self, x: ir.Value, dims: Sequence[Dim]) -> ir.Value:
+    def reshape(self, x: Value, dims: Sequence[Dim]) -> Value:
         """``x`` with other dims; a reshape of a reshape goes back to the first."""
         x = self._reshaped.get(x, x)
         static = [dim if isinstance(dim, int) else (dim[0] if dim[0] == dim[1] else None) for dim in dims]
@@ -155,39 +191,39 @@ class GraphBuilder:
             shape = self.op("Concat", *parts, axis=0)
         else:
             shape = self.ints(*static)  # type: ignore[arg-type]
-        result: ir.Value = self.op("Reshape", x, shape)
+        result: Value = self.op("Reshape", x, shape)
         self._reshaped[result] = x
         return result
 
     # ------------------------------------------------------------------------------------------------ result
 
-    def graph(self, name: str, outputs: Mapping[str, ir.Value]) -> ir.Graph:
-        """The graph of everything that the outputs need; weights have no values yet."""
+    def graph(self, name: str, outputs: Mapping[str, Value]) -> Graph:
+        """The graph of everything that the outputs need."""
         self.path = ""
-        results = []
+        results: list[Value] = []
         for label, value in outputs.items():
-            taken = value in results or value in self.inputs.values() or value.producer() is None
-            if taken:  # an output needs a name of its own
-                value = self.op("Identity", value)
+            if value.node is None or value in results:  # an output needs a name of its own
+                same = self.op("Identity", value)
+                same.dtype, same.dims = value.dtype, value.dims
+                value = same
             value.name = label
             results.append(value)
-        live: set[ir.Value] = set(results)
+        live = set(results)
         nodes = []
         for node in reversed(self._nodes):
             if any(output in live for output in node.outputs):
                 nodes.append(node)
                 live.update(value for value in node.inputs if value is not None)
-        self.parameters = {name: self.parameters[name] for name, value in self._weights.items() if value in live}
-        operations = [OPERATIONS[node.op_type] for node in nodes if node.op_type in OPERATIONS]
-        self.opset = max([BASE_OPSET, *(operation.since for operation in operations if not operation.domain)])
-        domains = {node.domain for node in nodes} - {""}
-        weights = [value for value in self._weights.values() if value in live]
-        constants = [value for value in self._constants if value in live]
-        return ir.Graph(
-            list(self.inputs.values()),
-            results,
-            nodes=nodes[::-1],
-            initializers=[*weights, *constants],
-            opset_imports={"": self.opset, **dict.fromkeys(domains, 1)},
+        operations = [OPERATIONS[node.op] for node in nodes if node.op in OPERATIONS]
+        return Graph(
             name=name,
+            opset=max([BASE_OPSET, *(operation.since for operation in operations if not operation.domain)]),
+            domains=frozenset(node.domain for node in nodes) - {""},
+            inputs=list(self.inputs.values()),
+            outputs=results,
+            nodes=nodes[::-1],
+            parameters={
+                label: declared for label, (value, declared) in self._weights.items() if value in live
+            },
+            constants={value.name: array for value, array in self._constants.items() if value in live},
         )

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import onnx_ir as ir
 from torch import fx, nn
 
 from exporters.emitters import Call, emitter_of
 from exporters.emitters.registry import Operand
-from exporters.graph import DTYPES, GraphBuilder
+from exporters.graph import Graph, GraphBuilder, Value
 from exporters.targets import Target
 from specs.errors import UserError
 from zoo.tracing.facts import Facts
@@ -22,15 +21,20 @@ class NoEmitterError(UserError):
 
 
 def lower(
-    traced: fx.Graph, name: str, model: nn.Module, target: Target, symbols: Symbols, inputs: Sequence[Placeholder]
-) -> tuple[ir.Graph, GraphBuilder]:
+    traced: fx.Graph,
+    name: str,
+    model: nn.Module,
+    target: Target,
+    symbols: Symbols,
+    inputs: Sequence[Placeholder],
+) -> Graph:
     """The ONNX graph of a trace.  Its weights are declared, and have no values.
 
     Raises :class:`NoEmitterError`.
     """
     builder = GraphBuilder(target, symbols, inputs)
-    values: dict[fx.Node, ir.Value] = {}
-    outputs: dict[str, ir.Value] = {}
+    values: dict[fx.Node, Value] = {}
+    outputs: dict[str, Value] = {}
 
     def of_node(node: fx.Node) -> Any:
         return Operand(values[node], node.meta["facts"])
@@ -53,17 +57,21 @@ def lower(
             case _:
                 emitter = emitter_of(node.target)
                 if emitter is None:
-                    raise _refusal(builder.path, node, "no ONNX emitter", "write one with exporters.emitters.emits")
+                    raise _refusal(
+                        builder.path, node, "no ONNX emitter", "write one with exporters.emitters.emits"
+                    )
                 try:
                     values[node] = emitter(Call(builder, node), *operand(node.args), **operand(node.kwargs))
                 except (NotImplementedError, TypeError) as error:
                     inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
                     if isinstance(error, TypeError) and inside:
                         raise  # a mistake of the emitter's, not arguments that it does not have
-                    raise _refusal(builder.path, node, "no ONNX emitter for such arguments", str(error)) from error
+                    raise _refusal(
+                        builder.path, node, "no ONNX emitter for such arguments", str(error)
+                    ) from error
                 _describe(values[node], node, symbols)
                 _learn(builder, values[node], node)
-    return builder.graph(name, outputs), builder
+    return builder.graph(name, outputs)
 
 
 def _refusal(path: str, node: fx.Node, reason: str, detail: str) -> NoEmitterError:
@@ -73,7 +81,7 @@ def _refusal(path: str, node: fx.Node, reason: str, detail: str) -> NoEmitterErr
     )
 
 
-def _learn(builder: GraphBuilder, value: ir.Value, node: fx.Node) -> None:
+def _learn(builder: GraphBuilder, value: Value, node: fx.Node) -> None:
     """Tell the graph where it finds the sizes that no input has."""
     first, second = node.meta["facts"]
     if isinstance(first, Facts):
@@ -83,10 +91,9 @@ def _learn(builder: GraphBuilder, value: ir.Value, node: fx.Node) -> None:
         builder.learn((first, second), value)
 
 
-def _describe(value: ir.Value, node: fx.Node, symbols: Symbols) -> None:
+def _describe(value: Value, node: fx.Node, symbols: Symbols) -> None:
     """Write the shape and dtype of a traced result on its ONNX value."""
     first, second = node.meta["facts"]
-    if isinstance(first, Facts) and value.producer() is not None:
-        names = (symbols.name(sizes) for sizes in zip(first.shape, second.shape, strict=True))
-        value.shape = ir.Shape(names)
-        value.dtype = DTYPES[first.dtype]
+    if isinstance(first, Facts) and value.node is not None:
+        value.dims = tuple(symbols.name(sizes) for sizes in zip(first.shape, second.shape, strict=True))
+        value.dtype = first.dtype

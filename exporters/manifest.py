@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import onnx_ir as ir
+import onnx
 
 from exporters.targets import MINIMUM_RUNTIME, Target
 from exporters.verification import Verification
@@ -42,7 +42,9 @@ class Export:
         }
 
 
-def metadata_of(spec: Model, target: Target, weights: str | None, verification: Verification | None) -> dict[str, str]:
+def metadata_of(
+    spec: Model, target: Target, weights: str | None, verification: Verification | None
+) -> dict[str, str]:
     """The metadata of a graph; the verification in short."""
     data = {
         "zoo.version": version("zoo"),
@@ -65,19 +67,18 @@ def metadata_of(spec: Model, target: Target, weights: str | None, verification: 
     return data
 
 
-def graph_facts(model: ir.Model) -> dict[str, Any]:
+def graph_facts(model: onnx.ModelProto) -> dict[str, Any]:
     """What a client wants to know of a graph before it loads it."""
-    opset = model.graph.opset_imports[""]
+    opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     return {
-        "nodes": len(model.graph),
+        "nodes": len(model.graph.node),
         "opset": opset,
         "ir_version": model.ir_version,
         "minimum_runtime": f"onnxruntime {MINIMUM_RUNTIME[opset]}",
-        "inputs": {str(value.name): _shape(value) for value in model.graph.inputs},
-        "outputs": {str(value.name): _shape(value) for value in model.graph.outputs},
+        "inputs": {value.name: _shape(value) for value in model.graph.input},
+        "outputs": {value.name: _shape(value) for value in model.graph.output},
     }
 
 
-def _shape(value: ir.Value) -> list[int | str | None]:
-    assert value.shape is not None
-    return [dim if isinstance(dim, int) else dim.value for dim in value.shape]
+def _shape(value: onnx.ValueInfoProto) -> list[int | str]:
+    return [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]

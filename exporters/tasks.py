@@ -66,7 +66,9 @@ def _cache_names(prefix: str, layers: int, part: str = "") -> list[tuple[str, st
     return [(f"{prefix}.{i}.{infix}key", f"{prefix}.{i}.{infix}value") for i in range(layers)]
 
 
-def _caches(names: Sequence[tuple[str, str]], stack: Stack, length: str, *, cross: bool = False) -> Iterator[Placeholder]:
+def _caches(
+    names: Sequence[tuple[str, str]], stack: Stack, length: str, *, cross: bool = False
+) -> Iterator[Placeholder]:
     for pair, block in zip(names, stack.blocks, strict=True):
         attention = block.cross_attention if cross else block.attention
         assert isinstance(attention, Projections)
@@ -95,7 +97,9 @@ def _decoder_task(model: Any, spec: Model) -> Task:
         return {**outputs, **_spread(present, outputs.present_key_values)}
 
     tokens = [
-        _ids(given.name, "past_sequence_length + sequence_length") if given.name == "attention_mask" else given
+        _ids(given.name, "past_sequence_length + sequence_length")
+        if given.name == "attention_mask"
+        else given
         for given in _tokens(spec, "sequence_length")
     ]
     return Task("model", (*tokens, *_caches(past, model.decoder, "past_sequence_length")), call)
@@ -115,7 +119,10 @@ def _cross_decoder_task(model: Any) -> Task:
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         outputs = model.decode(
-            values["input_ids"], _gather(encoded, values), values["encoder_attention_mask"], _gather(past, values)
+            values["input_ids"],
+            _gather(encoded, values),
+            values["encoder_attention_mask"],
+            _gather(past, values),
         )
         return {**outputs, **_spread(present, outputs.present_key_values)}
 

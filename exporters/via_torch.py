@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import onnx_ir as ir
+import onnx
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -43,7 +43,7 @@ class _Positional(nn.Module):
         return tuple(self.task.call(self.model, dict(zip(names, values, strict=True))).values())
 
 
-def export_via_torch(model: nn.Module, tasks: Sequence[Task], directory: Path) -> list[ir.Model]:
+def export_via_torch(model: nn.Module, tasks: Sequence[Task], directory: Path) -> list[onnx.ModelProto]:
     """Write each task's graph, with a data file of its own, of a model that holds its weights.
 
     Raises :class:`TorchExportError`.
@@ -51,7 +51,7 @@ def export_via_torch(model: nn.Module, tasks: Sequence[Task], directory: Path) -
     return [_export(model, task, directory) for task in tasks]
 
 
-def _export(model: nn.Module, task: Task, directory: Path) -> ir.Model:
+def _export(model: nn.Module, task: Task, directory: Path) -> onnx.ModelProto:
     try:
         # With the fused kernels, torch.export records strides that its own decomposition does not keep.
         with _quiet(), sdpa_kernel(SDPBackend.MATH):
@@ -62,7 +62,7 @@ def _export(model: nn.Module, task: Task, directory: Path) -> ir.Model:
         raise TorchExportError(f"torch.onnx.export cannot export {task.name}: {': '.join(reason)}") from error
     path = directory / f"{task.name}.onnx"
     program.save(path, external_data=True)
-    return ir.load(path)
+    return onnx.load(path, load_external_data=False)
 
 
 def program_of(model: nn.Module, task: Task) -> Any:
@@ -84,6 +84,8 @@ def program_of(model: nn.Module, task: Task) -> Any:
         dynamo=True,
         verbose=False,
     )
+    import onnx_ir as ir
+
     for value, given in zip(program.model.graph.inputs, task.inputs, strict=True):
         value.shape = ir.Shape(given.dims)
     return program

@@ -5,14 +5,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-import onnx_ir as ir
+import onnx
 from torch import nn
 
-from exporters.data_file import Region
-from exporters.graph import DTYPES, Parameter
+from exporters.graph import Graph
 from exporters.lowering import lower
 from exporters.targets import Target
 from exporters.tasks import Task
@@ -20,23 +18,6 @@ from zoo.tracing.symbols import Symbols
 from zoo.tracing.tracer import Tracer
 
 DATA_FILE = "model.onnx.data"
-
-IR_VERSIONS = {18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 11}
-"""The IR version that came with each opset: older runtimes refuse newer ones."""
-
-
-@dataclass(frozen=True)
-class Graph:
-    """A graph ready to write: its weights are declared, and lie where a layout puts them."""
-
-    name: str
-    model: ir.Model
-    parameters: Mapping[str, Parameter]
-
-    @property
-    def file(self) -> str:
-        """Its file's name."""
-        return f"{self.name}.onnx"
 
 
 def trace_and_lower(model: nn.Module, task: Task, target: Target) -> Graph:
@@ -49,9 +30,7 @@ def trace_and_lower(model: nn.Module, task: Task, target: Target) -> Graph:
     symbols = Symbols.of(task.inputs, static, task.sums)
     with _collector_paused():
         traced = Tracer(model, symbols, target.whole).run(task.call, task.inputs)
-        graph, builder = lower(traced, task.name, model, target, symbols, task.inputs)
-    onnx = ir.Model(graph, ir_version=IR_VERSIONS[builder.opset], producer_name="zoo")
-    return Graph(task.name, onnx, builder.parameters)
+        return lower(traced, task.name, model, target, symbols, task.inputs)
 
 
 @contextmanager
@@ -66,21 +45,8 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def place_weights(graph: Graph, regions: Mapping[str, Region]) -> None:
-    """Point the weights of a graph at their places in the data file."""
-    for name, parameter in graph.parameters.items():
-        graph.model.graph.initializers[name].const_value = ir.ExternalTensor(
-            location=DATA_FILE,
-            offset=regions[name].offset,
-            length=regions[name].length,
-            dtype=DTYPES[parameter.dtype],
-            shape=ir.Shape(parameter.shape),
-            name=name,
-        )
-
-
-def write_graphs(directory: Path, graphs: Mapping[str, ir.Model], metadata: Mapping[str, str]) -> None:
+def write_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto], metadata: Mapping[str, str]) -> None:
     """Write the .onnx files by name, with metadata."""
     for name, model in graphs.items():
-        model.metadata_props.update(metadata)
-        (directory / name).write_bytes(ir.to_proto(model).SerializeToString())
+        onnx.helper.set_model_props(model, dict(metadata))
+        (directory / name).write_bytes(model.SerializeToString())

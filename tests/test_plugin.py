@@ -95,7 +95,12 @@ def broken_plugin(place: Path, name: str, spec: str, module: str = "") -> Path:
     source = place / "broken"
     package = source / name
     package.mkdir(parents=True)
-    text = (PLUGIN / "pyproject.toml").read_text().replace("zoo_squared_relu", name).replace("zoo-squared-relu", name)
+    text = (
+        (PLUGIN / "pyproject.toml")
+        .read_text()
+        .replace("zoo_squared_relu", name)
+        .replace("zoo-squared-relu", name)
+    )
     (source / "pyproject.toml").write_text(text)
     (package / "__init__.py").touch()
     (package / "spec.py").write_text(spec)
@@ -103,18 +108,26 @@ def broken_plugin(place: Path, name: str, spec: str, module: str = "") -> Path:
     return installed(source, place)
 
 
-def test_a_plugin_that_fails_to_import_is_named_and_breaks_nothing_else(spec: Path, site: Path, tmp_path: Path) -> None:
+def test_a_plugin_that_fails_to_import_is_named_and_breaks_nothing_else(
+    spec: Path, site: Path, tmp_path: Path
+) -> None:
     broken = broken_plugin(tmp_path, "zoo_broken", "raise RuntimeError('no licence')")
     done = zoo_with(site, broken)("validate", spec, "bert-base")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "plugin 'squared_relu' of zoo_broken (zoo_broken.spec) cannot be loaded: RuntimeError: no licence" in done.stderr
+    assert (
+        "plugin 'squared_relu' of zoo_broken (zoo_broken.spec) cannot be loaded: RuntimeError: no licence"
+        in done.stderr
+    )
 
 
 def test_a_kind_registered_twice_is_named(tmp_path: Path) -> None:
     again = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text().replace('"squared_relu"', '"mlp"')
     done = zoo_with(broken_plugin(tmp_path, "zoo_again", again))("validate", "bert-base")
     assert done.returncode == 0
-    assert "feed_forward kind 'mlp' is registered twice: by specs.feed_forward.MLP and by zoo_again.spec.SquaredReLU" in done.stderr
+    assert (
+        "feed_forward kind 'mlp' is registered twice: by specs.feed_forward.MLP and by zoo_again.spec.SquaredReLU"
+        in done.stderr
+    )
 
 
 def test_a_kind_that_nothing_builds_is_told(spec: Path, tmp_path: Path) -> None:
@@ -128,4 +141,7 @@ def test_an_implementation_that_fails_to_import_is_told(spec: Path, tmp_path: Pa
     text = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text().replace("zoo_squared_relu", "zoo_lame")
     done = zoo_with(broken_plugin(tmp_path, "zoo_lame", text, "import nowhere_to_be_found"))("params", spec)
     assert done.returncode == 2
-    assert "kind 'squared_relu' needs zoo_lame.module, which fails: No module named 'nowhere_to_be_found'" in done.stderr
+    assert (
+        "kind 'squared_relu' needs zoo_lame.module, which fails: No module named 'nowhere_to_be_found'"
+        in done.stderr
+    )

@@ -28,7 +28,9 @@ def traced_whole(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> object:
-        overriding = tuple(arg for arg in (*args, *kwargs.values()) if hasattr(type(arg), "__torch_function__"))
+        overriding = tuple(
+            arg for arg in (*args, *kwargs.values()) if hasattr(type(arg), "__torch_function__")
+        )
         if has_torch_function(overriding):
             return handle_torch_function(call, overriding, *args, **kwargs)
         return function(*args, **kwargs)

@@ -42,7 +42,9 @@ def build_component(spec: Component, context: BuildContext) -> nn.Module:
             try:
                 importlib.import_module(implementation)
             except ImportError as error:
-                raise PluginError(f"kind '{spec.kind}' needs {implementation}, which fails: {error}") from error
+                raise PluginError(
+                    f"kind '{spec.kind}' needs {implementation}, which fails: {error}"
+                ) from error
     if type(spec) not in _builders:
         raise PluginError(f"nothing builds kind '{spec.kind}': decorate its module with zoo.registry.builds")
     module = _builders[type(spec)](spec, context)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import onnx_ir as ir
 import torch
 import torch.nn.functional as F
 
 from exporters.emitters.registry import Call, Operand, emits
+from exporters.graph import Value
 from zoo.tracing.facts import reduced
 
 
@@ -22,7 +22,7 @@ _NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1, "Pow": 1}
 
 def _binary(name: str, *targets: Any) -> None:
     @emits(*targets)
-    def emit(call: Call, a: Any, b: Any) -> ir.Value:
+    def emit(call: Call, a: Any, b: Any) -> Value:
         if _of_sizes(a, b):
             return _named(call) or call.op(name, call.size(a), call.size(b))
         dtype = call.result.dtype
@@ -31,7 +31,7 @@ def _binary(name: str, *targets: Any) -> None:
         return call.op(name, call.value(a, dtype), call.value(b, dtype))
 
 
-def _named(call: Call) -> ir.Value | None:
+def _named(call: Call) -> Value | None:
     """The result where it is a size that an input has."""
     sizes = call.node.meta["facts"]
     return None if call.graph.symbols.name(sizes) is None else call.graph.size(sizes)
@@ -47,7 +47,7 @@ _binary("Min", torch.minimum)
 
 
 @emits(operator.floordiv)
-def _floor_divide(call: Call, a: Any, b: Any) -> ir.Value:
+def _floor_divide(call: Call, a: Any, b: Any) -> Value:
     if _of_sizes(a, b):
         return _named(call) or _rounded_down(call, call.size(a), call.size(b))
     dtype = call.result.dtype
@@ -56,16 +56,18 @@ def _floor_divide(call: Call, a: Any, b: Any) -> ir.Value:
     return _rounded_down(call, call.value(a, dtype), call.value(b, dtype))
 
 
-def _rounded_down(call: Call, a: ir.Value, b: ir.Value) -> ir.Value:
+def _rounded_down(call: Call, a: Value, b: Value) -> Value:
     """(a - a mod b) / b: Div of integers rounds towards zero, but Mod has the sign of the divisor."""
     return call.op("Div", call.op("Sub", a, call.op("Mod", a, b)), b)
 
 
 def _logic(name: str, target: Any) -> None:
     @emits(target)
-    def emit(call: Call, a: Any, b: Any) -> ir.Value:
+    def emit(call: Call, a: Any, b: Any) -> Value:
         dtype = call.result.dtype
-        return call.op(name if dtype == torch.bool else f"Bitwise{name}", call.value(a, dtype), call.value(b, dtype))
+        return call.op(
+            name if dtype == torch.bool else f"Bitwise{name}", call.value(a, dtype), call.value(b, dtype)
+        )
 
 
 _logic("And", operator.and_)
@@ -74,7 +76,7 @@ _logic("Or", operator.or_)
 
 def _comparison(name: str, target: Any, *, negated: bool = False) -> None:
     @emits(target)
-    def emit(call: Call, a: Any, b: Any) -> ir.Value:
+    def emit(call: Call, a: Any, b: Any) -> Value:
         dtype = call.promoted(a, b)
         result = call.op(name, call.value(a, dtype), call.value(b, dtype))
         return call.op("Not", result) if negated else result
@@ -90,7 +92,7 @@ _comparison("Equal", operator.ne, negated=True)
 
 def _unary(name: str, *targets: Any) -> None:
     @emits(*targets)
-    def emit(call: Call, x: Operand) -> ir.Value:
+    def emit(call: Call, x: Operand) -> Value:
         return call.op(name, call.value(x, call.result.dtype))
 
 
@@ -105,34 +107,34 @@ _unary("Sqrt", torch.sqrt, "sqrt")
 
 
 @emits(operator.neg)
-def _minus(call: Call, x: Operand) -> ir.Value:
+def _minus(call: Call, x: Operand) -> Value:
     return call.op("Neg", x.value)
 
 
 @emits(torch.rsqrt, "rsqrt")
-def _rsqrt(call: Call, x: Operand) -> ir.Value:
+def _rsqrt(call: Call, x: Operand) -> Value:
     return call.op("Reciprocal", call.op("Sqrt", call.value(x, call.result.dtype)))
 
 
 @emits(F.relu, "relu")
-def _relu(call: Call, x: Operand, inplace: bool = False) -> ir.Value:
+def _relu(call: Call, x: Operand, inplace: bool = False) -> Value:
     return call.op("Relu", x.value)
 
 
 @emits(F.silu)
-def _silu(call: Call, x: Operand, inplace: bool = False) -> ir.Value:
+def _silu(call: Call, x: Operand, inplace: bool = False) -> Value:
     return call.op("Mul", x.value, call.op("Sigmoid", x.value))
 
 
 @emits(F.gelu)
-def _gelu(call: Call, x: Operand, approximate: str = "none") -> ir.Value:
+def _gelu(call: Call, x: Operand, approximate: str = "none") -> Value:
     if call.graph.target.takes("Gelu", x.dtype):
         return call.op("Gelu", x.value, **({"approximate": approximate} if approximate != "none" else {}))
     raise NotImplementedError(f"target {call.graph.target.name} has no Gelu")
 
 
 @emits(torch.clamp, "clamp")
-def _clamp(call: Call, x: Operand, min: Any = None, max: Any = None) -> ir.Value:
+def _clamp(call: Call, x: Operand, min: Any = None, max: Any = None) -> Value:
     if any(isinstance(bound, Operand) and bound.is_tensor for bound in (min, max)):
         raise NotImplementedError("bounds that are tensors: use torch.maximum and torch.minimum")
     dtype = call.result.dtype
@@ -141,30 +143,30 @@ def _clamp(call: Call, x: Operand, min: Any = None, max: Any = None) -> ir.Value
 
 
 @emits(torch.cumsum, "cumsum")
-def _cumsum(call: Call, x: Operand, dim: int) -> ir.Value:
+def _cumsum(call: Call, x: Operand, dim: int) -> Value:
     axis = call.graph.constant(dim % x.ndim, torch.int64)
     return call.op("CumSum", call.value(x, call.result.dtype), axis)
 
 
 @emits(torch.where)
-def _where(call: Call, condition: Operand, a: Any, b: Any) -> ir.Value:
+def _where(call: Call, condition: Operand, a: Any, b: Any) -> Value:
     dtype = call.result.dtype
     return call.op("Where", condition.value, call.value(a, dtype), call.value(b, dtype))
 
 
 @emits("to", "type")
-def _to(call: Call, x: Operand, *wanted: Any, **named: Any) -> ir.Value:
+def _to(call: Call, x: Operand, *wanted: Any, **named: Any) -> Value:
     return call.value(x, call.result.dtype)
 
 
 @emits("float")
-def _float(call: Call, x: Operand) -> ir.Value:
+def _float(call: Call, x: Operand) -> Value:
     return call.value(x, torch.float32)
 
 
 def _reduction(name: str, *targets: Any) -> None:
     @emits(*targets)
-    def emit(call: Call, x: Operand, dim: Any = None, keepdim: bool = False) -> ir.Value:
+    def emit(call: Call, x: Operand, dim: Any = None, keepdim: bool = False) -> Value:
         axes = call.graph.ints(*reduced(x.ndim, dim))
         return call.op(name, call.value(x, call.result.dtype), axes, keepdims=int(keepdim))
 
@@ -174,10 +176,10 @@ _reduction("ReduceSum", torch.sum, "sum")
 
 
 @emits(F.softmax, "softmax")
-def _softmax(call: Call, x: Operand, dim: int, _stacklevel: int = 3, dtype: Any = None) -> ir.Value:
+def _softmax(call: Call, x: Operand, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Value:
     return call.op("Softmax", call.value(x, call.result.dtype), axis=dim)
 
 
 @emits(operator.matmul, torch.matmul, "matmul")
-def _matmul(call: Call, a: Operand, b: Operand) -> ir.Value:
+def _matmul(call: Call, a: Operand, b: Operand) -> Value:
     return call.op("MatMul", a.value, b.value)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import onnx_ir as ir
 import torch
 import torch.nn.functional as F
 
 from exporters.emitters.registry import Call, Operand, emits
+from exporters.graph import Value
 
 
 @emits(F.linear)
-def _linear(call: Call, x: Operand, weight: Operand, bias: Operand | None = None) -> ir.Value:
+def _linear(call: Call, x: Operand, weight: Operand, bias: Operand | None = None) -> Value:
     """x @ weight^T + bias as one Gemm on rows, so that weights keep the layout that they are stored in."""
     rows = x.value if x.ndim == 2 else call.graph.reshape(x.value, [-1, x.static(-1)])
     product = call.op("Gemm", rows, weight.value, *([bias.value] if bias else []), transB=1)
@@ -21,12 +21,12 @@ def _linear(call: Call, x: Operand, weight: Operand, bias: Operand | None = None
 
 
 @emits(F.embedding)
-def _embedding(call: Call, ids: Operand, weight: Operand, **options: Any) -> ir.Value:
+def _embedding(call: Call, ids: Operand, weight: Operand, **options: Any) -> Value:
     return call.op("Gather", weight.value, ids.value, axis=0)
 
 
 @emits(F.dropout)
-def _dropout(call: Call, x: Operand, p: float = 0.5, training: bool = True, inplace: bool = False) -> ir.Value:
+def _dropout(call: Call, x: Operand, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
     if training and p:
         raise NotImplementedError("dropout outside training: pass training=self.training")
     return x.value
@@ -34,14 +34,23 @@ def _dropout(call: Call, x: Operand, p: float = 0.5, training: bool = True, inpl
 
 @emits(F.layer_norm)
 def _layer_norm(
-    call: Call, x: Operand, shape: Any, weight: Operand | None = None, bias: Operand | None = None, eps: float = 1e-5
-) -> ir.Value:
+    call: Call,
+    x: Operand,
+    shape: Any,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+    eps: float = 1e-5,
+) -> Value:
     scale = weight.value if weight else call.graph.constant(np.ones(shape), x.dtype)
-    return call.op("LayerNormalization", x.value, scale, *([bias.value] if bias else []), axis=-len(shape), epsilon=eps)
+    return call.op(
+        "LayerNormalization", x.value, scale, *([bias.value] if bias else []), axis=-len(shape), epsilon=eps
+    )
 
 
 @emits(F.rms_norm)
-def _rms_norm(call: Call, x: Operand, shape: Any, weight: Operand | None = None, eps: float | None = None) -> ir.Value:
+def _rms_norm(
+    call: Call, x: Operand, shape: Any, weight: Operand | None = None, eps: float | None = None
+) -> Value:
     """x / sqrt(mean(x ** 2) + eps) * weight, in float32 whatever the dtype."""
     wide = call.cast(x.value, x.dtype, torch.float32)
     square = call.op("Pow", wide, call.graph.constant(2.0, torch.float32))
@@ -63,10 +72,12 @@ def _attention(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> ir.Value:
+) -> Value:
     """softmax(scale * query @ key^T + bias) @ value; query heads that share keys are rows of one product."""
     if dropout_p or is_causal or query.ndim != 4 or (attn_mask is not None and attn_mask.dtype == torch.bool):
-        raise NotImplementedError("only B H T K with an additive mask and no dropout: use zoo.functional.attention")
+        raise NotImplementedError(
+            "only B H T K with an additive mask and no dropout: use zoo.functional.attention"
+        )
     scale = query.static(3) ** -0.5 if scale is None else scale
     graph, (batch, heads, length, _), past = call.graph, query.dims, key.dims[2]
     scaled = query.value if scale == 1.0 else call.op("Mul", query.value, graph.constant(scale, query.dtype))

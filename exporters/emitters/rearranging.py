@@ -5,67 +5,67 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import onnx_ir as ir
 import torch
 
 from exporters.emitters.registry import Call, Operand, emits
+from exporters.graph import Value
 from zoo.tracing.facts import indexed
 
 
 @emits("unflatten", torch.unflatten, "flatten", torch.flatten)
-def _regroup(call: Call, x: Operand, *sizes: Any, **named: Any) -> ir.Value:
+def _regroup(call: Call, x: Operand, *sizes: Any, **named: Any) -> Value:
     return call.graph.reshape(x.value, call.result.dims)
 
 
 @emits("view", "reshape", torch.reshape)
-def _reshape(call: Call, x: Operand, *shape: Any) -> ir.Value:
+def _reshape(call: Call, x: Operand, *shape: Any) -> Value:
     sizes = shape[0] if isinstance(shape[0], tuple | list) else shape
     return call.graph.reshape(x.value, [call.dim(size) for size in sizes])
 
 
 @emits("contiguous")
-def _contiguous(call: Call, x: Operand) -> ir.Value:
+def _contiguous(call: Call, x: Operand) -> Value:
     return x.value
 
 
 @emits("transpose", torch.transpose)
-def _transpose(call: Call, x: Operand, dim0: int, dim1: int) -> ir.Value:
+def _transpose(call: Call, x: Operand, dim0: int, dim1: int) -> Value:
     order = list(range(x.ndim))
     order[dim0], order[dim1] = order[dim1], order[dim0]
     return call.op("Transpose", x.value, perm=order)
 
 
 @emits("permute", torch.permute)
-def _permute(call: Call, x: Operand, *dims: Any) -> ir.Value:
+def _permute(call: Call, x: Operand, *dims: Any) -> Value:
     order = dims[0] if isinstance(dims[0], tuple | list) else dims
     return call.op("Transpose", x.value, perm=[axis % x.ndim for axis in order])
 
 
 @emits("unsqueeze", torch.unsqueeze)
-def _unsqueeze(call: Call, x: Operand, dim: int) -> ir.Value:
+def _unsqueeze(call: Call, x: Operand, dim: int) -> Value:
     return call.op("Unsqueeze", x.value, call.graph.ints(dim % (x.ndim + 1)))
 
 
 @emits("squeeze", torch.squeeze)
-def _squeeze(call: Call, x: Operand, dim: int) -> ir.Value:
+def _squeeze(call: Call, x: Operand, dim: int) -> Value:
     return call.op("Squeeze", x.value, call.graph.ints(dim % x.ndim)) if x.static(dim) == 1 else x.value
 
 
 @emits("expand")
-def _expand(call: Call, x: Operand, *shape: Any) -> ir.Value:
+def _expand(call: Call, x: Operand, *shape: Any) -> Value:
     parts = [call.graph.size(sizes) for sizes in call.result.dims]
     return call.op("Expand", x.value, call.op("Concat", *parts, axis=0))
 
 
 @emits(torch.cat)
-def _cat(call: Call, tensors: Any, dim: int = 0) -> ir.Value:
+def _cat(call: Call, tensors: Any, dim: int = 0) -> Value:
     present = [tensor for tensor in tensors if tensor.dims[dim] != (0, 0)] or tensors[:1]
     values = [call.value(tensor, call.result.dtype) for tensor in present]
     return values[0] if len(values) == 1 else call.op("Concat", *values, axis=dim)
 
 
 @emits(torch.stack)
-def _stack(call: Call, tensors: Any, dim: int = 0) -> ir.Value:
+def _stack(call: Call, tensors: Any, dim: int = 0) -> Value:
     axis = dim % (tensors[0].ndim + 1)
     values = [call.value(tensor, call.result.dtype) for tensor in tensors]
     parts = [call.op("Unsqueeze", value, call.graph.ints(axis)) for value in values]
@@ -77,7 +77,7 @@ _END = 2**62
 
 
 @emits(operator.getitem)
-def _getitem(call: Call, x: Operand, index: Any) -> ir.Value:
+def _getitem(call: Call, x: Operand, index: Any) -> Value:
     """Slices first, then the axes that an int drops, then those that None adds."""
     facts, value = x.facts[0], x.value
     slices = []

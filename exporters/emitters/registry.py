@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import onnx_ir as ir
 import torch
 from torch import fx
 
-from exporters.graph import DTYPES, Dim, GraphBuilder
+from exporters.graph import Dim, GraphBuilder, Value
+from exporters.proto import DTYPES
 from zoo.tracing.facts import Facts, promoted
 from zoo.tracing.symbols import Sizes
 
@@ -42,7 +42,7 @@ def emitter_of(target: Any) -> Emitter | None:
 class Operand:
     """An argument under emission: its ONNX value, and its facts in the two runs (sizes are plain numbers there)."""
 
-    value: ir.Value
+    value: Value
     facts: tuple[Any, Any]
 
     @property
@@ -88,13 +88,15 @@ class Call:
 
     def promoted(self, a: Any, b: Any) -> torch.dtype:
         """The dtype in which torch works on two operands or numbers."""
-        return promoted(*(operand.facts[0] if isinstance(operand, Operand) else operand for operand in (a, b)))
+        return promoted(
+            *(operand.facts[0] if isinstance(operand, Operand) else operand for operand in (a, b))
+        )
 
-    def op(self, name: str, *inputs: ir.Value | None, **attributes: Any) -> Any:
+    def op(self, name: str, *inputs: Value | None, **attributes: Any) -> Any:
         """An operation of the graph."""
         return self.graph.op(name, *inputs, **attributes)
 
-    def value(self, operand: Any, dtype: torch.dtype) -> ir.Value:
+    def value(self, operand: Any, dtype: torch.dtype) -> Value:
         """A tensor's value in a dtype, or a number as a constant of that dtype."""
         if not isinstance(operand, Operand):
             return self.graph.constant(operand, dtype)
@@ -102,14 +104,14 @@ class Call:
             return self.cast(self.op("Squeeze", operand.value), torch.int64, dtype)
         return self.cast(operand.value, operand.dtype, dtype)
 
-    def cast(self, value: ir.Value, dtype: torch.dtype, wanted: torch.dtype) -> ir.Value:
+    def cast(self, value: Value, dtype: torch.dtype, wanted: torch.dtype) -> Value:
         """A value in another dtype."""
         return value if dtype == wanted else self.op("Cast", value, to=int(DTYPES[wanted]))
 
-    def size(self, size: Any) -> ir.Value:
+    def size(self, size: Any) -> Value:
         """A size, a number or an operand, as a vector of one int64."""
         value = size.value if isinstance(size, Operand) else size
-        return value if isinstance(value, ir.Value) else self.graph.ints(int(value))
+        return value if isinstance(value, Value) else self.graph.ints(int(value))
 
     def dim(self, size: Any) -> Dim:
         """A size for ``reshape``."""

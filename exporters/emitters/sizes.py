@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import onnx_ir as ir
 import torch
 
 from exporters.emitters.registry import Call, Operand, emits
+from exporters.graph import Value
 from zoo import functional
 from zoo.tracing.tracer import size
 
 
 @emits(size)
-def _size(call: Call, x: Operand, axis: int) -> ir.Value:
+def _size(call: Call, x: Operand, axis: int) -> Value:
     return call.graph.size(call.node.meta["facts"], x.value, axis)
 
 
 @emits(functional.positions_from)
-def _positions_from(call: Call, start: Any, length: Any, like: Operand) -> ir.Value:
+def _positions_from(call: Call, start: Any, length: Any, like: Operand) -> Value:
     first = call.size(start)
     stop = call.size(length) if start == 0 else call.op("Add", first, call.size(length))
     scalars = [call.op("Squeeze", bound) for bound in (first, stop)]
@@ -26,5 +26,5 @@ def _positions_from(call: Call, start: Any, length: Any, like: Operand) -> ir.Va
 
 
 @emits(functional.constant)
-def _constant(call: Call, values: tuple[float, ...], like: Operand) -> ir.Value:
+def _constant(call: Call, values: tuple[float, ...], like: Operand) -> Value:
     return call.graph.constant(list(values), call.result.dtype)

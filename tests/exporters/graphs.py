@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import onnx
 import onnx_ir as ir
 import onnxruntime
 import torch
+from onnx import numpy_helper
 from torch import Tensor, nn
 
+from exporters.data_file import lay_out
+from exporters.graph import Graph
 from exporters.lowering import lower
+from exporters.proto import model_proto
 from exporters.targets import TARGETS
-from exporters.writing import IR_VERSIONS
+from exporters.writing import DATA_FILE
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.tracer import Tracer
 
@@ -51,11 +56,17 @@ def graph_of(module: nn.Module, *inputs: str, kinds: Mapping[str, Any] | None = 
     call = lambda model, values: named(model(*values.values()))  # noqa: E731
     target = TARGETS["portable"]
     traced = Tracer(module, symbols, target.whole).run(call, given)
-    graph, builder = lower(traced, "tested", module, target, symbols, given)
-    for name, parameter in module.named_parameters():
-        if name in graph.initializers:
-            graph.initializers[name].const_value = ir.tensor(parameter.detach().numpy(), name=name)
-    return ir.Model(graph, ir_version=IR_VERSIONS[builder.opset])
+    model = message(lower(traced, "tested", module, target, symbols, given))
+    values = dict(module.named_parameters())
+    for tensor in model.graph.initializer:
+        if tensor.external_data:
+            tensor.CopyFrom(numpy_helper.from_array(values[tensor.name].detach().numpy(), tensor.name))
+    return ir.from_proto(model)
+
+
+def message(graph: Graph) -> onnx.ModelProto:
+    """The model of a graph, with its weights in a data file."""
+    return model_proto(graph, lay_out(graph.parameters.values()), DATA_FILE)
 
 
 def draw(given: Placeholder, sizes: Mapping[str, int], generator: torch.Generator) -> Tensor:

@@ -11,10 +11,11 @@ from torch import Tensor
 
 from exporters.data_file import Region
 from exporters.export import Options, export
+from exporters.graph import Graph
 from exporters.manifest import Export
 from exporters.targets import TARGETS
 from exporters.tasks import tasks
-from exporters.writing import DATA_FILE, Graph, trace_and_lower
+from exporters.writing import DATA_FILE, trace_and_lower
 from specs.model import Model
 from zoo.builder import assemble
 

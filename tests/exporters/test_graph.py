@@ -9,19 +9,18 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnx_ir as ir
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from exporters.export import export
-from exporters.graph import GraphBuilder
+from exporters.graph import Graph, GraphBuilder
+from exporters.proto import IR_VERSIONS
 from exporters.targets import MINIMUM_RUNTIME, OPERATIONS, TARGETS
 from exporters.tasks import tasks
-from exporters.writing import IR_VERSIONS, Graph
 from specs.model import Model
-from tests.exporters.graphs import Module, graph_of
+from tests.exporters.graphs import Module, graph_of, message
 from tests.exporters.models import GRAPH_ONLY, UNVERIFIED, graphs, regions, stored
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo import functional
@@ -42,7 +41,7 @@ def deep(make: Any, layers: int, **changes: Any) -> Model:
 
 
 def operations(graph: Graph) -> Counter[str]:
-    return Counter(node.op_type for node in graph.model.graph)
+    return Counter(node.op for node in graph.nodes)
 
 
 SHARED = ["Range", "Where", "Cos", "Sin", "CumSum", "Less", "LessOrEqual", "Equal", "Not", "And", "Shape", "Clip", "Cast",
@@ -65,8 +64,8 @@ def test_what_all_layers_share_is_written_once(make: Any, position: dict[str, An
 
 
 def test_constants_do_not_grow_with_depth() -> None:
-    few, more = (graphs(deep(gpt2, layers))["model"].model.graph for layers in (1, 5))
-    names = [{name for name in graph.initializers if name.startswith("constant/")} for graph in (few, more)]
+    few, more = (graphs(deep(gpt2, layers))["model"] for layers in (1, 5))
+    names = [set(graph.constants) for graph in (few, more)]
     assert names[0] == names[1] != set()
 
 
@@ -134,22 +133,19 @@ def test_nodes_are_named_after_their_modules_and_weights_are_the_parameters(make
     parameters = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     used = set()
     for graph in graphs(spec).values():
-        names = [node.name for node in graph.model.graph]
+        names = [node.name for node in graph.nodes]
         assert len(names) == len(set(names))
         assert {name.rpartition("/")[0] for name in names} <= modules
         assert any(
             name.startswith("encoder.blocks.1.") or name.startswith("decoder.blocks.1.") for name in names
         )
-        weights = {
-            name: v for name, v in graph.model.graph.initializers.items() if not name.startswith("constant/")
-        }
-        assert {name: tuple(v.shape.numpy()) for name, v in weights.items()}.items() <= parameters.items()
-        used |= weights.keys()
+        assert {name: weight.shape for name, weight in graph.parameters.items()}.items() <= parameters.items()
+        used |= graph.parameters.keys()
     assert used == parameters.keys()
 
 
 def test_a_layers_operations_carry_its_path() -> None:
-    names = {node.name for node in graphs(gpt2())["model"].model.graph}
+    names = {node.name for node in graphs(gpt2())["model"].nodes}
     assert "decoder.blocks.1.feed_forward/Gelu" in names
     assert "decoder.blocks.0.attention/Softmax" in names
     assert "head.vocabulary/Gemm" in names
@@ -369,8 +365,9 @@ def test_graph_builder_counts_domains_in_use_only() -> None:
     builder = GraphBuilder(TARGETS["portable"], Symbols.of((), ()), ())
     kept = builder.op("Thing", builder.constant(1.0, torch.float32), domain="com.microsoft")
     builder.op("Other", builder.constant(1.0, torch.float32), domain="elsewhere")
-    kept.type, kept.shape = ir.TensorType(ir.DataType.FLOAT), ir.Shape([])
-    assert builder.graph("x", {"y": kept}).opset_imports == {"": 18, "com.microsoft": 1}
+    kept.dtype, kept.dims = torch.float32, ()
+    opsets = {entry.domain: entry.version for entry in message(builder.graph("x", {"y": kept})).opset_import}
+    assert opsets == {"": 18, "com.microsoft": 1}
 
 
 def test_the_same_function_in_two_modules_is_named_after_the_first() -> None:

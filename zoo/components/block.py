@@ -56,7 +56,9 @@ class PreNorm(Block):
         attended, present = self.attention(self.attention_norm(x), scope, past)
         x = self.residual(x, self.dropout(attended))
         if self.cross_attention is not None:
-            x = self.residual(x, self.dropout(self.cross_attention(self.cross_attention_norm(x), scope, encoded)))
+            x = self.residual(
+                x, self.dropout(self.cross_attention(self.cross_attention_norm(x), scope, encoded))
+            )
         x = self.residual(x, self.dropout(self.feed_forward(self.feed_forward_norm(x))))
         return x, present
 

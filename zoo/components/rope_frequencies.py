@@ -22,18 +22,24 @@ def rope_frequencies(spec: Rope, dimensions: int) -> tuple[tuple[float, ...], fl
 
 
 @functools.singledispatch
-def _scaled(scaling: Component | None, frequencies: Tensor, theta: float, dimensions: int) -> tuple[Tensor, float]:
+def _scaled(
+    scaling: Component | None, frequencies: Tensor, theta: float, dimensions: int
+) -> tuple[Tensor, float]:
     """Rescaled frequencies and the amplitude; plugins register their own scaling here."""
     return frequencies, 1.0
 
 
 @_scaled.register
-def _linear(scaling: LinearScaling, frequencies: Tensor, theta: float, dimensions: int) -> tuple[Tensor, float]:
+def _linear(
+    scaling: LinearScaling, frequencies: Tensor, theta: float, dimensions: int
+) -> tuple[Tensor, float]:
     return frequencies / scaling.factor, 1.0
 
 
 @_scaled.register
-def _llama3(scaling: Llama3Scaling, frequencies: Tensor, theta: float, dimensions: int) -> tuple[Tensor, float]:
+def _llama3(
+    scaling: Llama3Scaling, frequencies: Tensor, theta: float, dimensions: int
+) -> tuple[Tensor, float]:
     wavelengths = 2 * math.pi / frequencies
     turns = scaling.original_context_length / wavelengths  # over the original context
     kept = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor)

@@ -41,7 +41,11 @@ class Decoder(nn.Module):
         """
         length = input_ids.shape[1]
         past = past_length(past_key_values)
-        mask = input_ids.new_ones((input_ids.shape[0], past + length)) if attention_mask is None else attention_mask
+        mask = (
+            input_ids.new_ones((input_ids.shape[0], past + length))
+            if attention_mask is None
+            else attention_mask
+        )
         positions = functional.token_positions(mask, length)  # B T
         x = self.embedding(input_ids, positions, token_type_ids)  # B T D
         x, present = self.decoder(x, positions, mask, past_key_values)

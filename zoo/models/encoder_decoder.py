@@ -50,7 +50,9 @@ class EncoderDecoder(nn.Module):
         x = self.encoder_embedding(input_ids, positions, token_type_ids)  # B S D
         x, _ = self.encoder(x, positions, mask)
         blocks = cast("Iterable[Block]", self.decoder.blocks)
-        encoded = [block.cross_attention.keys_values(x) for block in blocks if block.cross_attention is not None]
+        encoded = [
+            block.cross_attention.keys_values(x) for block in blocks if block.cross_attention is not None
+        ]
         return Outputs({"last_hidden_state": x}, encoded)
 
     def decode(

@@ -88,7 +88,11 @@ def _on_meta(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
     given, named = [tensor(arg) for arg in args], {key: tensor(arg) for key, arg in kwargs.items()}
     with torch.device("meta"):
-        result = getattr(given[0], target)(*given[1:], **named) if isinstance(target, str) else target(*given, **named)
+        result = (
+            getattr(given[0], target)(*given[1:], **named)
+            if isinstance(target, str)
+            else target(*given, **named)
+        )
     return facts(result)
 
 
@@ -138,7 +142,9 @@ def _or_sizes(function: Callable[..., Any]) -> Rule:
             return _arithmetic(*values) if len(values) == 2 else values[0]
         result = function(*values)
         if not isinstance(result, int):
-            raise TypeError(f"{function.__name__} makes no whole number of a size: use //, or divide a tensor by the size")
+            raise TypeError(
+                f"{function.__name__} makes no whole number of a size: use //, or divide a tensor by the size"
+            )
         return result
 
     return apply
@@ -197,7 +203,9 @@ def _cumsum(x: Facts, dim: int) -> Facts:
 
 
 @rule("to", "type")
-def _to(x: Facts, wanted: torch.dtype | torch.device | Facts | None = None, *, dtype: torch.dtype | None = None) -> Facts:
+def _to(
+    x: Facts, wanted: torch.dtype | torch.device | Facts | None = None, *, dtype: torch.dtype | None = None
+) -> Facts:
     if isinstance(wanted, torch.device):
         return x
     return Facts(x.shape, dtype or (wanted.dtype if isinstance(wanted, Facts) else wanted) or x.dtype)
@@ -338,10 +346,17 @@ def refuse_clamped(node: fx.Node) -> None:
     x, second = node.args[0].meta["facts"]  # type: ignore[union-attr]
     if not isinstance(x, Facts):
         return
-    runs = (fx.map_arg(node.args[1], lambda n, run=run: n.meta["facts"][run]) for run in (0, 1))
-    parts = (indexed(facts.shape, index) for facts, index in zip((x, second), runs, strict=True))
-    for (_, axis, part), (_, _, other) in zip(*parts, strict=True):
-        if axis is None or part == other or not isinstance(part, slice) or x.shape[axis] != second.shape[axis]:
+    here = fx.map_arg(node.args[1], lambda n: n.meta["facts"][0])
+    there = fx.map_arg(node.args[1], lambda n: n.meta["facts"][1])
+    for (_, axis, part), (_, _, other) in zip(
+        indexed(x.shape, here), indexed(second.shape, there), strict=True
+    ):
+        if (
+            axis is None
+            or part == other
+            or not isinstance(part, slice)
+            or x.shape[axis] != second.shape[axis]
+        ):
             continue
         bounds = (bound for each in (part, other) for bound in (each.start, each.stop) if bound is not None)
         if any(abs(bound) > x.shape[axis] for bound in bounds):
@@ -379,7 +394,9 @@ def _stack(tensors: Any, dim: int = 0) -> Facts:
 @rule("mean", torch.mean)
 def _mean(x: Facts, dim: Any = None, keepdim: bool = False) -> Facts:
     axes = reduced(x.ndim, dim)
-    sizes = ((1 if axis in axes else size) for axis, size in enumerate(x.shape) if keepdim or axis not in axes)
+    sizes = (
+        (1 if axis in axes else size) for axis, size in enumerate(x.shape) if keepdim or axis not in axes
+    )
     return Facts(tuple(sizes), x.dtype)
 
 
@@ -418,7 +435,9 @@ def _embedding(ids: Facts, weight: Facts, **options: Any) -> Facts:
 @rule(F.scaled_dot_product_attention, functional.attention)
 def _attention(query: Facts, key: Facts, value: Facts, *args: Any, **kwargs: Any) -> Facts:
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
-        raise ValueError(f"queries, keys and values of shapes {query.shape}, {key.shape}, {value.shape} do not attend")
+        raise ValueError(
+            f"queries, keys and values of shapes {query.shape}, {key.shape}, {value.shape} do not attend"
+        )
     return Facts((*query.shape[:-1], value.shape[-1]), query.dtype)
 
 
@@ -429,7 +448,13 @@ def _rotary(x: Facts, *args: Any, **kwargs: Any) -> Facts:
 
 @rule(functional.attention_bias)
 def _attention_bias(
-    key_mask: Facts | None, position_bias: Facts | None, query_length: int, key_length: int, like: Facts, *, causal: bool
+    key_mask: Facts | None,
+    position_bias: Facts | None,
+    query_length: int,
+    key_length: int,
+    like: Facts,
+    *,
+    causal: bool,
 ) -> Facts | None:
     shapes = _shapes(position_bias)
     shapes += [] if key_mask is None else [(key_mask.shape[0], 1, 1, key_mask.shape[1])]

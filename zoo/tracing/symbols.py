@@ -61,4 +61,8 @@ class Symbols:
 
 
 def _primes(start: int, taken: set[int]) -> Iterator[int]:
-    return (n for n in range(start, 2**20, 2) if n not in taken and all(n % d for d in range(3, math.isqrt(n) + 1, 2)))
+    return (
+        n
+        for n in range(start, 2**20, 2)
+        if n not in taken and all(n % d for d in range(3, math.isqrt(n) + 1, 2))
+    )

@@ -86,8 +86,12 @@ class Tracer(fx.Tracer):
             raise self._explained(error) from error
 
     def _explained(self, error: Exception) -> UntraceableError:
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)]
-        line = f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else "an unknown line"
+        frames = [
+            frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)
+        ]
+        line = (
+            f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else "an unknown line"
+        )
         reason = str(error).splitlines()[0] if str(error) else ""
         return UntraceableError(
             f"{self._where()} cannot be traced: {type(error).__name__}: {reason}\n"
@@ -132,7 +136,9 @@ class Tracer(fx.Tracer):
 
     def create_arg(self, a: Any) -> Any:
         if isinstance(a, Tensor):
-            raise TypeError("a tensor that is neither an input nor a parameter: make it with zoo.functional.constant")
+            raise TypeError(
+                "a tensor that is neither an input nor a parameter: make it with zoo.functional.constant"
+            )
         return a if isinstance(a, (torch.dtype, torch.device)) else super().create_arg(a)
 
     def proxy(self, node: fx.Node) -> fx.Proxy:
@@ -164,7 +170,10 @@ class Tracer(fx.Tracer):
         )
 
 
-_MACHINERY = (*(os.path.join(os.path.dirname(file), "") for file in (torch.__file__, __file__)), functional.__file__)
+_MACHINERY = (
+    *(os.path.join(os.path.dirname(file), "") for file in (torch.__file__, __file__)),
+    functional.__file__,
+)
 
 
 def _is_machinery(filename: str) -> bool:

@@ -18,7 +18,9 @@ PIECE = 2**22
 class RandomWeights:
     """Weights drawn by the spec's recipe."""
 
-    def __init__(self, model: nn.Module, spec: Model, seed: int = 0, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self, model: nn.Module, spec: Model, seed: int = 0, dtype: torch.dtype = torch.float32
+    ) -> None:
         self.description = f"random, seed {seed}"
         self.seed = seed
         self.dtype = dtype

@@ -14,4 +14,3 @@ class SquaredReLU(Component):
 
     kind: Literal["squared_relu"] = "squared_relu"
     hidden: Annotated[int, Field(gt=0)]
-
