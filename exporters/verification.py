@@ -127,13 +127,13 @@ def verify(
     import onnxruntime
 
     found: list[Comparison] = []
-    exact = _exact_passes(model)
+    expected: dict[Case, Mapping[str, Tensor]] = {}
+    roundings = _roundings(model, expected)
     with ThreadPoolExecutor(1) as loader, torch.inference_mode():
         # Loading the files leaves the interpreter free: the model runs meanwhile.
         loading = loader.submit(
             lambda: [_session(onnxruntime, directory / f"{t.name}.onnx", target) for t in tasks]
         )
-        expected = {}
         for case in cases(spec):
             progress(f"{case.name}, PyTorch")
             expected[case] = _full_pass(model, case)
@@ -148,7 +148,9 @@ def verify(
             except _RefusalError as refusal:
                 found.append(_refused(case.name, case.shape, refusal))
             else:
-                found += [_compare(case, output, got, outputs[output], exact) for output, got in results.items()]
+                found += [
+                    _compare(case, output, got, outputs[output], roundings) for output, got in results.items()
+                ]
     provider = sessions[0].get_providers()[0] if sessions else "none"
     result = Verification(provider, f"onnxruntime {onnxruntime.__version__}", subject, tuple(found))
     if not result.passed:
@@ -180,19 +182,32 @@ def _refusals() -> Iterator[None]:
         raise _RefusalError(str(error).strip().splitlines()[0]) from error
 
 
-def _exact_passes(model: nn.Module) -> Callable[[Case], Mapping[str, Tensor]]:
-    """The full pass in float64 by case, or nothing where the model is too large for that."""
+Expected = Mapping[Case, Mapping[str, Tensor]]
+"""The outputs of the model's full pass by case."""
+
+
+def _roundings(model: nn.Module, expected: Expected) -> Callable[[], Mapping[str, float]]:
+    """How far float32 takes PyTorch itself from float64, at most, by output; empty where a model is too large."""
 
     @functools.cache
-    def exact() -> nn.Module:
-        return copy.deepcopy(model).double()
+    def roundings() -> Mapping[str, float]:
+        if sum(parameter.nbytes for parameter in model.parameters()) > EXACT_BYTES:
+            return {}
+        exact, found = copy.deepcopy(model).double(), dict[str, float]()
+        for case, outputs in expected.items():
+            for output, value in _full_pass(exact, case).items():
+                real = _real(case, output, value)
+                difference = float((value[real] - outputs[output][real]).abs().max())
+                found[output] = max(difference, found.get(output, 0.0))
+        return found
 
-    @functools.cache
-    def outputs(case: Case) -> Mapping[str, Tensor]:
-        small = sum(parameter.nbytes for parameter in model.parameters()) <= EXACT_BYTES
-        return _full_pass(exact(), case) if small else {}
+    return roundings
 
-    return outputs
+
+def _real(case: Case, output: str, value: Tensor) -> Any:
+    """An index of what is compared of an output: what stands at padding means nothing."""
+    batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
+    return batch.mask == 1 if value.dim() == 3 else slice(None)
 
 
 def _full_pass(model: Any, case: Case) -> dict[str, Tensor]:
@@ -277,27 +292,22 @@ def _call(session: Any, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _compare(
-    case: Case, output: str, got: Tensor, expected: Tensor, exact: Callable[[Case], Mapping[str, Tensor]]
+    case: Case, output: str, got: Tensor, expected: Tensor, roundings: Callable[[], Mapping[str, float]]
 ) -> Comparison:
     if got.shape != expected.shape:
         fault = f"it has shape {tuple(got.shape)}, and the model's {tuple(expected.shape)}"
         return _faulty(case.name, case.shape, output, fault)
     if not bool(torch.isfinite(got).all()):
         return _faulty(case.name, case.shape, output, "it is not finite")
-    per_token = expected.dim() == 3
-    batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
-    real = batch.mask == 1 if per_token else slice(None)  # what stands at padding means nothing
+    scores = output == "logits" and expected.dim() == 3
+    real = _real(case, output, expected)
     got, expected = got[real], expected[real]
     scale = float(expected.abs().max())
     difference = float((got - expected).abs().max())
     tolerance = TOLERANCE[expected.dtype] * max(1.0, scale)
-    if difference > tolerance and output in exact(case):  # some models make much of a rounding
-        tolerance = max(tolerance, ROUNDING * float((exact(case)[output][real] - expected).abs().max()))
-    top = (
-        float((got.argmax(-1) == expected.argmax(-1)).float().mean())
-        if output == "logits" and per_token
-        else None
-    )
+    if difference > tolerance:  # some models make much of a rounding
+        tolerance = max(tolerance, ROUNDING * roundings().get(output, 0.0))
+    top = float((got.argmax(-1) == expected.argmax(-1)).float().mean()) if scores else None
     passed = difference <= tolerance
     return Comparison(
         case.name, case.shape, output, difference, difference / (scale or 1.0), tolerance, top, passed
