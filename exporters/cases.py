@@ -64,7 +64,7 @@ def cases(spec: Model) -> Iterator[Case]:
     """The comparisons for a model."""
     generator = torch.Generator().manual_seed(20)
     room = min(spec.context_length or LONGEST, LONGEST)
-    long = min(room, max(40, _reach(spec) + 8))
+    long = min(room, max(24, _reach(spec) + 8))
 
     def batch(lengths: tuple[int, ...], side: str = "right") -> Batch:
         lengths = tuple(min(length, room) for length in lengths)
@@ -82,9 +82,9 @@ def cases(spec: Model) -> Iterator[Case]:
         yield Case("one token", batch((1,)))
         yield Case("one sequence", batch((7,)))
         yield Case("a batch, long", batch((long, long)))
-        yield Case("padding right", batch((16, 9, 1)))
-        yield Case("padding left", batch((13, 5, 2), "left"))
-        yield Case("nothing but padding", batch((6, 0)))
+        yield Case("padding right", batch((11, 6, 1)))
+        yield Case("padding left", batch((10, 5, 2), "left"))
+        yield Case("nothing but padding", batch((4, 0)))
         if spec.architecture == "decoder" and room > 4:
             yield Case("prompt, then steps", batch((9, 9)), pieces=ones(4))
             yield Case("padded prompt, then steps", batch((11, 6), "left"), pieces=ones(3))
