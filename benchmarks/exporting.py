@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.process import PYTHON, ZOO, in_turn, run
 from benchmarks.result import Result
 
-IMPORTS = "import torch, torch.fx, onnx_ir, onnxruntime, pydantic, typer, rich, yaml"
+IMPORTS = "import torch, torch.fx, onnx, onnxruntime, pydantic, typer, rich, yaml"
 
 BILLION = ["gpt2-xl", "--set", "d_model=2048", "--set", "decoder.layers=24", "--set", "decoder.block.attention.heads=16",
            "--set", "decoder.block.feed_forward.hidden=8192"]  # fmt: skip

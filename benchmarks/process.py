@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import json
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,18 +22,25 @@ class Usage:
     peak: int
 
 
-def run(command: Sequence[str], *, cwd: Path | None = None) -> Usage:
+LAUNCHER = """
+import json, os, subprocess, sys, time
+start = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+output = process.stdout.read().decode()
+_, status, usage = os.wait4(process.pid, 0)
+seconds = time.perf_counter() - start
+print(json.dumps([os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss, output]))
+"""
+"""Runs a command from a process of its own: what is started counts the memory of whoever starts it as its own."""
+
+
+def run(command: Sequence[str]) -> Usage:
     """One run.  Raises RuntimeError with the output when it fails."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=cwd)
-    assert process.stdout is not None
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)} exited with {process.returncode}:\n{output.decode()}")
-    unit = 1 if sys.platform == "darwin" else 1024
-    return Usage(time.perf_counter() - start, usage.ru_maxrss * unit)
+    launched = subprocess.run([PYTHON, "-c", LAUNCHER, *command], capture_output=True, text=True, check=True)
+    status, seconds, peak, output = json.loads(launched.stdout)
+    if status:
+        raise RuntimeError(f"{' '.join(command)} exited with {status}:\n{output}")
+    return Usage(seconds, peak * (1 if sys.platform == "darwin" else 1024))
 
 
 def median(usages: Sequence[Usage]) -> Usage:
@@ -42,12 +48,12 @@ def median(usages: Sequence[Usage]) -> Usage:
     return Usage(statistics.median(u.seconds for u in usages), int(statistics.median(u.peak for u in usages)))
 
 
-def in_turn(commands: Sequence[Sequence[str]], runs: int, *, cwd: Path | None = None) -> list[Usage]:
+def in_turn(commands: Sequence[Sequence[str]], runs: int) -> list[Usage]:
     """The median usage of each command, run in turn so that a machine that drifts slows all alike; one warm-up."""
     usages: list[list[Usage]] = [[] for _ in commands]
     for repeat in range(runs + 1):
         for command, found in zip(commands, usages, strict=True):
-            usage = run(command, cwd=cwd)
+            usage = run(command)
             if repeat:
                 found.append(usage)
     return [median(found) for found in usages]
