@@ -51,7 +51,7 @@ def _locate(reference: str, beside: Path, mark: Mark | None) -> Path:
 
 
 def _extended(path: Path, chain: tuple[Path, ...]) -> Document:
-    """A file's document laid over what it extends.  Counts inherited across a change do not hold any more."""
+    """A file's document laid over what it extends.  What a base counts to and is said to be holds of it alone."""
     document = read_file(path)
     if "extends" not in document.data:
         return document
@@ -68,7 +68,8 @@ def _extended(path: Path, chain: tuple[Path, ...]) -> Document:
             "extend a preset, or a file that extends none of these",
         )
         raise SpecError([Problem(rule, ("extends",), reference, remedy, mark)])
-    return merge(_without(_extended(base, chain), "expect"), _without(document, "extends"), _keys)
+    inherited = _without(_without(_extended(base, chain), "expect"), "summary")
+    return merge(inherited, _without(document, "extends"), _keys)
 
 
 def _varied(document: Document, assignments: Sequence[str]) -> Document:
