@@ -18,9 +18,9 @@ def show(spec: SpecArgument, assignments: Assignments = None, as_json: AsJson = 
     import typer
 
     from cli.render import print_json
-    from specs.document import dump
     from specs.load import load
     from specs.resolved import resolved
+    from specs.writing import dump
 
     data = resolved(load(spec, assignments or ()))
     if as_json:

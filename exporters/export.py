@@ -23,11 +23,11 @@ from exporters.tasks import tasks
 from exporters.verification import Verification, verify
 from exporters.via_torch import export_via_torch
 from exporters.writing import DATA_FILE, trace_and_lower, write_graphs
-from specs.document import dump
 from specs.errors import UserError
 from specs.model import Model
 from specs.resolved import resolved
 from specs.suggest import did_you_mean
+from specs.writing import dump
 from zoo.builder import ZooModel, assemble
 from zoo.weights.held import HeldWeights
 from zoo.weights.materialize import materialize

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specs.document import read_file
+from specs.reading import read_file
 
 PRESETS = Path(__file__).parent / "presets"
 

@@ -8,10 +8,13 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from specs.assignment import assign
 from specs.catalog import PRESETS, preset_names
-from specs.document import Document, assign, merge, read_file
+from specs.document import Document
 from specs.errors import Mark, Problem, SpecError, SpecPath
+from specs.merging import merge
 from specs.model import Model
+from specs.reading import read_file
 from specs.registry import keys_of_kind
 from specs.suggest import did_you_mean
 from specs.validation import validate

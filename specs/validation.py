@@ -8,9 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from specs.document import MAX_DIGITS, Document, resolve
+from specs.document import MAX_DIGITS, Document
 from specs.errors import MISSING, Problem, SpecError, SpecPath
 from specs.model import Model
+from specs.scalars import resolve
 from specs.suggest import did_you_mean
 
 

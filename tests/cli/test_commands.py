@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from specs.catalog import preset_names
-from specs.document import read_text
 from specs.load import load
+from specs.reading import read_text
 from specs.validation import validate
 
 

@@ -11,19 +11,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import specs.document
-from specs.document import (
-    MAX_BYTES,
-    MAX_DEPTH,
-    Document,
-    assign,
-    dump,
-    merge,
-    parse_assignment,
-    read_file,
-    read_text,
-)
+import specs.reading
+from specs.assignment import assign, parse_assignment
+from specs.document import MAX_BYTES, MAX_DEPTH, Document
 from specs.errors import Mark, SpecError
+from specs.merging import merge
+from specs.reading import read_file, read_text
+from specs.writing import dump
 
 
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"])
@@ -31,7 +25,7 @@ def loader(request, monkeypatch):
     """Runs a test with libyaml and without it."""
     if not hasattr(yaml, request.param):
         pytest.skip("no libyaml")
-    monkeypatch.setattr(specs.document, "_Loader", getattr(yaml, request.param))
+    monkeypatch.setattr(specs.reading, "_Loader", getattr(yaml, request.param))
 
 
 def problem_of(call, *arguments):
@@ -304,7 +298,7 @@ def test_syntax_errors_are_told_in_the_words_of_the_language(text, rule):
 
 
 def test_a_misaligned_line_without_libyaml(monkeypatch):
-    monkeypatch.setattr(specs.document, "_Loader", yaml.SafeLoader)
+    monkeypatch.setattr(specs.reading, "_Loader", yaml.SafeLoader)
     rule = "the lines of a mapping or list must start in one column"
     assert problem_of(read_text, "a:\n  b: 1\n c: 2", "x.yaml").rule == rule
 
@@ -852,6 +846,6 @@ def assert_wins(merged, override):
 
 
 def test_reading_specs_imports_nothing_heavy():
-    code = "import sys, specs.document; print({'torch', 'numpy', 'pydantic', 'difflib'} & set(sys.modules))"
+    code = "import sys, specs.reading; print({'torch', 'numpy', 'pydantic', 'difflib'} & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "set()\n"

@@ -4,10 +4,10 @@ from textwrap import dedent
 
 import pytest
 
-from specs.document import dump
 from specs.errors import SpecError
 from specs.load import load
 from specs.resolved import resolved
+from specs.writing import dump
 
 
 @pytest.fixture

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from specs.catalog import preset_names, presets
-from specs.document import dump, read_text
 from specs.load import load
+from specs.reading import read_text
 from specs.resolved import resolved
 from specs.validation import validate
+from specs.writing import dump
 from zoo.builder import assemble
 
 RESOLVED = Path(__file__).parent / "resolved"

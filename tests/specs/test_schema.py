@@ -6,12 +6,14 @@ import jsonschema
 import pytest
 
 import specs.registry
+from specs.assignment import parse_assignment
 from specs.base import Component, PositiveFloat
 from specs.catalog import PRESETS, preset_names
-from specs.document import Document, parse_assignment, read_file, read_text
-from specs.document import merge as merge_documents
+from specs.document import Document
 from specs.errors import SpecError
 from specs.load import load
+from specs.merging import merge as merge_documents
+from specs.reading import read_file, read_text
 from specs.registry import register
 from specs.resolved import resolved
 from specs.schema import json_schema

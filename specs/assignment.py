@@ -1,0 +1,55 @@
+"""`--set path=value`."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from specs.document import MAX_DEPTH, MAX_KEY, Document, KeysOfKind
+from specs.errors import Mark, SpecPath
+from specs.merging import merge
+from specs.reading import Reader, refuse
+
+_INDEX = re.compile(r"\[(-?[0-9]{1,9})\](?=[.\[]|$)")
+_SEGMENT = re.compile(r"[\w-]+")
+_EXAMPLE = "write it as in --set decoder.block.attention.heads=16 or --set decoder.layers[0].repeat=3"
+
+
+def parse_assignment(assignment: str) -> Document:
+    """Read `decoder.layers[0].repeat=3`, or `decoder.layers.0.repeat=3`, as an override for `merge`.
+
+    The path becomes nested mappings, an index an integer key; the value is YAML in flow style. Raises
+    `SpecError`.
+    """
+    source = f"--set {assignment}"
+    mark = Mark(source)
+    left, equals, right = assignment.partition("=")
+    if not equals:
+        refuse(source, "an assignment must have a '=' between path and value", _EXAMPLE)
+    segments = _INDEX.sub(r".\1", left.strip()).split(".")
+    if not all(_SEGMENT.fullmatch(segment) for segment in segments):
+        refuse(source, "a path must be names joined by dots, with indices in brackets", _EXAMPLE)
+    if max(map(len, segments)) > MAX_KEY or len(segments) > MAX_DEPTH:
+        rule = f"a path must have at most {MAX_DEPTH} names of at most {MAX_KEY} characters"
+        refuse(source, rule, _EXAMPLE)
+    path: SpecPath = tuple(int(s) if re.fullmatch("-?[0-9]{1,9}", s) else s for s in segments)
+
+    reader = Reader(f"[{right}\n]", source, inline=True)
+    reader.at = 3  # after the starts of stream, document and list
+    if isinstance(reader.events[3], yaml.SequenceEndEvent):
+        remedy = "write null for no value, '' for an empty text"
+        refuse(source, "an assignment must have a value after its '='", remedy)
+    value = reader.node(path)
+    if not isinstance(reader.events[reader.at], yaml.SequenceEndEvent):
+        remedy = "put a list in brackets, a text with commas in quotes"
+        refuse(source, "an assignment must have one value", remedy)
+    for depth in range(len(path), 0, -1):
+        reader.marks[path[:depth]] = reader.key_marks[path[:depth]] = mark
+        value = {path[depth - 1]: value}
+    return Document(value, {(): mark, **reader.marks}, reader.key_marks)
+
+
+def assign(base: Document, assignment: str, keys_of_kind: KeysOfKind) -> Document:
+    """The base with one `--set` assignment laid over it, as by `parse_assignment` and `merge`."""
+    return merge(base, parse_assignment(assignment), keys_of_kind)

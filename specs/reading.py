@@ -1,0 +1,286 @@
+"""Reading YAML into documents with positions; size, depth and aliases are bounded."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+
+from specs.document import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, MAX_KEY, MAX_NODES, TYPES, Document
+from specs.errors import MISSING, Mark, Problem, SpecError, SpecPath
+from specs.scalars import TAGS, is_huge, resolve
+from specs.suggest import did_you_mean
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NEWLINE = re.compile("\r\n|[\r\n]")
+_ALIGN = "align the line with its neighbours; let nothing follow a quoted or bracketed value"
+_SYNTAX = [  # what the parser says, the rule it stands for, what would work (empty: see where it starts)
+    ("tab character", "a line must not be indented by a tab", "indent with spaces"),
+    ("cannot start any token", "an unquoted value must not start with this character", "put it in quotes"),
+    ("mapping values", "a ':' must follow a key, one key to a line",
+     "put a value that contains ': ' in quotes; start a nested mapping on a line of its own"),
+    ("sequence entries", "a list written with '-' must start on a line of its own",
+     "move it to the next line, or write [a, b]"),
+    ("',' or ']'", "a list in brackets must have commas between its items and a ']' at its end", ""),
+    ("',' or '}'", "a mapping in braces must have commas between its keys and a '}' at its end", ""),
+    ("end of stream", "a quoted string must end with the quote it starts with", ""),
+    ("escape character", "a string in double quotes must use escapes that YAML knows",
+     "write \\\\ for a backslash, or use single quotes"),
+    ("expected key", "the keys of a mapping must start in one column, one key to a line", _ALIGN),
+    ("<block end>", "the lines of a mapping or list must start in one column", _ALIGN),
+    ("'-' indicator", "the items of a list must start with '-', in one column", _ALIGN),
+    ("could not find expected ':'", "a key must be followed by ': '", "write key: value"),
+    ("node content", "a value must stand here", "put a value that starts with punctuation in quotes"),
+    ("<document start>", "a file must hold one mapping and nothing after it", "remove what follows"),
+]  # fmt: skip
+
+
+class Reader:
+    """Reads a text in two passes: the parse events, bounded as they come, then the values and their marks."""
+
+    def __init__(self, text: str, source: str, inline: bool = False) -> None:
+        self.text, self.source, self.inline = text, source, inline
+        self.marks: dict[SpecPath, Mark] = {}
+        self.key_marks: dict[SpecPath, Mark] = {}
+        self.events: list[Any] = []
+        self.targets: dict[int, int] = {}  # index of an alias event -> index of the event it stands for
+        self.at = 0  # the event that the second pass reads next
+        self.nodes = 0
+        self.check_text()
+        self.scan()
+
+    def mark(self, place: Any) -> Mark:
+        return Mark(self.source) if self.inline else Mark(self.source, place.line + 1, place.column + 1)
+
+    def fail(
+        self, rule: str, place: Any, remedy: str = "", path: SpecPath = (), value: object = MISSING
+    ) -> NoReturn:
+        raise SpecError([Problem(rule, path, value, remedy, self.mark(place))])
+
+    def check_text(self) -> None:
+        if len(self.text) > MAX_BYTES:
+            refuse(self.source, *_TOO_LARGE)
+        if self.text.startswith("\ufeff"):
+            refuse(self.source, *_BOM)
+        if bad := _UNPRINTABLE.search(self.text):
+            lines = _NEWLINE.split(self.text[: bad.start()])
+            mark = Mark(self.source) if self.inline else Mark(self.source, len(lines), len(lines[-1]) + 1)
+            remedy = "remove the character, or write it as an escape in a string in double quotes"
+            rule = f"a spec must not contain the control character U+{ord(bad[0]):04X}"
+            raise SpecError([Problem(rule, remedy=remedy, mark=mark)])
+
+    def scan(self) -> None:
+        anchors: dict[str, int] = {}
+        opened: list[int] = []
+        documents = values = 0
+        try:
+            for index, event in enumerate(yaml.parse(self.text, Loader=_Loader)):
+                self.events.append(event)
+                place = event.start_mark
+                if isinstance(event, yaml.DocumentStartEvent):
+                    documents += 1
+                    if documents > 1:
+                        remedy = "put each document in a file of its own; remove the '---'"
+                        self.fail("a file must hold one document", place, remedy)
+                elif isinstance(event, yaml.CollectionEndEvent):
+                    opened.pop()
+                elif isinstance(event, yaml.NodeEvent):
+                    values += 1
+                    if values > 2 * MAX_NODES:  # a key and a value each
+                        self.too_many(place)
+                    if isinstance(event, yaml.AliasEvent):
+                        self.targets[index] = self.target(event, anchors, opened)
+                    elif event.anchor:
+                        anchors[event.anchor] = index
+                    if isinstance(event, yaml.CollectionStartEvent):
+                        opened.append(index)
+                        if len(opened) > MAX_DEPTH:
+                            self.too_deep(place)
+        except yaml.MarkedYAMLError as error:
+            self.syntax(error)
+
+    def target(self, alias: Any, anchors: Mapping[str, int], opened: list[int]) -> int:
+        name, place = alias.anchor, alias.start_mark
+        if name not in anchors:
+            remedy = did_you_mean(name, anchors) or f"write &{name} before the value that it names"
+            self.fail(f"an alias must name an anchor above it, and there is no &{name}", place, remedy)
+        if anchors[name] in opened:
+            self.fail(f"a value must not contain itself, and *{name} stands within &{name}", place,
+                      "write the value out, or move the anchor")  # fmt: skip
+        return anchors[name]
+
+    def too_many(self, place: Any, path: SpecPath = ()) -> NoReturn:
+        rule = f"a spec must have at most {MAX_NODES} values, each use of an alias counted in full"
+        self.fail(rule, place, "use named `blocks` and `repeat` in place of copies", path)
+
+    def too_deep(self, place: Any, path: SpecPath = ()) -> NoReturn:
+        rule = f"lists and mappings must be nested at most {MAX_DEPTH} deep"
+        self.fail(rule, place, "close the brackets, or flatten the structure", path)
+
+    def syntax(self, error: yaml.MarkedYAMLError) -> NoReturn:
+        said, place, start = error.problem or "", error.problem_mark, error.context_mark
+        if place is not None and self.text[place.index : place.index + 1] == "\t":
+            said = "tab character"
+        other = (said, f"the text must be valid YAML: {said}", "put a text with punctuation in quotes")
+        _, rule, remedy = next((entry for entry in _SYNTAX if entry[0] in said), other)
+        if not remedy:
+            remedy = "close it" if self.inline or start is None else f"it starts at {self.mark(start)}"
+        self.fail(rule, place or start, remedy)
+
+    def node(self, path: SpecPath) -> Any:
+        """Read the value that starts at the next event."""
+        index, event = self.at, self.events[self.at]
+        place, tag = event.start_mark, getattr(event, "tag", None)
+        self.at += 1
+        if isinstance(event, yaml.AliasEvent):
+            self.at, after = self.targets[index], self.at
+            value = self.node(path)
+            self.at = after
+            self.marks[path] = self.mark(place)
+            return value
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            self.too_many(place, path)
+        self.marks[path] = self.mark(place)
+        if isinstance(event, yaml.ScalarEvent):
+            return self.scalar(event, path)
+        if tag is not None:
+            self.bad_tag(event, path)
+        if len(path) >= MAX_DEPTH:
+            self.too_deep(place, path)
+        value = self.sequence(path) if isinstance(event, yaml.SequenceStartEvent) else self.mapping(path)
+        self.at += 1
+        return value
+
+    def sequence(self, path: SpecPath) -> list[Any]:
+        items: list[Any] = []
+        while not isinstance(self.events[self.at], yaml.SequenceEndEvent):
+            items.append(self.node((*path, len(items))))
+        return items
+
+    def mapping(self, path: SpecPath) -> dict[str, Any]:
+        mapping: dict[str, Any] = {}
+        while not isinstance(self.events[self.at], yaml.MappingEndEvent):
+            place = self.events[self.at].start_mark
+            key = self.key(path)
+            here = (*path, key)
+            if key in mapping:
+                first = self.key_marks[here].line
+                lines = "" if self.inline else f", and this one is on lines {first} and {place.line + 1}"
+                self.fail(f"a mapping must have each key once{lines}", place, "remove one of the two", here)
+            self.key_marks[here] = self.mark(place)
+            mapping[key] = self.node(here)
+        return mapping
+
+    def key(self, path: SpecPath) -> str:
+        event = self.events[self.targets.get(self.at, self.at)]
+        place = self.events[self.at].start_mark
+        self.at += 1
+        key: object = self.scalar(event, path) if isinstance(event, yaml.ScalarEvent) else MISSING
+        if key == "<<" and not event.style:
+            rule = "a mapping must not use the merge key '<<'"
+            self.fail(rule, place, "use `extends`, or named `blocks`", path)
+        if not isinstance(key, str):
+            if key is MISSING:
+                what, remedy = "a list or mapping", "write a name and a ':'"
+            else:
+                what, remedy = TYPES[type(key)], f"put it in quotes: '{event.value}'"
+            self.fail(f"a key must be a string, and this is {what}", place, remedy, path, key)
+        if len(key) > MAX_KEY:
+            self.fail(f"a key must have at most {MAX_KEY} characters", place, "shorten it", path, key)
+        return key
+
+    def scalar(self, event: yaml.ScalarEvent, path: SpecPath) -> str | int | float | bool | None:
+        text, tag, place = event.value, event.tag, event.start_mark
+        if tag is not None and tag not in TAGS:
+            self.bad_tag(event, path)
+        if tag == "tag:yaml.org,2002:str" or (tag is None and event.style):
+            return str(text)
+        if is_huge(text):
+            rule = f"an integer must have at most {MAX_DIGITS} digits"
+            self.fail(rule, place, "write it as a decimal number, such as 1.0e+200", path, text)
+        value = resolve(text)
+        if tag is None:
+            return value
+        if TAGS[tag] is float and type(value) is int:
+            return float(value)
+        if type(value) is not TAGS[tag]:
+            rule = f"a value tagged !!{tag.rpartition(':')[2]} must be {TYPES[TAGS[tag]]}"
+            self.fail(rule, place, "remove the tag, or change the value", path, text)
+        return value
+
+    def bad_tag(self, event: Any, path: SpecPath) -> NoReturn:
+        tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+        rule = f"a tag must be one of !!str, !!int, !!float, !!bool and !!null, and not {tag}"
+        self.fail(rule, event.start_mark, "remove the tag", path)
+
+    def document(self) -> Document:
+        """The whole text as one mapping."""
+        start = self.events[min(2, len(self.events) - 1)]  # after the starts of stream and document
+        example = "start with a key and its value, such as `name: my-model`"
+        blank = isinstance(start, yaml.ScalarEvent) and not start.value and not start.style
+        if blank or not isinstance(start, yaml.NodeEvent):
+            refuse(self.source, "a spec must not be empty", example)
+        self.at = 2
+        data = self.node(())
+        if not isinstance(data, dict):
+            rule = f"a spec must be a mapping, and this is {TYPES[type(data)]}"
+            self.fail(rule, start.start_mark, example, (), data)
+        return Document(data, self.marks, self.key_marks)
+
+
+_TOO_LARGE = (f"a spec must be at most {MAX_BYTES:,} bytes", "keep weights and data in other files")
+_BOM = ("a spec must not start with a byte order mark", "save the file as UTF-8 without a BOM")
+
+
+def refuse(source: str, rule: str, remedy: str) -> NoReturn:
+    raise SpecError([Problem(rule, remedy=remedy, mark=Mark(source))])
+
+
+def read_text(text: str, source: str) -> Document:
+    """Read YAML text; `source` is the name that marks and errors show. Raises `SpecError`."""
+    return Reader(text, source).document()
+
+
+def read_file(path: str | os.PathLike[str]) -> Document:
+    """Read a YAML file of at most 1 MB of UTF-8. Raises `SpecError`, also when it cannot be read."""
+    source, file = os.fspath(path), Path(path)
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        remedy = did_you_mean(file.name, _specs_in(file.parent)) or "check the path"
+        refuse(source, "the file must exist", remedy)
+    except IsADirectoryError:
+        names = ", ".join(_specs_in(file)[:5] or ["my-model.yaml"])
+        refuse(source, "a spec must be a file, and this is a directory", f"name a file in it: {names}")
+    except PermissionError:
+        rule = "the file must be readable, and permission is denied"
+        refuse(source, rule, "grant it, for example with chmod u+r")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        refuse(source, f"the file must be readable: {reason}", "check the path")
+    if len(content) > MAX_BYTES:
+        refuse(source, *_TOO_LARGE)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        lines = content[: error.start].split(b"\n")
+        mark = Mark(source, len(lines), len(lines[-1].decode("utf-8")) + 1)
+        utf16 = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+        found = "UTF-16" if utf16 else f"the byte 0x{content[error.start]:02x}"
+        rule = f"a spec must be UTF-8 text, and this is {found}"
+        raise SpecError([Problem(rule, remedy="save the file as UTF-8", mark=mark)]) from None
+    return read_text(text, source)
+
+
+def _specs_in(directory: Path) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(directory) if name.endswith((".yaml", ".yml")))
+    except (OSError, ValueError):
+        return []
