@@ -9,14 +9,14 @@ import typer
 from cli.render import byte_text, console, table
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from exporters.manifest import Export
-    from exporters.verification import Verification
+    from exporters.verification import Comparison, Verification
 
 
 def print_verification(verification: Verification) -> None:
     """Every comparison with its largest difference, and what ran."""
-    from rich.text import Text
-
     numbers = ("largest difference", "relative", "allowed", "top token")
     columns = table("case", "tokens", "output", *numbers, "", right=numbers)
     for found in verification.comparisons:
@@ -28,9 +28,7 @@ def print_verification(verification: Verification) -> None:
             f"{found.max_rel:.1e}",
             f"{found.tolerance:.1e}",
             "" if found.top_token is None else f"{found.top_token:.1%}",
-            Text("equal", style=typer.colors.GREEN)
-            if found.passed
-            else Text("differs", style=typer.colors.RED),
+            _verdict(found),
         )
     out = console()
     out.print(columns)
@@ -41,6 +39,23 @@ def print_verification(verification: Verification) -> None:
         f"{verification.runtime} on {verification.provider}, on {verification.subject}",
         fg=typer.colors.GREEN if verification.passed else typer.colors.RED,
     )
+    if magnified := verification.in_rounding:
+        furthest = max(comparison.rounding or 0.0 for comparison in magnified)
+        typer.secho(
+            f"{len(magnified)} of {len(verification.comparisons)} comparisons say little: this model magnifies "
+            f"rounding, PyTorch itself is up to {furthest:.1e} from float64",
+            fg=typer.colors.YELLOW,
+        )
+
+
+def _verdict(found: Comparison) -> Text:
+    from rich.text import Text
+
+    if not found.passed:
+        return Text("differs", style=typer.colors.RED)
+    if found.rounding is not None:
+        return Text("within rounding", style=typer.colors.YELLOW)
+    return Text("equal", style=typer.colors.GREEN)
 
 
 def print_export(written: Export) -> None:

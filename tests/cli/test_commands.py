@@ -231,3 +231,18 @@ def test_version(run):
     from importlib.metadata import version
 
     assert run("--version").stdout == f"zoo {version('zoo')}\n"
+
+
+def test_comparisons_that_prove_little_are_told_apart(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    from cli.export_tables import print_verification
+    from exporters.verification import Comparison, Verification
+
+    proven = Comparison("one", "1 x 1", "logits", 1e-6, 1e-6, 2e-5, 1.0, passed=True)
+    magnified = Comparison("two", "1 x 9", "logits", 0.2, 0.1, 0.4, 0.5, passed=True, rounding=0.05)
+    print_verification(Verification("CPUExecutionProvider", "onnxruntime 1", "it", (proven, magnified)))
+    shown = capsys.readouterr().out
+    assert "equal" in shown
+    assert "within rounding" in shown
+    assert "1 of 2 comparisons say little" in shown
+    assert "PyTorch itself is up to 5.0e-02 from float64" in shown
