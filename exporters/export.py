@@ -126,13 +126,20 @@ class _Job:
         )
         reference = None if subject is None else self._filled(subject.spec, subject.source)
         with replacing(destination) as directory:
-            if self.source is not None:
-                held = None if subject is None or subject.is_twin else reference
-                self._write_data(directory, graphs, HeldWeights(held, self.source) if held else self.source)
+            held = None if subject is None or subject.is_twin else reference
+
+            def write() -> None:
+                if self.source is not None:
+                    self._write_data(
+                        directory, graphs, HeldWeights(held, self.source) if held else self.source
+                    )
+
+            if held is None:
+                write()
             files = _messages(graphs)
             if subject is not None and reference is not None:
                 with self._files(subject, reference, files, directory) as place:
-                    verification = self._verified(place, subject, reference)
+                    verification = self._verified(place, subject, reference, write if held else lambda: None)
                 verification = verification.followed_by(self._wiring_verified(directory))
             else:
                 verification = None
@@ -195,12 +202,14 @@ class _Job:
         with self._files(subject, reference, {}, directory) as place:
             return self._verified(place, subject, reference)
 
-    def _verified(self, place: Path, subject: Subject, reference: ZooModel) -> Verification:
+    def _verified(
+        self, place: Path, subject: Subject, reference: ZooModel, write: Callable[[], None] = lambda: None
+    ) -> Verification:
         def tell(case: str) -> None:
             self.progress(Stage(f"verify: {case}"))
 
         graphs = tasks(reference, subject.spec)
-        return verify(place, reference, subject.spec, graphs, self.target, subject.description, tell)
+        return verify(place, reference, subject.spec, graphs, self.target, subject.description, tell, write)
 
     def _metadata(self, verification: Verification | None = None) -> dict[str, str]:
         weights = None if self.source is None else self.source.description

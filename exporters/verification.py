@@ -126,8 +126,9 @@ def verify(
     target: Target,
     subject: str,
     progress: Callable[[str], None],
+    write: Callable[[], None] = lambda: None,
 ) -> Verification:
-    """Compare the graphs in a directory with a model that has its weights.
+    """Compare the graphs in a directory with a model that has its weights; ``write`` writes what is not there yet.
 
     Raises :class:`VerificationError` on a breach, with the whole table.
     """
@@ -137,13 +138,15 @@ def verify(
     expected: dict[Case, Mapping[str, Tensor]] = {}
     roundings = _roundings(model, expected)
     with ThreadPoolExecutor(1) as loader, torch.inference_mode():
-        # Loading the files leaves the interpreter free: the model runs meanwhile.
+        # Writing and loading the files leave the interpreter free: the model runs meanwhile.
+        writing = loader.submit(write)
         loading = loader.submit(
             lambda: [_session(onnxruntime, directory / f"{t.name}.onnx", target) for t in tasks]
         )
         for case in cases(spec):
             progress(f"{case.name}, PyTorch")
             expected[case] = _full_pass(model, case)
+        writing.result()
         try:
             sessions = loading.result()
         except _RefusalError as refusal:
