@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -104,6 +105,10 @@ def check_exportable(
     return source
 
 
+def _nothing() -> None:
+    """There is nothing to write."""
+
+
 @dataclass(frozen=True)
 class _Job:
     """One export under way; ``model`` is on the meta device."""
@@ -126,23 +131,19 @@ class _Job:
         )
         reference = None if subject is None else self._filled(subject.spec, subject.source)
         with replacing(destination) as directory:
-            held = None if subject is None or subject.is_twin else reference
-
-            def write() -> None:
-                if self.source is not None:
-                    self._write_data(
-                        directory, graphs, HeldWeights(held, self.source) if held else self.source
-                    )
-
-            if held is None:
-                write()
             files = _messages(graphs)
-            if subject is not None and reference is not None:
-                with self._files(subject, reference, files, directory) as place:
-                    verification = self._verified(place, subject, reference, write if held else lambda: None)
-                verification = verification.followed_by(self._wiring_verified(directory))
-            else:
-                verification = None
+            if subject is None or reference is None:
+                self._write_data(directory, graphs, self.source)
+                return self._finish(destination, directory, files, None)
+            if subject.is_twin:
+                self._write_data(directory, graphs, self.source)
+                write = _nothing
+            else:  # the weights are held already, and can be written while PyTorch runs
+                held = HeldWeights(reference, subject.source)
+                write = functools.partial(self._write_data, directory, graphs, held)
+            with self._files(subject, reference, files, directory) as place:
+                verification = self._verified(place, subject, reference, write)
+            verification = verification.followed_by(self._wiring_verified(directory))
             return self._finish(destination, directory, files, verification)
 
     def via_torch(self, destination: Path) -> Export:
@@ -170,15 +171,19 @@ class _Job:
         materialize(model, source)
         return model
 
-    def _write_data(self, directory: Path, graphs: list[Graph], source: WeightSource) -> None:
-        done, size = 0, _size(graphs)
+    def _write_data(self, directory: Path, graphs: list[Graph], source: WeightSource | None) -> None:
+        """Write the data file of the graphs, or none where there are no weights."""
+        if source is None:
+            return
+        regions = _regions(graphs)
+        done, size = 0, sum(region.length for region in regions.values())
 
         def advance(count: int) -> None:
             nonlocal done
             done += count
             self.progress(Stage("write weights", done, size))
 
-        data_file.write(directory / DATA_FILE, _regions(graphs), source, advance)
+        data_file.write(directory / DATA_FILE, regions, source, advance)
 
     @contextmanager
     def _files(
@@ -203,7 +208,7 @@ class _Job:
             return self._verified(place, subject, reference)
 
     def _verified(
-        self, place: Path, subject: Subject, reference: ZooModel, write: Callable[[], None] = lambda: None
+        self, place: Path, subject: Subject, reference: ZooModel, write: Callable[[], None] = _nothing
     ) -> Verification:
         def tell(case: str) -> None:
             self.progress(Stage(f"verify: {case}"))

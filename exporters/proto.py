@@ -25,8 +25,8 @@ DTYPES = {
     torch.bool: onnx.TensorProto.BOOL,
 }
 
-IR_VERSIONS = {18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 11}
-"""The IR version that came with each opset: older runtimes refuse newer ones."""
+IR_VERSIONS = {18: 8, 20: 9}
+"""The IR version that came with each opset in use: older runtimes refuse newer ones."""
 
 
 def model_proto(graph: Graph, regions: Mapping[str, Region], data_file: str) -> onnx.ModelProto:

@@ -18,7 +18,6 @@ SLOT_KEY = "slot"
 """Stands in a generated JSON Schema where a slot does, until :mod:`specs.schema` puts its kinds there."""
 
 Width = Annotated[int, Field(gt=0, le=2**24)]
-Count = Annotated[int, Field(gt=0, le=2**20)]
 Probability = Annotated[float, Field(ge=0, lt=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 

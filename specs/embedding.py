@@ -9,7 +9,7 @@ from specs.norm import Norm
 
 
 class Embedding(Spec):
-    """From token ids to the residual stream: (token + token type + position) * scale, norm, projection.
+    """From token ids to the residual stream: token * scale + token type + position, then norm, then projection.
 
     ``width`` is the width of the tables where it differs from d_model (ALBERT, ELECTRA): a projection
     follows.  ``scale`` multiplies the token vectors.  ``token_types`` counts segment embeddings (BERT: 2).
