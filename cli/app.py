@@ -10,6 +10,7 @@ from cli.build import build
 from cli.check import check
 from cli.command import Program
 from cli.export import export
+from cli.import_ import import_checkpoint
 from cli.list import list_presets
 from cli.params import params
 from cli.schema import schema
@@ -28,6 +29,7 @@ app.command("build")(build)
 app.command("params")(params)
 app.command("check")(check)
 app.command("export")(export)
+app.command("import")(import_checkpoint)
 app.command("validate")(validate)
 app.command("show")(show)
 app.command("list")(list_presets)

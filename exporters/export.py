@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 import onnx
 
 from exporters import data_file
-from exporters.destination import MANIFEST, check_destination, replacing
 from exporters.graph import Graph
 from exporters.manifest import Export, graph_facts, metadata_of
 from exporters.proto import model_proto
@@ -30,6 +29,7 @@ from specs.resolved import resolved
 from specs.suggest import did_you_mean
 from specs.writing import dump
 from zoo.builder import ZooModel, assemble
+from zoo.destination import MANIFEST, check_destination, replacing
 from zoo.weights.held import HeldWeights
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights

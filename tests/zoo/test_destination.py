@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from exporters import data_file, verification
-from exporters.destination import (
+from exporters.export import Options, Stage, export
+from tests.exporters.models import GRAPH_ONLY, UNVERIFIED, contents
+from tests.zoo.tiny import bert, gpt2
+from zoo.destination import (
     DestinationError,
     check_destination,
     check_replaceable,
     replacing,
 )
-from exporters.export import Options, Stage, export
-from tests.exporters.models import GRAPH_ONLY, UNVERIFIED, contents
-from tests.zoo.tiny import bert, gpt2
 from zoo.memory import readable_bytes
 
 FULL = OSError(errno.ENOSPC, "No space left on device")

@@ -16,8 +16,8 @@ from pathlib import Path
 from specs.errors import UserError
 from zoo.memory import readable_bytes
 
-MANIFEST = "export.json"
-"""The file that marks a directory as written here, which may therefore be replaced."""
+MANIFEST, CONVERSION = "export.json", "conversion.json"
+"""The files that mark a directory as written here, an export or a checkpoint, which may therefore be replaced."""
 
 _OLD = "old"
 
@@ -60,7 +60,7 @@ def check_replaceable(destination: Path) -> None:
 
 def _check_own(directory: Path, destination: Path) -> None:
     names = os.listdir(directory)  # at once, as another process may be replacing it
-    if names and MANIFEST not in names:
+    if names and MANIFEST not in names and CONVERSION not in names:
         raise DestinationError(
             f"{destination} holds files that zoo did not write, and would be replaced\n"
             f"  give another --output, or remove it"

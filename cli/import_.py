@@ -1,0 +1,109 @@
+"""``zoo import``: the spec of a Hugging Face checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options import AsJson
+
+if TYPE_CHECKING:
+    from specs.model import Model
+
+
+def import_checkpoint(
+    checkpoint: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR", help="A directory with a config.json, or the config itself.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write the spec.  [default: stdout]",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The spec's name.  [default: the directory's]", show_default=False),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD",
+            help="A field of the config that changes nothing that the model computes; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the output file.", show_default=False)
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read a checkpoint's config as a spec.
+
+    Where the directory has weights, every tensor is matched with the spec's parameters, by name and shape. A field that
+    is not modelled is refused: nothing is imported approximately.
+
+    \b
+    Examples:
+      zoo import path/to/checkpoint -o my-llama.yaml
+      zoo import path/to/config.json --name my-bert
+      zoo build my-llama.yaml --weights path/to/checkpoint
+    """
+    from cli.render import print_json
+    from specs.resolved import resolved
+    from specs.writing import dump
+    from zoo.configs.importing import import_spec
+
+    path = Path(checkpoint)
+    spec = import_spec(path, name=name, ignored=ignore or ())
+    note = ""
+    if path.is_dir() and _has_weights(path):
+        spec, note = _matched(spec, path)
+    data = resolved(spec)
+    if output is not None:
+        _write(output, dump(data), force)
+    if as_json:
+        print_json({"spec": data, "output": None if output is None else str(output)})
+        return
+    if output is None:
+        typer.echo(dump(data), nl=False)
+    typer.echo(f"{spec.name}: {note or 'no weights there to match'}", err=True)
+
+
+def _has_weights(directory: Path) -> bool:
+    endings = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth")
+    return any(path.name.endswith(endings) for path in directory.iterdir())
+
+
+def _matched(spec: Model, directory: Path) -> tuple[Model, str]:
+    """The spec with the count of the parameters that the checkpoint was found to have."""
+    from specs.model import Expectation
+    from zoo.builder import assemble
+    from zoo.weights.open import open_weights
+
+    model = assemble(spec)
+    source = open_weights(str(directory), model, spec)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    counted = spec.model_copy(update={"expect": Expectation(parameters=count)})
+    return counted, f"{count:,} parameters, all of them in {source.description}"
+
+
+def _write(output: Path, text: str, force: bool) -> None:
+    """Write a file whole or not at all."""
+    from specs.errors import UserError
+
+    if output.exists() and not force:
+        raise UserError(f"{output} is there already\n  give another --output, or --force to replace it")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    partial = output.with_name(f".{output.name}.partial")
+    partial.write_text(text)
+    partial.replace(output)

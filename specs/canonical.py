@@ -1,0 +1,95 @@
+"""The architecture that a spec describes, with nothing left to defaults: equal for specs of the same model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from specs.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
+from specs.block import BlockParts
+from specs.errors import SpecPath
+from specs.model import Model
+from specs.position import PositionKind, Rope
+from specs.stack import Stack
+
+_ABOUT = {"name", "summary", "source", "year", "expect", "initialization"}
+
+
+def canonical(model: Model) -> dict[str, Any]:
+    """Plain data of what the model computes: stacks layer by layer, no name, no dropout, no recipe for weights."""
+    data: dict[str, Any] = model.model_dump(mode="json", exclude={*_ABOUT, "encoder", "decoder", "position"})
+    positions = []
+    for name, stack in model.stacks():
+        position = model.position_of(stack)
+        positions.append(position)
+        data[name] = _stack(stack, position, model, cross=name == "decoder" and model.encoder is not None)
+    if not any(position.embedded for position in positions):
+        data["context_length"] = None  # how long inputs may be, not what is computed
+    data["embedding"]["width"] = model.embedding_width
+    _replace(data["embedding"], "scale", "sqrt_d_model", model.d_model**0.5)
+    _replace(data["head"], "scale", "inverse_sqrt_d_model", model.d_model**-0.5)
+    return _without_dropout(data)
+
+
+def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:
+    if part.get(key) == word:
+        part[key] = value
+
+
+def _stack(stack: Stack, position: PositionKind, model: Model, *, cross: bool) -> dict[str, Any]:
+    data = stack.model_dump(mode="json", exclude={"layers", "block", "blocks", "final_norm", "position"})
+    blocks = stack.layer_blocks()
+    return {
+        **data,
+        "final_norm": blocks[-1].norm.model_dump(mode="json") if stack.ends_with_norm else None,
+        "position": _position(position, blocks[0], model),
+        "layers": [_block(block, model, cross=cross) for block in blocks],
+    }
+
+
+def _position(position: PositionKind, block: BlockParts, model: Model) -> dict[str, Any]:
+    data = position.model_dump(mode="json")
+    if isinstance(position, Rope) and isinstance(block.attention, MultiHeadShape):
+        data["dimensions"] = position.dimensions or block.attention.head_width(model.d_model)
+    return data
+
+
+def _block(block: BlockParts, model: Model, *, cross: bool) -> dict[str, Any]:
+    data: dict[str, Any] = block.model_dump(mode="json")
+    data["attention"] = _attention(block.attention, model)
+    data["cross_attention"] = _attention(block.cross_attention or block.attention, model) if cross else None
+    return data
+
+
+def _attention(attention: Any, model: Model) -> dict[str, Any]:
+    data: dict[str, Any] = attention.model_dump(mode="json")
+    if isinstance(attention, MultiHead | GroupedQuery | MultiQuery):  # kinds of one shape
+        width = attention.head_width(model.d_model)
+        scale = width**-0.5 if attention.scale is None else attention.scale
+        data |= {"head_dim": width, "kv_heads": attention.key_value_heads, "scale": scale}
+        data["kind"] = "multi_head"
+    return data
+
+
+def _without_dropout(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_dropout(item) for key, item in value.items() if key != "dropout"}
+    return [_without_dropout(item) for item in value] if isinstance(value, list) else value
+
+
+def differences(a: Any, b: Any, path: SpecPath = ()) -> Iterator[tuple[SpecPath, Any, Any]]:
+    """Where two canonical architectures differ: the path and both values."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        for key in [*a, *(key for key in b if key not in a)]:
+            yield from differences(a.get(key), b.get(key), (*path, key))
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            yield from differences(x, y, (*path, i))
+    elif a != b and not _nearly_equal(a, b):
+        yield path, a, b
+
+
+def _nearly_equal(a: Any, b: Any) -> bool:
+    """Whether two numbers differ by rounding only: configs write out what specs leave to a formula."""
+    numbers = isinstance(a, int | float) and isinstance(b, int | float)
+    return numbers and abs(a - b) <= 1e-12 * max(abs(a), abs(b)) and bool(a) == bool(b)

@@ -1,0 +1,1 @@
+"""The config.json of Hugging Face checkpoints: read as specs, and written from them."""

@@ -1,0 +1,220 @@
+"""A config.json, read field by field: what no reader asks for is refused in the end, never passed over."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from specs.errors import UserError, shorten
+from specs.suggest import did_you_mean
+
+Value = TypeVar("Value")
+
+CONFIG = "config.json"
+LARGEST = 64 * 2**20
+"""Bytes of the largest config that is read: longer ones are no configs."""
+
+NEUTRAL = frozenset(
+    [
+        "_attn_implementation",
+        "_commit_hash",
+        "_name_or_path",
+        "architectures",
+        "attn_implementation",
+        "auto_map",
+        "bad_words_ids",
+        "begin_suppress_tokens",
+        "bos_token_id",
+        "chunk_size_feed_forward",
+        "decoder_start_token_id",
+        "diversity_penalty",
+        "do_sample",
+        "dtype",
+        "early_stopping",
+        "encoder_no_repeat_ngram_size",
+        "eos_token_id",
+        "exponential_decay_length_penalty",
+        "finetuning_task",
+        "forced_bos_token_id",
+        "forced_eos_token_id",
+        "gradient_checkpointing",
+        "id2label",
+        "initializer_range",
+        "is_encoder_decoder",
+        "keys_to_ignore_at_inference",
+        "label2id",
+        "length_penalty",
+        "mask_token_id",
+        "max_length",
+        "min_length",
+        "model_type",
+        "name_or_path",
+        "no_repeat_ngram_size",
+        "num_beam_groups",
+        "num_beams",
+        "num_labels",
+        "num_return_sequences",
+        "output_attentions",
+        "output_hidden_states",
+        "output_scores",
+        "pad_token_id",
+        "prefix",
+        "pretraining_tp",
+        "problem_type",
+        "remove_invalid_values",
+        "repetition_penalty",
+        "return_dict",
+        "return_dict_in_generate",
+        "sep_token_id",
+        "suppress_tokens",
+        "task_specific_params",
+        "temperature",
+        "tf_legacy_loss",
+        "tie_encoder_decoder",
+        "tie_word_embeddings",
+        "tokenizer_class",
+        "top_k",
+        "top_p",
+        "torch_dtype",
+        "torchscript",
+        "transformers_version",
+        "typical_p",
+        "unk_token_id",
+        "use_bfloat16",
+        "use_cache",
+    ]
+)
+"""Fields of every family that say nothing of the forward pass, or are read by the head."""
+
+
+class ConfigError(UserError):
+    """A config of no family known, or with a field that is wrong or not modelled; names the field."""
+
+
+class Config:
+    """The fields of a config, or of a mapping inside one.
+
+    Every field that is asked for counts as read; ``finish`` refuses those that are left.  ``null`` is as good as
+    absent.  A method that is given several names takes the first that is there: configs have changed their
+    spelling.  All raise :class:`ConfigError`.
+    """
+
+    def __init__(self, data: Mapping[str, Any], where: str, path: str = "") -> None:
+        self.data, self.where, self.path = data, where, path
+        self._read: set[str] = set()
+
+    @classmethod
+    def load(cls, path: Path) -> Config:
+        """The config of a file."""
+        try:
+            with path.open("rb") as file:
+                text = file.read(LARGEST + 1)
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+        try:
+            data = json.loads(text) if len(text) <= LARGEST else None
+        except (ValueError, RecursionError):
+            data = None
+        if not isinstance(data, dict):
+            raise ConfigError(f"{path} is not a JSON object: a config is one")
+        return cls(data, str(path))
+
+    def refuse(self, field: str, rule: str, remedy: str = "") -> NoReturn:
+        """Raise an error that names a field, its value, what must hold and what would work."""
+        value = f"\n  value: {shorten(self.data[field])}" if field in self.data else ""
+        raise ConfigError(
+            f"{self.where}: {self.path}{field}: {rule}{value}" + (f"\n  {remedy}" if remedy else "")
+        )
+
+    def has(self, name: str) -> bool:
+        """Whether a field is there and not null."""
+        return self.data.get(name) is not None
+
+    def any(self, *names: str) -> Any:
+        """The value of a field as it stands, or None."""
+        self._read.update(names)
+        return next((self.data[name] for name in names if self.has(name)), None)
+
+    def _typed(
+        self, names: tuple[str, ...], types: tuple[type, ...], what: str, default: Value
+    ) -> Any | Value:
+        value = self.any(*names)
+        if value is None:
+            if default is _REQUIRED:
+                self.refuse(names[0], "is required")
+            return default
+        if type(value) not in types or (isinstance(value, float) and not math.isfinite(value)):
+            self.refuse(next(name for name in names if self.has(name)), f"must be {what}")
+        return value
+
+    def int(self, *names: str, default: Any = None) -> Any:
+        """A whole number."""
+        return self._typed(names, (int,), "a whole number", default)
+
+    def float(self, *names: str, default: Any = None) -> Any:
+        """A number."""
+        value = self._typed(names, (int, float), "a number", default)
+        return value if value is None else float(value)
+
+    def bool(self, *names: str, default: Any = None) -> Any:
+        """True or false."""
+        return self._typed(names, (bool,), "true or false", default)
+
+    def text(self, *names: str, default: Any = None) -> Any:
+        """A string."""
+        return self._typed(names, (str,), "a string", default)
+
+    def list(self, *names: str, default: Any = None) -> Any:
+        """A list."""
+        return self._typed(names, (list,), "a list", default)
+
+    def part(self, *names: str) -> Config | None:
+        """A mapping inside the config, to be read and finished like it."""
+        value = self._typed(names, (dict,), "a mapping", None)
+        if value is None:
+            return None
+        name = next(name for name in names if self.has(name))
+        return Config(value, self.where, f"{self.path}{name}.")
+
+    def choice(self, name: str, values: Mapping[str, Value], default: str | None = None) -> Value:
+        """What stands for a word; another word is refused with the nearest that is known."""
+        word = self.text(name, default=_REQUIRED if default is None else default)
+        if word not in values:
+            self.refuse(name, "is not modelled", did_you_mean(word, values))
+        return values[word]
+
+    def must(self, name: str, value: Any, because: str) -> None:
+        """Refuse a field that is there and has another value."""
+        given = self.any(name)
+        if given is not None and given != value:
+            self.refuse(name, f"must be {json.dumps(value)}: {because}")
+
+    def ignore(self, *names: str) -> None:
+        """Fields that change nothing that the model computes."""
+        self._read.update(names)
+
+    def finish(self, ignored: Collection[str] = ()) -> None:
+        """Refuse what nothing has read."""
+        neutral = NEUTRAL if not self.path else frozenset[str]()
+        left = [
+            name
+            for name in self.data
+            if name not in self._read and name not in neutral and f"{self.path}{name}" not in ignored
+        ]
+        left = [name for name in left if self.data[name] is not None]
+        if not left:
+            return
+        fields = "\n".join(f"  {self.path}{name}: {shorten(self.data[name])}" for name in left)
+        options = " ".join(f"--ignore {self.path}{name}" for name in left)
+        raise ConfigError(
+            f"{self.where} has fields that are not modelled:\n{fields}\n"
+            f"  if they change nothing that the model computes: {options}"
+        )
+
+
+_REQUIRED: Any = object()
+REQUIRED = _REQUIRED
+"""The default of a field that must be there."""

@@ -1,0 +1,46 @@
+"""The families there are, by the model_type of their configs.  A module is imported when one of its families is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+from specs.suggest import did_you_mean
+from zoo.configs.config import Config
+from zoo.configs.family import ConfigFamily
+
+MODULES: dict[str, str] = {
+    "bert": "bert",
+    "gpt2": "gpt2",
+    "llama": "llama",
+    "t5": "t5",
+    "mt5": "t5",
+}
+"""model_type -> the module of this package that has its family."""
+
+
+def model_types() -> list[str]:
+    """Every model_type that is known."""
+    return sorted(MODULES)
+
+
+def config_family(model_type: str) -> ConfigFamily:
+    """The family of a model_type that is known."""
+    module = importlib.import_module(f"zoo.configs.{MODULES[model_type]}")
+    families: tuple[ConfigFamily, ...] = module.FAMILIES
+    return next(family for family in families if family.model_type == model_type)
+
+
+def config_families() -> Iterator[ConfigFamily]:
+    """Every family, in the order in which a spec is tried on them."""
+    return map(config_family, MODULES)
+
+
+def family_of_config(config: Config) -> ConfigFamily:
+    """The family that a config names.  Raises :class:`ConfigError` with the nearest where it is not known."""
+    model_type = config.any("model_type")
+    if not isinstance(model_type, str) or model_type not in MODULES:
+        config.refuse(
+            "model_type", "is not a family that is known", did_you_mean(str(model_type), model_types())
+        )
+    return config_family(model_type)

@@ -1,0 +1,80 @@
+"""From a checkpoint's config to a spec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from specs.document import Document
+from specs.errors import SpecError
+from specs.model import Model
+from specs.suggest import did_you_mean
+from specs.validation import validate
+from zoo.configs.config import CONFIG, Config, ConfigError
+from zoo.configs.families import family_of_config
+from zoo.configs.family import ConfigFamily, Data
+
+
+def import_spec(path: Path, *, name: str | None = None, ignored: Collection[str] = ()) -> Model:
+    """The spec of a config.json, or of a directory that has one.
+
+    ``name`` is that of the spec (default: the directory's), ``ignored`` are fields not to be refused although they are not
+    modelled.  Raises :class:`ConfigError`, which names the field, for what is not modelled or does not go together.
+    """
+    file = path / CONFIG if path.is_dir() else path
+    if not file.is_file():
+        remedy = "give a directory with a config.json, or the config itself"
+        raise ConfigError(f"there is no {file}\n  {remedy}")
+    config = Config.load(file)
+    return spec_of_config(config, name=name or _name(file), ignored=ignored)
+
+
+def spec_of_config(config: Config, *, name: str, ignored: Collection[str] = ()) -> Model:
+    """The spec of a config.  Raises as :func:`import_spec`."""
+    if config.has("quantization_config"):
+        config.refuse(
+            "quantization_config", "quantised checkpoints are not read", "take the original checkpoint"
+        )
+    family = family_of_config(config)
+    data = family.spec(config, _class_name(config, family))
+    config.finish(ignored)
+    return validated({"name": name, **data}, config.where)
+
+
+def validated(data: Data, where: str) -> Model:
+    """A model of plain data; what breaks a rule of the language is told as the config's."""
+    try:
+        return validate(Document(_tidy(data), {}, {}))
+    except SpecError as error:
+        raise ConfigError(f"{where} describes a model that breaks a rule\n{error}") from None
+
+
+def _class_name(config: Config, family: ConfigFamily) -> str:
+    """The class that a config is of: what it says, or the family's usual one."""
+    named = config.any("architectures")
+    if named is None or named == []:
+        return next(iter(family.classes))
+    if not isinstance(named, list) or not all(isinstance(item, str) for item in named):
+        config.refuse("architectures", "must be a list of class names")
+    known = next((item for item in named if item in family.classes), None)
+    if known is None:
+        config.refuse(
+            "architectures", "has no class that is modelled", did_you_mean(named[0], family.classes)
+        )
+    return known
+
+
+def _name(file: Path) -> str:
+    """A name for a spec from where its config lies."""
+    stem = file.resolve().parent.name if file.name == CONFIG else file.stem
+    return re.sub(r"[^A-Za-z0-9._+=,@-]+", "-", stem).strip("-._+=,@")[:200] or "imported"
+
+
+def _tidy(data: Data) -> Data:
+    """Plain data without what is None."""
+    return {
+        key: _tidy(value) if isinstance(value, dict) else value
+        for key, value in data.items()
+        if value is not None
+    }
