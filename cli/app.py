@@ -9,6 +9,7 @@ import typer
 from cli.build import build
 from cli.check import check
 from cli.command import Program
+from cli.convert import convert
 from cli.export import export
 from cli.import_ import import_checkpoint
 from cli.list import list_presets
@@ -30,6 +31,7 @@ app.command("params")(params)
 app.command("check")(check)
 app.command("export")(export)
 app.command("import")(import_checkpoint)
+app.command("convert")(convert)
 app.command("validate")(validate)
 app.command("show")(show)
 app.command("list")(list_presets)

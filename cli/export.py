@@ -68,13 +68,13 @@ def run_export(spec: Model, destination: Path, options: Options, as_json: bool) 
 
     from cli.command import FAILED
     from cli.export_tables import print_verification
-    from cli.progress import export_progress
+    from cli.progress import stage_progress
     from cli.render import print_json
     from exporters.export import export as export_files
     from exporters.verification import VerificationError
 
     try:
-        with export_progress(quiet=as_json) as progress:
+        with stage_progress(quiet=as_json) as progress:
             return export_files(spec, destination, options, progress)
     except VerificationError as error:
         if as_json:

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from exporters.export import Stage
+    from zoo.progress import Stage
 
 
 @contextmanager
-def export_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
-    """What to call with every stage of an export; with its rate and time left where its size is known."""
+def stage_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
+    """What to call with every stage of long work; with its rate and time left where its size is known."""
     if quiet or not sys.stderr.isatty():
         yield lambda stage: None
         return

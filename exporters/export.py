@@ -30,23 +30,12 @@ from specs.suggest import did_you_mean
 from specs.writing import dump
 from zoo.builder import ZooModel, assemble
 from zoo.destination import MANIFEST, check_destination, replacing
+from zoo.progress import Progress, Stage
 from zoo.weights.held import HeldWeights
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights
 from zoo.weights.source import WeightSource
 from zoo.weights.tensors import weight_bytes
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A step of an export that takes time: its name, and bytes done of bytes in total (0 where not known)."""
-
-    name: str
-    done: int = 0
-    total: int = 0
-
-
-Progress = Callable[[Stage], None]
 
 
 @dataclass(frozen=True)

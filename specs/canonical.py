@@ -28,7 +28,8 @@ def canonical(model: Model) -> dict[str, Any]:
     data["embedding"]["width"] = model.embedding_width
     _replace(data["embedding"], "scale", "sqrt_d_model", model.d_model**0.5)
     _replace(data["head"], "scale", "inverse_sqrt_d_model", model.d_model**-0.5)
-    return _without_dropout(data)
+    result: dict[str, Any] = _without_dropout(data)
+    return result
 
 
 def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from safetensors.torch import save_file
 
 from exporters import export as export_module
-from exporters.export import Options, Stage, export
+from exporters.export import Options, export
 from exporters.subject import choose_subject, wiring_subject
 from exporters.targets import TARGETS
 from specs.errors import UserError
@@ -28,6 +28,7 @@ from tests.exporters.models import UNVERIFIED, contents, regions, stored, writte
 from tests.strategies import Data, model_data
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo.builder import assemble
+from zoo.progress import Stage
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from exporters import data_file, verification
-from exporters.export import Options, Stage, export
+from exporters.export import Options, export
 from tests.exporters.models import GRAPH_ONLY, UNVERIFIED, contents
 from tests.zoo.tiny import bert, gpt2
 from zoo.destination import (
@@ -24,6 +24,7 @@ from zoo.destination import (
     replacing,
 )
 from zoo.memory import readable_bytes
+from zoo.progress import Stage
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 

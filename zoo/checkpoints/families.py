@@ -53,10 +53,19 @@ def _of_model_type(config: Path) -> Family:
         raise WeightError(f"{config} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError, KeyError, TypeError):
         raise WeightError(f"{config} is not a JSON object with a model_type") from None
-    known = {model_type: family for family in FAMILIES for model_type in family.model_types}
+    known = _by_model_type()
     if not isinstance(model_type, str) or model_type not in known:
         remedy = did_you_mean(str(model_type), known)
         raise WeightError(
             f"{config}: model_type {model_type!r} is not one that weights can be read of: {remedy}"
         )
     return known[model_type]
+
+
+def _by_model_type() -> dict[str, Family]:
+    return {model_type: family for family in FAMILIES for model_type in family.model_types}
+
+
+def family_of_model_type(model_type: str) -> Family:
+    """The family of a model_type that has one."""
+    return _by_model_type()[model_type]

@@ -24,10 +24,11 @@ class NoFamilyError(UserError):
 
 @dataclass(frozen=True)
 class Misfit:
-    """What of a spec one class of a family cannot say."""
+    """What of a spec one class of a family cannot say; ``unlike`` where not even its fields could be filled in."""
 
     class_name: str
     reasons: tuple[str, ...]
+    unlike: bool = True
 
 
 def write_config(model: Model, model_type: str | None = None) -> Data:
@@ -58,16 +59,17 @@ def _fitted(model: Model, family: ConfigFamily, class_name: str) -> Data | Misfi
     except ConfigError as error:
         return Misfit(class_name, (str(error).splitlines()[-1].strip(),))
     found = differences(canonical(model), canonical(back))
-    reasons = tuple(_reason(path, ours, theirs) for path, ours, theirs in found)
-    return Misfit(class_name, reasons) if reasons else data
+    reasons = tuple(dict.fromkeys(_reason(path, ours, theirs) for path, ours, theirs in found))
+    return Misfit(class_name, reasons, unlike=False) if reasons else data
 
 
 def _reason(path: SpecPath, ours: Any, theirs: Any) -> str:
-    return f"{path_text(path)}: {shorten(ours)} (it has {shorten(theirs)})"
+    every = tuple("*" if isinstance(part, int) else part for part in path)  # layers differ alike
+    return f"{path_text(every)}: {shorten(ours)} (it has {shorten(theirs)})"
 
 
 def _refusal(model: Model, misfits: Iterable[Misfit], model_type: str | None) -> str:
-    nearest = min(misfits, key=lambda misfit: len(misfit.reasons), default=None)
+    nearest = min(misfits, key=lambda misfit: (misfit.unlike, len(misfit.reasons)), default=None)
     whose = f"{model_type} configs have" if model_type else "no family's config has"
     if nearest is None:
         return (

@@ -1,0 +1,94 @@
+"""``zoo convert``: a model as a Hugging Face checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.export_options import Seed
+from cli.options import AsJson, Assignments, SpecArgument
+
+
+def complete_family(incomplete: str) -> list[str]:
+    """Families that begin with what is typed so far."""
+    from zoo.configs.families import model_types
+
+    return [name for name in model_types() if name.startswith(incomplete)]
+
+
+def convert(
+    spec: SpecArgument,
+    assignments: Assignments = None,
+    weights: Annotated[
+        str,
+        typer.Option(
+            metavar="random|PATH", help="Random weights, or a checkpoint of any format that is read."
+        ),
+    ] = "random",
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Where to write; an earlier conversion there is replaced.  [default: build/NAME-checkpoint]",
+            show_default=False,
+        ),
+    ] = None,
+    family: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="FAMILY",
+            help="The model_type to write.  [default: the first that can say all of the spec]",
+            autocompletion=complete_family,
+            show_default=False,
+        ),
+    ] = None,
+    dtype: Annotated[str, typer.Option(metavar="fp32|fp16|bf16", help="The type of the weights.")] = "fp32",
+    as_json: AsJson = False,
+) -> None:
+    """Write a model as a checkpoint that transformers' from_pretrained loads.
+
+    The config is read back and has to give the same architecture: what no family's config can say is refused, with
+    what differs from the nearest. Tokenizer files beside the weights come along.
+
+    \b
+    Examples:
+      zoo convert llama-3.2-1b
+      zoo convert my-bert.yaml --weights path/to/checkpoint -o my-bert
+      zoo convert gpt2 --weights path/to/gpt2 --dtype fp16 --as gpt2
+    """
+    from dataclasses import asdict
+
+    from cli.progress import stage_progress
+    from cli.render import byte_text, console, print_json, table
+    from specs.errors import UserError
+    from specs.load import load
+    from specs.suggest import did_you_mean
+    from zoo.checkpoints.converting import DTYPES
+    from zoo.checkpoints.converting import convert as convert_checkpoint
+    from zoo.destination import replacing
+
+    if dtype not in DTYPES:
+        raise UserError(f"there is no --dtype {dtype!r}: {did_you_mean(dtype, DTYPES)}")
+    model = load(spec, assignments or ())
+    destination = output or Path("build") / f"{model.name}-checkpoint"
+    with stage_progress(quiet=as_json) as progress, replacing(destination) as directory:
+        written = convert_checkpoint(
+            model, weights, directory, model_type=family, dtype=dtype, seed=seed, progress=progress
+        )
+    if as_json:
+        print_json({"directory": str(destination), **asdict(written)})
+        return
+    rows = table("file", "size", right=("size",))
+    for name, size in written.files.items():
+        rows.add_row(name, byte_text(size))
+    console().print(rows)
+    typer.echo(
+        f"\n{destination}: {written.parameters:,} parameters in {written.dtype} from {written.weights}\n"
+        f'transformers.{written.class_name}.from_pretrained("{destination}")'
+    )

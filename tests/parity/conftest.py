@@ -1,0 +1,38 @@
+"""Prints what the families' tests have compared: the largest differences, and how many configurations were fuzzed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from tests.parity.families.harness import RECORDED, Parity
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Any:
+    RECORDED.results.clear()
+    yield
+    item.user_properties += [("parity", asdict(result)) for result in RECORDED.results]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    families: dict[str, list[Parity]] = defaultdict(list)
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties if report.when == "call" else ():
+            if name == "parity":
+                families[value["family"]].append(Parity(**value))
+    if not families:
+        return
+    terminalreporter.section("parity with transformers")
+    terminalreporter.write_line(
+        f"{'family':<18}{'configurations':>15}{'fuzzed':>8}{'PyTorch':>10}{'ONNX':>10}"
+    )
+    for family, results in sorted(families.items()):
+        fuzzed = sum(result.fuzzed for result in results)
+        pytorch, onnx = (max(getattr(result, kind) for result in results) for kind in ("pytorch", "onnx"))
+        terminalreporter.write_line(
+            f"{family:<18}{len(results) - fuzzed:>15}{fuzzed:>8}{pytorch:>10.1e}{onnx:>10.1e}"
+        )
