@@ -39,6 +39,7 @@ T5 = Family(
     model_types=("t5", "mt5"),
     rules=(
         same("shared.weight", "encoder_embedding.token.weight", also=("encoder.embed_tokens.weight",)),
+        same("shared.weight", "embedding.token.weight", also=("encoder.embed_tokens.weight",)),
         same("decoder.embed_tokens.weight", "decoder_embedding.token.weight"),
         *_stack("encoder", feed_forward=1),
         *_stack("decoder", feed_forward=2),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -102,13 +102,20 @@ class Config:
     spelling.  All raise :class:`ConfigError`.
     """
 
-    def __init__(self, data: Mapping[str, Any], where: str, path: str = "") -> None:
+    def __init__(
+        self,
+        data: Mapping[str, Any],
+        where: str,
+        path: str = "",
+        tensors: Callable[[], Collection[str]] = tuple,
+    ) -> None:
         self.data, self.where, self.path = data, where, path
         self._read: set[str] = set()
+        self._tensors = tensors
 
     @classmethod
-    def load(cls, path: Path) -> Config:
-        """The config of a file."""
+    def load(cls, path: Path, tensors: Callable[[], Collection[str]] = tuple) -> Config:
+        """The config of a file; ``tensors`` gives the names of those that stand beside it."""
         try:
             with path.open("rb") as file:
                 text = file.read(LARGEST + 1)
@@ -120,7 +127,7 @@ class Config:
             data = None
         if not isinstance(data, dict):
             raise ConfigError(f"{path} is not a JSON object: a config is one")
-        return cls(data, str(path))
+        return cls(data, str(path), tensors=tensors)
 
     def refuse(self, field: str, rule: str, remedy: str = "") -> NoReturn:
         """Raise an error that names a field, its value, what must hold and what would work."""
@@ -128,6 +135,10 @@ class Config:
         raise ConfigError(
             f"{self.where}: {self.path}{field}: {rule}{value}" + (f"\n  {remedy}" if remedy else "")
         )
+
+    def stores(self, tensor: str) -> bool:
+        """Whether the checkpoint of the config is there and has a tensor: some configs do not say what they tie."""
+        return tensor in self._tensors()
 
     def has(self, name: str) -> bool:
         """Whether a field is there and not null."""

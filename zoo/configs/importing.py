@@ -26,7 +26,7 @@ def import_spec(path: Path, *, name: str | None = None, ignored: Collection[str]
     if not file.is_file():
         remedy = "give a directory with a config.json, or the config itself"
         raise ConfigError(f"there is no {file}\n  {remedy}")
-    config = Config.load(file)
+    config = Config.load(file, lambda: _stored(file.parent))
     return spec_of_config(config, name=name or _name(file), ignored=ignored)
 
 
@@ -48,6 +48,17 @@ def validated(data: Data, where: str) -> Model:
         return validate(Document(_tidy(data), {}, {}))
     except SpecError as error:
         raise ConfigError(f"{where} describes a model that breaks a rule\n{error}") from None
+
+
+def _stored(directory: Path) -> Collection[str]:
+    """The names of the tensors beside a config, if there are any."""
+    from zoo.weights.safetensors import TensorFiles
+    from zoo.weights.source import WeightError
+
+    try:
+        return TensorFiles.open(directory).tensors
+    except WeightError:  # which is told when the weights are asked for
+        return ()
 
 
 def _class_name(config: Config, family: ConfigFamily) -> str:

@@ -109,16 +109,13 @@ def _write(model: Model) -> Data:
     }
 
 
-def _language_modeling(*, tied: bool) -> HeadClass:
-    """Tied and scaled, or neither: old configs say it in tie_word_embeddings, new ones in scale_decoder_outputs.
-
-    ``tied`` is what holds where a config says neither."""
+def _scaled_if_tied() -> HeadClass:
+    """T5 is tied and scaled, T5 1.1 neither: old configs say so in tie_word_embeddings, new ones in scale_decoder_outputs."""
 
     def read(config: Config) -> Data:
-        old = config.bool("tie_word_embeddings", default=tied)
-        scaled = config.bool("scale_decoder_outputs", default=old)
-        head: Data = {"tie_embeddings": scaled}
-        return {**head, "scale": "inverse_sqrt_d_model"} if scaled else head
+        old = config.bool("tie_word_embeddings", default=True)
+        tied = config.bool("scale_decoder_outputs", default=old)
+        return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if tied else None}
 
     def write(head: Any) -> Data:
         return {"tie_word_embeddings": head.tie_embeddings}
@@ -126,10 +123,23 @@ def _language_modeling(*, tied: bool) -> HeadClass:
     return HeadClass("language_modeling", read, write)
 
 
-def _classes(prefix: str, *, tied: bool) -> dict[str, HeadClass]:
+def _unscaled_head() -> HeadClass:
+    """mT5 has a matrix of its own, whatever newer configs say: where one is stored it counts."""
+
+    def read(config: Config) -> Data:
+        tied = config.bool("tie_word_embeddings", default=False) and not config.stores("lm_head.weight")
+        return {"tie_embeddings": tied}
+
+    def write(head: Any) -> Data:
+        return {"tie_word_embeddings": head.tie_embeddings}
+
+    return HeadClass("language_modeling", read, write)
+
+
+def _classes(prefix: str, language_modeling: HeadClass) -> dict[str, HeadClass]:
     return {
-        f"{prefix}ForConditionalGeneration": _language_modeling(tied=tied),
-        f"{prefix}WithLMHeadModel": _language_modeling(tied=tied),
+        f"{prefix}ForConditionalGeneration": language_modeling,
+        f"{prefix}WithLMHeadModel": language_modeling,
         f"{prefix}Model": HeadClass("none", _unscaled),
         f"{prefix}EncoderModel": HeadClass("none", _unscaled),
     }
@@ -144,12 +154,12 @@ T5 = ConfigFamily(
     "t5",
     _reader(feed_forward="relu", heads=8, layers=6, vocab_size=32128),
     _write,
-    _classes("T5", tied=True),
+    _classes("T5", _scaled_if_tied()),
 )
 MT5 = ConfigFamily(
     "mt5",
     _reader(feed_forward="gated-gelu", heads=6, layers=8, vocab_size=250112),
     _write,
-    _classes("MT5", tied=False),
+    _classes("MT5", _unscaled_head()),
 )
 FAMILIES = (T5, MT5)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ import numpy as np
 import onnxruntime
 import torch
 from torch import Tensor
+from transformers import PreTrainedModel
 
 from exporters.export import Options, export
 from specs.model import Model
 from tests.parity.reference import build, difference, load, positions, ragged
-from zoo.builder import ZooModel
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 
@@ -53,9 +53,13 @@ class Recorded:
 RECORDED = Recorded()
 
 
-def check(
-    model_class: type,
-    config: Any,
+def check(model_class: type, config: Any, directory: Path, *, seed: int = 1, **options: Any) -> Model:
+    """Put one configuration of a family through everything, its weights drawn anew; options as for ``check_reference``."""
+    return check_reference(build(model_class, config, seed), directory, seed=seed, **options)
+
+
+def check_reference(
+    reference: PreTrainedModel,
     directory: Path,
     *,
     seed: int = 1,
@@ -64,68 +68,78 @@ def check(
     onnx: bool = True,
     fuzzed: bool = False,
 ) -> Model:
-    """Put one configuration of a family through everything; gives the spec that was imported.
+    """Put a reference model through everything; gives the spec that was imported.
 
-    ``sides`` are where padding is tried: an encoder with learned positions that counts them from the padding on is
-    tried on the right alone.  Fuzz tests leave out what takes long with ``onnx=False`` for most of their draws.
+    ``sides`` are where padding is tried: a family whose reference counts positions from the padding on, and takes no
+    position_ids, is tried on the right alone.  Fuzz tests leave out what takes long with ``onnx=False`` for most of
+    their draws.  ``length`` is to exceed every window.
     """
-    reference = build(model_class, config, seed)
     reference.save_pretrained(directory / "reference")
     spec = import_spec(directory / "reference")
     ours = load(spec, directory / "reference")
-    result = Parity(config.model_type, fuzzed=fuzzed)
-    for side in sides:
-        batch = _Batch(spec, length, side, seed)
+    result = Parity(reference.config.model_type, fuzzed=fuzzed)
+    batches = [_Batch(spec, reference.config, length, side, seed) for side in sides]
+    for batch in batches:
         expected = batch.reference(reference)
-        result.pytorch = max(result.pytorch, batch.largest(batch.ours(ours), expected))
-        if spec.architecture != "encoder":
-            result.pytorch = max(result.pytorch, batch.largest(batch.stepped(ours), expected))
+        for outputs in batch.ours(ours):
+            result.pytorch = max(result.pytorch, batch.largest(outputs, expected))
     assert result.pytorch <= TOLERANCE, f"PyTorch differs by {result.pytorch:.2e}"
     if onnx:
         export(spec, directory / "onnx", Options(weights=str(directory / "reference")))
-        for side in sides:
-            batch = _Batch(spec, length, side, seed)
+        for batch in batches:
             expected = batch.reference(reference)
-            result.onnx = max(result.onnx, batch.largest(batch.onnx(directory / "onnx"), expected))
+            for outputs in batch.onnx(directory / "onnx"):
+                result.onnx = max(result.onnx, batch.largest(outputs, expected))
         assert result.onnx <= TOLERANCE, f"ONNX Runtime differs by {result.onnx:.2e}"
-    _check_conversion(spec, model_class, directory, reference, _Batch(spec, length, sides[0], seed))
+    _check_conversion(spec, directory, reference, batches[0])
     RECORDED.results.append(result)
     return spec
 
 
-def _check_conversion(spec: Model, model_class: type, directory: Path, reference: Any, batch: _Batch) -> None:
+def _check_conversion(spec: Model, directory: Path, reference: PreTrainedModel, batch: _Batch) -> None:
     """The way back: a checkpoint with the same config, every tensor, and equal outputs."""
-    (directory / "converted").mkdir()
-    convert(
-        spec, str(directory / "reference"), directory / "converted", model_type=reference.config.model_type
-    )
-    written = json.loads((directory / "converted" / "config.json").read_text())
+    model_class, place = type(reference), directory / "converted"
+    place.mkdir()
+    convert(spec, str(directory / "reference"), place, model_type=reference.config.model_type)
+    written = json.loads((place / "config.json").read_text())
     assert written["architectures"] == [model_class.__name__]
-    back, report = model_class.from_pretrained(
-        directory / "converted", output_loading_info=True, attn_implementation="eager"
-    )
+    back, report = model_class.from_pretrained(place, output_loading_info=True, attn_implementation="eager")
     for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         assert not report[kind], f"{kind}: {sorted(report[kind])[:5]}"
     assert batch.largest(batch.reference(back.eval()), batch.reference(reference)) <= 1e-6
 
 
+Outputs = Mapping[str, Tensor]
+
+
 class _Batch:
     """A padded batch of random tokens, and what models make of it."""
 
-    def __init__(self, spec: Model, length: int, side: str, seed: int) -> None:
+    def __init__(self, spec: Model, config: Any, length: int, side: str, seed: int) -> None:
         self.spec = spec
-        self.ids, self.mask = ragged(3, length, spec.vocab_size, side, seed)
+        longest = min(length, spec.context_length or length)
+        self.ids, self.mask = ragged(3, longest, spec.vocab_size, side, seed)
+        self.target, _ = ragged(3, max(2, longest - 2), spec.vocab_size, "right", seed + 1)
+        padding = getattr(config, "pad_token_id", None)
+        if padding is not None and spec.vocab_size > 1:  # some references find the real tokens by their ids
+            other = (padding + 1) % spec.vocab_size
+            self.ids = self.ids.where(self.ids != padding, other).where(self.mask == 1, padding)
+            self.target = self.target.where(self.target != padding, other)
         types = spec.embedding.token_types
         generator = torch.Generator().manual_seed(seed)
         self.types = torch.randint(0, types, self.ids.shape, generator=generator) if types else None
-        self.target, _ = ragged(3, length - 2, spec.vocab_size, "right", seed + 1)
 
     @property
     def _cross(self) -> bool:
         return self.spec.architecture == "encoder-decoder"
 
+    @property
+    def _tokens(self) -> Tensor:
+        """What is decoded, or encoded where nothing is."""
+        return self.target if self._cross else self.ids
+
     @torch.no_grad()
-    def reference(self, model: Any) -> Mapping[str, Tensor]:
+    def reference(self, model: Any) -> Outputs:
         """The reference's outputs."""
         takes = inspect.signature(model.forward).parameters
         feeds: dict[str, Any] = {"input_ids": self.ids, "attention_mask": self.mask}
@@ -138,76 +152,83 @@ class _Batch:
         return {name: value for name, value in model(**feeds).items() if name in SAME_NAMES}
 
     @torch.no_grad()
-    def ours(self, model: ZooModel) -> Mapping[str, Tensor]:
-        """Our outputs in one pass."""
-        if self._cross:
-            return model(self.ids, self.target, self.mask)
-        if self.types is not None:
-            return model(self.ids, self.mask, token_type_ids=self.types)
-        return model(self.ids, self.mask)
-
-    @torch.no_grad()
-    def stepped(self, model: Any) -> Mapping[str, Tensor]:
-        """Our outputs for a prompt and then one token at a time."""
-        ids = self.target if self._cross else self.ids
-        encoded = model.encode(self.ids, self.mask).present_key_values if self._cross else None
-        pieces: list[Mapping[str, Tensor]] = []
-        past, start = None, 0
-        for end in (ids.shape[1] // 2, *range(ids.shape[1] // 2 + 1, ids.shape[1] + 1)):
-            if self._cross:
-                outputs = model.decode(ids[:, start:end], encoded, self.mask, past)
-            else:
-                outputs = model(ids[:, start:end], self.mask[:, :end], past)
-            pieces.append(outputs)
-            past, start = outputs.present_key_values, end
-        return _joined(pieces)
-
-    def onnx(self, directory: Path) -> Mapping[str, Tensor]:
-        """What the exported files give: for decoders a prompt, then one token at a time."""
+    def ours(self, model: Any) -> Iterator[Outputs]:
+        """Our outputs in one pass, and for decoders those of a prompt with single steps after it."""
         if self.spec.architecture == "encoder":
-            feeds = {"input_ids": self.ids, "attention_mask": self.mask, "token_type_ids": self.types}
-            return _run(_session(directory / "model.onnx"), feeds)
+            types = {} if self.types is None else {"token_type_ids": self.types}
+            yield model(self.ids, self.mask, **types)
+            return
+        encoded = model.encode(self.ids, self.mask).present_key_values if self._cross else None
+
+        def call(start: int, end: int, past: Any) -> tuple[Outputs, Any]:
+            ids = self._tokens[:, start:end]
+            if self._cross:
+                outputs = model.decode(ids, encoded, self.mask, past)
+            else:
+                outputs = model(ids, self.mask[:, :end], past)
+            return outputs, outputs.present_key_values
+
+        yield from self._passes(call, None)
+
+    def onnx(self, directory: Path) -> Iterator[Outputs]:
+        """What the exported files give, in the same passes."""
+        feeds = {"input_ids": self.ids, "attention_mask": self.mask, "token_type_ids": self.types}
+        if self.spec.architecture == "encoder":
+            yield _run(_session(directory / "model.onnx"), feeds)
+            return
         fixed: dict[str, Tensor] = {}
-        ids, session = self.ids, None
+        session = _session(directory / ("decoder_model.onnx" if self._cross else "model.onnx"))
         if self._cross:
-            feeds = {"input_ids": self.ids, "attention_mask": self.mask}
             encoded = _run(_session(directory / "encoder_model.onnx"), feeds)
-            fixed = {name.replace("present", "past_key_values"): value
-                     for name, value in encoded.items() if name.startswith("present")}  # fmt: skip
-            fixed["encoder_attention_mask"] = self.mask
-            ids, session = self.target, _session(directory / "decoder_model.onnx")
-        session = session or _session(directory / "model.onnx")
-        cache = {given.name: torch.zeros([dim if isinstance(dim, int) else 0 for dim in given.shape])
+            fixed = {**_cache(encoded), "encoder_attention_mask": self.mask}
+
+        def call(start: int, end: int, past: Any) -> tuple[Outputs, Any]:
+            tokens = {"input_ids": self._tokens[:, start:end], "attention_mask": self.mask[:, :end]}
+            outputs = _run(session, {**fixed, **past, **tokens})
+            return outputs, _cache(outputs)
+
+        rows = len(self.ids)
+        empty = {given.name: torch.zeros([rows, *(dim if isinstance(dim, int) else 0 for dim in given.shape[1:])])
                  for given in session.get_inputs()
                  if given.name.startswith("past_key_values") and given.name not in fixed}  # fmt: skip
-        cache = {name: value.new_zeros((3, *value.shape[1:])) for name, value in cache.items()}
-        pieces, start = [], 0
-        for end in (ids.shape[1] // 2, *range(ids.shape[1] // 2 + 1, ids.shape[1] + 1)):
-            feeds = {**fixed, **cache, "input_ids": ids[:, start:end], "attention_mask": self.mask[:, :end]}
-            outputs = _run(session, feeds)
-            cache = {name.replace("present", "past_key_values"): value
-                     for name, value in outputs.items() if name.startswith("present")}  # fmt: skip
-            pieces.append({name: value for name, value in outputs.items() if not name.startswith("present")})
-            start = end
-        return _joined(pieces)
+        yield from self._passes(call, empty)
 
-    def largest(self, ours: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> float:
+    def _passes(self, call: Callable[[int, int, Any], tuple[Outputs, Any]], past: Any) -> Iterator[Outputs]:
+        """A full pass, then a prompt with single steps after it."""
+        length = self._tokens.shape[1]
+        yield call(0, length, past)[0]
+        pieces, start = [], 0
+        for end in range(length // 2 or 1, length + 1):
+            outputs, past = call(start, end, past)
+            pieces.append(
+                {name: value for name, value in outputs.items() if value.shape[1:2] == (end - start,)}
+            )
+            start = end
+        names = set.intersection(*(set(piece) for piece in pieces))
+        yield {name: torch.cat([piece[name] for piece in pieces], 1) for name in names}
+
+    def largest(self, ours: Outputs, expected: Outputs) -> float:
         """The largest difference over the outputs that both have, at unit scale, at real tokens."""
-        common = [name for name in ours if name in expected]
-        assert common, f"nothing to compare: {list(ours)} and {list(expected)}"
-        return max(self._difference(ours[name], expected[name]) for name in common)
+        common = [name for name in ours if name in expected and ours[name].shape == expected[name].shape]
+        assert common or self._pooled(expected), f"{list(ours)} have nothing of {list(expected)}"
+        return max((self._difference(ours[name], expected[name]) for name in common), default=0.0)
+
+    def _pooled(self, expected: Outputs) -> bool:
+        """Whether all outputs are of whole sequences, of which steps give nothing."""
+        return all(value.shape[:2] != self._tokens.shape for value in expected.values())
 
     def _difference(self, ours: Tensor, theirs: Tensor) -> float:
-        tokens = self.target if self._cross else self.ids
-        along = ours.dim() > 1 and ours.shape[:2] == tokens.shape
-        mask = self.mask if along and not self._cross else None
-        return difference(ours, theirs, mask)
+        along = ours.shape[:2] == self._tokens.shape
+        return difference(ours, theirs, self.mask if along and not self._cross else None)
 
 
-def _joined(pieces: list[Mapping[str, Tensor]]) -> Mapping[str, Tensor]:
-    """Outputs per token, one piece after the other; of those per sequence, what the last piece gives is of it alone."""
-    return {name: torch.cat([piece[name] for piece in pieces], 1)
-            for name, value in pieces[0].items() if value.dim() == 3}  # fmt: skip
+def _cache(outputs: Outputs) -> dict[str, Tensor]:
+    """Outputs as inputs of the next call."""
+    return {
+        name.replace("present", "past_key_values"): value
+        for name, value in outputs.items()
+        if name.startswith("present")
+    }
 
 
 def _session(path: Path) -> onnxruntime.InferenceSession:
