@@ -11,7 +11,11 @@ from cli.options import AsJson
 
 def list_presets(
     pattern: Annotated[
-        str, typer.Argument(help="A name with * and ? as wildcards, such as 'gpt*'.", metavar="PATTERN")
+        str,
+        typer.Argument(
+            help="A name with * and ? as wildcards, such as 'gpt*', or a word of the summary or source.",
+            metavar="PATTERN",
+        ),
     ] = "*",
     architecture: Annotated[
         str | None,
@@ -25,6 +29,7 @@ def list_presets(
     Examples:
       zoo list
       zoo list 'gpt*'
+      zoo list multilingual
       zoo list --architecture encoder-decoder --json
     """
     from dataclasses import asdict
@@ -36,7 +41,10 @@ def list_presets(
     from specs.suggest import did_you_mean
 
     every = presets()
-    found = [preset for preset in every if fnmatchcase(preset.name, pattern)]
+    wanted = pattern.casefold()
+    found = [preset for preset in every if fnmatchcase(preset.name, wanted)]
+    if not found:  # a word of the summary or the source, such as a family's or an author's name
+        found = [preset for preset in every if wanted in f"{preset.summary} {preset.source}".casefold()]
     if not found:
         raise UserError(
             f"no preset matches {pattern!r}: {did_you_mean(pattern, [preset.name for preset in every])}"
@@ -49,8 +57,8 @@ def list_presets(
     if as_json:
         print_json([asdict(preset) for preset in found])
         return
-    rows = table("name", "architecture", "parameters", "summary", right=("parameters",))
+    rows = table("name", "architecture", "parameters", "year", "summary", right=("parameters", "year"))
     for preset in found:
         count = "" if preset.parameters is None else f"{preset.parameters:,}"
-        rows.add_row(preset.name, preset.architecture, count, preset.summary)
+        rows.add_row(preset.name, preset.architecture, count, str(preset.year or ""), preset.summary)
     console().print(rows)

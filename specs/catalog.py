@@ -1,13 +1,11 @@
-"""What presets there are.  Reads no more of each than its first keys, so a listing takes no validation."""
+"""What presets there are.  Reads the first lines of each as text, so a listing takes no parsing and no validation."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from specs.reading import read_file
 
 PRESETS = Path(__file__).parent / "presets"
 
@@ -19,7 +17,9 @@ class Preset:
     name: str
     architecture: str
     parameters: int | None
+    year: int | None
     summary: str
+    source: str
 
 
 def preset_names() -> list[str]:
@@ -30,20 +30,34 @@ def preset_names() -> list[str]:
 def presets() -> list[Preset]:
     """Every preset, sorted by name."""
     names = preset_names()
-    data = {name: read_file(PRESETS / f"{name}.yaml").data for name in names}
-    return [
-        Preset(
-            name,
-            str(_inherited(data, name, "architecture")),
-            data[name].get("expect", {}).get("parameters"),
-            str(_inherited(data, name, "summary")),
-        )
-        for name in names
-    ]
+    data = {name: _top_level((PRESETS / f"{name}.yaml").read_text()) for name in names}
+    return [_preset(data, name) for name in names]
 
 
-def _inherited(data: Mapping[str, Mapping[str, Any]], name: str, key: str) -> Any:
+def _preset(data: Mapping[str, Mapping[str, str]], name: str) -> Preset:
+    count = _PARAMETERS.search(data[name].get("expect", ""))
+    year = _inherited(data, name, "year")
+    return Preset(
+        name,
+        _inherited(data, name, "architecture"),
+        int(count[1]) if count else None,
+        int(year) if year else None,
+        data[name].get("summary", ""),
+        _inherited(data, name, "source"),
+    )
+
+
+_TOP_LEVEL = re.compile(r"^([a-z_]+): *(.*)$", re.MULTILINE)
+_PARAMETERS = re.compile(r"parameters: *(\d+)")
+
+
+def _top_level(text: str) -> dict[str, str]:
+    """The values that stand on the lines of a preset's own keys."""
+    return {key: value.strip("'\"") for key, value in _TOP_LEVEL.findall(text)}
+
+
+def _inherited(data: Mapping[str, Mapping[str, str]], name: str, key: str) -> str:
     """A preset's own value, or else that of the preset which it extends."""
-    while key not in data[name]:
+    while key not in data[name] and "extends" in data[name]:
         name = data[name]["extends"]
-    return data[name][key]
+    return data[name].get(key, "")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from specs.catalog import preset_names, presets
+from specs.catalog import Preset, preset_names, presets
 from specs.load import load
 from specs.reading import read_text
 from specs.resolved import resolved
@@ -105,11 +105,13 @@ def test_a_preset_says_what_it_is(name):
 def test_the_catalog_says_of_each_preset_what_its_model_does():
     for preset in presets():
         model = load(preset.name)
-        assert (preset.name, preset.architecture, preset.parameters, preset.summary) == (
+        assert preset == Preset(
             model.name,
             model.architecture,
             model.expect.parameters,
+            model.year,
             model.summary,
+            model.source,
         )
 
 
