@@ -30,17 +30,17 @@ def preset_names() -> list[str]:
 def presets() -> list[Preset]:
     """Every preset, sorted by name."""
     names = preset_names()
-    data = {name: _top_level((PRESETS / f"{name}.yaml").read_text()) for name in names}
+    data = {name: _first_values((PRESETS / f"{name}.yaml").read_text()) for name in names}
     return [_preset(data, name) for name in names]
 
 
 def _preset(data: Mapping[str, Mapping[str, str]], name: str) -> Preset:
-    count = _PARAMETERS.search(data[name].get("expect", ""))
+    count = data[name].get("parameters")
     year = _inherited(data, name, "year")
     return Preset(
         name,
         _inherited(data, name, "architecture"),
-        int(count[1]) if count else None,
+        int(count) if count else None,
         int(year) if year else None,
         data[name].get("summary", ""),
         _inherited(data, name, "source"),
@@ -48,12 +48,14 @@ def _preset(data: Mapping[str, Mapping[str, str]], name: str) -> Preset:
 
 
 _TOP_LEVEL = re.compile(r"^([a-z_]+): *(.*)$", re.MULTILINE)
-_PARAMETERS = re.compile(r"parameters: *(\d+)")
+_EXPECTED = re.compile(r"^expect:(?:(?!^\S).)*?\bparameters: *(\d+)", re.MULTILINE | re.DOTALL)
 
 
-def _top_level(text: str) -> dict[str, str]:
-    """The values that stand on the lines of a preset's own keys."""
-    return {key: value.strip("'\"") for key, value in _TOP_LEVEL.findall(text)}
+def _first_values(text: str) -> dict[str, str]:
+    """The values that stand on the lines of a preset's own keys, and the parameters that it expects."""
+    values = {key: value.strip("'\"") for key, value in _TOP_LEVEL.findall(text)}
+    count = _EXPECTED.search(text)
+    return {**values, "parameters": count[1]} if count else values
 
 
 def _inherited(data: Mapping[str, Mapping[str, str]], name: str, key: str) -> str:

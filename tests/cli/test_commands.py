@@ -43,9 +43,16 @@ def test_list_takes_a_pattern_and_an_architecture(run):
             "name": "tiny-gpt",
             "architecture": "decoder",
             "parameters": 223616,
+            "year": None,
             "summary": "A byte-level decoder for tests and first steps (4 layers, 64 wide)",
+            "source": "",
         }
     ]
+
+
+def test_list_finds_a_word_of_the_summary_or_the_source_where_no_name_matches(run):
+    assert {row[0] for row in rows(run("list", "vaswani").stdout)} >= {"transformer-base", "transformer-big"}
+    assert [row[0] for row in rows(run("list", "GPT2").stdout)] == ["gpt2"]
 
 
 def test_list_of_nothing_suggests(run):
