@@ -84,6 +84,8 @@ def _refusal(path: str, node: fx.Node, reason: str, detail: str) -> NoEmitterErr
 def _learn(builder: GraphBuilder, value: Value, node: fx.Node) -> None:
     """Tell the graph where it finds the sizes that no input has."""
     first, second = node.meta["facts"]
+    if isinstance(first, tuple):
+        return  # each result is told of where it is taken
     if isinstance(first, Facts):
         for axis, sizes in enumerate(zip(first.shape, second.shape, strict=True)):
             builder.learn(sizes, value, axis)

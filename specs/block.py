@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
+import specs.mixture  # noqa: F401 - registers its kind
 from specs.attention import Attention
 from specs.base import Component, Fault, Frame, Probability, Slot
 from specs.feed_forward import FeedForward

@@ -118,18 +118,44 @@ def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
     data: Data = {"kind": draw(st.sampled_from(["pre_norm", "post_norm", "parallel", "sandwich"]))}
     data["norm"] = draw(norms())
     data["attention"] = draw(attentions(head_count))
-    data["feed_forward"] = {
-        "kind": draw(st.sampled_from(["mlp", "gated"])),
-        "hidden": draw(st.sampled_from([5, 16, 32])),
-        "activation": draw(st.sampled_from(ACTIVATIONS)),
-        "bias": draw(st.booleans()),
-    }
+    data["feed_forward"] = draw(feed_forwards() if draw(st.integers(0, 3)) else mixtures())
     data["residual"] = {"kind": draw(st.sampled_from(["add", "add", "add", "none"]))}
     data["dropout"] = draw(st.sampled_from([0.0, 0.1]))
     if data["kind"] == "parallel":
         data["norms"] = draw(st.sampled_from(["shared", "separate"]))
     if cross and draw(st.booleans()):
         data["cross_attention"] = draw(attentions(draw(st.sampled_from([1, 2, 4]))))
+    return data
+
+
+@st.composite
+def feed_forwards(draw: st.DrawFn) -> Data:
+    """A feed-forward with a hidden layer."""
+    data: Data = {"kind": draw(st.sampled_from(["mlp", "gated"]))}
+    data["hidden"] = draw(st.sampled_from([5, 16, 32]))
+    data["activation"], data["bias"] = draw(st.sampled_from(ACTIVATIONS)), draw(st.booleans())
+    if data["kind"] == "gated" and draw(st.booleans()):
+        data["limit"], data["up_offset"] = (
+            draw(st.sampled_from([None, 0.7])),
+            draw(st.sampled_from([None, 1.0])),
+        )
+    return data
+
+
+@st.composite
+def mixtures(draw: st.DrawFn) -> Data:
+    """A mixture of experts: one that chooses some, and one that takes all."""
+    experts, top_k = draw(st.sampled_from([(4, 2), (4, 1), (2, 2), (6, 3)]))
+    router: Data = {"scores": draw(st.sampled_from(["softmax", "sigmoid"]))}
+    router["normalize"] = top_k > 1 and draw(st.booleans())
+    router["bias"], router["correction"] = draw(st.booleans()), draw(st.booleans())
+    router["scale"] = draw(st.sampled_from([1.0, 2.5]))
+    if experts > top_k and draw(st.booleans()):
+        router["groups"] = {"count": 2, "top": 1 if top_k == 1 else 2, "best": draw(st.sampled_from([1, 2]))}
+    data: Data = {"kind": "mixture", "experts": experts, "top_k": top_k, "router": router}
+    data["expert"] = draw(feed_forwards())
+    if draw(st.booleans()):
+        data["shared"], data["shared_gate"] = draw(feed_forwards()), draw(st.booleans())
     return data
 
 

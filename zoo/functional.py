@@ -81,6 +81,66 @@ def attention_bias(
 
 
 @traced_whole
+def routing_weights(
+    scores: Tensor,
+    choice: Tensor,
+    *,
+    top_k: int,
+    groups: tuple[int, int, int] | None,
+    normalize: bool,
+    scale: float,
+) -> Tensor:
+    """The weight of each expert for each token: its score where it is among the ``top_k`` of the choice, else 0.
+
+    scores and choice: B T E -> B T E.  ``groups`` are as in :func:`in_best_groups`.
+    """
+    if groups is not None:
+        choice = in_best_groups(choice, *groups)
+    weights = scores * among_largest(choice, top_k)
+    if normalize:
+        weights = weights / weights.sum(-1, keepdim=True)
+    return weights * scale
+
+
+def among_largest(x: Tensor, count: int) -> Tensor:
+    """1 for the ``count`` largest along the last axis, and 0 for the others: ... N -> ... N."""
+    indices = x.topk(count, -1)[1]  # ... count
+    every = constant(tuple(range(x.shape[-1])), x)  # N
+    return (indices[..., None] == every).to(x.dtype).sum(-2)
+
+
+def in_best_groups(choice: Tensor, count: int, top: int, best: int) -> Tensor:
+    """Scores of experts outside the ``top`` of ``count`` groups become the lowest number: ... E -> ... E.
+
+    A group scores the sum of its ``best`` best (DeepSeek-V2 and V3).
+    """
+    by_group = choice.unflatten(-1, (count, choice.shape[-1] // count))  # ... C E/C
+    kept = among_largest(by_group.topk(best, -1)[0].sum(-1), top) > 0  # ... C
+    return torch.where(kept[..., None], by_group, torch.finfo(choice.dtype).min).flatten(-2)
+
+
+@traced_whole
+def by_expert(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x @ weight[e]^T + bias[e] for every expert e, as one product.
+
+    x: B T D, weight: E H D, bias: E H -> B T E H.
+    """
+    flat = F.linear(x, weight.flatten(0, 1), None if bias is None else bias.flatten())  # B T (E H)
+    return flat.unflatten(-1, (weight.shape[0], weight.shape[1]))
+
+
+@traced_whole
+def mixed_experts(hidden: Tensor, weights: Tensor, down: Tensor, bias: Tensor | None) -> Tensor:
+    """The sum over experts e of weights[e] * (hidden[e] @ down[e] + bias[e]), as one product.
+
+    hidden: B T E H, weights: B T E, down: E H D, bias: E D -> B T D.
+    """
+    weighted = (hidden * weights[..., None]).flatten(-2)  # B T (E H)
+    mixed = torch.matmul(weighted, down.flatten(0, 1))
+    return mixed if bias is None else mixed + torch.matmul(weights, bias)
+
+
+@traced_whole
 def rotary_embedding(x: Tensor, cos: Tensor, sin: Tensor, *, dimensions: int, interleaved: bool) -> Tensor:
     """Rotate the first ``dimensions`` of each head by the angles of its position (Su et al., 2021).
 

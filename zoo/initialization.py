@@ -67,10 +67,11 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
         if stated is None and parameter.dim() < 2:
             stated = Distribution(constant=0.0 if leaf == "bias" else 1.0)
         if stated is None:
+            fan_in, fan_out = fans(owner, parameter)
             place = Place(
                 role=path.rpartition(".")[2],
-                fan_in=parameter[0].numel(),
-                fan_out=parameter.shape[0],
+                fan_in=fan_in,
+                fan_out=fan_out,
                 table=isinstance(owner, nn.Embedding),
                 d_model=spec.d_model,
                 head_width=getattr(around, "width", 1),
@@ -79,6 +80,12 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
             stated = _draw(spec.initialization, place)
         found[name] = stated
     return found
+
+
+def fans(owner: nn.Module, parameter: Tensor) -> tuple[int, int]:
+    """The widths that a matrix maps between: stated by its module as ``fans``, or else those of d_out x d_in."""
+    stated: tuple[int, int] | None = getattr(owner, "fans", None)
+    return stated or (parameter[0].numel(), parameter.shape[0])
 
 
 @functools.singledispatch

@@ -1,4 +1,4 @@
-"""Smaller specs that stand in for one too large to run: fewer layers, or narrower ones, wired alike."""
+"""Smaller specs that stand in for one too large to run: fewer layers or experts, or narrower ones, wired alike."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ def twins(spec: Model) -> Iterator[tuple[Model, str]]:
     if small_tables(smaller) != smaller:
         smaller = small_tables(smaller)
         description += f" with a vocabulary of {smaller.vocab_size:,}"
+        yield smaller, description
+    if fewer_experts(smaller) != smaller:
+        smaller = fewer_experts(smaller)
+        description += " and fewer experts"
         yield smaller, description
     for divisor in (2, 4, 8, 16, 32, 64):
         try:
@@ -68,6 +72,13 @@ def narrowed(spec: Model, divisor: int) -> Model:
     return Model.model_validate(data)
 
 
+def fewer_experts(spec: Model) -> Model:
+    """The same model with no more experts than show how they are chosen: some are passed over, and some groups."""
+    data = spec.model_dump(exclude={"expect"})
+    _drop_experts(data)
+    return Model.model_validate(data)
+
+
 def _layer_names(stack: Stack) -> list[str | None]:
     return [run.use for run in stack.runs() for _ in range(run.repeat)]
 
@@ -92,6 +103,21 @@ def _narrow(data: Any, d_model: int, divisor: int) -> None:
     for key in ("d_model", "hidden", "width", "head_dim", "dimensions"):
         if isinstance(data.get(key), int):
             data[key] = _divided(data[key], divisor)
+
+
+def _drop_experts(data: Any) -> None:
+    """Lower the numbers of experts of plain spec data in place."""
+    if isinstance(data, list | tuple):
+        for item in data:
+            _drop_experts(item)
+    if not isinstance(data, dict):
+        return
+    for value in data.values():
+        _drop_experts(value)
+    if data.get("kind") == "mixture":
+        top_k, groups = data["top_k"], data["router"]["groups"] or {"count": 1, "top": 1, "best": 1}
+        size = max(top_k // groups["top"] + 1, groups["best"], -(-2 * top_k // groups["count"]))
+        data["experts"] = min(data["experts"], groups["count"] * size)
 
 
 def _divided(width: int, divisor: int) -> int:

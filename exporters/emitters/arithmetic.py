@@ -148,6 +148,15 @@ def _cumsum(call: Call, x: Operand, dim: int) -> Value:
     return call.op("CumSum", call.value(x, call.result.dtype), axis)
 
 
+@emits(torch.topk, "topk")
+def _topk(
+    call: Call, x: Operand, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Value, ...]:
+    options = {"axis": dim, "largest": int(largest), "sorted": int(sorted)}
+    results: tuple[Value, ...] = call.op("TopK", x.value, call.size(k), outputs=2, **options)
+    return results
+
+
 @emits(torch.where)
 def _where(call: Call, condition: Operand, a: Any, b: Any) -> Value:
     dtype = call.result.dtype
@@ -173,6 +182,7 @@ def _reduction(name: str, *targets: Any) -> None:
 
 _reduction("ReduceMean", torch.mean, "mean")
 _reduction("ReduceSum", torch.sum, "sum")
+_reduction("ReduceMax", torch.amax, "amax")
 
 
 @emits(F.softmax, "softmax")

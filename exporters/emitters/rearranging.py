@@ -78,7 +78,9 @@ _END = 2**62
 
 @emits(operator.getitem)
 def _getitem(call: Call, x: Operand, index: Any) -> Value:
-    """Slices first, then the axes that an int drops, then those that None adds."""
+    """Slices first, then the axes that an int drops, then those that None adds; or one of several results."""
+    if isinstance(x.facts[0], tuple):
+        return x.value[index]  # type: ignore[index]
     facts, value = x.facts[0], x.value
     slices = []
     dropped, added, place = [], [], 0

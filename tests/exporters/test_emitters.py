@@ -127,6 +127,15 @@ for target in (torch.clamp, "clamp"):
     case(target, lambda x, apply=apply: apply(x, 0.5), I)
     case(target, lambda x, apply=apply: apply(x, max=x.shape[1] - 1), I)
     case(target, lambda x, apply=apply: apply(x, 2, -2), I)
+for target in (torch.amax, "amax"):
+    apply = (lambda x, *a, **k: x.amax(*a, **k)) if target == "amax" else torch.amax
+    case(target, lambda x, apply=apply: apply(x, (0, 1), keepdim=True), I)
+    case(target, lambda x, apply=apply: apply(x, -1))
+for target in (torch.topk, "topk"):
+    apply = (lambda x, *a, **k: x.topk(*a, **k)) if target == "topk" else torch.topk
+    case(target, lambda x, apply=apply: apply(x, 2)[0])
+    case(target, lambda x, apply=apply: apply(x, 4, dim=-1)[1])
+    case(target, lambda x, apply=apply: apply(x, 3, -1, largest=False)[0])
 for target in (torch.cumsum, "cumsum"):
     apply = (lambda x, dim: x.cumsum(dim)) if target == "cumsum" else torch.cumsum
     case(target, lambda x, apply=apply: apply(x, 1))

@@ -70,6 +70,26 @@ ACTIVATIONS = ["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmo
 FEED_FORWARDS: list[dict[str, Any]] = [
     *[{"kind": "mlp", "hidden": 12, "activation": activation} for activation in ACTIVATIONS],
     *[{"kind": "gated", "hidden": 12, "activation": name, "bias": False} for name in ("silu", "gelu_tanh")],
+    {"kind": "gated", "hidden": 12, "activation": "quick_gelu", "limit": 0.5, "up_offset": 1.0},
+    *[
+        {"kind": "mixture", "experts": 8, "top_k": 2, "expert": {**expert, "hidden": 6}, **parts}
+        for expert, parts in (
+            ({"kind": "gated", "activation": "silu", "bias": False}, {}),
+            ({"kind": "mlp", "activation": "relu"}, {"router": {"bias": True, "normalize": False}}),
+            (
+                {"kind": "gated", "activation": "silu"},
+                {
+                    "shared": {"kind": "mlp", "hidden": 5, "activation": "relu"},
+                    "router": {
+                        "scores": "sigmoid",
+                        "correction": True,
+                        "groups": {"count": 4, "top": 2, "best": 2},
+                        "scale": 2.5,
+                    },
+                },
+            ),
+        )
+    ],
 ]
 EMBEDDINGS: list[dict[str, Any]] = [
     {"scale": "sqrt_d_model"}, {"token_types": 1}, {"token_types": 3}, {"width": 6}, {"norm": {"kind": "rms_norm"}},

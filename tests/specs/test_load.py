@@ -163,6 +163,27 @@ def test_a_named_block_may_unset_what_its_stack_s_block_sets_and_is_shown_so(wri
 
 # --------------------------------------------------------------------------------------------------- messages
 
+MIXTURE = "{kind: mixture, experts: 8, top_k: 2, expert: {kind: mlp, hidden: 6, activation: relu}}"
+MIXTURE_FAULTS = [
+    ("top_k", 9, "top_k: must not exceed experts, which is 8\n  value: 9\n  1 to 8 would work"),
+    ("top_k", 1, "router.normalize: makes the weight of a single expert 1 whatever its score, so that the router "
+     "learns nothing\n  value: True\n  set normalize: false, or top_k: 2 or more"),
+    ("expert", "{kind: mixture, experts: 2, top_k: 2, expert: {kind: mlp, hidden: 6, activation: relu}}",
+     "expert.kind: must be mlp or gated: all experts are one matrix product\n  value: 'mixture'\n"
+     "  mlp or gated would work"),
+    ("shared_gate", "true", "shared_gate: weights a shared feed-forward, and there is none\n  value: True\n"
+     "  remove it, or add shared:"),
+    ("shared", "{kind: mixture, experts: 2, top_k: 3, expert: {kind: mlp, hidden: 6, activation: relu}}",
+     "shared.top_k: must not exceed experts, which is 2\n  value: 3\n  1 to 2 would work"),
+    ("router", "{groups: {count: 3, top: 1}}", "router.groups.count: must divide experts, which is 8\n  value: 3\n"
+     "  counts that divide it: 1, 2, 4, 8"),
+    ("router", "{groups: {count: 2, top: 3}}", "router.groups.top: must not exceed count, which is 2\n  value: 3\n"
+     "  1 to 2 would work"),
+    ("router", "{groups: {count: 8, top: 1}}", "router.groups.top: must leave at least top_k experts, which is 2, "
+     "and a group has 1\n  value: 1\n  2 or more would work"),
+    ("router", "{groups: {count: 4, top: 1, best: 3}}", "router.groups.best: must not exceed the experts of a "
+     "group, which are 2\n  value: 3\n  1 to 2 would work"),
+]  # fmt: skip
 HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
 
 
@@ -226,6 +247,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["decoder.block.attention={kind: grouped_query, heads: 12, kv_heads: 5}"],
          "decoder.block.attention.kv_heads: must divide heads, which is 12\n  value: 5\n"
          "  kv_heads that divide it: 1, 2, 3, 4, 6, 12"),
+        *[([f"decoder.block.feed_forward={MIXTURE}", f"decoder.block.feed_forward.{path}={value}"],
+           f"decoder.block.feed_forward.{where}") for path, value, where in MIXTURE_FAULTS],
         (["decoder.block.cross_attention={kind: multi_head, heads: 12}"], "decoder.block.cross_attention: belongs "
          "only in the decoder of an encoder-decoder\n  value: 'multi_head'\n"
          "  remove it, or set architecture: encoder-decoder"),

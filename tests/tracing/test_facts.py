@@ -174,6 +174,9 @@ def test_sums(dtype: torch.dtype) -> None:
             assert_known(target, x, dim)
             assert_known(target, x, dim, True)
         assert_known(target, x)
+    for target in (torch.amax, "amax"):
+        assert_known(target, x, (0, -1), True)
+        assert_known(target, x, 1)
     for target in (torch.cumsum, "cumsum"):
         assert_known(target, x, 1)
         assert_known(target, x, dim=-1)
@@ -181,6 +184,16 @@ def test_sums(dtype: torch.dtype) -> None:
         for target in (torch.mean, "mean"):
             assert_known(target, x)
             assert_known(target, x, (-1, 0), keepdim=True)
+
+
+@pytest.mark.parametrize("target", [torch.topk, "topk"])
+def test_the_largest(target: Any) -> None:
+    x = torch.randn(3, 4, 5)
+    for arguments in ((2,), (5, -1), (3, 0), (1, 1, False, False)):
+        got = facts_of(target, (facts(x), *arguments), {})
+        assert got == tuple(facts(result) for result in x.topk(*arguments))
+    with pytest.raises(ValueError, match="an axis of 4 has no 5 largest"):
+        facts_of(target, (facts(x), 5, 1), {})
 
 
 @relaxed
@@ -323,7 +336,7 @@ def test_every_rule_is_tested_here() -> None:
     named = {*ARITHMETIC, *DIVISIONS, *POWERS, *COMPARISONS, *SAME, *FLOATING, operator.floordiv, torch.maximum,
              torch.minimum, operator.and_, operator.or_, torch.where, F.gelu, F.silu, F.dropout, F.layer_norm, F.rms_norm,
              F.softmax, "softmax", F.linear, F.embedding, "to", "type", "float", torch.clamp, "clamp", torch.sum, "sum",
-             torch.cumsum, "cumsum", torch.mean, "mean", torch.transpose, "transpose", torch.flatten, "flatten",
+             torch.topk, "topk", torch.amax, "amax", torch.cumsum, "cumsum", torch.mean, "mean", torch.transpose, "transpose", torch.flatten, "flatten",
              torch.squeeze, "squeeze", torch.unsqueeze, "unsqueeze", torch.permute, "permute", "view", "reshape",
              torch.reshape, torch.cat, torch.stack, "expand", torch.unflatten, "unflatten", operator.getitem,
              operator.matmul, torch.matmul, "matmul", F.scaled_dot_product_attention, functional.attention,

@@ -13,7 +13,7 @@ from specs.model import Model
 from specs.norm import NoNorm
 from specs.residual import Add
 from zoo.components.attention import Projections
-from zoo.initialization import distributions
+from zoo.initialization import distributions, fans
 from zoo.weights.tensors import fixed_values, weight_tensors
 
 _POOL = 2**20 - 3  # a prime, so that no two rows of a matrix are the same stretch of the pool
@@ -30,7 +30,7 @@ class ProbeWeights:
         self.description = f"random, drawn for checking with seed {seed}"
         self.seed = seed
         self._modules = dict(model.named_modules())
-        self._shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
+        self._tensors = dict(weight_tensors(model))
         self._fixed = fixed_values(model)
         self._recipe = distributions(model, spec)
         self._gain = (
@@ -39,13 +39,14 @@ class ProbeWeights:
         self._pool = torch.randn(_POOL, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
     def pieces(self, name: str) -> Iterator[Tensor]:
-        shape = self._shapes[name]
+        tensor = self._tensors[name]
+        shape = tensor.shape
         if name in self._fixed:
             yield self._draw(name, shape.numel(), 0.1).add_(self._fixed[name].reshape(-1))
-        elif len(shape) < 2:
+        elif len(shape) < 2 or self._recipe[name].constant is not None:
             yield self._draw(name, shape.numel(), 0.1).add_(self._recipe[name].constant or 0.0)
         else:
-            yield self._draw(name, shape.numel(), self._std(name, shape))
+            yield self._draw(name, shape.numel(), self._std(name, tensor))
 
     def raw(self, name: str) -> None:
         """Nowhere."""
@@ -60,13 +61,13 @@ class ProbeWeights:
             start, end = 0, end + len(piece)
         return values
 
-    def _std(self, name: str, shape: torch.Size) -> float:
+    def _std(self, name: str, tensor: Tensor) -> float:
         path = name.rpartition(".")[0]
         if isinstance(self._modules[path], nn.Embedding):
             return 1.0
         around, _, role = path.rpartition(".")
         attention = self._modules[around]
-        std = self._gain / shape[1:].numel() ** 0.5
+        std = self._gain / fans(self._modules[path], tensor)[0] ** 0.5
         if role == "query" and isinstance(attention, Projections):
             std /= attention.scale * attention.width**0.5
         return std

@@ -11,32 +11,59 @@ from zoo.context import BuildContext
 from zoo.registry import builds
 
 
+class Inner(nn.Module):
+    """dropout(activation(up)): what an MLP does between its two layers."""
+
+    def __init__(self, spec: spec.TwoLayer) -> None:
+        super().__init__()
+        self.activation = activation(spec.activation)
+        self.dropout = nn.Dropout(spec.dropout)
+
+    def forward(self, up: Tensor) -> Tensor:
+        return self.dropout(self.activation(up))
+
+
+class GatedInner(nn.Module):
+    """dropout(activation(gate) * (up + offset)), with gate and up within a limit where the spec has one."""
+
+    def __init__(self, spec: spec.Gated) -> None:
+        super().__init__()
+        self.activation = activation(spec.activation)
+        self.dropout = nn.Dropout(spec.dropout)
+        self.limit, self.up_offset = spec.limit, spec.up_offset
+
+    def forward(self, up: Tensor, gate: Tensor) -> Tensor:
+        if self.limit is not None:
+            up, gate = up.clamp(-self.limit, self.limit), gate.clamp(max=self.limit)
+        if self.up_offset is not None:
+            up = up + self.up_offset
+        return self.dropout(self.activation(gate) * up)
+
+
 @builds(spec.MLP)
 class MLP(nn.Module):
-    """down(activation(up(x)))."""
+    """down(inner(up(x)))."""
 
     def __init__(self, spec: spec.MLP, context: BuildContext) -> None:
         super().__init__()
         self.up = Linear(context.d_model, spec.hidden, bias=spec.bias)
-        self.activation = activation(spec.activation)
-        self.dropout = nn.Dropout(spec.dropout)
+        self.inner = Inner(spec)
         self.down = Linear(spec.hidden, context.d_model, bias=spec.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down(self.dropout(self.activation(self.up(x))))
+        return self.down(self.inner(self.up(x)))
 
 
 @builds(spec.Gated)
 class Gated(nn.Module):
-    """down(activation(gate(x)) * up(x))."""
+    """down(inner(up(x), gate(x)))."""
 
     def __init__(self, spec: spec.Gated, context: BuildContext) -> None:
         super().__init__()
         self.gate = Linear(context.d_model, spec.hidden, bias=spec.bias)
         self.up = Linear(context.d_model, spec.hidden, bias=spec.bias)
-        self.activation = activation(spec.activation)
-        self.dropout = nn.Dropout(spec.dropout)
+        self.inner = GatedInner(spec)
         self.down = Linear(spec.hidden, context.d_model, bias=spec.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down(self.dropout(self.activation(self.gate(x)) * self.up(x)))
+        return self.down(self.inner(self.up(x), self.gate(x)))

@@ -197,6 +197,15 @@ def _clamp(x: Facts, min: Any = None, max: Any = None) -> Facts:
     return functools.reduce(lambda wide, bound: Facts(shape, promoted(wide, bound)), bounds, x)
 
 
+@rule(torch.topk, "topk")
+def _topk(x: Facts, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Facts, Facts]:
+    axis = x.axis(dim)
+    if k > x.shape[axis]:
+        raise ValueError(f"an axis of {x.shape[axis]} has no {k} largest")
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    return Facts(shape, x.dtype), Facts(shape, torch.int64)
+
+
 @rule("cumsum", torch.cumsum)
 def _cumsum(x: Facts, dim: int) -> Facts:
     return x if x.dtype.is_floating_point else Facts(x.shape, torch.int64)
@@ -391,7 +400,7 @@ def _stack(tensors: Any, dim: int = 0) -> Facts:
 # --------------------------------------------------------------------------------------- reductions, layers
 
 
-@rule("mean", torch.mean)
+@rule("mean", torch.mean, "amax", torch.amax)
 def _mean(x: Facts, dim: Any = None, keepdim: bool = False) -> Facts:
     axes = reduced(x.ndim, dim)
     sizes = (

@@ -1,0 +1,94 @@
+"""Mixtures of experts: many feed-forwards, of which a router chooses a few for each token."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from specs.attention import divisors
+from specs.base import Component, Fault, Frame, PositiveFloat, Spec
+from specs.feed_forward import FeedForward, TwoLayer
+from specs.registry import register
+
+Count = Annotated[int, Field(gt=0, le=2**16)]
+
+
+class Groups(Spec):
+    """Experts in ``count`` equal groups, of which only the ``top`` are open to a token (DeepSeek).
+
+    A group scores the sum of its ``best`` best experts (DeepSeek-V2: 1, V3: 2).
+    """
+
+    count: Count
+    top: Count
+    best: Count = 1
+
+
+class Router(Spec):
+    """How a token's experts are chosen and weighted.
+
+    ``scores`` are a softmax over all experts or a sigmoid of each.  ``normalize`` divides the weights of those chosen by
+    their sum, then ``scale`` multiplies them.  ``correction`` is a stored, untrained number per expert, which is
+    added to the scores for the choice alone (DeepSeek-V3).
+    """
+
+    scores: Literal["softmax", "sigmoid"] = "softmax"
+    normalize: bool = True
+    bias: bool = False
+    scale: PositiveFloat = 1.0
+    groups: Groups | None = None
+    correction: bool = False
+
+
+@register("feed_forward")
+class Mixture(Component):
+    """The weighted sum of ``top_k`` of ``experts`` feed-forwards, as a router chooses for each token (Shazeer et al., 2017).
+
+    Every expert is an ``expert``; ``shared`` is a feed-forward that every token passes besides (DeepSeek), times
+    sigmoid of a linear score of the token with ``shared_gate`` (Qwen2-MoE).
+    """
+
+    kind: Literal["mixture"] = "mixture"
+    experts: Count
+    top_k: Count
+    expert: FeedForward
+    router: Router = Router()
+    shared: FeedForward | None = None
+    shared_gate: bool = False
+
+    def faults(self, frame: Frame) -> Iterable[Fault]:
+        if not isinstance(self.expert, TwoLayer):
+            rule = "must be mlp or gated: all experts are one matrix product"
+            yield Fault(("expert", "kind"), rule, self.expert.kind, "mlp or gated would work")
+        yield from (fault.under("expert") for fault in self.expert.faults(frame))
+        if self.shared is not None:
+            yield from (fault.under("shared") for fault in self.shared.faults(frame))
+        elif self.shared_gate:
+            rule = "weights a shared feed-forward, and there is none"
+            yield Fault(("shared_gate",), rule, True, "remove it, or add shared:")
+        if self.top_k > self.experts:
+            rule = f"must not exceed experts, which is {self.experts}"
+            yield Fault(("top_k",), rule, self.top_k, f"1 to {self.experts} would work")
+        elif self.router.groups is not None:
+            yield from (fault.under("router", "groups") for fault in self._group_faults(self.router.groups))
+        if self.top_k == 1 and self.router.normalize:
+            rule = (
+                "makes the weight of a single expert 1 whatever its score, so that the router learns nothing"
+            )
+            yield Fault(("router", "normalize"), rule, True, "set normalize: false, or top_k: 2 or more")
+
+    def _group_faults(self, groups: Groups) -> Iterable[Fault]:
+        if self.experts % groups.count:
+            rule = f"must divide experts, which is {self.experts}"
+            yield Fault(("count",), rule, groups.count, f"counts that divide it: {divisors(self.experts)}")
+            return
+        size = self.experts // groups.count
+        if groups.top > groups.count:
+            rule = f"must not exceed count, which is {groups.count}"
+            yield Fault(("top",), rule, groups.top, f"1 to {groups.count} would work")
+        elif groups.top * size < self.top_k:
+            rule = f"must leave at least top_k experts, which is {self.top_k}, and a group has {size}"
+            yield Fault(("top",), rule, groups.top, f"{-(-self.top_k // size)} or more would work")
+        if groups.best > size:
+            rule = f"must not exceed the experts of a group, which are {size}"
+            yield Fault(("best",), rule, groups.best, f"1 to {size} would work")

@@ -1,0 +1,141 @@
+"""Mixtures of experts against transformers."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import (
+    DeepseekV2Config,
+    DeepseekV3Config,
+    GptOssConfig,
+    MixtralConfig,
+    Qwen2MoeConfig,
+    Qwen3MoeConfig,
+)
+from transformers.models.deepseek_v2.modeling_deepseek_v2 import DeepseekV2Moe
+from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3MoE
+from transformers.models.gpt_oss.modeling_gpt_oss import GptOssMLP
+from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
+from transformers.models.qwen2_moe.modeling_qwen2_moe import Qwen2MoeSparseMoeBlock
+from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeSparseMoeBlock
+
+from specs.mixture import Mixture
+from tests.parity.reference import assert_close, redraw
+from zoo.context import BuildContext
+from zoo.registry import build_component
+
+WIDTH, HIDDEN = 12, 10
+SWIGLU = {"kind": "gated", "hidden": HIDDEN, "activation": "silu", "bias": False}
+SIZES = {"hidden_size": WIDTH, "moe_intermediate_size": HIDDEN}
+ROUTED = {"num_experts_per_tok": 3, "n_shared_experts": 2, "routed_scaling_factor": 1.7}
+DEEPSEEK = {**SIZES, **ROUTED, "n_routed_experts": 8, "num_attention_heads": 4}
+SHARED = {**SWIGLU, "hidden": 2 * HIDDEN}
+
+
+def mixture(experts: int, top_k: int, **parts: object) -> Mixture:
+    return Mixture.model_validate({"experts": experts, "top_k": top_k, "expert": SWIGLU, **parts})
+
+
+CASES: dict[str, tuple[type, object, Mixture]] = {
+    "mixtral": (
+        MixtralSparseMoeBlock,
+        MixtralConfig(hidden_size=WIDTH, intermediate_size=HIDDEN, num_local_experts=5, num_experts_per_tok=2),
+        mixture(5, 2),
+    ),
+    "qwen3": (
+        Qwen3MoeSparseMoeBlock,
+        Qwen3MoeConfig(**SIZES, num_experts=6, num_experts_per_tok=3, norm_topk_prob=True),
+        mixture(6, 3),
+    ),
+    "qwen3, not normalised": (
+        Qwen3MoeSparseMoeBlock,
+        Qwen3MoeConfig(**SIZES, num_experts=6, num_experts_per_tok=1, norm_topk_prob=False),
+        mixture(6, 1, router={"normalize": False}),
+    ),
+    "qwen2": (
+        Qwen2MoeSparseMoeBlock,
+        Qwen2MoeConfig(
+            **SIZES, num_experts=6, num_experts_per_tok=2, norm_topk_prob=False, shared_expert_intermediate_size=7
+        ),
+        mixture(6, 2, router={"normalize": False}, shared={**SWIGLU, "hidden": 7}, shared_gate=True),
+    ),
+    "gpt-oss": (
+        GptOssMLP,
+        GptOssConfig(hidden_size=WIDTH, intermediate_size=HIDDEN, num_local_experts=6, num_experts_per_tok=2,
+                     swiglu_limit=1.0),
+        mixture(6, 2, router={"bias": True}, expert={"kind": "gated", "hidden": HIDDEN, "activation": "quick_gelu",
+                                                     "limit": 1.0, "up_offset": 1.0}),
+    ),
+    "deepseek-v2, greedy": (
+        DeepseekV2Moe,
+        DeepseekV2Config(**DEEPSEEK, topk_method="greedy"),
+        mixture(8, 3, router={"normalize": False, "scale": 1.7}, shared=SHARED),
+    ),
+    "deepseek-v2, groups": (
+        DeepseekV2Moe,
+        DeepseekV2Config(**DEEPSEEK, topk_method="group_limited_greedy", n_group=4, topk_group=2),
+        mixture(8, 3, router={"normalize": False, "scale": 1.7, "groups": {"count": 4, "top": 2}}, shared=SHARED),
+    ),
+    "deepseek-v3": (
+        DeepseekV3MoE,
+        DeepseekV3Config(**DEEPSEEK, n_group=4, topk_group=2, norm_topk_prob=True),
+        mixture(8, 3, router={"scores": "sigmoid", "scale": 1.7, "groups": {"count": 4, "top": 2, "best": 2},
+                              "correction": True}, shared=SHARED),
+    ),
+}  # fmt: skip
+
+
+def take(ours: nn.Module, theirs: dict[str, Tensor]) -> None:
+    """Give our module the weights of a reference's, whatever its layout."""
+    own = dict(ours.state_dict())
+
+    def put(name: str, value: Tensor) -> None:
+        assert own[name].shape == value.shape, name
+        own.pop(name).copy_(value)
+
+    router = next(prefix for prefix in ("gate", "router") if f"{prefix}.weight" in theirs)
+    put("router.weight", theirs[f"{router}.weight"])
+    if f"{router}.bias" in theirs:
+        put("router.bias", theirs[f"{router}.bias"])
+    if f"{router}.e_score_correction_bias" in theirs:
+        put("router.correction", theirs[f"{router}.e_score_correction_bias"])
+    fused, down = theirs["experts.gate_up_proj"], theirs["experts.down_proj"]
+    if "experts.gate_up_proj_bias" in theirs:  # d_in x d_out, gate and up in turn
+        bias = theirs["experts.gate_up_proj_bias"]
+        put("experts.gate.weight", fused[..., 0::2].transpose(1, 2))
+        put("experts.up.weight", fused[..., 1::2].transpose(1, 2))
+        put("experts.down.weight", down)
+        put("experts.gate.bias", bias[..., 0::2])
+        put("experts.up.bias", bias[..., 1::2])
+        put("experts.down.bias", theirs["experts.down_proj_bias"])
+    else:
+        gate, up = fused.chunk(2, 1)
+        put("experts.gate.weight", gate)
+        put("experts.up.weight", up)
+        put("experts.down.weight", down.transpose(1, 2))
+    for prefix in ("shared_expert", "shared_experts"):
+        for part in ("gate", "up", "down"):
+            if f"{prefix}.{part}_proj.weight" in theirs:
+                put(f"shared.{part}.weight", theirs[f"{prefix}.{part}_proj.weight"])
+    if "shared_expert_gate.weight" in theirs:
+        put("shared_gate.weight", theirs["shared_expert_gate.weight"])
+    assert not own
+
+
+@pytest.mark.parametrize("name", CASES)
+@torch.no_grad()
+def test_mixtures(name):
+    reference_class, config, spec = CASES[name]
+    config._experts_implementation = "eager"
+    reference = reference_class(config).eval()
+    redraw(reference, 1)
+    generator = torch.Generator().manual_seed(2)
+    for buffer in reference.buffers():
+        buffer.normal_(0.0, 0.05, generator=generator)
+    ours = build_component(spec, BuildContext(WIDTH, None, causal=True, cross=False)).eval()
+    take(ours, reference.state_dict())
+    x = torch.randn(3, 20, WIDTH, generator=generator)
+    theirs = reference(x)
+    assert_close(ours(x), theirs[0] if isinstance(theirs, tuple) else theirs)
+    weights = ours.router(x)
+    assert ((weights != 0).sum(-1) == spec.top_k).all()
+    assert ((weights != 0).flatten(0, 1).sum(0) > 0).all()  # every expert has a part in it
