@@ -38,8 +38,9 @@ class ProbeWeights:
 
     def pieces(self, name: str) -> Iterator[Tensor]:
         shape = self._shapes[name]
-        if len(shape) < 2:
-            yield self._draw(name, shape.numel(), 0.1).add_(self._recipe[name].constant or 0.0)
+        constant = self._recipe[name].constant
+        if len(shape) < 2 or constant is not None:
+            yield self._draw(name, shape.numel(), 0.1).add_(constant or 0.0)
         else:
             yield self._draw(name, shape.numel(), self._std(name, shape))
 
@@ -70,4 +71,4 @@ class ProbeWeights:
 
 def _grows(block: BlockParts) -> bool:
     """Whether a block adds to a stream that nothing normalises."""
-    return isinstance(block.norm, NoNorm) and isinstance(block.residual, Add)
+    return any(isinstance(norm, NoNorm) for norm in block.norms_used()) and isinstance(block.residual, Add)

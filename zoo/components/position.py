@@ -104,6 +104,8 @@ class Alibi(Position):
         self.slopes = alibi_slopes(context.heads)
         self.scale = spec.scale
         self.rounded = spec.precision == "bfloat16"
+        if self.rounded:
+            self.slopes = tuple(torch.tensor(self.slopes, device="cpu").bfloat16().tolist())
 
     def bias(self, query_length: int, key_length: int, like: Tensor, mask: Tensor | None = None) -> Tensor:
         if self.rounded:
@@ -123,8 +125,8 @@ class Alibi(Position):
             positions = functional.positions_from(0, key_length, like)[None]  # 1 S
         else:
             positions = functional.token_positions(mask, key_length)  # B S
-        slopes = functional.constant(tuple(torch.tensor(self.slopes).bfloat16().tolist()), like)  # H
-        product = slopes[:, None, None] * _bfloat16(positions)[:, None, None]  # exact in float32
+        slopes = functional.constant(self.slopes, like)[:, None, None]  # H 1 1
+        product = slopes * _bfloat16(positions)[:, None, None]  # B H 1 S, exact in float32
         return _bfloat16(product)
 
 
