@@ -85,10 +85,11 @@ def cases(spec: Model) -> Iterator[Case]:
         yield Case("padding right", batch((11, 6, 1)))
         yield Case("padding left", batch((10, 5, 2), "left"))
         yield Case("nothing but padding", batch((4, 0)))
-        if spec.architecture == "decoder" and room > 4:
+        steps = spec.architecture == "decoder" and spec.is_causal("decoder")
+        if steps and room > 4:
             yield Case("prompt, then steps", batch((9, 9)), pieces=ones(4))
             yield Case("padded prompt, then steps", batch((11, 6), "left"), pieces=ones(3))
-        if spec.architecture == "decoder" and room > 6:
+        if steps and room > 6:
             yield Case("prompt in pieces", batch((12, 5), "left"), pieces=(3, 1, 2))
         return
     yield Case("one token", batch((1,)), encoder=batch((1,)))
@@ -97,15 +98,20 @@ def cases(spec: Model) -> Iterator[Case]:
     yield Case("padding right", batch((5, 5, 5)), encoder=batch((12, 7, 1)))
     yield Case("padding left", batch((4, 4)), encoder=batch((10, 3), "left"))
     yield Case("nothing but padding", batch((3, 3)), encoder=batch((6, 0)))
-    if room > 4:
+    steps = spec.is_causal("decoder")
+    if steps and room > 4:
         yield Case("prompt, then steps", batch((8, 8)), pieces=ones(5), encoder=batch((9, 4)))
-    if room > 6:
+    if steps and room > 6:
         yield Case("prompt in pieces", batch((12, 12)), pieces=(3, 1, 2), encoder=batch((3, 10)))
 
 
 def _reach(spec: Model) -> int:
-    """The distance from which on all distances are treated alike."""
-    positions = [spec.position_of(stack) for _, stack in spec.stacks()]
-    return max(
-        (position.max_distance for position in positions if isinstance(position, RelativeBias)), default=0
-    )
+    """The distance from which on all distances are treated alike: unseen, or as one."""
+    positions: list[object] = [spec.position_of(stack) for _, stack in spec.stacks()]
+    windows = []
+    for _, stack in spec.stacks():
+        attentions = [block.attention for block in stack.layer_blocks()]
+        positions += [getattr(attention, "position", None) for attention in attentions]
+        windows += [getattr(attention, "window", None) or 0 for attention in attentions]
+    distances = [position.max_distance for position in positions if isinstance(position, RelativeBias)]
+    return max([*distances, *windows], default=0)

@@ -94,6 +94,10 @@ class Component(Spec):
         return ()
 
 
+class Unsaid:
+    """Annotation of a field that a resolved spec leaves out where it has its default."""
+
+
 class Slot:
     """Annotation of a field that holds any kind of one slot: ``Annotated[Component, Slot("norm")]``."""
 

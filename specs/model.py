@@ -64,6 +64,11 @@ class Model(Spec):
         assert isinstance(position, PositionKind)
         return position
 
+    def is_causal(self, name: Literal["encoder", "decoder"]) -> bool:
+        """Whether the tokens of a stack see only those before them."""
+        stack: Stack | None = getattr(self, name)
+        return name == "decoder" if stack is None or stack.causal is None else stack.causal
+
     @property
     def embedding_width(self) -> int:
         """The width of the embedding tables."""
@@ -83,10 +88,9 @@ class Model(Spec):
             raise ValidationError.from_exception_data("Model", [fault.line_error() for fault in unique])
         return self
 
-    def _frame(self, stack: str) -> Frame:
-        decoder = stack == "decoder"
-        cross = decoder and self.architecture == "encoder-decoder"
-        return Frame(self.d_model, self.context_length, causal=decoder, cross=cross)
+    def _frame(self, stack: Literal["encoder", "decoder"]) -> Frame:
+        cross = stack == "decoder" and self.architecture == "encoder-decoder"
+        return Frame(self.d_model, self.context_length, causal=self.is_causal(stack), cross=cross)
 
     def _stack_faults(self) -> Iterable[Fault]:
         wanted = {"encoder": ["encoder"], "decoder": ["decoder"]}.get(
@@ -119,7 +123,7 @@ class Model(Spec):
             yield from (fault.under(*place) for fault in stack.position_faults(position, frame))
 
     def _head_faults(self) -> Iterable[Fault]:
-        last = "encoder" if self.architecture == "encoder" else "decoder"
+        last: Literal["encoder", "decoder"] = "encoder" if self.architecture == "encoder" else "decoder"
         yield from (fault.under("head") for fault in self.head.faults(self._frame(last)))
         if not isinstance(self.head, VocabularyHead):
             return

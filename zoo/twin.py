@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from specs.stack import LayerRun, Stack
 
 SMALL_VOCABULARY = 1024
 SMALL_CONTEXT = 1024
+SMALL_LIMITS = {"window": 4, "softcap": 2.0, "clip": 1.0}
 
 
 def twins(spec: Model) -> Iterator[tuple[Model, str]]:
@@ -62,6 +64,26 @@ def small_tables(spec: Model) -> Model:
     return spec.model_copy(update={**sizes, "expect": Expectation()})
 
 
+def small_limits(spec: Model) -> Model:
+    """The same model with windows, soft caps and clips so small that a few tokens of ordinary size meet them."""
+    data = spec.model_dump(exclude={"expect"})
+    _limit(data)
+    return Model.model_validate(data)
+
+
+def _limit(data: Any) -> None:
+    if isinstance(data, list | tuple):
+        for item in data:
+            _limit(item)
+    if not isinstance(data, dict):
+        return
+    for value in data.values():
+        _limit(value)
+    for key, most in SMALL_LIMITS.items():
+        if isinstance(data.get(key), int | float):
+            data[key] = min(data[key], most)
+
+
 def narrowed(spec: Model, divisor: int) -> Model:
     """The same model with its widths divided by ``divisor``, and as many heads, each narrower.
 
@@ -84,8 +106,10 @@ def _layer_names(stack: Stack) -> list[str | None]:
 
 
 def _shortened(stack: Stack, layers: int) -> Stack:
-    names = _layer_names(stack)
-    runs = tuple(LayerRun(use=names[index]) for index in kept_layers(stack, layers))
+    names, owners = _layer_names(stack), stack.owners()
+    kept = kept_layers(stack, layers)
+    same = [list(group) for _, group in itertools.groupby(kept, lambda index: owners[index])]
+    runs = tuple(LayerRun(use=names[group[0]], repeat=len(group), shared=len(group) > 1) for group in same)
     return stack.model_copy(update={"layers": runs})
 
 

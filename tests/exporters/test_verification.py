@@ -254,9 +254,9 @@ def positions_start_again(patch: Patch) -> None:
 def no_cross_mask(patch: Patch) -> None:
     original = functional.attention_bias.__wrapped__
 
-    def bias(mask: Any, position: Any, query: Any, key: Any, like: Any, *, causal: bool) -> Any:
+    def bias(mask: Any, position: Any, query: Any, key: Any, like: Any, **named: Any) -> Any:
         cross = mask is not None and isinstance(query, int)
-        return original(mask * 0 + 1 if cross else mask, position, query, key, like, causal=causal)
+        return original(mask * 0 + 1 if cross else mask, position, query, key, like, **named)
 
     body(patch, functional.attention_bias, bias)
 

@@ -86,8 +86,8 @@ def without_causal_mask(patch: pytest.MonkeyPatch) -> None:
 def always_causal(patch: pytest.MonkeyPatch) -> None:
     whole = functional.attention_bias
 
-    def bias(mask: Any, position: Any, queries: int, keys: int, like: Tensor, *, causal: bool) -> Any:
-        return whole(mask, position, queries, keys, like, causal=queries > 0)
+    def bias(mask: Any, position: Any, queries: int, keys: int, like: Tensor, **named: Any) -> Any:
+        return whole(mask, position, queries, keys, like, **{**named, "causal": queries > 0})
 
     patch.setattr(functional, "attention_bias", bias)
 
@@ -153,8 +153,8 @@ def no_positions(patch: pytest.MonkeyPatch) -> None:
 def ignores_the_encoder_mask(patch: pytest.MonkeyPatch) -> None:
     whole = functional.attention_bias
 
-    def bias(mask: Any, position: Any, queries: int, *rest: Any, causal: bool) -> Any:
-        return whole(mask if queries else None, position, queries, *rest, causal=causal)
+    def bias(mask: Any, position: Any, queries: int, *rest: Any, **named: Any) -> Any:
+        return whole(mask if queries else None, position, queries, *rest, **named)
 
     patch.setattr(functional, "attention_bias", bias)
 

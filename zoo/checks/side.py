@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from specs.model import Model
-from specs.position import PositionKind
+from specs.position import NoPosition, PositionKind
+from specs.stack import Stack
 from zoo.builder import ZooModel
 from zoo.components.attention import KeyValue
 from zoo.models.decoder import Decoder
@@ -46,13 +47,16 @@ Read = Callable[[Tensor, Tensor | None, Sequence[KeyValue] | None], Reading]
 class Side:
     """A stack with its embedding, and its head where it is the last.
 
+    ``decodes`` says that it is to go on from a cache, ``causal`` that its spec lets tokens see none after them, and
+    ``ordered`` that positions or windows tell it where tokens stand.
     ``length`` is how many tokens to read and ``vocabulary`` how many there are; ``prefix`` tells the sides of an
     encoder-decoder apart in the names of checks.
     """
 
     prefix: str
+    decodes: bool
     causal: bool
-    position: PositionKind
+    ordered: bool
     length: int
     vocabulary: int
     read: Read
@@ -75,8 +79,19 @@ def sides(model: ZooModel, spec: Model) -> tuple[Side, ...]:
             )
         else:
             prefix, read = "", reads_model(model)
-        found.append(Side(prefix, name == "decoder", spec.position_of(stack), length, spec.vocab_size, read))
+        ordered = _is_ordered(spec.position_of(stack), stack, length)
+        decodes, causal = name == "decoder", spec.is_causal(name)
+        found.append(Side(prefix, decodes, causal, ordered, length, spec.vocab_size, read))
     return tuple(found)
+
+
+def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
+    """Whether a bidirectional stack has positions, or a window that so many tokens do not all fit in."""
+    attentions = [block.attention for block in stack.layer_blocks()]
+    positions = [getattr(attention, "position", None) or position for attention in attentions]
+    windows = [getattr(attention, "window", None) or 2 * length for attention in attentions]
+    placed = any(not isinstance(each, NoPosition) for each in positions)
+    return position.embedded or placed or min(windows) // 2 < length - 1
 
 
 def reads_model(model: Encoder | Decoder) -> Read:

@@ -464,10 +464,11 @@ def _attention_bias(
     like: Facts,
     *,
     causal: bool,
+    window: int | None = None,
 ) -> Facts | None:
     shapes = _shapes(position_bias)
     shapes += [] if key_mask is None else [(key_mask.shape[0], 1, 1, key_mask.shape[1])]
-    shapes += [(query_length, key_length)] if causal else []
+    shapes += [(query_length, key_length)] if causal or window is not None else []
     return Facts(broadcast((1, 1, 1, 1), *shapes), like.dtype) if shapes else None
 
 
