@@ -231,7 +231,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  remove it, or set architecture: encoder-decoder"),
         (["head.tie_embeddings=true", "embedding.width=128"], "head.tie_embeddings: needs an embedding as wide as "
          "d_model, which is 768; embedding.width is 128\n  value: True\n"
-         "  set tie_embeddings: false, or embedding.width: 768"),
+         "  set projection: true, tie_embeddings: false, or embedding.width: 768"),
         (["position={kind: rope, dimensions: 7}"], "position.dimensions: must be even: dimensions rotate in pairs\n"
          "  value: 7\n  6 or 8 would work"),
         (["position={kind: rope, dimensions: 100}"], "position.dimensions: must not exceed the width of a head, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -268,7 +269,9 @@ def test_a_classifier_gives_each_row_what_it_gives_alone(
     assert set(statuses(spec).values()) == {"passed"}
     whole = assemble(spec).head.forward.__func__
     monkeypatch.setattr(
-        type(assemble(spec).head), "forward", lambda self, x, mask: whole(self, x, torch.ones_like(mask))
+        type(assemble(spec).head),
+        "forward",
+        lambda self, x, tokens: whole(self, x, replace(tokens, mask=torch.ones_like(tokens.mask))),
     )
     assert "padding side" in failures(spec)
 

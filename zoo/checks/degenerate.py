@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specs.head import MaskedLanguageModeling
+from specs.head import MaskedLanguageModeling, Pooled, TransformingHead
 from specs.model import Model
 from specs.norm import NoNorm
 from specs.residual import NoResidual
@@ -15,8 +15,12 @@ def why_deaf(spec: Model) -> str:
     widths = [spec.d_model] if any(not isinstance(norm, NoNorm) for norm in _stack_norms(spec)) else []
     if spec.embedding.norm is not None or isinstance(spec.head, MaskedLanguageModeling):
         widths.append(spec.embedding_width)
+    if isinstance(spec.head, TransformingHead) and spec.head.norm is not None:
+        widths.append(spec.d_model)
     if widths and min(widths) < 3:
         return f"a normalised vector of width {min(widths)} keeps no more than signs"
+    if isinstance(spec.head, Pooled) and spec.head.normalize and (spec.head.projection or spec.d_model) == 1:
+        return "a vector of width 1 and length 1 is no more than a sign"
     return ""
 
 
