@@ -27,6 +27,7 @@ from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import ZooModel
 from zoo.components.head import token_outputs
+from zoo.weights.tensors import weight_bytes
 
 TOLERANCE = {torch.float32: 2e-5}
 """The largest difference allowed, relative to the largest output (and absolute below 1), per precision."""
@@ -207,7 +208,7 @@ def _roundings(
 
     @functools.cache
     def roundings() -> Mapping[str, float]:
-        if sum(parameter.nbytes for parameter in model.parameters()) > EXACT_BYTES:
+        if weight_bytes(model) > EXACT_BYTES:
             return {}
         exact, found = copy.deepcopy(model).double(), dict[str, float]()
         for case, outputs in expected.items():
