@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from specs.activation import Activation
 from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Slot, Spec, Width, unlisted
@@ -19,15 +19,21 @@ class AtToken(Spec):
     token: Annotated[int, Field(ge=0)]
 
 
-Pooling = Literal["first", "last", "mean"] | AtToken
+Pooling = Annotated[
+    Annotated[Literal["first", "last", "mean"], Tag("name")] | Annotated[AtToken, Tag("mapping")],
+    Discriminator(lambda pooling: "mapping" if isinstance(pooling, dict | AtToken) else "name"),
+]
 """Which vector stands for a sequence: its first or last token's, the mean of all, or that of a certain token."""
 
 
 class VocabularyHead(Component):
-    """A head that scores every token of the vocabulary; tied, it shares the token embedding's matrix."""
+    """A head that scores every token of the vocabulary; tied, it shares the token embedding's matrix.
+
+    ``bias: fixed`` adds a stored vector that is neither trained nor counted (BART).
+    """
 
     tie_embeddings: bool = True
-    bias: bool = False
+    bias: bool | Literal["fixed"] = False
 
     @property
     def scores_embeddings(self) -> bool:

@@ -166,7 +166,7 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool) -> Data:
         case "language_modeling":
             data["projection"] = draw(st.booleans())
             data["tie_embeddings"] = (data["projection"] or not own_width) and draw(st.booleans())
-            data["bias"] = draw(st.booleans())
+            data["bias"] = draw(st.sampled_from([False, True, "fixed"]))
             data["softcap"] = draw(st.sampled_from([None, None, 5.0]))
             data["scale"] = draw(st.sampled_from([None, "inverse_sqrt_d_model", 0.5]))
         case "masked_language_modeling":

@@ -81,7 +81,7 @@ HEADS: list[dict[str, Any]] = [
     {"kind": "classification", "labels": 3, "pooling": "mean"},
     {"kind": "classification", "labels": 3, "pooling": "last", "activation": "tanh"},
     {"kind": "classification", "labels": 24, "pooling": {"token": 7}},  # as many labels as tokens in a case
-    {"kind": "language_modeling", "softcap": 2.0},
+    {"kind": "language_modeling", "softcap": 2.0, "bias": "fixed"},
     {"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}, "dense_bias": False},
     {"kind": "token_classification", "labels": 3},
     {"kind": "token_classification", "labels": 3, "activation": "gelu", "norm": {"kind": "layer_norm"}},

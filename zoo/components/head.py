@@ -43,7 +43,7 @@ def vocabulary_scores(spec: spec.VocabularyHead, context: BuildContext) -> Linea
     """The matrix from what is scored to the vocabulary; with tied embeddings it is the token table itself."""
     token = context.token
     assert token is not None
-    scores = Linear(scored_width(spec, context), token.num_embeddings, bias=spec.bias)
+    scores = Linear(scored_width(spec, context), token.num_embeddings, bias=spec.bias is True)
     if spec.tie_embeddings:
         scores.weight = token.weight
     return scores
@@ -51,7 +51,9 @@ def vocabulary_scores(spec: spec.VocabularyHead, context: BuildContext) -> Linea
 
 @builds(spec.LanguageModeling)
 class LanguageModeling(nn.Module):
-    """logits: B T vocabulary."""
+    """logits: B T vocabulary, plus ``bias``, a buffer of 1 x vocabulary, where it is fixed."""
+
+    bias: Tensor | None
 
     def __init__(self, spec: spec.LanguageModeling, context: BuildContext) -> None:
         super().__init__()
@@ -62,12 +64,20 @@ class LanguageModeling(nn.Module):
             else nn.Identity()
         )
         self.vocabulary = vocabulary_scores(spec, context)
+        fixed = torch.empty(1, self.vocabulary.out_features) if spec.bias == "fixed" else None
+        self.register_buffer("bias", fixed)
         self.softcap = spec.softcap
+
+    def fixed(self, leaf: str) -> Tensor | None:
+        """The bias of a checkpoint that does not store it."""
+        return torch.zeros(1, self.vocabulary.out_features, device="cpu") if leaf == "bias" else None
 
     def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
         if self.scale is not None:
             x = x * self.scale
         logits = self.vocabulary(self.projection(x))
+        if self.bias is not None:
+            logits = logits + self.bias
         if self.softcap is not None:
             logits = self.softcap * torch.tanh(logits / self.softcap)
         return {"logits": logits}
