@@ -13,11 +13,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from specs.head import sought_token
 from specs.model import Model
 from specs.position import RelativeBias
 
 LONGEST = 300
 """Cases are not longer than this, whatever the model's reach: verification is to be quick."""
+
+SOUGHT_SHARE = 0.2
+"""How many of the tokens are the one that a head seeks: several in some rows, none in others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +69,15 @@ def cases(spec: Model) -> Iterator[Case]:
     generator = torch.Generator().manual_seed(20)
     room = min(spec.context_length or LONGEST, LONGEST)
     long = min(room, max(24, _reach(spec) + 8))
+    sought = sought_token(spec.head)
 
     def batch(lengths: tuple[int, ...], side: str = "right") -> Batch:
         lengths = tuple(min(length, room) for length in lengths)
         width = max(lengths)
         ids = torch.randint(spec.vocab_size, (len(lengths), width), generator=generator)
+        if sought is not None:
+            places = torch.rand(ids.shape, generator=generator) < SOUGHT_SHARE
+            ids = torch.where(places, sought, ids)
         types = torch.randint(max(1, spec.embedding.token_types), (len(lengths), width), generator=generator)
         at = torch.arange(width)
         rows = [at < length if side == "right" else at >= width - length for length in lengths]

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from specs.base import Fault, Frame, Spec, Width
 from specs.embedding import Embedding
-from specs.head import Head, MaskedLanguageModeling, NoHead, VocabularyHead
+from specs.head import Head, NoHead, VocabularyHead
 from specs.initialization import Initialization, Normal
 from specs.position import NoPosition, Position, PositionKind
 from specs.stack import Stack
@@ -124,16 +124,16 @@ class Model(Spec):
 
     def _head_faults(self) -> Iterable[Fault]:
         last: Literal["encoder", "decoder"] = "encoder" if self.architecture == "encoder" else "decoder"
-        yield from (fault.under("head") for fault in self.head.faults(self._frame(last)))
+        frame = replace(self._frame(last), vocab_size=self.vocab_size)
+        yield from (fault.under("head") for fault in self.head.faults(frame))
         if not isinstance(self.head, VocabularyHead):
             return
-        # The transform of a masked-language-modeling head ends at the width of the embedding.
-        fits = isinstance(self.head, MaskedLanguageModeling) or self.embedding_width == self.d_model
+        fits = self.head.scores_embeddings or self.embedding_width == self.d_model
         if self.head.tie_embeddings and not fits:
             yield Fault(
                 ("head", "tie_embeddings"),
                 f"needs an embedding as wide as d_model, which is {self.d_model}; "
                 f"embedding.width is {self.embedding_width}",
                 True,
-                f"set tie_embeddings: false, or embedding.width: {self.d_model}",
+                f"set projection: true, tie_embeddings: false, or embedding.width: {self.d_model}",
             )

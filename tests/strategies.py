@@ -208,21 +208,38 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool) -> Data:
         "language_modeling",
         "masked_language_modeling",
         "classification",
+        "pooled",
+        "token_classification",
+        "question_answering",
         *([] if causal else ["pooler"]),
     ]
     kind = draw(st.sampled_from(kinds))
     data: Data = {"kind": kind}
     match kind:
         case "language_modeling":
-            data["tie_embeddings"] = not own_width and draw(st.booleans())
-            data["bias"] = draw(st.booleans())
+            data["projection"] = draw(st.booleans())
+            data["tie_embeddings"] = (data["projection"] or not own_width) and draw(st.booleans())
+            data["bias"] = draw(st.sampled_from([False, True, "fixed"]))
+            data["softcap"] = draw(st.sampled_from([None, None, 5.0]))
             data["scale"] = draw(st.sampled_from([None, "inverse_sqrt_d_model", 0.5]))
         case "masked_language_modeling":
             data["tie_embeddings"], data["bias"] = draw(st.booleans()), draw(st.booleans())
             data["norm"], data["activation"] = draw(norms()), draw(st.sampled_from(ACTIVATIONS))
-        case "classification":
-            data["labels"] = draw(st.integers(1, 3))
-            data["pooling"] = draw(st.sampled_from(["last", "mean"] if causal else ["first", "last", "mean"]))
-            data["activation"] = draw(st.sampled_from([None, "tanh", "relu"]))
+            data["dense_bias"] = draw(st.booleans())
+        case "classification" | "token_classification":
+            data["labels"] = draw(st.integers(1, 8))
             data["bias"] = draw(st.booleans())
+        case "pooled":
+            data["projection"] = draw(st.sampled_from([None, 5]))
+            data["normalize"] = draw(st.booleans())
+        case "question_answering":
+            data["bias"] = draw(st.booleans())
+    if kind in ("classification", "pooled"):
+        places = ["last", "mean", {"token": draw(st.integers(0, 6))}]
+        data["pooling"] = draw(st.sampled_from(places if causal else ["first", *places]))
+    if kind in ("classification", "pooled", "token_classification", "question_answering"):
+        data["activation"] = draw(st.sampled_from([None, "tanh", "relu"]))
+        if data["activation"]:
+            data["dense_bias"] = draw(st.booleans())
+            data["norm"] = draw(st.none() | norms())
     return data

@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from specs.base import Component
+from specs.head import AtToken, sought_token
 from specs.model import Expectation, Model
 from specs.stack import LayerRun, Stack
 
@@ -60,7 +62,12 @@ def kept_layers(stack: Stack, layers: int) -> list[int]:
 def small_tables(spec: Model) -> Model:
     """The same model with a vocabulary and a context of at most 1024."""
     context = None if spec.context_length is None else min(spec.context_length, SMALL_CONTEXT)
-    sizes = {"vocab_size": min(spec.vocab_size, SMALL_VOCABULARY), "context_length": context}
+    vocabulary = min(spec.vocab_size, SMALL_VOCABULARY)
+    sizes = {
+        "vocab_size": vocabulary,
+        "context_length": context,
+        "head": _seeking_below(spec.head, vocabulary),
+    }
     return spec.model_copy(update={**sizes, "expect": Expectation()})
 
 
@@ -99,6 +106,14 @@ def fewer_experts(spec: Model) -> Model:
     data = spec.model_dump(exclude={"expect"})
     _drop_experts(data)
     return Model.model_validate(data)
+
+
+def _seeking_below(head: Component, vocabulary: int) -> Component:
+    """A head that seeks a token of a smaller vocabulary, where it seeks one."""
+    token = sought_token(head)
+    if token is None or token < vocabulary:
+        return head
+    return head.model_copy(update={"pooling": AtToken(token=vocabulary - 1)})
 
 
 def _layer_names(stack: Stack) -> list[str | None]:

@@ -1,4 +1,4 @@
-"""BERT (Devlin et al., 2018): ``BertModel``, ``BertForMaskedLM``, ``BertForSequenceClassification``."""
+"""BERT (Devlin et al., 2018): ``BertModel`` and its heads for masked language modeling, classification and answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BERT = Family(
     name="bert",
     model_types=("bert",),
     prefix="bert.",
-    outside=("cls.", "classifier."),
+    outside=("cls.", "classifier.", "qa_outputs."),
     rules=(
         same("embeddings.word_embeddings.weight", "embedding.token.weight"),
         same("embeddings.position_embeddings.weight", "embedding.position.table.weight"),
@@ -37,8 +37,10 @@ BERT = Family(
             *affine("pooler.dense", "head.dense"),
             *affine("classifier", "head.labels"),
         ),
+        "token_classification": affine("classifier", "head.labels"),
+        "question_answering": affine("qa_outputs", "head.span"),
     },
     renamed={"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"},
-    optional=("pooler.*", "cls.*", "classifier.*"),
+    optional=("pooler.*", "cls.*", "classifier.*", "qa_outputs.*"),
     unused=("embeddings.position_ids", "embeddings.token_type_ids"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specs.attention import MultiHeadShape
-from specs.head import MaskedLanguageModeling
+from specs.head import MaskedLanguageModeling, Pooled, TransformingHead
 from specs.model import Model
 from specs.norm import NoNorm
 from specs.residual import NoResidual
@@ -17,8 +17,12 @@ def why_deaf(spec: Model) -> str:
     widths += _query_key_widths(spec)
     if spec.embedding.norm is not None or isinstance(spec.head, MaskedLanguageModeling):
         widths.append(spec.embedding_width)
+    if isinstance(spec.head, TransformingHead) and spec.head.norm is not None:
+        widths.append(spec.d_model)
     if widths and min(widths) < 3:
         return f"a normalised vector of width {min(widths)} keeps no more than signs"
+    if isinstance(spec.head, Pooled) and spec.head.normalize and (spec.head.projection or spec.d_model) == 1:
+        return "a vector of width 1 and length 1 is no more than a sign"
     return ""
 
 

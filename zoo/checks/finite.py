@@ -23,7 +23,7 @@ def finite(side: Side, subject: Subject) -> Check:
         cache = side.read(ids[:, :-1], mask[:, :-1], None).cache
         readings.append(side.read(ids[:, -1:], mask, cache))
     if side.decodes and isinstance(subject.model, EncoderDecoder):
-        readings.append(reads_decoder(subject.model, ids, mask)(ids, mask, None))
+        readings.append(reads_decoder(subject.model, subject.spec, ids, mask)(ids, mask, None))
     count = sum(_not_finite(tensor) for reading in readings for tensor in _tensors(reading))
     return Check(f"{side.prefix}finite", "failed" if count else "passed", explanation, count, "0 values")
 

@@ -17,6 +17,7 @@ from specs.position import NoPosition, PositionKind
 from specs.stack import Stack
 from zoo.builder import ZooModel
 from zoo.components.attention import KeyValue
+from zoo.components.head import token_outputs
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
@@ -75,10 +76,10 @@ def sides(model: ZooModel, spec: Model) -> tuple[Side, ...]:
             read = (
                 reads_encoder(model)
                 if name == "encoder"
-                else reads_decoder(model, draw_ids(1, length, spec.vocab_size, 1))
+                else reads_decoder(model, spec, draw_ids(1, length, spec.vocab_size, 1))
             )
         else:
-            prefix, read = "", reads_model(model)
+            prefix, read = "", reads_model(model, spec)
         ordered = _is_ordered(spec.position_of(stack), stack, length)
         decodes, causal = name == "decoder", spec.is_causal(name)
         found.append(Side(prefix, decodes, causal, ordered, length, spec.vocab_size, read))
@@ -94,13 +95,14 @@ def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
     return position.embedded or placed or min(windows) // 2 < length - 1
 
 
-def reads_model(model: Encoder | Decoder) -> Read:
+def reads_model(model: Encoder | Decoder, spec: Model) -> Read:
     """Reads with an encoder or a decoder."""
+    per_token = token_outputs(model.head, spec.d_model)
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[KeyValue] | None = None) -> Reading:
         with _head_inputs(model) as hidden:
             outputs = model(ids, mask) if isinstance(model, Encoder) else model(ids, mask, cache)
-        return _reading(hidden[0], outputs)
+        return _reading(hidden[0], outputs, per_token)
 
     return read
 
@@ -114,8 +116,11 @@ def reads_encoder(model: EncoderDecoder) -> Read:
     return read
 
 
-def reads_decoder(model: EncoderDecoder, encoder_ids: Tensor, encoder_mask: Tensor | None = None) -> Read:
+def reads_decoder(
+    model: EncoderDecoder, spec: Model, encoder_ids: Tensor, encoder_mask: Tensor | None = None
+) -> Read:
     """Reads with the decoder of an encoder-decoder; encoder_ids and encoder_mask: B S, or 1 S for all rows."""
+    per_token = token_outputs(model.head, spec.d_model)
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[KeyValue] | None = None) -> Reading:
         rows = ids.shape[0]
@@ -126,7 +131,7 @@ def reads_decoder(model: EncoderDecoder, encoder_ids: Tensor, encoder_mask: Tens
         ]
         with _head_inputs(model) as hidden:
             outputs = model.decode(ids, encoded, seen.expand(rows, -1), cache, mask)
-        return _reading(hidden[0], outputs)
+        return _reading(hidden[0], outputs, per_token)
 
     return read
 
@@ -146,14 +151,10 @@ def _head_inputs(model: ZooModel) -> Iterator[list[Tensor]]:
         hook.remove()
 
 
-def _reading(hidden: Tensor, outputs: Outputs) -> Reading:
-    per_token = tuple(
-        output for output in outputs.values() if output.shape[:2] == hidden.shape[:2] and output.dim() > 2
-    )
-    per_sequence = tuple(
-        output for output in outputs.values() if not any(output is each for each in per_token)
-    )
-    return Reading((hidden, *per_token), per_sequence, tuple(outputs.present_key_values))
+def _reading(hidden: Tensor, outputs: Outputs, per_token: frozenset[str]) -> Reading:
+    tokens = tuple(output for name, output in outputs.items() if name in per_token)
+    sequences = tuple(output for name, output in outputs.items() if name not in per_token)
+    return Reading((hidden, *tokens), sequences, tuple(outputs.present_key_values))
 
 
 def draw_ids(rows: int, length: int, vocabulary: int, seed: int = 0) -> Tensor:

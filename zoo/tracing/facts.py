@@ -173,8 +173,8 @@ def _logic(a: Any, b: Any) -> Facts:
     return Facts(broadcast(*_shapes(a, b)), promoted(a, b))
 
 
-@rule(F.relu, F.gelu, F.silu, F.dropout, torch.neg, torch.abs, F.layer_norm, F.rms_norm, "abs", "neg", "relu",
-      "contiguous")  # fmt: skip
+@rule(F.relu, F.gelu, F.silu, F.dropout, torch.neg, torch.abs, F.layer_norm, F.rms_norm, F.normalize, "abs", "neg",
+      "relu", "contiguous")  # fmt: skip
 def _same(x: Facts, *args: Any, **kwargs: Any) -> Facts:
     return x
 
