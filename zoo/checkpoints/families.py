@@ -14,7 +14,7 @@ from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
 from zoo.checkpoints.t5 import T5
-from zoo.weights.safetensors import TensorFiles
+from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
 
 FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, T5)
