@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 
+from zoo.weights.gguf import read_gguf
 from zoo.weights.pickled import read_archive, read_legacy
 from zoo.weights.safetensors import begins_safetensors, json_object, read_safetensors
 from zoo.weights.source import WeightError
@@ -33,9 +34,12 @@ _SAFETENSORS = Format("safetensors", (".safetensors",), read_safetensors)
 _ARCHIVE = Format("an archive of torch.save", (".bin", ".pt", ".pth", ".ckpt"), read_archive)
 _LEGACY = Format("a pickle of torch.save", _ARCHIVE.suffixes, read_legacy)
 
-_FORMATS = (_SAFETENSORS, _ARCHIVE)
+_GGUF = Format("GGUF", (".gguf",), read_gguf)
+_FORMATS = (_SAFETENSORS, _ARCHIVE, _GGUF)
 
-_BEGINNINGS = {b"PK\x03\x04": _ARCHIVE} | {b"\x80" + bytes([protocol]): _LEGACY for protocol in range(2, 6)}
+_BEGINNINGS = {b"PK\x03\x04": _ARCHIVE, b"GGUF": _GGUF} | {
+    b"\x80" + bytes([protocol]): _LEGACY for protocol in range(2, 6)
+}
 _NO_WEIGHTS = {
     b"version https://git-lfs": "a git-lfs pointer, which stands for the file: fetch the file itself with git lfs pull",
     b"<!doctype": "a web page, perhaps of an error or a login: download the file again",
