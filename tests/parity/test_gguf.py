@@ -1,14 +1,18 @@
 """GGUF files against the models of transformers that they were made of."""
 
+import dataclasses
+
 import pytest
 import torch
 import transformers
 from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
+from specs.model import Model
 from tests.parity.reference import assert_close, build, llama_spec, load, positions, ragged
 from tests.parity.test_llama import LLAMA3, config_of
 from tests.zoo.gguf_files import Kind, write
+from zoo.checkpoints.llama import LLAMA
 from zoo.configs.gguf import config_of_gguf
 
 PLAIN = {"rope_type": "default", "rope_theta": 500.0}
@@ -54,6 +58,19 @@ def test_biases_have_their_rows_in_the_same_order(tmp_path):
     theirs = reference(attention_bias=True, mlp_bias=True)
     write(theirs, tmp_path / "model.gguf")
     same_logits(load(llama_spec(theirs.config), tmp_path), theirs)
+
+
+def test_other_architectures_keep_the_order_of_rows(tmp_path, monkeypatch):
+    llama = dataclasses.replace(LLAMA, model_types=("llama", "qwen2"))
+    monkeypatch.setattr("zoo.checkpoints.families.FAMILIES", (llama,))
+    config = transformers.Qwen2Config(**{**SIZES, "head_dim": 16}, rope_parameters=dict(PLAIN))
+    theirs = build(transformers.Qwen2ForCausalLM, config, seed=1)
+    write(theirs, tmp_path / "model.gguf", architecture="qwen2")
+    as_llama = config_of(**{**SIZES, "head_dim": 16, "rope_parameters": PLAIN, "attention_bias": True})
+    spec = llama_spec(as_llama).model_dump()
+    bias = {"query": True, "key": True, "value": True, "output": False}
+    spec["decoder"]["block"]["attention"]["bias"] = bias
+    same_logits(load(Model.model_validate(spec), tmp_path), theirs)
 
 
 def scaled_by(config: LlamaConfig) -> torch.Tensor:

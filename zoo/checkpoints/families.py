@@ -31,7 +31,7 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
     first = next(iter(files.tensors.values()), None)
     if isinstance(first, GgufTensor):
         family = _of_model_type(model_type_of(first.header), first.path)
-        return as_gguf(family, files.tensors, first.header, spec)
+        return as_gguf(family, first.header, spec)
     config = files.path / "config.json"
     if config.is_file():
         return _of_model_type(_model_type(config), config)

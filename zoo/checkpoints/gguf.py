@@ -16,12 +16,10 @@ from specs.position import Rope
 from zoo.checkpoints.family import Family, Rule
 from zoo.checkpoints.transforms import SAME, Shape, Transform
 from zoo.components.rope_frequencies import rope_frequencies
-from zoo.weights.gguf_header import Header
+from zoo.weights.gguf_header import FREQUENCIES, Header, frequency_divisors
 from zoo.weights.source import WeightError
-from zoo.weights.stored import Stored
 
 _FIELD = re.compile(r"\{(\w+)\}")
-_FREQUENCIES = "rope_freqs.weight"
 _TOLERANCE = 1e-4  # relative; the converter computes in Python's floats or in float32
 
 
@@ -44,12 +42,12 @@ class PairsTogether:
         return halves.transpose(1, 2).flatten(0, 2)
 
 
-def as_gguf(family: Family, tensors: Mapping[str, Stored], header: Header, spec: Model) -> Family:
+def as_gguf(family: Family, header: Header, spec: Model) -> Family:
     """A family under the names of a GGUF file.
 
     Raises :class:`WeightError` where the file scales rotary frequencies otherwise than the spec.
     """
-    _check_frequencies(tensors, header, spec)
+    _check_frequencies(header, spec)
     names = _Names(family, header.metadata["general.architecture"])
     transforms = _transforms(header, spec)
 
@@ -63,7 +61,7 @@ def as_gguf(family: Family, tensors: Mapping[str, Stored], header: Header, spec:
         rules=renamed(family.rules),
         heads={head: renamed(rules) for head, rules in family.heads.items()},
         optional=tuple(name for name in optional if name is not None),
-        unused=(_FREQUENCIES, "blk.*.attn_rot_embd.weight"),
+        unused=(FREQUENCIES, "blk.*.attn_rot_embd.weight"),
     )
 
 
@@ -108,18 +106,19 @@ def _transforms(header: Header, spec: Model) -> dict[str, Transform]:
     )
     for part, count in (("attn_q", heads), ("attn_k", kv_heads)):
         for name, entry in header.tensors.items():
-            if f".{part}." in name and (count < 1 or entry.shape[0] % (2 * count)):
+            if f".{part}." in name and entry.shape[0] % (2 * count):
                 raise WeightError(
-                    f"{header.path}: {name} has {entry.shape[0]} rows, which are not {count} heads"
+                    f"{header.path}: {name} has {entry.shape[0]} rows, which are not {count} heads of even width"
                 )
     return {"attn_q": PairsTogether(heads), "attn_k": PairsTogether(kv_heads)}
 
 
-def _check_frequencies(tensors: Mapping[str, Stored], header: Header, spec: Model) -> None:
+def _check_frequencies(header: Header, spec: Model) -> None:
     """The numbers that rotary frequencies are divided by must be those of the spec's scaling."""
-    if _FREQUENCIES not in tensors:
+    divisors = frequency_divisors(header)
+    if divisors is None:
         return
-    theirs = tensors[_FREQUENCIES].read().float()
+    theirs = torch.from_numpy(divisors)
     position = spec.position
     if isinstance(position, Rope):
         dimensions = 2 * len(theirs)
@@ -130,7 +129,7 @@ def _check_frequencies(tensors: Mapping[str, Stored], header: Header, spec: Mode
             return
     low, high = (f"{value:g}" for value in theirs.aminmax())
     raise WeightError(
-        f"{header.path} divides rotary frequencies by {low} to {high} ({_FREQUENCIES}), and the spec does otherwise\n"
+        f"{header.path} divides rotary frequencies by {low} to {high} ({FREQUENCIES}), and the spec does otherwise\n"
         "  set position.scaling as the model has it: Llama 3.1 has {kind: llama3, factor: 8, low_freq_factor: 1, "
         "high_freq_factor: 4, original_context_length: 8192}, and Llama 3.2 factor: 32"
     )

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from zoo.weights.gguf_header import Header, model_type_of, read_header
+from zoo.weights.gguf_header import FREQUENCIES, Header, frequency_divisors, model_type_of, read_header
 from zoo.weights.source import WeightError
 
 _CLASSES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
 _TOKENS = {"bos_token_id": "bos_token_id", "eos_token_id": "eos_token_id", "padding_token_id": "pad_token_id"}
-_FREQUENCIES = "rope_freqs.weight"
 _TOLERANCE = 1e-4  # relative
 
 
@@ -81,8 +80,9 @@ def _real(header: Header, key: str, default: float | None = None) -> float:
 
 def _scaling(header: Header, theta: float, dimensions: int) -> dict[str, Any] | None:
     kind = header.get("rope.scaling.type", "none")
-    if _FREQUENCIES in header.tensors:
-        return _llama3(header, theta, dimensions)
+    divisors = frequency_divisors(header)
+    if divisors is not None:
+        return _llama3(header, divisors, theta, dimensions)
     if kind == "none":
         return None
     if kind not in ("linear", "yarn"):
@@ -98,12 +98,10 @@ def _scaling(header: Header, theta: float, dimensions: int) -> dict[str, Any] | 
     return scaling
 
 
-def _llama3(header: Header, theta: float, dimensions: int) -> dict[str, Any] | None:
-    """The scaling that gives the numbers which the file divides frequencies by: the file has these alone."""
-    entry = header.tensors[_FREQUENCIES]
-    if entry.kind != "F32":
-        raise WeightError(f"{header.path}: {_FREQUENCIES} is of {entry.kind}, and F32 is read")
-    divisors = np.memmap(header.path, np.float32, "r", entry.offset, entry.shape).astype(np.float64)
+def _llama3(
+    header: Header, divisors: np.ndarray[Any, np.dtype[np.float32]], theta: float, dimensions: int
+) -> dict[str, Any] | None:
+    """The scaling that divides frequencies by these numbers, which are all that the file says of it."""
     if np.allclose(divisors, 1.0):
         return None
     frequencies = theta ** -(np.arange(0, dimensions, 2) / dimensions)
@@ -120,7 +118,7 @@ def _llama3(header: Header, theta: float, dimensions: int) -> dict[str, Any] | N
                     "original_max_position_embeddings": length,
                 }
     raise WeightError(
-        f"{header.path} divides rotary frequencies by numbers ({_FREQUENCIES}) that are not llama3's"
+        f"{header.path} divides rotary frequencies by numbers ({FREQUENCIES}) that are not llama3's"
     )
 
 

@@ -18,6 +18,9 @@ from zoo.weights.source import WeightError
 MODEL_TYPES = {"llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3"}
 """The model_type of transformers for each architecture of GGUF that is read."""
 
+FREQUENCIES = "rope_freqs.weight"
+"""The tensor with what rotary frequencies are divided by."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -43,14 +46,14 @@ class Header:
         return self.metadata.get(f"{self.metadata['general.architecture']}.{key}", default)
 
     def number(self, key: str) -> int:
-        """A whole number that the file must give.  Raises :class:`WeightError` when it does not."""
+        """A whole number above 0 that the file must give, for all layers.  Raises :class:`WeightError` when it does not."""
         value = self.get(key)
         if isinstance(value, list) and value and value.count(value[0]) == len(value):
             value = value[0]
-        if type(value) is not int:
+        if type(value) is not int or value < 1:
             shown = "none" if value is None else f"the value {value!r}"
             raise WeightError(
-                f"{self.path} has {shown} for {self.metadata['general.architecture']}.{key}, and needs a whole number"
+                f"{self.path} has {shown} for {self.metadata['general.architecture']}.{key}, and needs a whole number above 0"
             )
         return value
 
@@ -94,7 +97,7 @@ def read_header(path: Path) -> Header:
         raise WeightError(f"{path} is truncated, or no GGUF file that can be read: {error}") from None
     if reader.byte_order != "I":
         raise WeightError(f"{path} is for machines of the other byte order: take the file for this one")
-    if metadata.get("split.count", 1) > 1:
+    if metadata.get("split.count", 1) not in (0, 1):
         raise WeightError(
             f"{path} is one of {metadata['split.count']} parts: merge them with llama-gguf-split --merge"
         )
@@ -120,6 +123,22 @@ def model_type_of(header: Header) -> str:
             "  take the model's safetensors"
         )
     return MODEL_TYPES[architecture]
+
+
+def frequency_divisors(header: Header) -> np.ndarray[Any, np.dtype[np.float32]] | None:
+    """The numbers that rotary frequencies are divided by, one for each pair of dimensions, or None where the file has none.
+
+    Raises :class:`WeightError` when they are no list of float32.
+    """
+    entry = header.tensors.get(FREQUENCIES)
+    if entry is None:
+        return None
+    if entry.kind != "F32" or len(entry.shape) != 1 or not entry.shape[0]:
+        shape = " x ".join(map(str, entry.shape))
+        raise WeightError(
+            f"{header.path}: {FREQUENCIES} is {shape} of {entry.kind}, and must be a list of F32"
+        )
+    return np.fromfile(header.path, np.float32, entry.shape[0], offset=entry.offset)
 
 
 def _is_long(field: Any) -> bool:
