@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from zoo.checkpoints.family import OWN, Family, Slot
 from zoo.checkpoints.transforms import Shape
-from zoo.weights.safetensors import Stored, TensorFiles
+from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
+from zoo.weights.stored import Stored, kind_fault
 from zoo.weights.tensors import fixed_values, weight_tensors
 
 _LISTED = 8
@@ -128,9 +129,7 @@ class _Matching:
                 fault = f"{stored.name} is {_shown(stored.shape)}, and {parameter} needs {_shown(wanted)}"
                 self._wrong.setdefault(name, fault)
             elif stored.dtype is None:
-                self._wrong[name] = (
-                    f"{stored.name} is of {stored.kind}, and weights come in F64, F32, F16 or BF16"
-                )
+                self._wrong[name] = f"{stored.name} {kind_fault(stored.kind)}"
             elif stored is first:
                 self.match.found[parameter] = Found(stored, slot, shapes)
             else:

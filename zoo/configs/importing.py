@@ -52,7 +52,7 @@ def validated(data: Data, where: str) -> Model:
 
 def _stored(directory: Path) -> Collection[str]:
     """The names of the tensors beside a config, if there are any."""
-    from zoo.weights.safetensors import TensorFiles
+    from zoo.weights.files import TensorFiles
     from zoo.weights.source import WeightError
 
     try:
