@@ -72,6 +72,12 @@ class TensorFiles:
         return cls(path, _read(source))
 
 
+def has_weights(directory: Path) -> bool:
+    """Whether a directory has files that may hold tensors, or an index of them."""
+    names = _listed(directory)
+    return any(name in _PREFERRED or name.endswith(_SUFFIXES) for name in names)
+
+
 def _in_directory(directory: Path) -> Path:
     """The file of a directory that holds the tensors or their index."""
     names = sorted(_listed(directory))
