@@ -14,6 +14,7 @@ from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gguf import as_gguf
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
+from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.t5 import T5
 from zoo.weights.files import TensorFiles
 from zoo.weights.gguf import GgufTensor
@@ -21,7 +22,7 @@ from zoo.weights.gguf_header import model_type_of
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
-FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, T5)
+FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, MIXTRAL, T5)
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
@@ -36,12 +37,12 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
     config = files.path / "config.json"
     if config.is_file():
         return _of_model_type(_model_type(config), config)
-    parameters = dict(weight_tensors(model, remove_duplicate=False))
+    shapes = {name: tuple(tensor.shape) for name, tensor in weight_tensors(model)}
 
     def names_found(family: Family) -> float:
         plain = {family.plain(name) for name in files.tensors}
-        wanted = set(family.table(spec.head.kind, parameters).names())
-        return len(wanted & plain) / len(wanted) if wanted else 0.0
+        table = family.table(spec.head.kind, shapes)
+        return sum(not plain.isdisjoint(names) for names in table.names()) / len(shapes)
 
     best = max(FAMILIES, key=names_found)  # the first of equals
     if names_found(best) < 0.5:

@@ -51,16 +51,17 @@ class CheckpointWeights:
             yield self._fixed[name].reshape(-1).to(self.dtype)
             return
         found = self._found[name]
-        values = found.values()
-        if values.dtype == self.dtype and values.is_contiguous():
-            yield self._finite(values.view(-1), found.stored)
-            return
-        rows, step = len(values), max(1, PIECE // values[0].numel())
-        for start in range(0, rows, step):
-            if found.stored.place is not None:  # mapped anew, so that pages already read are given back
-                values = found.values()
-            piece = values[start : start + step].contiguous().to(self.dtype).view(-1)
-            yield self._finite(piece, found.stored)
+        for row, stored in enumerate(found.stored):
+            values = found.values(row)
+            if values.dtype == self.dtype and values.is_contiguous():
+                yield self._finite(values.view(-1), stored)
+                continue
+            count, step = len(values), max(1, PIECE // values[0].numel())
+            for start in range(0, count, step):
+                if stored.place is not None:  # mapped anew, so that pages already read are given back
+                    values = found.values(row)
+                piece = values[start : start + step].contiguous().to(self.dtype).view(-1)
+                yield self._finite(piece, stored)
 
     @staticmethod
     def _finite(values: Tensor, stored: Stored) -> Tensor:
@@ -77,13 +78,14 @@ class CheckpointWeights:
         if name in self._fixed:
             return None
         found = self._found[name]
-        if found.stored.place is None:
+        if found.slot.field or found.stored[0].place is None:
             return None
-        offset, nbytes = found.stored.place
-        stored = found.stored.read()
+        (origin,) = found.stored
+        offset, nbytes = found.stored[0].place
+        stored = origin.read()
         values = found.slot.transform.split(stored, found.shapes)[found.slot.index]
         start = values.data_ptr() - stored.data_ptr()
         inside = 0 <= start <= nbytes - values.nbytes
         if values.dtype != self.dtype or not values.is_contiguous() or not inside:
             return None
-        return found.stored.path, offset + start, values.nbytes
+        return origin.path, offset + start, values.nbytes
