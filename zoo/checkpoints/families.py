@@ -29,11 +29,16 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
     if config.is_file():
         return _of_model_type(config)
     parameters = dict(model.named_parameters(remove_duplicate=False))
+    names: dict[int, list[str]] = {}  # of every parameter, several where the model shares it
+    for name, parameter in parameters.items():
+        names.setdefault(id(parameter), []).append(name)
 
     def names_found(family: Family) -> float:
         plain = {family.plain(name) for name in files.tensors}
-        wanted = set(family.table(spec.head.kind, parameters).names())
-        return len(wanted & plain) / len(wanted) if wanted else 0.0
+        table = family.table(spec.head.kind, parameters)
+        slots = [[slot for slot in map(table.find, each) if slot is not None] for each in names.values()]
+        wanted = [{slot.stored[0] for slot in each} for each in slots if each]
+        return sum(not stored.isdisjoint(plain) for stored in wanted) / len(wanted) if wanted else 0.0
 
     best = max(FAMILIES, key=names_found)  # the first of equals
     if names_found(best) < 0.5:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -123,13 +123,6 @@ class Table:
                 stored = tuple(name.format(**numbers) for name in (rule.stored, *rule.also))
                 return Slot(stored, held, index, rule.transform)
         return None
-
-    def names(self) -> Iterator[str]:
-        """The preferred stored name of every parameter."""
-        for parameter in self._parameters:
-            slot = self.find(parameter)
-            if slot is not None:
-                yield slot.stored[0]
 
 
 _FIELD = re.compile(r"\{(\w+)\}")
