@@ -23,6 +23,7 @@ from zoo.progress import Progress, Stage
 from zoo.weights.materialize import whole
 from zoo.weights.open import open_weights
 from zoo.weights.saving import SHARD, Entry, save
+from zoo.weights.tensors import weight_tensors
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """The types that weights are written in, by the names of the command line."""
