@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 
@@ -16,7 +16,6 @@ from zoo.weights.stored import Stored
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLED_SINGLE, PICKLED_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 
-_PREFERRED = (SINGLE, INDEX, PICKLED_SINGLE, PICKLED_INDEX)
 _SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 _START = 64  # bytes that tell what a file is
 
@@ -64,7 +63,7 @@ class TensorFiles:
         No values are read where the format allows.  Raises :class:`WeightError`, naming the file and what is wrong
         with it.
         """
-        source = _in_directory(path) if path.is_dir() else path
+        source = path / file_among(_listed(path), path) if path.is_dir() else path
         if source.exists() and not source.is_file():
             raise WeightError(f"{source} is not a regular file")
         if source.name.endswith(".json"):
@@ -72,22 +71,26 @@ class TensorFiles:
         return cls(path, _read(source))
 
 
-def _in_directory(directory: Path) -> Path:
-    """The file of a directory that holds the tensors or their index."""
-    names = sorted(_listed(directory))
-    for name in _PREFERRED:
+def file_among(names: Iterable[str], where: object) -> str:
+    """The file that holds the tensors or their index, among the names of a directory's files.
+
+    Raises :class:`WeightError`, saying ``where``, when there is none, or it could be one of several.
+    """
+    names = sorted(names)
+    of_suffix = {suffix: [name for name in names if name.endswith(suffix)] for suffix in _SUFFIXES}
+    lone = of_suffix[".safetensors"] if len(of_suffix[".safetensors"]) == 1 else []
+    for name in (SINGLE, INDEX, *lone, PICKLED_SINGLE, PICKLED_INDEX):
         if name in names:
-            return directory / name
-    for suffix in _SUFFIXES:
-        found = [name for name in names if name.endswith(suffix)]
+            return name
+    for suffix, found in of_suffix.items():
         if len(found) == 1:
-            return directory / found[0]
+            return found[0]
         if found:
             raise WeightError(
-                f"{directory} has several {suffix} files and no index of them: give one of {', '.join(found[:8])}"
+                f"{where} has several {suffix} files and no index of them: give one of {', '.join(found[:8])}"
             )
     raise WeightError(
-        f"{directory} has no {SINGLE}, no {PICKLED_SINGLE} and no index of shards; it has {', '.join(names[:8]) or 'no files'}"
+        f"{where} has no {SINGLE}, no {PICKLED_SINGLE} and no index of shards; it has {', '.join(names[:8]) or 'no files'}"
     )
 
 
@@ -122,8 +125,11 @@ def _read(path: Path) -> Mapping[str, Stored]:
     return (held or named or _SAFETENSORS).read(path)
 
 
-def _read_shards(index: Path) -> dict[str, Stored]:
-    """The tensors that an index names, from the files beside it."""
+def read_index(index: Path) -> dict[str, str]:
+    """The file of each tensor that an index names; each is beside the index.
+
+    Raises :class:`WeightError` where it is no such index, or names files elsewhere.
+    """
     try:
         text = index.read_bytes()
     except OSError as error:
@@ -131,10 +137,16 @@ def _read_shards(index: Path) -> dict[str, Stored]:
     places = json_object(text, str(index)).get("weight_map")
     if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
         raise WeightError(f"{index} has no weight_map from tensor names to file names")
-    shards = sorted(set(places.values()))
-    for shard in shards:
+    for shard in sorted(set(places.values())):
         if shard in ("", ".", "..") or PureWindowsPath(shard).name != shard:
             raise WeightError(f"{index} names {shard!r}, which is not a file beside it")
+    return places
+
+
+def _read_shards(index: Path) -> dict[str, Stored]:
+    """The tensors that an index names, from the files beside it."""
+    places = read_index(index)
+    shards = sorted(set(places.values()))
     missing = [shard for shard in shards if not (index.parent / shard).is_file()]
     if missing:
         raise WeightError(
