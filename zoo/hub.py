@@ -57,7 +57,7 @@ def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path
 
 def _weight_files(reference: str, commit: str, directory: Path) -> list[str]:
     """The names of the files that hold a repository's weights."""
-    from zoo.weights.files import file_among, read_index
+    from zoo.weights.names import file_among, read_index
 
     main = file_among(_listed(reference, commit, directory), f"{reference} on the hub")
     return sorted(set(read_index(directory / main).values())) if main in _INDEXES else [main]
@@ -67,7 +67,7 @@ def _listed(reference: str, commit: str, directory: Path) -> list[str]:
     """The files at the top of a repository; without a network, or where these tell the weights, those that are here."""
     from huggingface_hub import HfApi
 
-    from zoo.weights.files import INDEX, SINGLE
+    from zoo.weights.names import INDEX, SINGLE
 
     here = os.listdir(directory)
     if SINGLE in here or INDEX in here:

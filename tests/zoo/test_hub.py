@@ -21,7 +21,7 @@ from specs.load import load
 from tests.cli.process import environment, zoo
 from zoo.builder import assemble
 from zoo.hub import is_hub_id
-from zoo.weights.files import INDEX, PICKLED_INDEX, PICKLED_SINGLE, SINGLE
+from zoo.weights.names import INDEX, PICKLED_INDEX, PICKLED_SINGLE, SINGLE
 from zoo.weights.random import RandomWeights
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

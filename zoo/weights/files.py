@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 
 from zoo.weights.gguf import read_gguf
+from zoo.weights.names import file_among, read_index
 from zoo.weights.pickled import read_archive, read_legacy
-from zoo.weights.safetensors import begins_safetensors, json_object, read_safetensors
+from zoo.weights.safetensors import begins_safetensors, read_safetensors
 from zoo.weights.source import WeightError
 from zoo.weights.stored import Stored
 
-SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
-PICKLED_SINGLE, PICKLED_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
-
-_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 _START = 64  # bytes that tell what a file is
 
 
@@ -71,29 +68,6 @@ class TensorFiles:
         return cls(path, _read(source))
 
 
-def file_among(names: Iterable[str], where: object) -> str:
-    """The file that holds the tensors or their index, among the names of a directory's files.
-
-    Raises :class:`WeightError`, saying ``where``, when there is none, or it could be one of several.
-    """
-    names = sorted(names)
-    of_suffix = {suffix: [name for name in names if name.endswith(suffix)] for suffix in _SUFFIXES}
-    lone = of_suffix[".safetensors"] if len(of_suffix[".safetensors"]) == 1 else []
-    for name in (SINGLE, INDEX, *lone, PICKLED_SINGLE, PICKLED_INDEX):
-        if name in names:
-            return name
-    for suffix, found in of_suffix.items():
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise WeightError(
-                f"{where} has several {suffix} files and no index of them: give one of {', '.join(found[:8])}"
-            )
-    raise WeightError(
-        f"{where} has no {SINGLE}, no {PICKLED_SINGLE} and no index of shards; it has {', '.join(names[:8]) or 'no files'}"
-    )
-
-
 def _listed(directory: Path) -> list[str]:
     try:
         return os.listdir(directory)
@@ -123,24 +97,6 @@ def _read(path: Path) -> Mapping[str, Stored]:
             f"{path} is called {path.suffix} and holds {held.title}: give it a name that ends in {held.suffixes[0]}"
         )
     return (held or named or _SAFETENSORS).read(path)
-
-
-def read_index(index: Path) -> dict[str, str]:
-    """The file of each tensor that an index names; each is beside the index.
-
-    Raises :class:`WeightError` where it is no such index, or names files elsewhere.
-    """
-    try:
-        text = index.read_bytes()
-    except OSError as error:
-        raise WeightError(f"{index} cannot be read: {error.strerror}") from None
-    places = json_object(text, str(index)).get("weight_map")
-    if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
-        raise WeightError(f"{index} has no weight_map from tensor names to file names")
-    for shard in sorted(set(places.values())):
-        if shard in ("", ".", "..") or PureWindowsPath(shard).name != shard:
-            raise WeightError(f"{index} names {shard!r}, which is not a file beside it")
-    return places
 
 
 def _read_shards(index: Path) -> dict[str, Stored]:
