@@ -19,8 +19,9 @@ from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.transforms import SAME, STACKED, Interleaved, Transposed
 from zoo.checkpoints.write import stored_tensors
-from zoo.weights.files import SINGLE, TensorFiles
+from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
+from zoo.weights.names import SINGLE
 from zoo.weights.open import open_weights
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError
