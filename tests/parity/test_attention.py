@@ -251,7 +251,7 @@ FALCON = {
 }
 
 
-@pytest.mark.parametrize("heads", [4, 6])
+@pytest.mark.parametrize("heads", [4, 12])
 def test_the_rounded_alibi_of_falcon(heads: int, tmp_path: Path) -> None:
     config = transformers.FalconConfig(
         vocab_size=53, hidden_size=24, num_hidden_layers=2, num_attention_heads=heads, alibi=True, bias=True,
