@@ -161,6 +161,37 @@ def test_a_named_block_may_unset_what_its_stack_s_block_sets_and_is_shown_so(wri
     assert load(write("shown.yaml", shown)) == model
 
 
+def test_a_default_that_is_left_out_is_written_where_it_unsets_something(write):
+    model = load(
+        "gpt2",
+        [
+            "decoder.block.attention.sinks=true",
+            "decoder.blocks={plain: {attention: {sinks: false}}, other: {}}",
+            "decoder.layers=[{use: plain, repeat: 2, shared: true}, {pattern: [{use: other}], repeat: 3}]",
+        ],
+    )
+    data = resolved(model)["decoder"]
+    assert data["block"]["attention"]["sinks"] is True
+    assert data["blocks"]["plain"]["attention"]["sinks"] is False
+    assert "sinks" not in resolved(load("gpt2"))["decoder"]["block"]["attention"]
+    assert data["layers"][0] == {"use": "plain", "repeat": 2, "shared": True}
+    assert data["layers"][1] == {"pattern": [{"use": "other", "repeat": 1}], "repeat": 3}
+    assert load(write("shown.yaml", dump(resolved(model)))) == model
+
+
+@pytest.mark.parametrize(
+    ("layers", "owners"),
+    [
+        ("3", [0, 1, 2]),
+        ("[{repeat: 2}, {repeat: 3, shared: true}, {}]", [0, 1, 2, 2, 2, 5]),
+        ("[{}, {pattern: [{}, {repeat: 2}], repeat: 2, shared: true}]", [0, 1, 2, 3, 1, 2, 3]),
+        ("[{pattern: [{repeat: 2, shared: true}, {}], repeat: 2}]", [0, 0, 2, 3, 3, 5]),
+    ],
+)
+def test_which_layers_are_the_same(layers, owners):
+    assert load("gpt2", [f"decoder.layers={layers}"]).decoder.owners() == owners
+
+
 # --------------------------------------------------------------------------------------------------- messages
 
 MIXTURE = "{kind: mixture, experts: 8, top_k: 2, expert: {kind: mlp, hidden: 6, activation: relu}}"
@@ -288,6 +319,22 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
           "decoder.layers=[{}, {use: few}]"],
          "position.kind: has one bias per head for all layers of a stack, so every block needs equally many heads\n"
          "  value: 'alibi'\n  the blocks have 6 and 12 heads: make them equal, or use rope"),
+        (["decoder.block.attention.window=1"], "decoder.block.attention.window: must be greater than or equal to 2\n"
+         "  value: 1\n  2 would work"),
+        (["decoder.block.attention.position={kind: learned}"], "decoder.block.attention.position.kind: must act "
+         "inside attention, where a block has a position of its own\n  value: 'learned'\n"
+         "  rope, alibi, relative_bias or none would work; or set the position of the model"),
+        (["decoder.block.attention.position={kind: rope, dimensions: 100}"], "decoder.block.attention.position."
+         "dimensions: must not exceed the width of a head, which is 64\n  value: 100\n"
+         "  even numbers up to 64 would work"),
+        (["decoder.block.attention.qk_norm={norm: {kind: none}, over: each_head}"], "decoder.block.attention."
+         "qk_norm.norm.kind: must have weights that each head can have of its own\n  value: 'none'\n"
+         "  layer_norm or rms_norm would work; or over: head"),
+        (["decoder.block={kind: parallel, attention_norm: {kind: none}}"], "decoder.block.attention_norm: must not "
+         "be given where the branches share one norm\n  value: 'none'\n  set norms: separate, or remove it"),
+        (["position={kind: alibi, precision: bfloat16}", "decoder.causal=false"], "position.precision: must be "
+         "float32 in a bidirectional stack: what grows with the position of the key favours one side\n"
+         "  value: 'bfloat16'\n  float32 would work, or a causal stack"),
         (["position={kind: rope, scaling: {kind: linear, factor: 0.5}}"],
          "position.scaling.factor: must be greater than or equal to 1\n  value: 0.5\n  1.0 would work"),
         (["position={kind: rope, scaling: {kind: yarn, factor: 2, original_context_length: 9, beta_fast: 1}}"],
@@ -304,6 +351,16 @@ def test_a_mistake_is_told_with_the_option_the_path_the_rule_the_value_and_the_r
     options = [f"--set {assignment}: " for assignment in assignments]
     option = next(option for option in options if text.startswith(option))
     assert text == option + message
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "shown"), [("window", "4", "4"), ("position", "{kind: rope}", "'rope'")]
+)
+def test_a_decoder_has_no_distance_from_its_encoder(key, value, shown):
+    path = "decoder.block.cross_attention"
+    text = told("torch-transformer", f"{path}={{kind: multi_head, heads: 8, {key}: {value}}}")
+    rule = "must not be given: the tokens of an encoder have no distance from those of a decoder"
+    assert text.endswith(f": {path}.{key}: {rule}\n  value: {shown}\n  remove it, or give {key} to attention")
 
 
 def test_what_is_missing_is_told_where_the_mapping_starts(write):
