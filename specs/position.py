@@ -10,6 +10,7 @@ from pydantic import Field
 
 from specs.attention import MultiHeadShape
 from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Width
+from specs.latent import Latent
 from specs.registry import register
 from specs.rope_scaling import RopeScaling
 
@@ -22,7 +23,7 @@ class PositionKind(Component):
     embedded: ClassVar[bool] = False
     needs_equal_heads: ClassVar[bool] = False
 
-    def attention_faults(self, attention: MultiHeadShape, frame: Frame) -> Iterable[Fault]:
+    def attention_faults(self, attention: MultiHeadShape | Latent, frame: Frame) -> Iterable[Fault]:
         """The broken rules between this position and an attention that it acts on."""
         return ()
 
@@ -93,7 +94,7 @@ class Rope(PositionKind):
         if self.scaling is not None:
             yield from (fault.under("scaling") for fault in self.scaling.faults(frame))
 
-    def attention_faults(self, attention: MultiHeadShape, frame: Frame) -> Iterable[Fault]:
+    def attention_faults(self, attention: MultiHeadShape | Latent, frame: Frame) -> Iterable[Fault]:
         width = attention.head_width(frame.d_model)
         if self.dimensions is None and width % 2:
             yield Fault(

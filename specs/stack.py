@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag
 from specs.attention import MultiHeadShape
 from specs.base import Fault, Frame, Spec
 from specs.block import Block, BlockParts
+from specs.latent import Latent
 from specs.position import Position, PositionKind
 from specs.suggest import did_you_mean
 
@@ -132,7 +133,7 @@ class Stack(Spec):
         """The broken rules of a position in force in this stack, relative to that position."""
         yield from position.faults(frame)
         attentions = [block.attention for block in self._blocks_used()]
-        shapes = [attention for attention in attentions if isinstance(attention, MultiHeadShape)]
+        shapes = [attention for attention in attentions if isinstance(attention, MultiHeadShape | Latent)]
         for shape in shapes:
             yield from position.attention_faults(shape, frame)
         heads = sorted({shape.heads for shape in shapes})

@@ -117,13 +117,15 @@ def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
     """A block whose self-attention has ``head_count`` heads; residuals are seldom off."""
     data: Data = {"kind": draw(st.sampled_from(["pre_norm", "post_norm", "parallel", "sandwich"]))}
     data["norm"] = draw(norms())
-    data["attention"] = draw(attentions(head_count))
+    data["attention"] = draw(
+        latent_attentions(head_count) if draw(st.integers(0, 5)) == 0 else attentions(head_count)
+    )
     data["feed_forward"] = draw(feed_forwards() if draw(st.integers(0, 3)) else mixtures())
     data["residual"] = {"kind": draw(st.sampled_from(["add", "add", "add", "none"]))}
     data["dropout"] = draw(st.sampled_from([0.0, 0.1]))
     if data["kind"] == "parallel":
         data["norms"] = draw(st.sampled_from(["shared", "separate"]))
-    if cross and draw(st.booleans()):
+    if cross and (data["attention"]["kind"] == "latent" or draw(st.booleans())):
         data["cross_attention"] = draw(attentions(draw(st.sampled_from([1, 2, 4]))))
     return data
 
@@ -170,6 +172,18 @@ def attentions(draw: st.DrawFn, head_count: int) -> Data:
     names = ("query", "key", "value", "output")
     data["bias"] = draw(st.booleans() | st.fixed_dictionaries(dict.fromkeys(names, st.booleans())))
     data["scale"] = draw(st.sampled_from([None, None, 1.0, 0.1]))
+    return data
+
+
+@st.composite
+def latent_attentions(draw: st.DrawFn, head_count: int) -> Data:
+    """Latent attention with a number of heads."""
+    data: Data = {"kind": "latent", "heads": head_count, "kv_rank": draw(st.sampled_from([4, 9]))}
+    data["query_rank"] = draw(st.sampled_from([None, 6]))
+    data["head_dim"], data["value_dim"] = draw(st.sampled_from([3, 6])), draw(st.sampled_from([4, 6]))
+    data["rope_dim"] = draw(st.sampled_from([2, 4]))
+    data["norm"], data["bias"] = draw(norms(or_none=False)), draw(st.booleans())
+    data["scale"] = draw(st.sampled_from([None, None, 0.1]))
     return data
 
 

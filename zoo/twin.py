@@ -10,6 +10,9 @@ from pydantic import ValidationError
 from specs.model import Expectation, Model
 from specs.stack import LayerRun, Stack
 
+WIDTHS = (
+    "d_model", "hidden", "width", "head_dim", "dimensions", "query_rank", "kv_rank", "rope_dim", "value_dim",
+)  # fmt: skip
 SMALL_VOCABULARY = 1024
 SMALL_CONTEXT = 1024
 
@@ -100,7 +103,7 @@ def _narrow(data: Any, d_model: int, divisor: int) -> None:
         _narrow(value, d_model, divisor)
     if "heads" in data:
         data["head_dim"] = data.get("head_dim") or d_model // data["heads"]
-    for key in ("d_model", "hidden", "width", "head_dim", "dimensions"):
+    for key in WIDTHS:
         if isinstance(data.get(key), int):
             data[key] = _divided(data[key], divisor)
 

@@ -65,6 +65,7 @@ ATTENTIONS: list[dict[str, Any]] = [
     {"kind": "grouped_query", "heads": 4, "kv_heads": 2},
     {"kind": "multi_query", "heads": 4},
 ]
+LATENT = {"kind": "latent", "heads": 3, "kv_rank": 6, "head_dim": 5, "rope_dim": 4, "value_dim": 7}
 ACTIVATIONS = ["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid", "identity"]
 FEED_FORWARDS: list[dict[str, Any]] = [
     *[{"kind": "mlp", "hidden": 12, "activation": activation} for activation in ACTIVATIONS],
@@ -138,9 +139,33 @@ def test_every_variant_of_every_architecture_is_verified(
 def test_the_variants_name_every_kind_there_is() -> None:
     from specs.registry import kinds
 
-    text = json.dumps([*POSITIONS, *BLOCKS, *NORMS, *ATTENTIONS, *FEED_FORWARDS, *HEADS])
+    text = json.dumps([*POSITIONS, *BLOCKS, *NORMS, *ATTENTIONS, LATENT, *FEED_FORWARDS, *HEADS])
     for slot in ("position", "block", "norm", "attention", "feed_forward"):
         assert all(f'"{kind}"' in text for kind in kinds(slot))
+
+
+@pytest.mark.parametrize("position", [{"kind": "rope", "layout": "interleaved"}, {"kind": "alibi"}])
+@pytest.mark.parametrize("rank", [None, 5])
+def test_latent_attention(rank: int | None, position: dict[str, Any], tmp_path: Path) -> None:
+    block = {**BLOCK, "attention": {**LATENT, "query_rank": rank, "bias": rank is None}}
+    for name, spec in {
+        "decoder": gpt2(position=position, decoder={"layers": 2, "block": block}),
+        "encoder": bert(position=position, encoder={"layers": 2, "block": block}),
+        "both": t5(
+            position=position,
+            encoder={"layers": 2, "block": block},
+            decoder={"layers": 2, "block": {**block, "cross_attention": {"kind": "multi_head", "heads": 2}}},
+        ),
+    }.items():
+        result = written(spec, tmp_path / name)
+        assert result.verification
+        assert result.verification.passed
+    caches = written(
+        gpt2(decoder={"layers": 1, "block": block}), tmp_path / "y", **UNVERIFIED.__dict__
+    ).graphs
+    inputs = caches["model.onnx"]["inputs"]
+    assert inputs["past_key_values.0.key"] == ["batch_size", 3, "past_sequence_length", 9]
+    assert inputs["past_key_values.0.value"] == ["batch_size", 3, "past_sequence_length", 7]
 
 
 @pytest.mark.parametrize("heads", [1, 3])

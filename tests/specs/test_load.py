@@ -163,6 +163,7 @@ def test_a_named_block_may_unset_what_its_stack_s_block_sets_and_is_shown_so(wri
 
 # --------------------------------------------------------------------------------------------------- messages
 
+LATENT = "{kind: latent, heads: 4, kv_rank: 16, head_dim: 12, rope_dim: 8, value_dim: 10}"
 MIXTURE = "{kind: mixture, experts: 8, top_k: 2, expert: {kind: mlp, hidden: 6, activation: relu}}"
 MIXTURE_FAULTS = [
     ("top_k", 9, "top_k: must not exceed experts, which is 8\n  value: 9\n  1 to 8 would work"),
@@ -242,6 +243,10 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["decoder.blocks={odd: {attention: {heads: 5}}}"], "decoder.blocks.odd.attention.heads: must divide "
          f"d_model, which is 768\n  value: 5\n  heads that divide it: {HEADS}; or give head_dim"),
         # rules that span fields
+        ([f"decoder.block.attention={LATENT}", "decoder.block.attention.rope_dim=5"],
+         "decoder.block.attention.rope_dim: must be even: dimensions rotate in pairs\n  value: 5\n  4 or 6 would work"),
+        ([f"decoder.block.attention={LATENT}", "position={kind: rope, dimensions: 12}"], "position.dimensions: must not "
+         "exceed the width of a head, which is 8\n  value: 12\n  even numbers up to 8 would work"),
         (["decoder.block.attention.heads=7"], "decoder.block.attention.heads: must divide d_model, which is 768\n"
          f"  value: 7\n  heads that divide it: {HEADS}; or give head_dim"),
         (["decoder.block.attention={kind: grouped_query, heads: 12, kv_heads: 5}"],
@@ -318,6 +323,13 @@ def test_learned_positions_need_a_length(write):
 
 
 def test_buckets_are_counted_for_both_directions_of_a_bidirectional_stack():
+    text = told("t5-small", f"decoder.block.attention={LATENT}", "position={kind: rope}")
+    assert "decoder.block.attention.kind: attends to the decoder's own tokens alone" in text
+    assert "give a cross_attention of kind multi_head, grouped_query or multi_query" in text
+    cross = f"decoder.block.cross_attention={LATENT}"
+    assert "decoder.block.cross_attention.kind: attends to" in told(
+        "t5-small", cross, "position={kind: rope}"
+    )
     text = told("t5-small", "position.buckets=30")
     assert "position.buckets: must be a multiple of 4 in a bidirectional stack" in text
     assert "28 would work" in text

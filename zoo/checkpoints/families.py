@@ -10,6 +10,7 @@ from torch import nn
 from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.checkpoints.bert import BERT
+from zoo.checkpoints.deepseek import DEEPSEEK
 from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
@@ -19,7 +20,7 @@ from zoo.weights.safetensors import TensorFiles
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
-FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, MIXTRAL, T5)
+FAMILIES: tuple[Family, ...] = (OWN, BERT, DEEPSEEK, GPT2, LLAMA, MIXTRAL, T5)
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:

@@ -57,6 +57,11 @@ class Projections(nn.Module):
         self.value = Linear(d_model, spec.key_value_heads * width, bias=spec.bias.value)
         self.output = Linear(spec.heads * width, d_model, bias=spec.bias.output)
 
+    @property
+    def cached(self) -> tuple[int, int, int]:
+        """Heads, width of a key, and width of a value in the cache."""
+        return self.key_value_heads, self.width, self.width
+
     def queries(self, x: Tensor) -> Tensor:
         """B T D -> B H T K."""
         return split_heads(self.query(x), self.heads, self.width)
