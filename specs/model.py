@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -63,6 +63,16 @@ class Model(Spec):
         position = stack.position or self.position
         assert isinstance(position, PositionKind)
         return position
+
+    @property
+    def border(self) -> int | None:
+        """The length of an input beyond which its positions are rotated otherwise; the lowest, or None."""
+        scalings: list[Any] = [
+            getattr(self.position_of(stack), "scaling", None) for _, stack in self.stacks()
+        ]
+        return min(
+            (s.original_context_length for s in scalings if getattr(s, "by_length", False)), default=None
+        )
 
     @property
     def embedding_width(self) -> int:

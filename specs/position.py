@@ -12,7 +12,7 @@ from specs.attention import MultiHeadShape
 from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Width
 from specs.latent import Latent
 from specs.registry import register
-from specs.rope_scaling import RopeScaling
+from specs.rope_scaling import RopeScaling, RopeScalingKind
 
 Position = Annotated[Component, Slot("position")]
 
@@ -110,6 +110,10 @@ class Rope(PositionKind):
                 f"must not exceed the width of a head, which is {width}",
                 self.dimensions,
                 f"even numbers up to {width - width % 2} would work",
+            )
+        elif isinstance(self.scaling, RopeScalingKind):
+            yield from (
+                fault.under("scaling") for fault in self.scaling.width_faults(self.dimensions or width)
             )
 
 

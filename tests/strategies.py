@@ -48,7 +48,7 @@ def positions(draw: st.DrawFn) -> Data:
         case "rope":
             data["layout"] = draw(st.sampled_from(["half_split", "interleaved"]))
             data["dimensions"] = draw(st.sampled_from([None, 2]))
-            data["scaling"] = draw(st.none() | rope_scalings())
+            data["scaling"] = draw(st.none() | rope_scalings(data["dimensions"]))
         case "relative_bias":
             data["buckets"], data["max_distance"] = draw(st.sampled_from([(4, 16), (8, 5), (32, 128)]))
     if data.get("scaling", 0) is None:
@@ -56,14 +56,16 @@ def positions(draw: st.DrawFn) -> Data:
     return data
 
 
-def rope_scalings() -> st.SearchStrategy[Data]:
-    """How rotary frequencies are rescaled."""
+def rope_scalings(dimensions: int | None) -> st.SearchStrategy[Data]:
+    """How rotary frequencies are rescaled; one kind has a number for each pair of so many dimensions."""
+    longrope = {"kind": "longrope", "short_factor": [1.5], "long_factor": [3.0]}
     llama3 = {"kind": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
     return st.sampled_from(
         [
             {"kind": "linear", "factor": 2.0},
             {**llama3, "original_context_length": 16},
             {"kind": "yarn", "factor": 4.0, "original_context_length": 16},
+            *([] if dimensions is None else [{**longrope, "original_context_length": n} for n in (3, 9, 16)]),
         ]
     )
 

@@ -15,6 +15,7 @@ WIDTHS = (
 )  # fmt: skip
 SMALL_VOCABULARY = 1024
 SMALL_CONTEXT = 1024
+SMALL_BORDER = 16
 
 
 def twins(spec: Model) -> Iterator[tuple[Model, str]]:
@@ -82,6 +83,13 @@ def fewer_experts(spec: Model) -> Model:
     return Model.model_validate(data)
 
 
+def short_borders(spec: Model) -> Model:
+    """The same model with rotary frequencies that change at 16 tokens, where they change at some length."""
+    data = spec.model_dump(exclude={"expect"})
+    _shorten_borders(data)
+    return Model.model_validate(data)
+
+
 def _layer_names(stack: Stack) -> list[str | None]:
     return [run.use for run in stack.runs() for _ in range(run.repeat)]
 
@@ -106,6 +114,22 @@ def _narrow(data: Any, d_model: int, divisor: int) -> None:
     for key in WIDTHS:
         if isinstance(data.get(key), int):
             data[key] = _divided(data[key], divisor)
+    for key in ("short_factor", "long_factor"):
+        if isinstance(data.get(key), list | tuple):  # one number per pair of dimensions
+            data[key] = data[key][: _divided(2 * len(data[key]), divisor) // 2]
+
+
+def _shorten_borders(data: Any) -> None:
+    """Lower the lengths at which frequencies change of plain spec data in place."""
+    if isinstance(data, list | tuple):
+        for item in data:
+            _shorten_borders(item)
+    if not isinstance(data, dict):
+        return
+    for value in data.values():
+        _shorten_borders(value)
+    if data.get("kind") in ("dynamic_ntk", "longrope"):
+        data["original_context_length"] = min(data["original_context_length"], SMALL_BORDER)
 
 
 def _drop_experts(data: Any) -> None:

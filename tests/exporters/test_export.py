@@ -41,6 +41,14 @@ POSITIONS: list[dict[str, Any]] = [
     {"kind": "rope"},
     {"kind": "rope", "layout": "interleaved", "dimensions": 2},
     {"kind": "rope", "scaling": {"kind": "linear", "factor": 2.0}},
+    *[
+        {"kind": "rope", "scaling": {**scaling, "original_context_length": border}}
+        for border in (3, 8, 16)
+        for scaling in (
+            {"kind": "dynamic_ntk", "factor": 2.0},
+            {"kind": "longrope", "short_factor": [1.0, 1.5], "long_factor": [2.0, 4.0]},
+        )
+    ],
     {"kind": "alibi"},
     {"kind": "relative_bias", "buckets": 8, "max_distance": 6},
     {"kind": "none"},

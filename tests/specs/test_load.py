@@ -243,6 +243,19 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["decoder.blocks={odd: {attention: {heads: 5}}}"], "decoder.blocks.odd.attention.heads: must divide "
          f"d_model, which is 768\n  value: 5\n  heads that divide it: {HEADS}; or give head_dim"),
         # rules that span fields
+        (["position={kind: rope, dimensions: 2, scaling: {kind: longrope, original_context_length: 64, "
+          "short_factor: [1.0], long_factor: [1.0, 2.0]}}"], "position.scaling.long_factor: must have as many numbers as "
+         "short_factor, which has 1\n  value: 2\n  1 numbers would work"),
+        (["position={kind: rope, scaling: {kind: longrope, original_context_length: 64, short_factor: [1.0], "
+          "long_factor: [1.0]}}"], "position.scaling.short_factor: must have a number per rotated pair: of 64 dimensions, "
+         "32\n  value: 1\n  32 numbers would work, or dimensions: 2"),
+        (["position={kind: rope, dimensions: 2, scaling: {kind: longrope, original_context_length: 64, "
+          "short_factor: [1.0], long_factor: [2.0]}}", "context_length=null"], "position.scaling.attention_factor: needs "
+         "the model's context_length, from which its default follows\n  value: None\n"
+         "  add context_length: 131072, or give attention_factor"),
+        (["position={kind: rope, dimensions: 2, scaling: {kind: dynamic_ntk, factor: 2, original_context_length: 64}}"],
+         "position.scaling.kind: needs more than one rotated pair: the first keeps its frequency\n"
+         "  value: 'dynamic_ntk'\n  rotate 4 dimensions or more, or use linear"),
         ([f"decoder.block.attention={LATENT}", "decoder.block.attention.rope_dim=5"],
          "decoder.block.attention.rope_dim: must be even: dimensions rotate in pairs\n  value: 5\n  4 or 6 would work"),
         ([f"decoder.block.attention={LATENT}", "position={kind: rope, dimensions: 12}"], "position.dimensions: must not "
