@@ -20,7 +20,7 @@ from zoo.weights.safetensors import TensorFiles
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
-FAMILIES: tuple[Family, ...] = (OWN, BERT, DEEPSEEK, GPT2, LLAMA, MIXTRAL, T5)
+FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, DEEPSEEK, MIXTRAL, T5)
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
