@@ -267,7 +267,7 @@ def test_names_of_no_family(tmp_path):
     save_file({f"x{i}": torch.ones(1) for i in range(9)}, tmp_path / SINGLE)
     message = refused(tmp_path, gpt2())
     assert (
-        "has names of no family known (zoo, bert, gpt2, llama, mixtral, t5) for this spec: it has x0, x1,"
+        "has names of no family known (zoo, bert, gpt2, llama, deepseek, mixtral, t5) for this spec: it has x0, x1,"
         in message
     )
 

@@ -10,6 +10,7 @@ from torch import nn
 from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.checkpoints.bert import BERT
+from zoo.checkpoints.deepseek import DEEPSEEK
 from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gguf import as_gguf
 from zoo.checkpoints.gpt2 import GPT2
@@ -22,7 +23,7 @@ from zoo.weights.gguf_header import model_type_of
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
-FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, MIXTRAL, T5)
+FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, DEEPSEEK, MIXTRAL, T5)
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
