@@ -76,7 +76,7 @@ class Model(Spec):
         for _, stack in self.stacks():
             own = (getattr(block.attention, "position", None) for block in stack.layer_blocks())
             positions += [self.position_of(stack), *own]
-        scalings = [getattr(position, "scaling", None) for position in positions]
+        scalings: list[Any] = [getattr(position, "scaling", None) for position in positions]
         return min(
             (s.original_context_length for s in scalings if getattr(s, "by_length", False)), default=None
         )
