@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from specs.attention import MultiHeadShape
-from specs.base import Fault, Frame, Spec
+from specs.base import Fault, Frame, Spec, Width
 from specs.block import Block, BlockParts
+from specs.embedding import Embedding
 from specs.position import Position, PositionKind
 from specs.suggest import did_you_mean
 
@@ -49,7 +50,7 @@ class Stack(Spec):
     ``block`` is what a layer is; ``blocks`` names variants of it, each giving only what differs.
     ``layers`` is a count, or a list of ``{use: name, repeat: n}`` and ``{pattern: [...], repeat: n}``.
     ``final_norm`` ends the stack with one more norm (default: where the blocks leave their output
-    unnormalised, so not after post_norm); ``position`` overrides the model's.
+    unnormalised, so not after post_norm); ``embedding``, ``position`` and ``context_length`` override the model's.
     """
 
     layers: Annotated[
@@ -59,7 +60,9 @@ class Stack(Spec):
     block: Block
     blocks: dict[str, Block] = {}
     final_norm: bool | None = None
+    embedding: Embedding | None = None
     position: Position | None = None
+    context_length: Width | None = None
 
     def runs(self) -> Iterator[LayerRun]:
         """The runs of equal layers, from first to last."""
