@@ -34,6 +34,7 @@ from zoo.weights.held import HeldWeights
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights
 from zoo.weights.source import WeightSource
+from zoo.weights.tensors import weight_bytes
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def check_exportable(
 
     Raises :class:`specs.errors.UserError`.
     """
-    size = sum(parameter.nbytes for parameter in model.parameters())
+    size = weight_bytes(model)
     source = (
         None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)
     )

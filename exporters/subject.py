@@ -16,6 +16,7 @@ from zoo.memory import available_memory, readable_bytes
 from zoo.twin import narrowed, small_tables, twin, twins
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightSource
+from zoo.weights.tensors import weight_bytes
 
 COPIES = 3
 """Verification holds a model this many times: for PyTorch, for ONNX Runtime, and as packed for its kernels."""
@@ -53,7 +54,7 @@ def choose_subject(spec: Model, model: nn.Module, size: int, source: WeightSourc
         return Subject(spec, RandomWeights(model, spec), True, "the model with random weights")
     for small, description in twins(spec):
         smaller = assemble(small)
-        size = sum(parameter.nbytes for parameter in smaller.parameters())
+        size = weight_bytes(smaller)
         if size <= min(QUICK, available // COPIES):
             return Subject(small, RandomWeights(smaller, small), True, f"{description}, with random weights")
     raise _shortage(f"verification, on {description}, needs", size * COPIES, "export with --no-verify")

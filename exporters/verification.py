@@ -25,6 +25,7 @@ from exporters.targets import Target
 from exporters.tasks import Task
 from specs.errors import UserError
 from specs.model import Model
+from zoo.weights.tensors import weight_bytes
 
 TOLERANCE = {torch.float32: 2e-5}
 """The largest difference allowed, relative to the largest output (and absolute below 1), per precision."""
@@ -201,7 +202,7 @@ def _roundings(model: nn.Module, expected: Expected) -> Callable[[], Mapping[str
 
     @functools.cache
     def roundings() -> Mapping[str, float]:
-        if sum(parameter.nbytes for parameter in model.parameters()) > EXACT_BYTES:
+        if weight_bytes(model) > EXACT_BYTES:
             return {}
         exact, found = copy.deepcopy(model).double(), dict[str, float]()
         for case, outputs in expected.items():

@@ -16,6 +16,7 @@ from exporters.targets import Target
 from exporters.tasks import Task
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.tracer import Tracer
+from zoo.weights.tensors import weight_tensors
 
 DATA_FILE = "model.onnx.data"
 
@@ -25,7 +26,7 @@ def trace_and_lower(model: nn.Module, task: Task, target: Target) -> Graph:
 
     Raises :class:`zoo.tracing.tracer.UntraceableError` and :class:`exporters.lowering.NoEmitterError`.
     """
-    static = {size for parameter in model.parameters() for size in parameter.shape}
+    static = {size for _, tensor in weight_tensors(model) for size in tensor.shape}
     static.update(dim for given in task.inputs for dim in given.dims if isinstance(dim, int))
     symbols = Symbols.of(task.inputs, static, task.sums)
     with _collector_paused():

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from specs.base import Component
 from specs.initialization import Normal, T5Factors, XavierUniform
 from specs.model import Model
+from zoo.weights.tensors import weight_tensors
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Place:
 
 
 def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
-    """The distribution of every parameter by name, tied ones under the first of their names.
+    """The distribution of every weight by name, tied ones under the first of their names.
 
     Matrices and tables follow the spec's recipe; of the vectors, biases are 0 and the weights of norms 1.  A
     module may state its own with a method ``initial(leaf) -> Distribution | None``.
@@ -59,7 +60,7 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
     depths: dict[str, int] = {name: stack.depth for name, stack in spec.stacks()}
     modules = dict(model.named_modules())
     found = {}
-    for name, parameter in model.named_parameters():
+    for name, parameter in weight_tensors(model):
         path, _, leaf = name.rpartition(".")
         owner, around = modules[path], modules[path.rpartition(".")[0]]
         stated = owner.initial(leaf) if hasattr(owner, "initial") else None

@@ -32,7 +32,7 @@ class Inner(nn.Module):
         super().__init__()
         self.function = function
         self.weight = nn.Parameter(torch.ones(6))
-        self.register_buffer("table", torch.ones(6))
+        self.register_buffer("table", torch.ones(6), persistent=False)
 
     def forward(self, *values: Any) -> Any:
         return self.function(self, *values)
@@ -211,8 +211,8 @@ def compares_sizes(m: Any, x: Any, *rest: Any) -> Any:
 UNTRACEABLE: list[tuple[Callable[..., Any], str]] = [
     (decides, "TraceError: symbolically traced variables cannot be used as inputs to control flow"),
     (compares_sizes, "TypeError: sizes are compared, which differ from one call to the next"),
-    (lambda m, x, mask, past: x + torch.ones(6), "a tensor that is neither an input nor a parameter: make it with zoo.functional.constant"),
-    (lambda m, x, mask, past: x + m.table, "a tensor that is neither an input nor a parameter"),
+    (lambda m, x, mask, past: x + torch.ones(6), "a tensor that is neither an input nor a weight: make it with zoo.functional.constant"),
+    (lambda m, x, mask, past: x + m.table, "a tensor that is neither an input nor a weight"),
     (lambda m, x, mask, past: torch.cat([*x]), "cannot be iterated"),
     (lambda m, x, mask, past: x[mask], "TypeError: indexing with a tensor or a list is not traced: use F.embedding"),
     (lambda m, x, mask, past: x * float(mask.sum()), "TypeError: float() argument"),

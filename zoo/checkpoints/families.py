@@ -16,6 +16,7 @@ from zoo.checkpoints.llama import LLAMA
 from zoo.checkpoints.t5 import T5
 from zoo.weights.safetensors import TensorFiles
 from zoo.weights.source import WeightError
+from zoo.weights.tensors import weight_tensors
 
 FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, T5)
 
@@ -28,7 +29,7 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
     config = files.path / "config.json"
     if config.is_file():
         return _of_model_type(config)
-    parameters = dict(model.named_parameters(remove_duplicate=False))
+    parameters = dict(weight_tensors(model, remove_duplicate=False))
 
     def names_found(family: Family) -> float:
         plain = {family.plain(name) for name in files.tensors}

@@ -14,6 +14,7 @@ from zoo.checkpoints.family import OWN, Family, Slot
 from zoo.checkpoints.transforms import Shape
 from zoo.weights.safetensors import Stored, TensorFiles
 from zoo.weights.source import WeightError
+from zoo.weights.tensors import fixed_values, weight_tensors
 
 _LISTED = 8
 _CONSIDERED = 1000  # names left over that a missing one may be
@@ -35,9 +36,10 @@ class Found:
 
 @dataclass
 class Match:
-    """Where every parameter is, and the tensors that the spec has no place for and may leave out."""
+    """Where every parameter is, the values of those that need not be stored and are not, and the tensors left out."""
 
     found: dict[str, Found] = field(default_factory=dict)
+    fixed: dict[str, Tensor] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
 
 
@@ -69,9 +71,10 @@ class _Matching:
         self._files, self._family = files, family
         self._shapes: dict[str, Shape] = {}
         self._aliases: dict[int, list[str]] = {}  # every name of a parameter, its own first
-        for name, parameter in model.named_parameters(remove_duplicate=False):
+        for name, parameter in weight_tensors(model, remove_duplicate=False):
             self._shapes[name] = tuple(parameter.shape)
             self._aliases.setdefault(id(parameter), []).append(name)
+        self._fixed = fixed_values(model)
         self._table = family.table(head, self._shapes)
         self._available = self._by_plain_name()
         self._used: set[str] = set()
@@ -97,7 +100,9 @@ class _Matching:
             slots = [slot for slot in map(self._table.find, names) if slot is not None]
             self._used.update(stored for slot in slots for stored in slot.stored if stored in self._available)
             present = [(name, slot) for slot in slots if (name := self._first_of(slot)) is not None]
-            if not slots:
+            if not present and names[0] in self._fixed:
+                self.match.fixed[names[0]] = self._fixed[names[0]]
+            elif not slots:
                 self._nameless.append(names[0])
             elif not present:
                 self._missing.setdefault(slots[0].stored[0], names[0])

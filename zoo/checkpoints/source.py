@@ -38,7 +38,7 @@ class CheckpointWeights:
         self.family = family
         self.dtype = dtype
         self.ignored: tuple[str, ...] = tuple(found.ignored)
-        self._found = found.found
+        self._found, self._fixed = found.found, found.fixed
         self.description = f"{files.path} ({family.name} names)"
         if self.ignored:
             more = ", ..." if len(self.ignored) > 3 else ""
@@ -46,6 +46,9 @@ class CheckpointWeights:
 
     def pieces(self, name: str) -> Iterator[Tensor]:
         """A parameter's values in row-major order, in flat pieces: one on mapped pages where the file has them so."""
+        if name in self._fixed:
+            yield self._fixed[name].reshape(-1).to(self.dtype)
+            return
         found = self._found[name]
         values = found.values()
         if values.dtype == self.dtype and values.is_contiguous():
@@ -69,6 +72,8 @@ class CheckpointWeights:
 
     def raw(self, name: str) -> tuple[Path, int, int] | None:
         """File, offset and number of bytes where a parameter's values stand as ``pieces`` gives them, or None."""
+        if name in self._fixed:
+            return None
         found = self._found[name]
         stored = found.stored.read()
         values = found.slot.transform.split(stored, found.shapes)[found.slot.index]

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from specs.model import Model
 from zoo.checkpoints.family import Family, Slot
 from zoo.weights.source import WeightError
+from zoo.weights.tensors import fixed_values, weight_tensors
 
 
 def stored_tensors(model: nn.Module, spec: Model, family: Family) -> Iterator[tuple[str, Tensor]]:
@@ -16,16 +17,17 @@ def stored_tensors(model: nn.Module, spec: Model, family: Family) -> Iterator[tu
 
     Raises :class:`WeightError`, naming them, when the family has no place for some parameters.
     """
-    parameters = dict(model.named_parameters(remove_duplicate=False))
+    parameters = dict(weight_tensors(model, remove_duplicate=False))
+    fixed = fixed_values(model)
     table = family.table(spec.head.kind, parameters)
     slots: dict[str, Slot] = {}
     nameless = []
-    for name, _ in model.named_parameters():
+    for name, _ in weight_tensors(model):
         slot = table.find(name)
-        if slot is None:
-            nameless.append(name)
-        else:
+        if slot is not None:
             slots[slot.stored[0]] = slot
+        elif name not in fixed:
+            nameless.append(name)
     if nameless:
         more = f" and {len(nameless) - 8} more" if len(nameless) > 8 else ""
         raise WeightError(f"{family.name} checkpoints have no place for {', '.join(nameless[:8])}{more}")

@@ -33,7 +33,7 @@ def gradients(subject: Subject) -> Check:
     if reason:
         return skipped("gradients", explanation, reason)
     model = subject.model
-    names = [name for name, _ in model.named_parameters()]
+    names = list(_trained(model))
     optional = _shift_all_scores(model)
     without: set[str] = set(names) - optional
     for _ in subject.draws():
@@ -76,7 +76,12 @@ def _without_gradient(model: ZooModel, vocabulary: int, length: int) -> set[str]
         for name, size in largest.items()
         if math.isfinite(size) and size > _NEGLIGIBLE * nearby[_place(name)]
     }
-    return {name for name, _ in model.named_parameters()} - enough
+    return _trained(model).keys() - enough
+
+
+def _trained(model: ZooModel) -> dict[str, Tensor]:
+    """The parameters that training changes."""
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
 def _place(name: str) -> str:
@@ -106,7 +111,7 @@ def _largest_gradients(model: ZooModel) -> Iterator[dict[str, float]]:
 
     hooks = [
         parameter.register_post_accumulate_grad_hook(lambda p, name=name: keep(name, p))
-        for name, parameter in model.named_parameters()
+        for name, parameter in _trained(model).items()
     ]
     try:
         yield largest

@@ -14,6 +14,7 @@ from specs.norm import NoNorm
 from specs.residual import Add
 from zoo.components.attention import Projections
 from zoo.initialization import distributions
+from zoo.weights.tensors import fixed_values, weight_tensors
 
 _POOL = 2**20 - 3  # a prime, so that no two rows of a matrix are the same stretch of the pool
 
@@ -22,14 +23,15 @@ class ProbeWeights:
     """Weights under which signals neither fade nor swamp each other, in float64.
 
     Matrices keep the variance of what they map, attention scores come out with a standard deviation of 1, and
-    biases and the weights of norms are scattered around their initial values, so that each of them shows.
+    biases, the weights of norms and fixed values are scattered around what they start from, so that each shows.
     """
 
     def __init__(self, model: nn.Module, spec: Model, seed: int = 0) -> None:
         self.description = f"random, drawn for checking with seed {seed}"
         self.seed = seed
         self._modules = dict(model.named_modules())
-        self._shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
+        self._shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
+        self._fixed = fixed_values(model)
         self._recipe = distributions(model, spec)
         self._gain = (
             0.3 if any(_grows(block) for _, stack in spec.stacks() for block in stack.layer_blocks()) else 1.0
@@ -38,7 +40,9 @@ class ProbeWeights:
 
     def pieces(self, name: str) -> Iterator[Tensor]:
         shape = self._shapes[name]
-        if len(shape) < 2:
+        if name in self._fixed:
+            yield self._draw(name, shape.numel(), 0.1).add_(self._fixed[name].reshape(-1))
+        elif len(shape) < 2:
             yield self._draw(name, shape.numel(), 0.1).add_(self._recipe[name].constant or 0.0)
         else:
             yield self._draw(name, shape.numel(), self._std(name, shape))

@@ -19,6 +19,7 @@ from specs.errors import UserError
 from zoo import functional
 from zoo.tracing.facts import Facts, node_facts, refuse_clamped, rule
 from zoo.tracing.symbols import Placeholder, Symbols
+from zoo.weights.tensors import weight_tensors
 
 PRIMITIVES = frozenset({functional.positions_from, functional.constant})
 """Functions of :mod:`zoo.functional` that are always whole: they make tensors from sizes and numbers."""
@@ -71,7 +72,7 @@ class Tracer(fx.Tracer):
         super().__init__()
         self.model, self.symbols, self.whole = model, symbols, whole | PRIMITIVES
         self._paths = {id(module): path for path, module in model.named_modules()}
-        self._names = {id(parameter): name for name, parameter in model.named_parameters()}
+        self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._parameters: dict[str, fx.Proxy] = {}
         self._entered: list[str] = []
 
@@ -137,7 +138,7 @@ class Tracer(fx.Tracer):
     def create_arg(self, a: Any) -> Any:
         if isinstance(a, Tensor):
             raise TypeError(
-                "a tensor that is neither an input nor a parameter: make it with zoo.functional.constant"
+                "a tensor that is neither an input nor a weight: make it with zoo.functional.constant"
             )
         return a if isinstance(a, (torch.dtype, torch.device)) else super().create_arg(a)
 

@@ -8,21 +8,22 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from zoo.weights.source import WeightSource
+from zoo.weights.tensors import weight_tensors
 
 
 class HeldWeights:
-    """A source that hands out the parameters of a filled module, so that none is drawn or converted twice.
+    """A source that hands out the weights of a filled module, so that none is drawn or converted twice.
 
     ``origin`` is the source that filled it: bytes that lie in its files as wanted are still copied from there.
     """
 
     def __init__(self, module: nn.Module, origin: WeightSource) -> None:
         self.description = origin.description
-        self._parameters = dict(module.named_parameters())
+        self._tensors = dict(weight_tensors(module))
         self._origin = origin
 
     def pieces(self, name: str) -> Iterator[Tensor]:
-        yield self._parameters[name].detach().reshape(-1)
+        yield self._tensors[name].detach().reshape(-1)
 
     def raw(self, name: str) -> tuple[Path, int, int] | None:
         return self._origin.raw(name)

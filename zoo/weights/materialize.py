@@ -5,30 +5,35 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from zoo.weights.source import WeightSource
+from zoo.weights.tensors import weight_tensors
 
 
 def materialize(model: nn.Module, source: WeightSource) -> None:
-    """Give every parameter its values, in place; parameters that are shared stay shared.
+    """Give every parameter and persistent buffer its values, in place; what is shared stays shared.
 
     A tensor that a source hands over whole and in the right dtype is used as it is, not copied.
     """
 
-    def filled(named: tuple[str, nn.Parameter]) -> tuple[int, nn.Parameter]:
-        name, parameter = named
-        return id(parameter), nn.Parameter(_values(parameter, source.pieces(name)))
+    def filled(named: tuple[str, Tensor]) -> tuple[int, Tensor]:
+        name, tensor = named
+        values = _values(tensor, source.pieces(name))
+        if isinstance(tensor, nn.Parameter):
+            values = nn.Parameter(values, tensor.requires_grad)
+        return id(tensor), values
 
     # Drawing and converting leave the interpreter free, so threads do help.
     with ThreadPoolExecutor() as threads:
-        parameters = dict(threads.map(filled, model.named_parameters()))
+        tensors = dict(threads.map(filled, weight_tensors(model)))
     for module in model.modules():
-        for leaf, parameter in module._parameters.items():
-            if parameter is not None:
-                module._parameters[leaf] = parameters[id(parameter)]
+        holders: tuple[dict[str, Any], ...] = (module._parameters, module._buffers)
+        for held in holders:
+            held.update({leaf: tensors.get(id(tensor), tensor) for leaf, tensor in held.items()})
 
 
 @torch.no_grad()

@@ -10,13 +10,14 @@ from torch import Tensor, nn
 
 from specs.model import Model
 from zoo.initialization import distributions
+from zoo.weights.tensors import fixed_values, weight_tensors
 
 PIECE = 2**22
 """Values per piece; part of the definition of the numbers drawn."""
 
 
 class RandomWeights:
-    """Weights drawn by the spec's recipe."""
+    """Weights drawn by the spec's recipe, but for those that are fixed."""
 
     def __init__(
         self, model: nn.Module, spec: Model, seed: int = 0, dtype: torch.dtype = torch.float32
@@ -25,9 +26,13 @@ class RandomWeights:
         self.seed = seed
         self.dtype = dtype
         self._distributions = distributions(model, spec)
-        self._sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
+        self._fixed = fixed_values(model)
+        self._sizes = {name: tensor.numel() for name, tensor in weight_tensors(model)}
 
     def pieces(self, name: str) -> Iterator[Tensor]:
+        if name in self._fixed:
+            yield self._fixed[name].reshape(-1).to(self.dtype)
+            return
         digest = hashlib.sha256(f"{self.seed}/{name}".encode()).digest()
         generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "little", signed=True))
         for start in range(0, self._sizes[name], PIECE):
