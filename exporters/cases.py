@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from specs.embedding import Tokens
 from specs.model import Model
 from specs.position import RelativeBias
+from specs.stack import Stack
 
 LONGEST = 300
 """Cases are not longer than this, whatever the model's reach: verification is to be quick."""
@@ -22,16 +24,26 @@ LONGEST = 300
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Token ids, their mask (1 for real tokens) and their types, batch x length each."""
+    """What goes into an embedding, by its ``name``: token ids, their mask (1 for real tokens) and types, batch x length.
 
-    ids: Tensor
-    mask: Tensor
-    types: Tensor
+    An image or a sound has neither mask nor types.
+    """
+
+    name: str
+    inputs: Tensor
+    mask: Tensor | None = None
+    types: Tensor | None = None
 
     @property
     def shape(self) -> str:
-        """Batch x length."""
-        return f"{self.ids.shape[0]} x {self.ids.shape[1]}"
+        """Batch x length, or batch x the sizes of an input."""
+        return " x ".join(map(str, self.inputs.shape))
+
+    def piece(self, start: int, end: int) -> Batch:
+        """Some of the tokens, with the mask of those before them too."""
+        assert self.mask is not None
+        assert self.types is not None
+        return Batch(self.name, self.inputs[:, start:end], self.mask[:, :end], self.types[:, start:end])
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +61,12 @@ class Case:
     @property
     def ends(self) -> list[int]:
         """Where each call ends: the first, then the pieces."""
-        return list(itertools.accumulate(self.pieces, initial=self.batch.ids.shape[1] - sum(self.pieces)))
+        return list(itertools.accumulate(self.pieces, initial=self.batch.inputs.shape[1] - sum(self.pieces)))
 
     @property
     def shape(self) -> str:
         """Batch x length, with its pieces, after that of the encoder."""
-        rows, prompt = self.batch.ids.shape[0], self.ends[0]
+        rows, prompt = self.batch.inputs.shape[0], self.ends[0]
         lengths = " + ".join(map(str, (prompt, *self.pieces)))
         own = f"{rows} x ({lengths})" if self.pieces else self.batch.shape
         return own if self.encoder is None else f"{self.encoder.shape} -> {own}"
@@ -62,45 +74,110 @@ class Case:
 
 def cases(spec: Model) -> Iterator[Case]:
     """The comparisons for a model."""
-    generator = torch.Generator().manual_seed(20)
-    room = min(spec.context_length or LONGEST, LONGEST)
-    long = min(room, max(24, _reach(spec) + 8))
+    draw = _Draw(spec)
+    if spec.architecture == "encoder-decoder":
+        yield from _of_two_stacks(spec, draw)
+    elif spec.embedding_of(spec.last_stack).takes_tokens:
+        yield from _of_tokens(spec, draw)
+    else:
+        yield Case("one input", draw.whole(1))
+        yield Case("a batch", draw.whole(3))
+        yield Case("an empty input", draw.whole(2, empty=True))
 
-    def batch(lengths: tuple[int, ...], side: str = "right") -> Batch:
-        lengths = tuple(min(length, room) for length in lengths)
+
+class _Draw:
+    """Random batches for the stacks of a model, the same at every call of ``cases``."""
+
+    def __init__(self, spec: Model) -> None:
+        self.spec = spec
+        self.long = max(24, _reach(spec) + 8)
+        self._generator = torch.Generator().manual_seed(20)
+
+    def room(self, stack: Stack) -> int:
+        """The most tokens of a stack's cases."""
+        return min(self.spec.context_length_of(stack) or LONGEST, LONGEST)
+
+    def tokens(self, *lengths: int, side: str = "right", stack: Stack | None = None) -> Batch:
+        """Rows of tokens of these lengths, or as much of them as there is room for, padded on a side."""
+        stack = stack or self.spec.last_stack
+        embedding = self.spec.embedding_of(stack)
+        kinds = embedding.token_types if isinstance(embedding, Tokens) else 0
+        assert self.spec.vocab_size is not None
+        lengths = tuple(min(length, self.room(stack)) for length in lengths)
         width = max(lengths)
-        ids = torch.randint(spec.vocab_size, (len(lengths), width), generator=generator)
-        types = torch.randint(max(1, spec.embedding.token_types), (len(lengths), width), generator=generator)
+        size = (len(lengths), width)
+        ids = torch.randint(self.spec.vocab_size, size, generator=self._generator)
+        types = torch.randint(max(1, kinds), size, generator=self._generator)
         at = torch.arange(width)
         rows = [at < length if side == "right" else at >= width - length for length in lengths]
-        return Batch(ids, torch.stack(rows).to(torch.int64), types)
+        return Batch(embedding.input_name, ids, torch.stack(rows).to(torch.int64), types)
 
-    def ones(most: int) -> tuple[int, ...]:
-        return (1,) * min(most, room - 1)
+    def whole(self, rows: int, *, empty: bool = False, stack: Stack | None = None) -> Batch:
+        """Rows of what is no tokens; where ``empty``, the last is all 0."""
+        stack = stack or self.spec.last_stack
+        embedding = self.spec.embedding_of(stack)
+        shape = embedding.input_shape(self.spec.context_length_of(stack))
+        values = torch.randn((rows, *shape), generator=self._generator)
+        if empty:
+            values[-1] = 0
+        return Batch(embedding.input_name, values)
 
-    if spec.architecture != "encoder-decoder":
-        yield Case("one token", batch((1,)))
-        yield Case("one sequence", batch((7,)))
-        yield Case("a batch, long", batch((long, long)))
-        yield Case("padding right", batch((11, 6, 1)))
-        yield Case("padding left", batch((10, 5, 2), "left"))
-        yield Case("nothing but padding", batch((4, 0)))
-        if spec.architecture == "decoder" and room > 4:
-            yield Case("prompt, then steps", batch((9, 9)), pieces=ones(4))
-            yield Case("padded prompt, then steps", batch((11, 6), "left"), pieces=ones(3))
-        if spec.architecture == "decoder" and room > 6:
-            yield Case("prompt in pieces", batch((12, 5), "left"), pieces=(3, 1, 2))
+
+def _steps(most: int, room: int) -> tuple[int, ...]:
+    return (1,) * min(most, room - 1)
+
+
+def _of_tokens(spec: Model, draw: _Draw) -> Iterator[Case]:
+    room = draw.room(spec.last_stack)
+    yield Case("one token", draw.tokens(1))
+    yield Case("one sequence", draw.tokens(7))
+    yield Case("a batch, long", draw.tokens(draw.long, draw.long))
+    yield Case("padding right", draw.tokens(11, 6, 1))
+    yield Case("padding left", draw.tokens(10, 5, 2, side="left"))
+    yield Case("nothing but padding", draw.tokens(4, 0))
+    if spec.architecture == "decoder" and room > 4:
+        yield Case("prompt, then steps", draw.tokens(9, 9), pieces=_steps(4, room))
+        yield Case("padded prompt, then steps", draw.tokens(11, 6, side="left"), pieces=_steps(3, room))
+    if spec.architecture == "decoder" and room > 6:
+        yield Case("prompt in pieces", draw.tokens(12, 5, side="left"), pieces=(3, 1, 2))
+
+
+def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
+    source, room = spec.encoder, draw.room(spec.last_stack)
+    assert source is not None
+    if not spec.embedding_of(source).takes_tokens:
+        yield Case("one token", draw.tokens(1), encoder=draw.whole(1, stack=source))
+        yield Case(
+            "a batch, long",
+            draw.tokens(draw.long, draw.long),
+            encoder=draw.whole(2, empty=True, stack=source),
+        )
+        if room > 4:
+            steps = _steps(5, room)
+            yield Case(
+                "prompt, then steps", draw.tokens(8, 8), pieces=steps, encoder=draw.whole(2, stack=source)
+            )
+        if room > 6:
+            pieces = (3, 1, 2)
+            yield Case(
+                "prompt in pieces", draw.tokens(12), pieces=pieces, encoder=draw.whole(1, stack=source)
+            )
         return
-    yield Case("one token", batch((1,)), encoder=batch((1,)))
-    yield Case("one sequence", batch((6,)), encoder=batch((11,)))
-    yield Case("a batch, long", batch((long, long)), encoder=batch((long, long)))
-    yield Case("padding right", batch((5, 5, 5)), encoder=batch((12, 7, 1)))
-    yield Case("padding left", batch((4, 4)), encoder=batch((10, 3), "left"))
-    yield Case("nothing but padding", batch((3, 3)), encoder=batch((6, 0)))
+
+    def read(*lengths: int, side: str = "right") -> Batch:
+        return draw.tokens(*lengths, side=side, stack=source)
+
+    long = draw.long
+    yield Case("one token", draw.tokens(1), encoder=read(1))
+    yield Case("one sequence", draw.tokens(6), encoder=read(11))
+    yield Case("a batch, long", draw.tokens(long, long), encoder=read(long, long))
+    yield Case("padding right", draw.tokens(5, 5, 5), encoder=read(12, 7, 1))
+    yield Case("padding left", draw.tokens(4, 4), encoder=read(10, 3, side="left"))
+    yield Case("nothing but padding", draw.tokens(3, 3), encoder=read(6, 0))
     if room > 4:
-        yield Case("prompt, then steps", batch((8, 8)), pieces=ones(5), encoder=batch((9, 4)))
+        yield Case("prompt, then steps", draw.tokens(8, 8), pieces=_steps(5, room), encoder=read(9, 4))
     if room > 6:
-        yield Case("prompt in pieces", batch((12, 12)), pieces=(3, 1, 2), encoder=batch((3, 10)))
+        yield Case("prompt in pieces", draw.tokens(12, 12), pieces=(3, 1, 2), encoder=read(3, 10))
 
 
 def _reach(spec: Model) -> int:

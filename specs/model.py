@@ -140,7 +140,9 @@ class Model(Spec):
                     (*place, "kind"),
                     "must take tokens in a decoder, which reads them one after another",
                     embedding.kind,
-                    "tokens would work" if stack.embedding else "add to the decoder embedding: {kind: tokens}",
+                    "tokens would work"
+                    if stack.embedding
+                    else "add to the decoder embedding: {kind: tokens}",
                 )
             yield from self._length_faults(name, stack)
         yield from self._vocabulary_faults(any(each.takes_tokens for each in embeddings.values()))
@@ -156,7 +158,7 @@ class Model(Spec):
     def _length_faults(self, name: str, stack: Stack) -> Iterable[Fault]:
         """An embedding that decides the context length leaves none to state."""
         fixed = self.embedding_of(stack).fixed_length
-        places = {(name, "context_length"): stack.context_length}
+        places: dict[tuple[str, ...], int | None] = {(name, "context_length"): stack.context_length}
         if self.architecture != "encoder-decoder":
             places["context_length",] = self.context_length
         for place, stated in places.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from torch import nn
@@ -29,7 +29,7 @@ class BuildContext:
     layer: int = 0
     heads: int | None = None
     vocab_size: int | None = None
-    position: PositionKind = NoPosition()
+    position: PositionKind = field(default_factory=NoPosition)
     token: nn.Embedding | None = None
 
     @classmethod

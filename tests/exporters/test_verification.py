@@ -484,18 +484,18 @@ def test_cases_stay_within_the_context(make: Any, context: int | None) -> None:
     assert len({case.name for case in found}) == len(found)
     for case in found:
         for batch in filter(None, (case.batch, case.encoder)):
-            assert 1 <= batch.ids.shape[1] <= (context or 300)
-            assert batch.ids.shape == batch.mask.shape == batch.types.shape
-            assert batch.ids.max() < 20
+            assert 1 <= batch.inputs.shape[1] <= (context or 300)
+            assert batch.inputs.shape == batch.mask.shape == batch.types.shape
+            assert batch.inputs.max() < 20
         assert case.ends[0] >= 1
-        assert case.ends[-1] == case.batch.ids.shape[1]
+        assert case.ends[-1] == case.batch.inputs.shape[1]
         assert case.ends == sorted(set(case.ends))
 
 
 @pytest.mark.parametrize("make", [bert, gpt2, t5])
 def test_cases_go_beyond_whatever_is_local_and_pad_on_both_sides(make: Any) -> None:
     found = list(cases(make(context_length=400, position={"kind": "relative_bias", "max_distance": 150})))
-    assert max(case.batch.ids.shape[1] for case in found) > 150
+    assert max(case.batch.inputs.shape[1] for case in found) > 150
     masks = [(case.encoder or case.batch).mask for case in found]
     assert any((mask[:, 0] == 0).any() and (mask[:, -1] == 1).all() for mask in masks)
     assert any((mask[:, -1] == 0).any() and (mask[:, 0] == 1).all() for mask in masks)
@@ -514,7 +514,7 @@ def test_the_numbers_of_a_trace_are_sizes_of_no_case() -> None:
         for n in pair
     }
     far = {"kind": "relative_bias", "max_distance": 100_000}
-    assert max(case.batch.ids.shape[1] for case in cases(gpt2(context_length=None, position=far))) < min(
+    assert max(case.batch.inputs.shape[1] for case in cases(gpt2(context_length=None, position=far))) < min(
         numbers
     )
 

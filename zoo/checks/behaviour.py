@@ -1,4 +1,4 @@
-"""What a model must do whatever its weights: each check runs it on a few tokens, in float64."""
+"""What a model must do whatever its weights: each check runs it on a few tokens, or an input, in float64."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from specs.model import Model
-from zoo.checks import cache, cross, direction
+from zoo.checks import cache, cross, direction, whole
 from zoo.checks.finite import finite
 from zoo.checks.gradients import gradients
 from zoo.checks.padding import padding
@@ -27,6 +27,7 @@ ALL: tuple[SideCheck, ...] = (
     finite,
 )
 ENCODERS: tuple[SideCheck, ...] = (direction.bidirectional, *ALL)
+WHOLES: tuple[SideCheck, ...] = (whole.bidirectional, whole.order, whole.batch, whole.padding, whole.finite)
 DECODERS: tuple[SideCheck, ...] = (
     direction.causal,
     direction.sees_the_past,
@@ -79,6 +80,8 @@ def run_checks(subject: Subject) -> Iterator[Check]:
 
 
 def _checks_of(side: Side, subject: Subject) -> tuple[SideCheck, ...]:
+    if not side.embedding.takes_tokens:
+        return WHOLES
     if not side.causal:
         return ENCODERS
     return DECODERS + CROSSING if isinstance(subject.model, EncoderDecoder) else DECODERS

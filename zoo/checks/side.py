@@ -5,13 +5,16 @@ Shapes: batch B, tokens T, past length P, width D.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from specs.embedding import EmbeddingKind
 from specs.model import Model
 from specs.position import PositionKind
 from zoo.builder import ZooModel
@@ -39,22 +42,25 @@ class Reading:
 
 
 Read = Callable[[Tensor, Tensor | None, Sequence[KeyValue] | None], Reading]
-"""ids: B T, mask: B (P + T) or None for all real, cache or None."""
+"""ids: B T (or what else goes in), mask: B (P + T) or None for all real, cache or None."""
 
 
 @dataclass(frozen=True)
 class Side:
     """A stack with its embedding, and its head where it is the last.
 
-    ``length`` is how many tokens to read and ``vocabulary`` how many there are; ``prefix`` tells the sides of an
-    encoder-decoder apart in the names of checks.
+    ``length`` is how many tokens to read and ``vocabulary`` how many there are, none where something else goes in;
+    ``draw`` gives so many rows of input for a seed; ``prefix`` tells the sides of an encoder-decoder apart in the
+    names of checks.
     """
 
     prefix: str
     causal: bool
+    embedding: EmbeddingKind
     position: PositionKind
     length: int
     vocabulary: int
+    draw: Callable[[int, int], Tensor]
     read: Read
 
 
@@ -63,7 +69,6 @@ def sides(model: ZooModel, spec: Model) -> tuple[Side, ...]:
 
     The decoder of an encoder-decoder attends to the same encoder input in every row.
     """
-    length = min(LENGTH, spec.context_length or LENGTH)
     found = []
     for name, stack in spec.stacks():
         if isinstance(model, EncoderDecoder):
@@ -71,12 +76,30 @@ def sides(model: ZooModel, spec: Model) -> tuple[Side, ...]:
             read = (
                 reads_encoder(model)
                 if name == "encoder"
-                else reads_decoder(model, draw_ids(1, length, spec.vocab_size, 1))
+                else reads_decoder(model, draw_inputs(spec, "encoder", 1, 1))
             )
         else:
             prefix, read = "", reads_model(model)
-        found.append(Side(prefix, name == "decoder", spec.position_of(stack), length, spec.vocab_size, read))
+        embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
+        length = min(LENGTH, context or LENGTH) if embedding.takes_tokens else context
+        assert length is not None
+        vocabulary = spec.vocab_size or 0
+        draw = functools.partial(draw_inputs, spec, name)
+        position = spec.position_of(stack)
+        found.append(Side(prefix, name == "decoder", embedding, position, length, vocabulary, draw, read))
     return tuple(found)
+
+
+def draw_inputs(spec: Model, name: Literal["encoder", "decoder"], rows: int, seed: int = 0) -> Tensor:
+    """Random inputs for a stack: token ids, rows x length, or numbers in float64, rows x the sizes of an input."""
+    stack = getattr(spec, name)
+    embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
+    if embedding.takes_tokens:
+        assert spec.vocab_size is not None
+        return draw_ids(rows, min(LENGTH, context or LENGTH), spec.vocab_size, seed)
+    generator = torch.Generator().manual_seed(seed)
+    shape = (rows, *embedding.input_shape(context))
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
 def reads_model(model: Encoder | Decoder) -> Read:
@@ -99,18 +122,18 @@ def reads_encoder(model: EncoderDecoder) -> Read:
     return read
 
 
-def reads_decoder(model: EncoderDecoder, encoder_ids: Tensor, encoder_mask: Tensor | None = None) -> Read:
-    """Reads with the decoder of an encoder-decoder; encoder_ids and encoder_mask: B S, or 1 S for all rows."""
+def reads_decoder(model: EncoderDecoder, source: Tensor, source_mask: Tensor | None = None) -> Read:
+    """Reads with the decoder of an encoder-decoder; source and source_mask: B S, or 1 S for all rows."""
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[KeyValue] | None = None) -> Reading:
         rows = ids.shape[0]
-        seen = torch.ones_like(encoder_ids) if encoder_mask is None else encoder_mask
         encoded = [
             (key.expand(rows, -1, -1, -1), value.expand(rows, -1, -1, -1))
-            for key, value in model.encode(encoder_ids, seen).present_key_values
+            for key, value in model.encode(source, source_mask).present_key_values
         ]
+        seen = None if source_mask is None else source_mask.expand(rows, -1)
         with _head_inputs(model) as hidden:
-            outputs = model.decode(ids, encoded, seen.expand(rows, -1), cache, mask)
+            outputs = model.decode(ids, encoded, seen, cache, mask)
         return _reading(hidden[0], outputs)
 
     return read

@@ -24,10 +24,11 @@ from zoo.registry import build_component, builds
 class Embedding(nn.Module):
     """What every embedding has.  ``token`` is the table of tokens, where tokens go in."""
 
-    token: Table | None = None
+    token: Table | None
 
     def __init__(self, spec: spec.EmbeddingKind, context: BuildContext) -> None:
         super().__init__()
+        self.token = None
         self.position: Position = build_component(  # type: ignore[assignment]
             context.position if context.position.embedded else NoPosition(),
             replace(context, d_model=spec.position_width(context.d_model)),
@@ -58,7 +59,9 @@ class Tokens(Embedding):
         self.token_type = Table(spec.token_types, inner) if spec.token_types else None
         self.scale = context.d_model**0.5 if spec.scale == "sqrt_d_model" else spec.scale
         self.norm = (
-            nn.Identity() if spec.norm is None else build_component(spec.norm, replace(context, d_model=inner))
+            nn.Identity()
+            if spec.norm is None
+            else build_component(spec.norm, replace(context, d_model=inner))
         )
         self.dropout = nn.Dropout(spec.dropout)
         self.projection: nn.Module = nn.Identity()
@@ -92,7 +95,9 @@ class Dense(Embedding):
     def places(self, inputs: Tensor, mask: Tensor | None) -> tuple[None, Tensor]:
         """Raises :class:`TypeError` for a mask."""
         if mask is not None:
-            raise TypeError(f"{type(self).__name__.lower()} are never padded: this model takes no attention_mask")
+            raise TypeError(
+                f"{type(self).__name__.lower()} are never padded: this model takes no attention_mask"
+            )
         return None, functional.positions_from(0, self.length, inputs)[None]  # 1 T
 
 

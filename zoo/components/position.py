@@ -65,7 +65,11 @@ class SinusoidTable(Table):
     def __init__(self, spec: spec.Sinusoidal, rows: int, frequencies: tuple[float, ...]) -> None:
         super().__init__(rows, 2 * len(frequencies))
         self.weight.requires_grad_(False)
-        self.spacing, self.interleaved, self.frequencies = spec.spacing, spec.layout == "interleaved", frequencies
+        self.spacing, self.interleaved, self.frequencies = (
+            spec.spacing,
+            spec.layout == "interleaved",
+            frequencies,
+        )
 
     def fixed(self, leaf: str) -> Tensor:
         """The values where none are read, as the references compute them: in float64, but Whisper in float32."""

@@ -438,6 +438,10 @@ def _convolution(
     groups: int = 1,
 ) -> Facts:
     axes = weight.ndim - 2
+    if x.ndim != weight.ndim:
+        raise ValueError(
+            f"a convolution over {axes} axes is given {x.ndim}: it needs batch and channels before them"
+        )
     if x.shape[1] != weight.shape[1] * groups:
         raise ValueError(f"a convolution of {weight.shape[1] * groups} channels is given {x.shape[1]}")
     steps, around, apart = (per_axis(each, axes) for each in (stride, padding, dilation))
