@@ -14,11 +14,13 @@ from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
 from zoo.checkpoints.t5 import T5
+from zoo.checkpoints.vit import VIT
+from zoo.checkpoints.whisper import WHISPER
 from zoo.weights.safetensors import TensorFiles
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
-FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, T5)
+FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, T5, VIT, WHISPER)
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
