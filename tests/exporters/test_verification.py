@@ -25,7 +25,7 @@ from exporters.proto import model_proto
 from exporters.verification import Comparison, Verification, VerificationError
 from specs.model import Model
 from tests.exporters.models import GRAPH_ONLY
-from tests.zoo.tiny import BLOCK, bert, gpt2, t5
+from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo import functional
 from zoo.tracing.symbols import Placeholder, Symbols
 
@@ -327,6 +327,34 @@ def heads_grouped_the_other_way(patch: Patch) -> None:
     replaced(patch, F.scaled_dot_product_attention, change)
 
 
+def columns_one_off(patch: Patch) -> None:
+    def change(original: Any) -> Any:
+        def emit(
+            call: Any, x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, *rest: Any
+        ) -> Any:
+            value = original(call, x, weight, bias, stride, padding, *rest)
+            pads = value.node.attributes["pads"]
+            half = len(pads) // 2
+            value.node.attributes["pads"] = [p - 1 for p in pads[:half]] + [p + 1 for p in pads[half:]]
+            return value
+
+        return emit
+
+    replaced(patch, F.conv1d, change)
+
+
+def patches_without_bias(patch: Patch) -> None:
+    replaced(patch, F.conv2d, lambda original: lambda call, x, weight, bias, *rest: original(
+        call, x, weight, None, *rest))  # fmt: skip
+
+
+def class_token_last(patch: Patch) -> None:
+    def change(original: Any) -> Any:
+        return lambda call, tensors, dim=0: original(call, tensors[::-1], dim)
+
+    replaced(patch, torch.cat, change)
+
+
 RELATIVE = {"position": {"kind": "relative_bias"}}
 CASES: list[tuple[Sabotage, list[Model]]] = [
     (no_causal_mask, [gpt2(), t5()]),
@@ -357,6 +385,12 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
     (rounded, [bert(), gpt2(), t5()]),
     (angles_turned, [rope(bert), rope(gpt2), rope(t5)]),
     (angles_interleaved, [rope(bert), rope(gpt2), rope(t5)]),
+    (columns_one_off, [whisper()]),
+    (patches_without_bias, [vit()]),
+    (class_token_last, [vit()]),
+    (no_biases, [vit(), whisper()]),
+    (half_of_the_heads_swapped, [whisper()]),
+    (cache_in_front, [whisper()]),
     (slower_angles, [rope(bert), rope(gpt2), bert(position={"kind": "sinusoidal"})]),
     (heads_grouped_the_other_way, [gpt2(decoder={"layers": 1, "block": GROUPED})]),
 ]  # fmt: skip
