@@ -95,9 +95,7 @@ class Dense(Embedding):
     def places(self, inputs: Tensor, mask: Tensor | None) -> tuple[None, Tensor]:
         """Raises :class:`TypeError` for a mask."""
         if mask is not None:
-            raise TypeError(
-                f"{type(self).__name__.lower()} are never padded: this model takes no attention_mask"
-            )
+            raise TypeError("images and sounds are never padded: this model takes no attention_mask")
         return None, functional.positions_from(0, self.length, inputs)[None]  # 1 T
 
 
