@@ -42,6 +42,14 @@ POSITIONS: list[dict[str, Any]] = [
     {"kind": "rope"},
     {"kind": "rope", "layout": "interleaved", "dimensions": 2},
     {"kind": "rope", "scaling": {"kind": "linear", "factor": 2.0}},
+    *[
+        {"kind": "rope", "scaling": {**scaling, "original_context_length": border}}
+        for border in (3, 8, 16)
+        for scaling in (
+            {"kind": "dynamic_ntk", "factor": 2.0},
+            {"kind": "longrope", "short_factor": [1.0, 1.5], "long_factor": [2.0, 4.0]},
+        )
+    ],
     {"kind": "alibi"},
     {"kind": "alibi", "scale": 0.3},
     {"kind": "relative_bias", "buckets": 8, "max_distance": 6},
@@ -84,6 +92,7 @@ ATTENTIONS: list[dict[str, Any]] = [
         for norm in ({"kind": "layer_norm"}, {"kind": "rms_norm", "unit_offset": True})
     ],
 ]
+LATENT = {"kind": "latent", "heads": 3, "kv_rank": 6, "head_dim": 5, "rope_dim": 4, "value_dim": 7}
 ACTIVATIONS = ["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid", "identity"]
 FEED_FORWARDS: list[dict[str, Any]] = [
     *[{"kind": "mlp", "hidden": 12, "activation": activation} for activation in ACTIVATIONS],
@@ -214,9 +223,33 @@ def test_masks_are_written_once_for_all_layers_with_the_same_view(tmp_path: Path
 def test_the_variants_name_every_kind_there_is() -> None:
     from specs.registry import kinds
 
-    text = json.dumps([*POSITIONS, *BLOCKS, *NORMS, *ATTENTIONS, *FEED_FORWARDS, *HEADS])
+    text = json.dumps([*POSITIONS, *BLOCKS, *NORMS, *ATTENTIONS, LATENT, *FEED_FORWARDS, *HEADS])
     for slot in ("position", "block", "norm", "attention", "feed_forward"):
         assert all(f'"{kind}"' in text for kind in kinds(slot))
+
+
+@pytest.mark.parametrize("position", [{"kind": "rope", "layout": "interleaved"}, {"kind": "alibi"}])
+@pytest.mark.parametrize("rank", [None, 5])
+def test_latent_attention(rank: int | None, position: dict[str, Any], tmp_path: Path) -> None:
+    block = {**BLOCK, "attention": {**LATENT, "query_rank": rank, "bias": rank is None}}
+    for name, spec in {
+        "decoder": gpt2(position=position, decoder={"layers": 2, "block": block}),
+        "encoder": bert(position=position, encoder={"layers": 2, "block": block}),
+        "both": t5(
+            position=position,
+            encoder={"layers": 2, "block": block},
+            decoder={"layers": 2, "block": {**block, "cross_attention": {"kind": "multi_head", "heads": 2}}},
+        ),
+    }.items():
+        result = written(spec, tmp_path / name)
+        assert result.verification
+        assert result.verification.passed
+    caches = written(
+        gpt2(decoder={"layers": 1, "block": block}), tmp_path / "y", **UNVERIFIED.__dict__
+    ).graphs
+    inputs = caches["model.onnx"]["inputs"]
+    assert inputs["past_key_values.0.key"] == ["batch_size", 3, "past_sequence_length", 9]
+    assert inputs["past_key_values.0.value"] == ["batch_size", 3, "past_sequence_length", 7]
 
 
 @pytest.mark.parametrize("heads", [1, 3])

@@ -194,6 +194,7 @@ def test_which_layers_are_the_same(layers, owners):
 
 # --------------------------------------------------------------------------------------------------- messages
 
+LATENT = "{kind: latent, heads: 4, kv_rank: 16, head_dim: 12, rope_dim: 8, value_dim: 10}"
 MIXTURE = "{kind: mixture, experts: 8, top_k: 2, expert: {kind: mlp, hidden: 6, activation: relu}}"
 MIXTURE_FAULTS = [
     ("top_k", 9, "top_k: must not exceed experts, which is 8\n  value: 9\n  1 to 8 would work"),
@@ -273,6 +274,23 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["decoder.blocks={odd: {attention: {heads: 5}}}"], "decoder.blocks.odd.attention.heads: must divide "
          f"d_model, which is 768\n  value: 5\n  heads that divide it: {HEADS}; or give head_dim"),
         # rules that span fields
+        (["position={kind: rope, dimensions: 2, scaling: {kind: longrope, original_context_length: 64, "
+          "short_factor: [1.0], long_factor: [1.0, 2.0]}}"], "position.scaling.long_factor: must have as many numbers as "
+         "short_factor, which has 1\n  value: 2\n  1 numbers would work"),
+        (["position={kind: rope, scaling: {kind: longrope, original_context_length: 64, short_factor: [1.0], "
+          "long_factor: [1.0]}}"], "position.scaling.short_factor: must have a number per rotated pair: of 64 dimensions, "
+         "32\n  value: 1\n  32 numbers would work, or dimensions: 2"),
+        (["position={kind: rope, dimensions: 2, scaling: {kind: longrope, original_context_length: 64, "
+          "short_factor: [1.0], long_factor: [2.0]}}", "context_length=null"], "position.scaling.attention_factor: needs "
+         "the model's context_length, from which its default follows\n  value: None\n"
+         "  add context_length: 131072, or give attention_factor"),
+        (["position={kind: rope, dimensions: 2, scaling: {kind: dynamic_ntk, factor: 2, original_context_length: 64}}"],
+         "position.scaling.kind: needs more than one rotated pair: the first keeps its frequency\n"
+         "  value: 'dynamic_ntk'\n  rotate 4 dimensions or more, or use linear"),
+        ([f"decoder.block.attention={LATENT}", "decoder.block.attention.rope_dim=5"],
+         "decoder.block.attention.rope_dim: must be even: dimensions rotate in pairs\n  value: 5\n  4 or 6 would work"),
+        ([f"decoder.block.attention={LATENT}", "position={kind: rope, dimensions: 12}"], "position.dimensions: must not "
+         "exceed the width of a head, which is 8\n  value: 12\n  even numbers up to 8 would work"),
         (["decoder.block.attention.heads=7"], "decoder.block.attention.heads: must divide d_model, which is 768\n"
          f"  value: 7\n  heads that divide it: {HEADS}; or give head_dim"),
         (["decoder.block.attention={kind: grouped_query, heads: 12, kv_heads: 5}"],
@@ -388,6 +406,13 @@ def test_learned_positions_need_a_length(write):
 
 
 def test_buckets_are_counted_for_both_directions_of_a_bidirectional_stack():
+    text = told("t5-small", f"decoder.block.attention={LATENT}", "position={kind: rope}")
+    assert "decoder.block.attention.kind: attends to the decoder's own tokens alone" in text
+    assert "give a cross_attention of kind multi_head, grouped_query or multi_query" in text
+    cross = f"decoder.block.cross_attention={LATENT}"
+    assert "decoder.block.cross_attention.kind: attends to" in told(
+        "t5-small", cross, "position={kind: rope}"
+    )
     text = told("t5-small", "position.buckets=30")
     assert "position.buckets: must be a multiple of 4 in a bidirectional stack" in text
     assert "28 would work" in text

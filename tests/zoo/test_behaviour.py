@@ -263,12 +263,6 @@ def test_a_bidirectional_encoder_without_positions_sees_a_set() -> None:
     assert statuses(gpt2(position={"kind": "none"}))["order"] == "passed"
 
 
-@pytest.mark.parametrize("kind", ["classification", "pooled"])
-@pytest.mark.parametrize("pooling", ["first", "last", "mean", {"token": 1}])
-def test_a_vector_for_a_sequence_is_what_the_row_gives_alone(
-    pooling: object, kind: str, monkeypatch: pytest.MonkeyPatch
-
-
 def test_a_window_tells_a_bidirectional_encoder_where_tokens_stand_where_it_is_short() -> None:
     for window, status in ((2, "passed"), (8, "passed"), (10, "info"), (4096, "info")):
         block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "window": window}}
@@ -310,9 +304,10 @@ def test_a_decoder_that_sees_the_future_is_told(make: Callable[..., Model]) -> N
     assert skipped["cache, token by token"] == "tokens see those after them, which a cache does not hold yet"
 
 
-@pytest.mark.parametrize("pooling", ["first", "last", "mean"])
-def test_a_classifier_gives_each_row_what_it_gives_alone(
-    pooling: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["classification", "pooled"])
+@pytest.mark.parametrize("pooling", ["first", "last", "mean", {"token": 1}])
+def test_a_vector_for_a_sequence_is_what_the_row_gives_alone(
+    pooling: object, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labels = {"labels": 6} if kind == "classification" else {}  # as many as there are tokens
     spec = bert(vocab_size=4, head={"kind": kind, "pooling": pooling, **labels})

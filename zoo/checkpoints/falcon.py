@@ -17,8 +17,7 @@ _STORED, _BLOCK = "h.{layer}", "decoder.blocks.{layer}"
 
 
 def _parallel(spec: Model) -> bool:
-    assert spec.decoder is not None
-    return isinstance(spec.decoder.layer_blocks()[0], Parallel)
+    return spec.decoder is not None and isinstance(spec.decoder.layer_blocks()[0], Parallel)
 
 
 def _sequential(spec: Model) -> bool:

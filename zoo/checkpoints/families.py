@@ -11,6 +11,7 @@ from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.checkpoints.bert import BERT
 from zoo.checkpoints.bloom import BLOOM
+from zoo.checkpoints.deepseek import DEEPSEEK
 from zoo.checkpoints.falcon import FALCON
 from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gguf import as_gguf
@@ -41,6 +42,7 @@ FAMILIES: tuple[Family, ...] = (
     GPT_NEOX,
     GPTJ,
     LLAMA,
+    DEEPSEEK,
     MIXTRAL,
     OPENAI_GPT,
     OPT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from specs.model import Model
@@ -31,9 +31,9 @@ class Rule:
     beside: str = ""
     where: Callable[[Model], bool] | None = None
 
-    def of(self, spec: Model) -> Rule:
-        """The rule with its transform for a spec."""
-        return replace(self, transform=self.transform(spec)) if callable(self.transform) else self
+    def transform_of(self, spec: Model) -> Transform:
+        """The transform for a spec that the rule holds for."""
+        return self.transform(spec) if callable(self.transform) else self.transform
 
 
 def same(stored: str, parameter: str, *, also: tuple[str, ...] = (), beside: str = "") -> Rule:
@@ -140,18 +140,17 @@ class Family:
 
     def table(self, spec: Model, parameters: Mapping[str, Shape]) -> Table:
         """The names for the model of a spec, whose parameters have these shapes."""
-        rules = (*self.rules, *self.heads.get(spec.head.kind, ()))
-        held = (rule for rule in rules if rule.where is None or rule.where(spec))
-        return Table(tuple(rule.of(spec) for rule in held), parameters)
+        return Table((*self.rules, *self.heads.get(spec.head.kind, ())), spec, parameters)
 
 
 class Table:
     """The rules of a family for one model."""
 
-    def __init__(self, rules: tuple[Rule, ...], parameters: Mapping[str, Shape]) -> None:
-        self._parameters = parameters
+    def __init__(self, rules: tuple[Rule, ...], spec: Model, parameters: Mapping[str, Shape]) -> None:
+        self._spec, self._parameters = spec, parameters
         self._rules: dict[str, list[tuple[Rule, int]]] = {}
-        for rule in sorted(rules, key=lambda rule: not rule.beside):
+        holding = (rule for rule in rules if rule.where is None or rule.where(spec))
+        for rule in sorted(holding, key=lambda rule: not rule.beside):
             for index, parameter in enumerate(rule.parameters):
                 self._rules.setdefault(_FIELD.sub("#", parameter), []).append((rule, index))
 
@@ -167,7 +166,8 @@ class Table:
                 kept = {row: f"{{{row}}}"} if row else {}
                 stored = tuple(name.format(**numbers, **kept) for name in (rule.stored, *rule.also))
                 rows = self._parameters[parameter][0] if row else 0
-                return Slot(stored, held, index, rule.transform, kept.get(row, ""), rows)
+                transform = rule.transform_of(self._spec)
+                return Slot(stored, held, index, transform, kept.get(row, ""), rows)
         return None
 
     def names(self) -> Iterator[tuple[str, ...]]:
@@ -187,7 +187,7 @@ class _OwnTable(Table):
 
 class _OwnNames(Family):
     def table(self, spec: Model, parameters: Mapping[str, Shape]) -> Table:
-        return _OwnTable((), parameters)
+        return _OwnTable((), spec, parameters)
 
 
 OWN = _OwnNames("zoo", ("zoo",), ())
