@@ -47,7 +47,10 @@ def _position(config: Config, width: int, context: int) -> Data:
     if config.bool("alibi", default=False):
         config.ignore("rope_theta", "rope_scaling", "rope_parameters")
         return {"kind": "alibi", "scale": width**-0.5, "precision": "bfloat16"}
-    return read_rope(config, width=width, context=context)
+    position = read_rope(config, width=width, context=context)
+    if "dimensions" in position:
+        config.refuse("partial_rotary_factor", "must be 1: the reference rotates whole heads")
+    return position
 
 
 def _read(config: Config, class_name: str) -> Data:

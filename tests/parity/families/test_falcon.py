@@ -116,6 +116,7 @@ REFUSED = {
     "num_ln_in_parallel_attn": (3, "must be 1 or 2"),
     "activation": ("geluu", "did you mean 'gelu'"),
     "rope_parameters": ({"rope_type": "liner", "factor": 2.0}, "did you mean 'linear'"),
+    "partial_rotary_factor": (0.5, "must be 1"),
     "n_inner": (4, "not modelled"),
 }
 
