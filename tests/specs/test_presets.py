@@ -58,6 +58,7 @@ PUBLISHED = {
     "opt-13b": 12_853_473_280,
     "opt-2.7b": 2_651_596_800,
     "opt-30b": 29_974_540_288,
+    "opt-350m": 331_196_416,
     "opt-6.7b": 6_658_473_984,
     "opt-66b": 65_719_701_504,
     "phi-1": 1_418_270_720,
@@ -83,6 +84,13 @@ PUBLISHED = {
     "torch-transformer-big": 214_249_472,
     "transformer-base": 63_045_632,
     "transformer-big": 214_171_648,
+    "vit-base-16": 86_567_656,
+    "vit-large-16": 304_326_632,
+    "whisper-base": 72_593_920,
+    "whisper-large-v3": 1_543_490_560,
+    "whisper-medium": 763_857_920,
+    "whisper-small": 241_734_912,
+    "whisper-tiny": 37_760_640,
 }
 
 PUBLISHED_MODULES = {

@@ -26,6 +26,8 @@ from zoo.checkpoints.opt import OPT
 from zoo.checkpoints.phi import PHI
 from zoo.checkpoints.stablelm import STABLELM
 from zoo.checkpoints.t5 import T5
+from zoo.checkpoints.vit import VIT
+from zoo.checkpoints.whisper import WHISPER
 from zoo.weights.files import TensorFiles
 from zoo.weights.gguf import GgufTensor
 from zoo.weights.gguf_header import model_type_of
@@ -49,6 +51,8 @@ FAMILIES: tuple[Family, ...] = (
     PHI,
     STABLELM,
     T5,
+    VIT,
+    WHISPER,
 )
 
 

@@ -113,3 +113,17 @@ class Grouped:
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         return torch.cat([part.unflatten(0, (self.groups, -1)) for part in parts], dim=1).flatten(0, 1)
+
+
+@dataclass(frozen=True)
+class Unsqueezed:
+    """Stored with one more axis, of length 1, before its own (ViT's positions)."""
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return (1, *shapes[0])
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return (stored[0],)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0][None]

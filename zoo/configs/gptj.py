@@ -5,7 +5,16 @@ from __future__ import annotations
 from specs.model import Model
 from zoo.configs.activations import read_activation, write_activation
 from zoo.configs.config import Config
-from zoo.configs.decoders import CONTEXT, attention_of, eps_of, mlp_of, only_block, stack_of, std_of
+from zoo.configs.decoders import (
+    CONTEXT,
+    attention_of,
+    eps_of,
+    mlp_of,
+    only_block,
+    stack_of,
+    std_of,
+    tokens_of,
+)
 from zoo.configs.family import ConfigFamily, Data
 from zoo.configs.heads import decoder_classes
 from zoo.configs.rope import rope_of
@@ -70,7 +79,7 @@ def _write(model: Model) -> Data:
         "layer_norm_epsilon": eps_of(block.norm),
         "resid_pdrop": block.dropout,
         "attn_pdrop": attention.dropout,
-        "embd_pdrop": model.embedding.dropout,
+        "embd_pdrop": tokens_of(model).dropout,
         **std_of(model),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specs.model import Model
 from zoo.configs.config import Config
-from zoo.configs.decoders import attention_of, eps_of, mlp_of, only_block, stack_of, std_of
+from zoo.configs.decoders import attention_of, eps_of, mlp_of, only_block, stack_of, std_of, tokens_of
 from zoo.configs.family import ConfigFamily, Data, HeadClass, UnfitError
 from zoo.configs.heads import BODY, language_modeling, last_token_classification, write_labels
 
@@ -64,7 +64,7 @@ def _write(model: Model) -> Data:
         "layer_norm_epsilon": eps_of(block.norm),
         "resid_pdrop": block.dropout,
         "attn_pdrop": attention.dropout,
-        "embd_pdrop": model.embedding.dropout,
+        "embd_pdrop": tokens_of(model).dropout,
         **std_of(model),
     }
 

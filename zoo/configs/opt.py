@@ -34,9 +34,9 @@ def _read(config: Config, class_name: str) -> Data:
     before = config.bool("do_layer_norm_before", default=True)
     removed = config.bool("_remove_final_layer_norm", default=False)
     dropout = config.float("dropout", default=0.1)
-    embedding: Data = {"dropout": 0.0}
+    embedding: Data = {}
     if width != d_model:
-        embedding |= {"width": width, "projection": {"bias": False, "place": "first"}}
+        embedding = {"width": width, "projection": {"bias": False, "place": "first"}}
     config.ignore("layerdrop", "activation_dropout")
     return {
         "architecture": "decoder",

@@ -14,6 +14,7 @@ from zoo.configs.decoders import (
     only_block,
     stack_of,
     std_of,
+    tokens_of,
 )
 from zoo.configs.family import ConfigFamily, Data
 from zoo.configs.heads import decoder_classes
@@ -73,7 +74,7 @@ def _write(model: Model) -> Data:
         "layer_norm_eps": eps_of(block.norm),
         "resid_pdrop": block.dropout,
         "attention_dropout": attention.dropout,
-        "embd_pdrop": model.embedding.dropout,
+        "embd_pdrop": tokens_of(model).dropout,
         **std_of(model),
     }
 
