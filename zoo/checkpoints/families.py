@@ -10,12 +10,21 @@ from torch import nn
 from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.checkpoints.bert import BERT
+from zoo.checkpoints.bloom import BLOOM
 from zoo.checkpoints.deepseek import DEEPSEEK
+from zoo.checkpoints.falcon import FALCON
 from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gguf import as_gguf
 from zoo.checkpoints.gpt2 import GPT2
+from zoo.checkpoints.gpt_neo import GPT_NEO
+from zoo.checkpoints.gpt_neox import GPT_NEOX
+from zoo.checkpoints.gptj import GPTJ
 from zoo.checkpoints.llama import LLAMA
 from zoo.checkpoints.mixtral import MIXTRAL
+from zoo.checkpoints.openai_gpt import OPENAI_GPT
+from zoo.checkpoints.opt import OPT
+from zoo.checkpoints.phi import PHI
+from zoo.checkpoints.stablelm import STABLELM
 from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.vit import VIT
 from zoo.checkpoints.whisper import WHISPER
@@ -25,7 +34,26 @@ from zoo.weights.gguf_header import model_type_of
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
-FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, DEEPSEEK, MIXTRAL, T5, VIT, WHISPER)
+FAMILIES: tuple[Family, ...] = (
+    OWN,
+    BERT,
+    BLOOM,
+    FALCON,
+    GPT2,
+    GPT_NEO,
+    GPT_NEOX,
+    GPTJ,
+    LLAMA,
+    DEEPSEEK,
+    MIXTRAL,
+    OPENAI_GPT,
+    OPT,
+    PHI,
+    STABLELM,
+    T5,
+    VIT,
+    WHISPER,
+)
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
@@ -44,7 +72,7 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
 
     def names_found(family: Family) -> float:
         plain = {family.plain(name) for name in files.tensors}
-        table = family.table(spec.head.kind, shapes)
+        table = family.table(spec, shapes)
         return sum(not plain.isdisjoint(names) for names in table.names()) / len(shapes)
 
     best = max(FAMILIES, key=names_found)  # the first of equals

@@ -22,6 +22,7 @@ NEUTRAL = frozenset(
         "_attn_implementation",
         "_commit_hash",
         "_name_or_path",
+        "_num_labels",
         "architectures",
         "attn_implementation",
         "auto_map",

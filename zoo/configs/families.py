@@ -11,8 +11,17 @@ from zoo.configs.family import ConfigFamily
 
 MODULES: dict[str, str] = {
     "bert": "bert",
+    "bloom": "bloom",
+    "falcon": "falcon",
     "gpt2": "gpt2",
+    "gpt_neo": "gpt_neo",
+    "gpt_neox": "gpt_neox",
+    "gptj": "gptj",
     "llama": "llama",
+    "openai-gpt": "openai_gpt",
+    "opt": "opt",
+    "phi": "phi",
+    "stablelm": "stablelm",
     "t5": "t5",
     "mt5": "t5",
 }

@@ -30,7 +30,7 @@ def read_rope(
     ``context`` is max_position_embeddings, ``theta`` the family's default.  ``parameters`` are those of one kind of layer where a
     config has several.
     """
-    old_theta = config.float("rope_theta")
+    old_theta = config.float("rope_theta", "rotary_emb_base")
     old_fraction = config.float("partial_rotary_factor", "rotary_pct")
     old_scaling = config.part("rope_scaling")
     stated = parameters or old_scaling or config.part("rope_parameters") or Config({}, config.where)
@@ -150,6 +150,13 @@ def rope_of(position: Component) -> Rope:
     return position
 
 
+def rotated_part(rope: Rope, width: int) -> float:
+    """The fraction of a head that is rotated, such that as many dimensions come of it when it is rounded down."""
+    dimensions = rope.dimensions or width
+    fraction = dimensions / width
+    return fraction if int(width * fraction) == dimensions else math.nextafter(fraction, 2.0)
+
+
 def write_rope(position: Component, *, width: int) -> Data:
     """The fields of a rotary position, in the spelling that old and new readers take.
 
@@ -158,7 +165,7 @@ def write_rope(position: Component, *, width: int) -> Data:
     rope = rope_of(position)
     fields: Data = {"rope_theta": rope.theta, "rope_scaling": None}
     if rope.dimensions is not None and rope.dimensions != width:
-        fields["partial_rotary_factor"] = rope.dimensions / width
+        fields["partial_rotary_factor"] = rotated_part(rope, width)
     if rope.scaling is not None:
         stated: dict[str, Any] = rope.scaling.model_dump(mode="json", exclude_none=True)
         kind = stated.pop("kind")
