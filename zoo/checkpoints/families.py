@@ -14,8 +14,10 @@ from zoo.checkpoints.deepseek import DEEPSEEK
 from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gguf import as_gguf
 from zoo.checkpoints.gpt2 import GPT2
-from zoo.checkpoints.llama import LLAMA
+from zoo.checkpoints.llama import LLAMA, MISTRAL
 from zoo.checkpoints.mixtral import MIXTRAL
+from zoo.checkpoints.olmo2 import OLMO2
+from zoo.checkpoints.phi3 import PHI3
 from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.vit import VIT
 from zoo.checkpoints.whisper import WHISPER
@@ -25,7 +27,20 @@ from zoo.weights.gguf_header import model_type_of
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
-FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, DEEPSEEK, MIXTRAL, T5, VIT, WHISPER)
+FAMILIES: tuple[Family, ...] = (
+    OWN,
+    BERT,
+    GPT2,
+    LLAMA,
+    DEEPSEEK,
+    MISTRAL,
+    MIXTRAL,
+    OLMO2,
+    PHI3,
+    T5,
+    VIT,
+    WHISPER,
+)
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:

@@ -13,6 +13,13 @@ MODULES: dict[str, str] = {
     "bert": "bert",
     "gpt2": "gpt2",
     "llama": "llama",
+    "mistral": "mistral",
+    "olmo": "olmo",
+    "olmo2": "olmo2",
+    "phi3": "phi3",
+    "qwen2": "qwen2",
+    "qwen3": "qwen3",
+    "smollm3": "smollm3",
     "t5": "t5",
     "mt5": "t5",
 }
