@@ -19,11 +19,13 @@ from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.gpt_neo import GPT_NEO
 from zoo.checkpoints.gpt_neox import GPT_NEOX
 from zoo.checkpoints.gptj import GPTJ
-from zoo.checkpoints.llama import LLAMA
+from zoo.checkpoints.llama import LLAMA, MISTRAL
 from zoo.checkpoints.mixtral import MIXTRAL
+from zoo.checkpoints.olmo2 import OLMO2
 from zoo.checkpoints.openai_gpt import OPENAI_GPT
 from zoo.checkpoints.opt import OPT
 from zoo.checkpoints.phi import PHI
+from zoo.checkpoints.phi3 import PHI3
 from zoo.checkpoints.stablelm import STABLELM
 from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.vit import VIT
@@ -45,10 +47,13 @@ FAMILIES: tuple[Family, ...] = (
     GPTJ,
     LLAMA,
     DEEPSEEK,
+    MISTRAL,
     MIXTRAL,
+    OLMO2,
     OPENAI_GPT,
     OPT,
     PHI,
+    PHI3,
     STABLELM,
     T5,
     VIT,
