@@ -18,7 +18,7 @@ from zoo.weights.safetensors import TensorFiles
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
-FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, T5)
+FAMILIES: tuple[Family, ...] = (OWN, BERT, DISTILBERT, ELECTRA, GPT2, LLAMA, ROBERTA, T5)
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:

@@ -11,10 +11,14 @@ from zoo.configs.family import ConfigFamily
 
 MODULES: dict[str, str] = {
     "bert": "bert",
+    "distilbert": "distilbert",
+    "electra": "electra",
     "gpt2": "gpt2",
     "llama": "llama",
+    "roberta": "roberta",
     "t5": "t5",
     "mt5": "t5",
+    "xlm-roberta": "roberta",
 }
 """model_type -> the module of this package that has its family."""
 
