@@ -13,11 +13,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from specs.head import sought_token
 from specs.model import Model
 from specs.position import RelativeBias
 
 LONGEST = 300
 """Cases are not longer than this, whatever the model's reach: verification is to be quick."""
+
+SOUGHT_SHARE = 0.2
+"""How many of the tokens are the one that a head seeks: several in some rows, none in others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +69,15 @@ def cases(spec: Model) -> Iterator[Case]:
     generator = torch.Generator().manual_seed(20)
     room = min(spec.context_length or LONGEST, LONGEST)
     long = min(room, max(24, _reach(spec) + 8))
+    sought = sought_token(spec.head)
 
     def batch(lengths: tuple[int, ...], side: str = "right") -> Batch:
         lengths = tuple(min(length, room) for length in lengths)
         width = max(lengths)
         ids = torch.randint(spec.vocab_size, (len(lengths), width), generator=generator)
+        if sought is not None:
+            places = torch.rand(ids.shape, generator=generator) < SOUGHT_SHARE
+            ids = torch.where(places, sought, ids)
         types = torch.randint(max(1, spec.embedding.token_types), (len(lengths), width), generator=generator)
         at = torch.arange(width)
         rows = [at < length if side == "right" else at >= width - length for length in lengths]
@@ -85,10 +93,11 @@ def cases(spec: Model) -> Iterator[Case]:
         yield Case("padding right", batch((11, 6, 1)))
         yield Case("padding left", batch((10, 5, 2), "left"))
         yield Case("nothing but padding", batch((4, 0)))
-        if spec.architecture == "decoder" and room > 4:
+        steps = spec.architecture == "decoder" and spec.is_causal("decoder")
+        if steps and room > 4:
             yield Case("prompt, then steps", batch((9, 9)), pieces=ones(4))
             yield Case("padded prompt, then steps", batch((11, 6), "left"), pieces=ones(3))
-        if spec.architecture == "decoder" and room > 6:
+        if steps and room > 6:
             yield Case("prompt in pieces", batch((12, 5), "left"), pieces=(3, 1, 2))
         return
     yield Case("one token", batch((1,)), encoder=batch((1,)))
@@ -97,15 +106,20 @@ def cases(spec: Model) -> Iterator[Case]:
     yield Case("padding right", batch((5, 5, 5)), encoder=batch((12, 7, 1)))
     yield Case("padding left", batch((4, 4)), encoder=batch((10, 3), "left"))
     yield Case("nothing but padding", batch((3, 3)), encoder=batch((6, 0)))
-    if room > 4:
+    steps = spec.is_causal("decoder")
+    if steps and room > 4:
         yield Case("prompt, then steps", batch((8, 8)), pieces=ones(5), encoder=batch((9, 4)))
-    if room > 6:
+    if steps and room > 6:
         yield Case("prompt in pieces", batch((12, 12)), pieces=(3, 1, 2), encoder=batch((3, 10)))
 
 
 def _reach(spec: Model) -> int:
-    """The distance from which on all distances are treated alike."""
-    positions = [spec.position_of(stack) for _, stack in spec.stacks()]
-    return max(
-        (position.max_distance for position in positions if isinstance(position, RelativeBias)), default=0
-    )
+    """The distance from which on all distances are treated alike: unseen, or as one."""
+    positions: list[object] = [spec.position_of(stack) for _, stack in spec.stacks()]
+    windows = []
+    for _, stack in spec.stacks():
+        attentions = [block.attention for block in stack.layer_blocks()]
+        positions += [getattr(attention, "position", None) for attention in attentions]
+        windows += [getattr(attention, "window", None) or 0 for attention in attentions]
+    distances = [position.max_distance for position in positions if isinstance(position, RelativeBias)]
+    return max([*distances, *windows], default=0)

@@ -25,6 +25,8 @@ from exporters.targets import Target
 from exporters.tasks import Task
 from specs.errors import UserError
 from specs.model import Model
+from zoo.builder import ZooModel
+from zoo.components.head import token_outputs
 from zoo.components.mixture import Router
 from zoo.weights.tensors import weight_bytes
 
@@ -128,7 +130,7 @@ class Verification:
 
 def verify(
     directory: Path,
-    model: nn.Module,
+    model: ZooModel,
     spec: Model,
     tasks: Sequence[Task],
     target: Target,
@@ -144,7 +146,8 @@ def verify(
 
     found: list[Comparison] = []
     expected: dict[Case, Mapping[str, Tensor]] = {}
-    roundings = _roundings(model, expected)
+    per_token = frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.d_model)
+    roundings = _roundings(model, expected, per_token)
     with ThreadPoolExecutor(1) as loader, torch.inference_mode():
         # Writing and loading the files leave the interpreter free: the model runs meanwhile.
         writing = loader.submit(write)
@@ -163,12 +166,13 @@ def verify(
         for case, outputs in expected.items() if sessions else ():
             progress(f"{case.name}, ONNX Runtime")
             try:
-                results = _run(sessions, tasks, case)
+                results = _run(sessions, tasks, case, per_token)
             except _RefusalError as refusal:
                 found.append(_refused(case.name, case.shape, refusal))
             else:
                 found += [
-                    _compare(case, output, got, outputs[output], roundings) for output, got in results.items()
+                    _compare(case, output, got, outputs[output], _real(case, output, per_token), roundings)
+                    for output, got in results.items()
                 ]
     provider = sessions[0].get_providers()[0] if sessions else "none"
     result = Verification(provider, f"onnxruntime {onnxruntime.__version__}", subject, tuple(found))
@@ -205,7 +209,9 @@ Expected = Mapping[Case, Mapping[str, Tensor]]
 """The outputs of the model's full pass by case."""
 
 
-def _roundings(model: nn.Module, expected: Expected) -> Callable[[], Mapping[str, float]]:
+def _roundings(
+    model: nn.Module, expected: Expected, per_token: frozenset[str]
+) -> Callable[[], Mapping[str, float]]:
     """How far float32 takes PyTorch itself from float64, at most, by output; empty where a model is too large."""
 
     @functools.cache
@@ -215,7 +221,7 @@ def _roundings(model: nn.Module, expected: Expected) -> Callable[[], Mapping[str
         exact, found = copy.deepcopy(model).double(), dict[str, float]()
         for case, outputs in expected.items():
             for output, value in _full_pass(exact, case).items():
-                real = _real(case, output, value)
+                real = _real(case, output, per_token)
                 difference = float((value[real] - outputs[output][real]).abs().max())
                 found[output] = max(difference, found.get(output, 0.0))
         return found
@@ -223,10 +229,10 @@ def _roundings(model: nn.Module, expected: Expected) -> Callable[[], Mapping[str
     return roundings
 
 
-def _real(case: Case, output: str, value: Tensor) -> Any:
+def _real(case: Case, output: str, per_token: frozenset[str]) -> Any:
     """An index of what is compared of an output: what stands at padding means nothing."""
     batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
-    return batch.mask == 1 if value.dim() == 3 else slice(None)
+    return batch.mask == 1 if output in per_token else slice(None)
 
 
 def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[str, Tensor]]:
@@ -292,7 +298,9 @@ def _side_by_side(caches: Iterable[Tensor]) -> Tensor:
     return torch.cat([cache.transpose(1, 2).flatten(2) for cache in caches], -1)
 
 
-def _run(sessions: Sequence[Any], tasks: Sequence[Task], case: Case) -> dict[str, Tensor]:
+def _run(
+    sessions: Sequence[Any], tasks: Sequence[Task], case: Case, per_token: frozenset[str]
+) -> dict[str, Tensor]:
     """The outputs of the graphs, in pieces along the sequence where the case decodes in steps."""
     feeds: dict[str, Tensor] = {}
     results: dict[str, Tensor] = {}
@@ -318,7 +326,7 @@ def _run(sessions: Sequence[Any], tasks: Sequence[Task], case: Case) -> dict[str
                 pieces.setdefault(name, []).append(value)
         start = end
     for name, parts in pieces.items():
-        if parts[0].dim() == 3:
+        if name in per_token:
             results[name] = torch.cat(parts, 1)
         elif not case.pieces:  # one vector per sequence is of all its tokens, never of the last few
             results[name] = parts[0]
@@ -356,7 +364,12 @@ def _call(session: Any, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _compare(
-    case: Case, output: str, got: Tensor, expected: Tensor, roundings: Callable[[], Mapping[str, float]]
+    case: Case,
+    output: str,
+    got: Tensor,
+    expected: Tensor,
+    real: Any,
+    roundings: Callable[[], Mapping[str, float]],
 ) -> Comparison:
     if got.shape != expected.shape:
         fault = f"it has shape {tuple(got.shape)}, and the model's {tuple(expected.shape)}"
@@ -364,7 +377,6 @@ def _compare(
     if not bool(torch.isfinite(got).all()):
         return _faulty(case.name, case.shape, output, "it is not finite")
     scores = output == "logits" and expected.dim() == 3
-    real = _real(case, output, expected)
     got, expected = got[real], expected[real]
     scale = float(expected.abs().max())
     difference = float((got - expected).abs().max())

@@ -1,16 +1,29 @@
-"""Attention: how many heads, how wide, which projections have biases."""
+"""Attention: how many heads, how wide, which keys a query sees, and what happens to the scores."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_serializer, model_validator
 
-from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Slot, Spec, Width, custom_error
+from specs.base import (
+    Component,
+    Fault,
+    Frame,
+    PositiveFloat,
+    Probability,
+    Slot,
+    Spec,
+    Unsaid,
+    Width,
+    custom_error,
+)
+from specs.norm import LayerNorm, Norm, RMSNorm
 from specs.registry import register
 
 Attention = Annotated[Component, Slot("attention")]
 
 Heads = Annotated[int, Field(gt=0, le=2**16)]
+Window = Annotated[int, Field(ge=2, le=2**24)]
 
 
 class ProjectionBiases(Spec):
@@ -40,6 +53,28 @@ class ProjectionBiases(Spec):
         return self.query if len(set(values.values())) == 1 else values
 
 
+class QKNorm(Spec):
+    """A norm of queries and one of keys, before they are rotated.
+
+    ``over: head`` is one norm as wide as a head, for all heads (Qwen3, Gemma 3); ``width`` is one norm over all
+    heads together (OLMo 2); ``each_head`` has weights of its own for every head (StableLM 2).
+    """
+
+    norm: Norm
+    over: Literal["head", "width", "each_head"] = "head"
+
+    def faults(self, frame: Frame) -> Iterable[Fault]:
+        """The broken rules of the norm, and between it and ``over``."""
+        yield from (fault.under("norm") for fault in self.norm.faults(frame))
+        if self.over == "each_head" and not isinstance(self.norm, LayerNorm | RMSNorm):
+            yield Fault(
+                ("norm", "kind"),
+                "must have weights that each head can have of its own",
+                self.norm.kind,
+                "layer_norm or rms_norm would work; or over: head",
+            )
+
+
 def divisors(number: int) -> str:
     """The divisors of ``number`` as text, for a remedy."""
     found = [candidate for candidate in range(1, min(number, 512) + 1) if number % candidate == 0]
@@ -50,7 +85,11 @@ class MultiHeadShape(Component):
     """What every kind of attention states.
 
     ``head_dim`` is the width of one head (default: d_model / heads); ``scale`` multiplies the scores
-    (default: head_dim ** -0.5; T5 and GPT-Neo use 1).
+    (default: head_dim ** -0.5; T5 and GPT-Neo use 1).  ``window`` is how many tokens a causal query sees, the last
+    of which is itself (Mistral); a bidirectional one sees half as many on either side (ModernBERT).  ``softcap``
+    turns the scores into softcap * tanh(scores / softcap) (Gemma 2).  ``sinks`` are trained numbers, one per head,
+    that join the softmax as one more score (GPT-OSS).  ``clip`` bounds the projected queries, keys and values to
+    +-clip (OLMo).  ``position`` overrides the stack's in this attention (SmolLM3 has layers with none).
     """
 
     heads: Heads
@@ -58,6 +97,12 @@ class MultiHeadShape(Component):
     bias: ProjectionBiases = ProjectionBiases(query=True, key=True, value=True, output=True)
     scale: PositiveFloat | None = None
     dropout: Probability = 0.0
+    window: Window | None = None
+    softcap: PositiveFloat | None = None
+    sinks: Annotated[bool, Unsaid()] = False
+    qk_norm: QKNorm | None = None
+    clip: PositiveFloat | None = None
+    position: Annotated[Component, Slot("position")] | None = None
 
     @property
     def key_value_heads(self) -> int:
@@ -76,6 +121,23 @@ class MultiHeadShape(Component):
                 self.heads,
                 f"heads that divide it: {divisors(frame.d_model)}; or give head_dim",
             )
+            return
+        if self.qk_norm is not None:
+            yield from (fault.under("qk_norm") for fault in self.qk_norm.faults(frame))
+        if self.position is not None:
+            yield from (fault.under("position") for fault in self._position_faults(self.position, frame))
+
+    def _position_faults(self, position: Any, frame: Frame) -> Iterable[Fault]:
+        if position.embedded:
+            yield Fault(
+                ("kind",),
+                "must act inside attention, where a block has a position of its own",
+                position.kind,
+                "rope, alibi, relative_bias or none would work; or set the position of the model",
+            )
+            return
+        yield from position.faults(frame)
+        yield from position.attention_faults(self, frame)
 
 
 @register("attention")

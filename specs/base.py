@@ -22,6 +22,11 @@ Probability = Annotated[float, Field(ge=0, lt=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+def unlisted(default: Any) -> Any:
+    """Annotation of a field that resolved specs leave out at its default: for what few models have."""
+    return Field(exclude_if=lambda value: value == default)
+
+
 @dataclass(frozen=True)
 class Fault:
     """A broken rule: where (relative to the spec that reports it), what must hold, and what would work."""
@@ -76,12 +81,13 @@ class Spec(BaseModel):
 
 @dataclass(frozen=True)
 class Frame:
-    """What a component is told about its surroundings when its rules are checked."""
+    """What a component is told about its surroundings when its rules are checked; heads, of the vocabulary too."""
 
     d_model: int
     context_length: int | None
     causal: bool
     cross: bool
+    vocab_size: int | None = None
 
 
 class Component(Spec):
@@ -92,6 +98,10 @@ class Component(Spec):
     def faults(self, frame: Frame) -> Iterable[Fault]:
         """The broken rules that span several fields or depend on the surroundings."""
         return ()
+
+
+class Unsaid:
+    """Annotation of a field that a resolved spec leaves out where it has its default."""
 
 
 class Slot:

@@ -17,11 +17,14 @@ Block = Annotated[Component, Slot("block")]
 class BlockParts(Component):
     """What every kind of block states.
 
-    ``cross_attention`` is for the decoder of an encoder-decoder (default there: as ``attention``);
-    ``dropout`` falls on the output of each branch.
+    ``cross_attention`` is for the decoder of an encoder-decoder (default there: as ``attention``, but without its
+    window and position); ``dropout`` falls on the output of each branch.  ``attention_norm`` and
+    ``feed_forward_norm`` stand in for ``norm`` in one branch (ModernBERT's first attention has none).
     """
 
     norm: Norm
+    attention_norm: Norm | None = None
+    feed_forward_norm: Norm | None = None
     attention: Attention
     cross_attention: Attention | None = None
     feed_forward: FeedForward
@@ -32,10 +35,28 @@ class BlockParts(Component):
 
     def parts(self) -> Iterator[tuple[str, Component]]:
         """The components of the block by the key that holds each."""
-        for key in ("norm", "attention", "cross_attention", "feed_forward", "residual"):
+        keys = (
+            "norm",
+            "attention_norm",
+            "feed_forward_norm",
+            "attention",
+            "cross_attention",
+            "feed_forward",
+            "residual",
+        )
+        for key in keys:
             part = getattr(self, key)
             if part is not None:
                 yield key, part
+
+    def norm_of(self, branch: str) -> Component:
+        """The norm of a branch: attention, cross_attention or feed_forward."""
+        own: Component | None = getattr(self, f"{branch}_norm", None)
+        return own or self.norm
+
+    def norms_used(self) -> list[Component]:
+        """The norms of self-attention and feed-forward."""
+        return [self.norm_of("attention"), self.norm_of("feed_forward")]
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
         if self.cross_attention is not None and not frame.cross:
@@ -45,6 +66,15 @@ class BlockParts(Component):
                 self.cross_attention.kind,
                 "remove it, or set architecture: encoder-decoder",
             )
+        for key in ("window", "position"):
+            value = getattr(self.cross_attention, key, None)
+            if value is not None:
+                yield Fault(
+                    ("cross_attention", key),
+                    "must not be given: the tokens of an encoder have no distance from those of a decoder",
+                    value if key == "window" else value.kind,
+                    f"remove it, or give {key} to attention",
+                )
         for key, part in self.parts():
             yield from (fault.under(key) for fault in part.faults(frame))
 
@@ -70,6 +100,25 @@ class Parallel(BlockParts):
 
     kind: Literal["parallel"] = "parallel"
     norms: Literal["shared", "separate"] = "shared"
+
+    def faults(self, frame: Frame) -> Iterable[Fault]:
+        yield from super().faults(frame)
+        for key in ("attention_norm", "feed_forward_norm"):
+            own = getattr(self, key)
+            if self.norms == "shared" and own is not None:
+                yield Fault(
+                    (key,),
+                    "must not be given where the branches share one norm",
+                    own.kind,
+                    "set norms: separate, or remove it",
+                )
+
+
+@register("block")
+class BranchNorm(BlockParts):
+    """x + norm(f(x)): only what a branch adds is normalised (Swin V2; OLMo 2)."""
+
+    kind: Literal["branch_norm"] = "branch_norm"
 
 
 @register("block")

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from specs.base import Fault, Frame, Spec, Width
 from specs.embedding import Embedding
-from specs.head import Head, MaskedLanguageModeling, NoHead, VocabularyHead
+from specs.head import Head, NoHead, VocabularyHead
 from specs.initialization import Initialization, Normal
 from specs.position import NoPosition, Position, PositionKind
 from specs.stack import Stack
@@ -64,6 +64,11 @@ class Model(Spec):
         assert isinstance(position, PositionKind)
         return position
 
+    def is_causal(self, name: Literal["encoder", "decoder"]) -> bool:
+        """Whether the tokens of a stack see only those before them."""
+        stack: Stack | None = getattr(self, name)
+        return name == "decoder" if stack is None or stack.causal is None else stack.causal
+
     @property
     def embedding_width(self) -> int:
         """The width of the embedding tables."""
@@ -83,10 +88,9 @@ class Model(Spec):
             raise ValidationError.from_exception_data("Model", [fault.line_error() for fault in unique])
         return self
 
-    def _frame(self, stack: str) -> Frame:
-        decoder = stack == "decoder"
-        cross = decoder and self.architecture == "encoder-decoder"
-        return Frame(self.d_model, self.context_length, causal=decoder, cross=cross)
+    def _frame(self, stack: Literal["encoder", "decoder"]) -> Frame:
+        cross = stack == "decoder" and self.architecture == "encoder-decoder"
+        return Frame(self.d_model, self.context_length, causal=self.is_causal(stack), cross=cross)
 
     def _stack_faults(self) -> Iterable[Fault]:
         wanted = {"encoder": ["encoder"], "decoder": ["decoder"]}.get(
@@ -119,17 +123,17 @@ class Model(Spec):
             yield from (fault.under(*place) for fault in stack.position_faults(position, frame))
 
     def _head_faults(self) -> Iterable[Fault]:
-        last = "encoder" if self.architecture == "encoder" else "decoder"
-        yield from (fault.under("head") for fault in self.head.faults(self._frame(last)))
+        last: Literal["encoder", "decoder"] = "encoder" if self.architecture == "encoder" else "decoder"
+        frame = replace(self._frame(last), vocab_size=self.vocab_size)
+        yield from (fault.under("head") for fault in self.head.faults(frame))
         if not isinstance(self.head, VocabularyHead):
             return
-        # The transform of a masked-language-modeling head ends at the width of the embedding.
-        fits = isinstance(self.head, MaskedLanguageModeling) or self.embedding_width == self.d_model
+        fits = self.head.scores_embeddings or self.embedding_width == self.d_model
         if self.head.tie_embeddings and not fits:
             yield Fault(
                 ("head", "tie_embeddings"),
                 f"needs an embedding as wide as d_model, which is {self.d_model}; "
                 f"embedding.width is {self.embedding_width}",
                 True,
-                f"set tie_embeddings: false, or embedding.width: {self.d_model}",
+                f"set projection: true, tie_embeddings: false, or embedding.width: {self.d_model}",
             )

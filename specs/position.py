@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from specs.attention import MultiHeadShape
-from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Width
+from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Unsaid, Width
 from specs.registry import register
 from specs.rope_scaling import RopeScaling
 
@@ -114,10 +114,25 @@ class Rope(PositionKind):
 
 @register("position")
 class Alibi(PositionKind):
-    """A penalty on the scores that is linear in distance (Press et al., 2021); no parameters."""
+    """A penalty on the scores that is linear in distance (Press et al., 2021); no parameters.
+
+    ``scale`` multiplies it.  ``precision: bfloat16`` rounds it as Falcon computes it: slope, position and their
+    product, which grows with the position of the key where the penalty would shrink with its distance.
+    """
 
     kind: Literal["alibi"] = "alibi"
+    scale: Annotated[PositiveFloat, Unsaid()] = 1.0
+    precision: Annotated[Literal["float32", "bfloat16"], Unsaid()] = "float32"
     needs_equal_heads: ClassVar[bool] = True
+
+    def faults(self, frame: Frame) -> Iterable[Fault]:
+        if self.precision == "bfloat16" and not frame.causal:
+            yield Fault(
+                ("precision",),
+                "must be float32 in a bidirectional stack: what grows with the position of the key favours one side",
+                self.precision,
+                "float32 would work, or a causal stack",
+            )
 
 
 @register("position")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from specs.attention import MultiHeadShape
-from specs.base import Fault, Frame, Spec
+from specs.base import Fault, Frame, Spec, Unsaid
 from specs.block import Block, BlockParts
 from specs.position import Position, PositionKind
 from specs.suggest import did_you_mean
@@ -19,17 +19,22 @@ Layers = Annotated[int, Field(gt=0, le=MAX_LAYERS)]
 
 
 class LayerRun(Spec):
-    """``repeat`` layers of the block named ``use`` (default: the stack's ``block``)."""
+    """``repeat`` layers of the block named ``use`` (default: the stack's ``block``).
+
+    ``shared`` makes them one and the same layer, passed through so many times (ALBERT).
+    """
 
     use: str | None = None
     repeat: Layers = 1
+    shared: Annotated[bool, Unsaid()] = False
 
 
 class LayerGroup(Spec):
-    """A pattern of layers, ``repeat`` times over."""
+    """A pattern of layers, ``repeat`` times over; ``shared`` makes every time use the layers of the first."""
 
     pattern: Annotated[tuple[LayerRun, ...], Field(strict=False, min_length=1)]
     repeat: Layers = 1
+    shared: Annotated[bool, Unsaid()] = False
 
 
 LayerEntry = Annotated[
@@ -47,9 +52,11 @@ class Stack(Spec):
     """The layers of an encoder or a decoder.
 
     ``block`` is what a layer is; ``blocks`` names variants of it, each giving only what differs.
-    ``layers`` is a count, or a list of ``{use: name, repeat: n}`` and ``{pattern: [...], repeat: n}``.
+    ``layers`` is a count, or a list of ``{use: name, repeat: n}`` and ``{pattern: [...], repeat: n}``; with
+    ``shared: true`` the repeated layers are one.
     ``final_norm`` ends the stack with one more norm (default: where the blocks leave their output
-    unnormalised, so not after post_norm); ``position`` overrides the model's.
+    unnormalised, so not after post_norm); ``position`` overrides the model's.  ``causal`` says whether tokens see
+    only those before them (default: in a decoder; CLIP's text encoder does too).
     """
 
     layers: Annotated[
@@ -60,6 +67,7 @@ class Stack(Spec):
     blocks: dict[str, Block] = {}
     final_norm: bool | None = None
     position: Position | None = None
+    causal: bool | None = None
 
     def runs(self) -> Iterator[LayerRun]:
         """The runs of equal layers, from first to last."""
@@ -90,6 +98,21 @@ class Stack(Spec):
         block = self.block if name is None else self.blocks[name]
         assert isinstance(block, BlockParts)
         return block
+
+    def owners(self) -> list[int]:
+        """For every layer the index of the first layer that is the same: its own where nothing is shared."""
+        if isinstance(self.layers, int):
+            return list(range(self.layers))
+        owners: list[int] = []
+        for entry in self.layers:
+            once: list[int] = []  # one time through the entry
+            for run in (entry,) if isinstance(entry, LayerRun) else entry.pattern:
+                first = len(owners) + len(once)
+                once += [first if run.shared else first + i for i in range(run.repeat)]
+            times = 1 if isinstance(entry, LayerRun) else entry.repeat
+            shift = 0 if entry.shared else len(once)
+            owners += [owner + time * shift for time in range(times) for owner in once]
+        return owners
 
     def layer_blocks(self) -> list[BlockParts]:
         """The block of every layer."""
@@ -132,7 +155,7 @@ class Stack(Spec):
         """The broken rules of a position in force in this stack, relative to that position."""
         yield from position.faults(frame)
         attentions = [block.attention for block in self._blocks_used()]
-        shapes = [attention for attention in attentions if isinstance(attention, MultiHeadShape)]
+        shapes = [each for each in attentions if isinstance(each, MultiHeadShape) and each.position is None]
         for shape in shapes:
             yield from position.attention_faults(shape, frame)
         heads = sorted({shape.heads for shape in shapes})

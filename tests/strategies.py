@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 ACTIVATIONS = ["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid"]
+EMBEDDED = ["learned", "sinusoidal"]
 ARCHITECTURES = ["encoder", "decoder", "encoder-decoder"]
 
 Data = dict[str, Any]
@@ -24,11 +25,13 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
     data["embedding"] = draw(embeddings(d_model))
     for stack in ("encoder", "decoder"):
         if stack in architecture:
-            data[stack] = draw(stacks(cross=stack == "decoder" and architecture == "encoder-decoder"))
+            cross = stack == "decoder" and architecture == "encoder-decoder"
+            data[stack] = draw(stacks(cross=cross, decoding=stack == "decoder"))
             if draw(st.integers(0, 4)) == 0:
                 data[stack]["position"] = draw(positions())
     own_width = data["embedding"].get("width", d_model) != d_model
-    data["head"] = draw(heads(causal=architecture != "encoder", own_width=own_width))
+    causal = architecture != "encoder" or bool(data["encoder"]["causal"])
+    data["head"] = draw(heads(causal=causal, own_width=own_width))
     data["initialization"] = draw(
         st.sampled_from([{"kind": "normal"}, {"kind": "xavier_uniform"}, {"kind": "t5"}])
     )
@@ -49,6 +52,8 @@ def positions(draw: st.DrawFn) -> Data:
             data["layout"] = draw(st.sampled_from(["half_split", "interleaved"]))
             data["dimensions"] = draw(st.sampled_from([None, 2]))
             data["scaling"] = draw(st.none() | rope_scalings())
+        case "alibi":
+            data["scale"] = draw(st.sampled_from([1.0, 0.25]))
         case "relative_bias":
             data["buckets"], data["max_distance"] = draw(st.sampled_from([(4, 16), (8, 5), (32, 128)]))
     if data.get("scaling", 0) is None:
@@ -86,13 +91,18 @@ def norms(*, or_none: bool = True) -> st.SearchStrategy[Data]:
         {"kind": "layer_norm"},
         {"kind": "layer_norm", "bias": False},
         {"kind": "layer_norm", "eps": 1e-12},
+        {"kind": "layer_norm", "weight": False, "bias": False},
     ]
-    some += [{"kind": "rms_norm"}, {"kind": "rms_norm", "eps": 1e-5}]
+    some += [
+        {"kind": "rms_norm"},
+        {"kind": "rms_norm", "eps": 1e-5},
+        {"kind": "rms_norm", "unit_offset": True},
+    ]
     return st.sampled_from(some + ([{"kind": "none"}] if or_none else []))
 
 
 @st.composite
-def stacks(draw: st.DrawFn, *, cross: bool) -> Data:
+def stacks(draw: st.DrawFn, *, cross: bool, decoding: bool) -> Data:
     """A stack of one to four layers, at times in a pattern of named blocks."""
     count = draw(st.sampled_from([1, 2, 3, 4]))
     block = draw(blocks(count, cross=cross))
@@ -105,17 +115,22 @@ def stacks(draw: st.DrawFn, *, cross: bool) -> Data:
                     [{"use": "other"}, {"repeat": 2}],
                     [{"pattern": [{"repeat": 1}, {"use": "other"}], "repeat": 2}],
                     [{"use": "other", "repeat": 2}],
+                    [{"use": "other", "repeat": 2, "shared": True}, {"repeat": 1}],
+                    [{"pattern": [{"repeat": 1}, {"use": "other"}], "repeat": 2, "shared": True}],
                 ]
             )
         )
     data["final_norm"] = draw(st.sampled_from([None, True, False]))
+    if not decoding:
+        data["causal"] = draw(st.sampled_from([None, None, True]))
     return data
 
 
 @st.composite
 def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
     """A block whose self-attention has ``head_count`` heads; residuals are seldom off."""
-    data: Data = {"kind": draw(st.sampled_from(["pre_norm", "post_norm", "parallel", "sandwich"]))}
+    kinds = ["pre_norm", "post_norm", "parallel", "sandwich", "branch_norm"]
+    data: Data = {"kind": draw(st.sampled_from(kinds))}
     data["norm"] = draw(norms())
     data["attention"] = draw(attentions(head_count))
     data["feed_forward"] = draw(feed_forwards() if draw(st.integers(0, 3)) else mixtures())
@@ -123,8 +138,10 @@ def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
     data["dropout"] = draw(st.sampled_from([0.0, 0.1]))
     if data["kind"] == "parallel":
         data["norms"] = draw(st.sampled_from(["shared", "separate"]))
+    if data.get("norms") != "shared" and draw(st.integers(0, 4)) == 0:
+        data[draw(st.sampled_from(["attention_norm", "feed_forward_norm"]))] = draw(norms())
     if cross and draw(st.booleans()):
-        data["cross_attention"] = draw(attentions(draw(st.sampled_from([1, 2, 4]))))
+        data["cross_attention"] = draw(attentions(draw(st.sampled_from([1, 2, 4])), local=False))
     return data
 
 
@@ -160,8 +177,8 @@ def mixtures(draw: st.DrawFn) -> Data:
 
 
 @st.composite
-def attentions(draw: st.DrawFn, head_count: int) -> Data:
-    """Any kind of attention with a number of heads."""
+def attentions(draw: st.DrawFn, head_count: int, *, local: bool = True) -> Data:
+    """Any kind of attention with a number of heads; ``local`` ones may have a window and a position of their own."""
     kind = draw(st.sampled_from(["multi_head", "grouped_query", "multi_query"]))
     data: Data = {"kind": kind, "heads": head_count}
     data["head_dim"] = 6 if head_count == 3 else draw(st.sampled_from([None, None, 2, 6]))
@@ -170,6 +187,16 @@ def attentions(draw: st.DrawFn, head_count: int) -> Data:
     names = ("query", "key", "value", "output")
     data["bias"] = draw(st.booleans() | st.fixed_dictionaries(dict.fromkeys(names, st.booleans())))
     data["scale"] = draw(st.sampled_from([None, None, 1.0, 0.1]))
+    data["softcap"] = draw(st.sampled_from([None, None, 2.0]))
+    data["sinks"] = draw(st.sampled_from([False, False, True]))
+    data["clip"] = draw(st.sampled_from([None, None, 1.5]))
+    if draw(st.integers(0, 3)) == 0:
+        norm = draw(norms(or_none=False))
+        data["qk_norm"] = {"norm": norm, "over": draw(st.sampled_from(["head", "width", "each_head"]))}
+    if local:
+        data["window"] = draw(st.sampled_from([None, None, 2, 5]))
+    if local and draw(st.integers(0, 3)) == 0:
+        data["position"] = draw(positions().filter(lambda each: each["kind"] not in EMBEDDED))
     return data
 
 
@@ -181,21 +208,38 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool) -> Data:
         "language_modeling",
         "masked_language_modeling",
         "classification",
+        "pooled",
+        "token_classification",
+        "question_answering",
         *([] if causal else ["pooler"]),
     ]
     kind = draw(st.sampled_from(kinds))
     data: Data = {"kind": kind}
     match kind:
         case "language_modeling":
-            data["tie_embeddings"] = not own_width and draw(st.booleans())
-            data["bias"] = draw(st.booleans())
+            data["projection"] = draw(st.booleans())
+            data["tie_embeddings"] = (data["projection"] or not own_width) and draw(st.booleans())
+            data["bias"] = draw(st.sampled_from([False, True, "fixed"]))
+            data["softcap"] = draw(st.sampled_from([None, None, 5.0]))
             data["scale"] = draw(st.sampled_from([None, "inverse_sqrt_d_model", 0.5]))
         case "masked_language_modeling":
             data["tie_embeddings"], data["bias"] = draw(st.booleans()), draw(st.booleans())
             data["norm"], data["activation"] = draw(norms()), draw(st.sampled_from(ACTIVATIONS))
-        case "classification":
-            data["labels"] = draw(st.integers(1, 3))
-            data["pooling"] = draw(st.sampled_from(["last", "mean"] if causal else ["first", "last", "mean"]))
-            data["activation"] = draw(st.sampled_from([None, "tanh", "relu"]))
+            data["dense_bias"] = draw(st.booleans())
+        case "classification" | "token_classification":
+            data["labels"] = draw(st.integers(1, 8))
             data["bias"] = draw(st.booleans())
+        case "pooled":
+            data["projection"] = draw(st.sampled_from([None, 5]))
+            data["normalize"] = draw(st.booleans())
+        case "question_answering":
+            data["bias"] = draw(st.booleans())
+    if kind in ("classification", "pooled"):
+        places = ["last", "mean", {"token": draw(st.integers(0, 6))}]
+        data["pooling"] = draw(st.sampled_from(places if causal else ["first", *places]))
+    if kind in ("classification", "pooled", "token_classification", "question_answering"):
+        data["activation"] = draw(st.sampled_from([None, "tanh", "relu"]))
+        if data["activation"]:
+            data["dense_bias"] = draw(st.booleans())
+            data["norm"] = draw(st.none() | norms())
     return data

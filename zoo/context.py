@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from torch import nn
 
 from specs.model import Model
+
+if TYPE_CHECKING:
+    from zoo.components.position import Position
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,8 @@ class BuildContext:
 
     ``d_model`` is the width of the stream that the component reads and writes, ``layer`` its index in a
     stack of ``layers``; ``cross`` says that the stack attends to an encoder;
-    ``heads`` is there where all layers of a stack have equally many.
+    ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told.
+    ``position`` is the one that acts inside a layer's attention where that is not the stack's.
     ``token`` is the token table, which a head may score against or share.
     """
 
@@ -27,13 +31,14 @@ class BuildContext:
     layers: int = 1
     layer: int = 0
     heads: int | None = None
+    position: Position | None = None
     token: nn.Embedding | None = None
 
     @classmethod
     def of(cls, spec: Model, stack: Literal["encoder", "decoder"]) -> BuildContext:
         """The context of a model's encoder or decoder."""
         cross = stack == "decoder" and spec.architecture == "encoder-decoder"
-        return cls(spec.d_model, spec.context_length, causal=stack == "decoder", cross=cross)
+        return cls(spec.d_model, spec.context_length, causal=spec.is_causal(stack), cross=cross)
 
     def with_token(self, token: nn.Embedding) -> BuildContext:
         """The same with a token table."""

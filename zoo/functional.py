@@ -40,17 +40,46 @@ def traced_whole(function: Function) -> Function:
 
 @traced_whole
 def attention(
-    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, *, scale: float, dropout: float = 0.0
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    *,
+    scale: float,
+    dropout: float = 0.0,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
 ) -> Tensor:
     """softmax(scale * query @ key^T + bias) @ value (Vaswani et al., 2017).
 
     query: B H T K, key and value: B G S K with G dividing H, bias: broadcast to B H T S -> B H T K.
     A query to which the bias forbids every key gets the mean of all values: never NaN.
+
+    softcap: scores become softcap * tanh(scores / softcap) before the bias is added (Gemma 2).
+    sinks: H, scores of a key without a value, one more in each softmax (GPT-OSS); where the bias forbids every key,
+    it takes all weight.
     """
-    grouped = key.shape[1] != query.shape[1]
-    return F.scaled_dot_product_attention(
-        query, key, value, attn_mask=bias, dropout_p=dropout, scale=scale, enable_gqa=grouped
-    )
+    if softcap is None and sinks is None:
+        grouped = key.shape[1] != query.shape[1]
+        return F.scaled_dot_product_attention(
+            query, key, value, attn_mask=bias, dropout_p=dropout, scale=scale, enable_gqa=grouped
+        )
+    groups = key.shape[1]
+    queries = (query * scale).unflatten(1, (groups, query.shape[1] // groups))  # B G H/G T K
+    scores = (queries @ key[:, :, None].transpose(-1, -2)).flatten(1, 2)  # B H T S
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    if bias is not None:
+        scores = scores + bias
+    if sinks is None:
+        weights = F.softmax(scores, -1)  # B H T S
+    else:
+        sink = sinks[:, None, None].expand(scores.shape[0], -1, scores.shape[2], 1)  # B H T 1
+        weights = F.softmax(torch.cat((scores, sink), -1), -1)[..., :-1]  # B H T S
+    if dropout:
+        weights = F.dropout(weights, dropout)
+    mixed = weights.unflatten(1, (groups, query.shape[1] // groups)) @ value[:, :, None]  # B G H/G T K
+    return mixed.flatten(1, 2)
 
 
 @traced_whole
@@ -62,15 +91,22 @@ def attention_bias(
     like: Tensor,
     *,
     causal: bool,
+    window: int | None = None,
 ) -> Tensor | None:
     """The additive bias of a stack's attentions: position_bias where a query may see a key, else the lowest number.
 
-    key_mask: B S with 1 for real tokens, position_bias: 1 H T S -> (B or 1) (H or 1) T S of the dtype of
-    ``like``, or None for no bias.
+    key_mask: B S with 1 for real tokens, position_bias: (B or 1) H (T or 1) S -> (B or 1) (H or 1) T S of the dtype
+    of ``like``, or None for no bias.  window: a causal query sees the last so many keys, itself included, another
+    one half as many on either side.
     """
     allowed = None
-    if causal:
-        allowed = relative_positions(query_length, key_length, like) <= 0  # T S
+    if causal or window is not None:
+        relative = relative_positions(query_length, key_length, like)  # T S
+        if causal:
+            allowed = relative <= 0
+            allowed = allowed if window is None else allowed & (relative > -window)
+        else:
+            allowed = relative.abs() <= window // 2  # type: ignore[operator]
     if key_mask is not None:
         keys = key_mask[:, None, None, :] != 0  # B 1 1 S
         allowed = keys if allowed is None else keys & allowed  # B 1 T S

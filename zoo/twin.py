@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
 from pydantic import ValidationError
 
+from specs.base import Component
+from specs.head import AtToken, sought_token
 from specs.model import Expectation, Model
 from specs.stack import LayerRun, Stack
 
 SMALL_VOCABULARY = 1024
 SMALL_CONTEXT = 1024
+SMALL_LIMITS = {"window": 4, "softcap": 2.0, "clip": 1.0}
 
 
 def twins(spec: Model) -> Iterator[tuple[Model, str]]:
@@ -58,8 +62,33 @@ def kept_layers(stack: Stack, layers: int) -> list[int]:
 def small_tables(spec: Model) -> Model:
     """The same model with a vocabulary and a context of at most 1024."""
     context = None if spec.context_length is None else min(spec.context_length, SMALL_CONTEXT)
-    sizes = {"vocab_size": min(spec.vocab_size, SMALL_VOCABULARY), "context_length": context}
+    vocabulary = min(spec.vocab_size, SMALL_VOCABULARY)
+    sizes = {
+        "vocab_size": vocabulary,
+        "context_length": context,
+        "head": _seeking_below(spec.head, vocabulary),
+    }
     return spec.model_copy(update={**sizes, "expect": Expectation()})
+
+
+def small_limits(spec: Model) -> Model:
+    """The same model with windows, soft caps and clips so small that a few tokens of ordinary size meet them."""
+    data = spec.model_dump(exclude={"expect"})
+    _limit(data)
+    return Model.model_validate(data)
+
+
+def _limit(data: Any) -> None:
+    if isinstance(data, list | tuple):
+        for item in data:
+            _limit(item)
+    if not isinstance(data, dict):
+        return
+    for value in data.values():
+        _limit(value)
+    for key, most in SMALL_LIMITS.items():
+        if isinstance(data.get(key), int | float):
+            data[key] = min(data[key], most)
 
 
 def narrowed(spec: Model, divisor: int) -> Model:
@@ -79,13 +108,23 @@ def fewer_experts(spec: Model) -> Model:
     return Model.model_validate(data)
 
 
+def _seeking_below(head: Component, vocabulary: int) -> Component:
+    """A head that seeks a token of a smaller vocabulary, where it seeks one."""
+    token = sought_token(head)
+    if token is None or token < vocabulary:
+        return head
+    return head.model_copy(update={"pooling": AtToken(token=vocabulary - 1)})
+
+
 def _layer_names(stack: Stack) -> list[str | None]:
     return [run.use for run in stack.runs() for _ in range(run.repeat)]
 
 
 def _shortened(stack: Stack, layers: int) -> Stack:
-    names = _layer_names(stack)
-    runs = tuple(LayerRun(use=names[index]) for index in kept_layers(stack, layers))
+    names, owners = _layer_names(stack), stack.owners()
+    kept = kept_layers(stack, layers)
+    same = [list(group) for _, group in itertools.groupby(kept, lambda index: owners[index])]
+    runs = tuple(LayerRun(use=names[group[0]], repeat=len(group), shared=len(group) > 1) for group in same)
     return stack.model_copy(update={"layers": runs})
 
 

@@ -61,6 +61,17 @@ def _rms_norm(
     return call.op("Mul", unit, weight.value) if weight else unit
 
 
+@emits(F.normalize)
+def _normalize(
+    call: Call, x: Operand, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None
+) -> Value:
+    """x over its length, or over ``eps`` where it is shorter."""
+    if p != 2.0:
+        raise NotImplementedError("lengths other than Euclid's: divide by torch.sum")
+    length = call.op("ReduceL2", x.value, call.graph.ints(dim % x.ndim), keepdims=1)
+    return call.op("Div", x.value, call.op("Max", length, call.graph.constant(eps, x.dtype)))
+
+
 @emits(F.scaled_dot_product_attention)
 def _attention(
     call: Call,

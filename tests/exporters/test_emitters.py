@@ -100,6 +100,10 @@ case(operator.lt, lambda x: x < 2, I)
 case(operator.eq, operator.eq, "b B T", "b 1 T")
 case(operator.eq, lambda x: x == 2, "b B T")
 
+case(F.normalize, lambda x: F.normalize(x, dim=-1))
+case(F.normalize, lambda x: F.normalize(x * 1e-20, dim=-1))
+case(F.normalize, lambda x: F.normalize(x * 0, dim=1))
+
 for name in ("abs", "neg", "sin", "cos", "tanh", "sigmoid", "exp"):
     for target in (getattr(torch, name), name):
         case(target, (lambda x, name=name: getattr(x, name)()) if isinstance(target, str) else target)
@@ -376,6 +380,7 @@ REFUSED: list[tuple[Function, tuple[str, ...], str]] = [
     ),
     (lambda x, y: x.clamp(min=y), (X, Y), "bounds that are tensors: use torch.maximum and torch.minimum"),
     (lambda x: F.dropout(x, 0.5), (X,), "dropout outside training: pass training=self.training"),
+    (lambda x: F.normalize(x, p=1.0, dim=-1), (X,), "lengths other than Euclid's"),
     (lambda q: attend(q, q, q, is_causal=True), (HEADS,), "use zoo.functional.attention"),
     (lambda q, m: attend(q, q, q, m), (HEADS, "b T T"), "use zoo.functional.attention"),
     (lambda q: attend(q, q, q, dropout_p=0.1), (HEADS,), "use zoo.functional.attention"),

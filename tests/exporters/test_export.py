@@ -101,6 +101,16 @@ HEADS: list[dict[str, Any]] = [
     {"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}},
     {"kind": "classification", "labels": 3, "pooling": "mean"},
     {"kind": "classification", "labels": 3, "pooling": "last", "activation": "tanh"},
+    {"kind": "classification", "labels": 24, "pooling": {"token": 7}},  # as many labels as tokens in a case
+    {"kind": "language_modeling", "softcap": 2.0, "bias": "fixed"},
+    {"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}, "dense_bias": False},
+    {"kind": "token_classification", "labels": 3},
+    {"kind": "token_classification", "labels": 3, "activation": "gelu", "norm": {"kind": "layer_norm"}},
+    {"kind": "question_answering"},
+    {"kind": "pooled", "pooling": {"token": 7}},
+    {"kind": "pooled", "pooling": {"token": 7}, "projection": 5, "output": "text_embeds"},
+    {"kind": "pooled", "pooling": "mean", "normalize": True, "output": "sentence_embedding"},
+    {"kind": "pooled", "pooling": "last", "activation": "tanh", "projection": 5, "normalize": True},
 ]
 
 relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck))

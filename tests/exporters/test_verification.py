@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
@@ -254,9 +255,9 @@ def positions_start_again(patch: Patch) -> None:
 def no_cross_mask(patch: Patch) -> None:
     original = functional.attention_bias.__wrapped__
 
-    def bias(mask: Any, position: Any, query: Any, key: Any, like: Any, *, causal: bool) -> Any:
+    def bias(mask: Any, position: Any, query: Any, key: Any, like: Any, **named: Any) -> Any:
         cross = mask is not None and isinstance(query, int)
-        return original(mask * 0 + 1 if cross else mask, position, query, key, like, causal=causal)
+        return original(mask * 0 + 1 if cross else mask, position, query, key, like, **named)
 
     body(patch, functional.attention_bias, bias)
 
@@ -327,6 +328,69 @@ def heads_grouped_the_other_way(patch: Patch) -> None:
     replaced(patch, F.scaled_dot_product_attention, change)
 
 
+def in_head(patch: Patch, target: Any, changed: Callable[..., Any]) -> None:
+    """Change what an emitter writes in the head: ``changed(call, original, *args)``."""
+
+    def change(original: Any) -> Any:
+        def emit(call: Call, *args: Any, **named: Any) -> Any:
+            if call.graph.path != "head":
+                return original(call, *args, **named)
+            return changed(call, lambda *a: original(call, *a, **named), *args)
+
+        return emit
+
+    replaced(patch, target, change)
+
+
+def another_token_sought(patch: Patch) -> None:
+    in_head(patch, operator.eq, lambda call, write, x, number: write(x, 8 if number == 7 else number))
+
+
+def the_second_such_token_taken(patch: Patch) -> None:
+    in_head(patch, operator.eq, lambda call, write, x, number: write(x, 2 if number == 1 else number))
+
+
+def padding_sought_too(patch: Patch) -> None:
+    def found(call: Call, write: Any, a: Operand, b: Any) -> Any:
+        is_mask = call.result.dtype == torch.int64 and b.dtype == torch.int64
+        return a.value if is_mask else write(a, b)
+
+    in_head(patch, operator.mul, found)
+
+
+def nothing_where_the_token_is_missing(patch: Patch) -> None:
+    in_head(patch, torch.where, lambda call, write, condition, a, b: a.value)
+
+
+def padding_in_the_mean(patch: Patch) -> None:
+    def share(call: Call, write: Any, mask: Operand, count: Operand) -> Any:
+        ones = call.op("Add", call.op("Mul", mask.value, call.graph.constant(0, torch.int64)), call.graph.constant(1, torch.int64))  # fmt: skip
+        return write(Operand(ones, mask.facts), count)
+
+    in_head(patch, operator.truediv, share)
+
+
+def of_any_length(patch: Patch) -> None:
+    in_head(patch, F.normalize, lambda call, write, x: x.value)
+
+
+def scores_without_bounds(patch: Patch) -> None:
+    in_head(patch, torch.tanh, lambda call, write, x: x.value)
+
+
+def no_fixed_bias(patch: Patch) -> None:
+    in_head(patch, operator.add, lambda call, write, x, bias: x.value)
+
+
+def start_for_end(patch: Patch) -> None:
+    in_head(patch, operator.getitem, lambda call, write, x, index: write(x, (..., 0)))
+
+
+AT_TOKEN = {"head": {"kind": "pooled", "pooling": {"token": 7}}}
+MEAN = {"head": {"kind": "pooled", "pooling": "mean", "normalize": True}}
+CLASS = {"head": {"kind": "classification", "labels": 3, "pooling": {"token": 7}}}
+ANSWERS = {"head": {"kind": "question_answering"}}
+BOUNDED = {"head": {"kind": "language_modeling", "softcap": 1.0, "bias": "fixed"}}
 RELATIVE = {"position": {"kind": "relative_bias"}}
 CASES: list[tuple[Sabotage, list[Model]]] = [
     (no_causal_mask, [gpt2(), t5()]),
@@ -358,6 +422,15 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
     (angles_turned, [rope(bert), rope(gpt2), rope(t5)]),
     (angles_interleaved, [rope(bert), rope(gpt2), rope(t5)]),
     (slower_angles, [rope(bert), rope(gpt2), bert(position={"kind": "sinusoidal"})]),
+    (another_token_sought, [bert(**AT_TOKEN), gpt2(**AT_TOKEN), t5(**AT_TOKEN)]),
+    (the_second_such_token_taken, [bert(**AT_TOKEN), gpt2(**CLASS), t5(**AT_TOKEN)]),
+    (padding_sought_too, [bert(**AT_TOKEN), bert(**CLASS), gpt2(**AT_TOKEN)]),
+    (nothing_where_the_token_is_missing, [bert(**AT_TOKEN), gpt2(**CLASS), t5(**AT_TOKEN)]),
+    (padding_in_the_mean, [bert(**MEAN), gpt2(**MEAN)]),
+    (of_any_length, [bert(**MEAN), gpt2(**MEAN), t5(**MEAN)]),
+    (scores_without_bounds, [bert(**BOUNDED), gpt2(**BOUNDED), t5(**BOUNDED)]),
+    (no_fixed_bias, [bert(**BOUNDED), gpt2(**BOUNDED), t5(**BOUNDED)]),
+    (start_for_end, [bert(**ANSWERS), gpt2(**ANSWERS), t5(**ANSWERS)]),
     (heads_grouped_the_other_way, [gpt2(decoder={"layers": 1, "block": GROUPED})]),
 ]  # fmt: skip
 

@@ -201,7 +201,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  write a mapping with a kind: learned, sinusoidal, rope, alibi, relative_bias, none"),
         (["decoder.block=3"],
          "decoder.block: must be a mapping with a `kind` of block\n  value: 3\n"
-         "  write a mapping with a kind: pre_norm, post_norm, parallel, sandwich"),
+         "  write a mapping with a kind: pre_norm, post_norm, parallel, branch_norm, sandwich"),
         (["position={theta: 3.0}", "position.kind=null"], "position.kind: must be a registered position kind\n"
          "  value: None\n  did you mean 'none'?"),
         (["d_model=-1"], "d_model: must be greater than 0\n  value: -1\n  1 or more would work"),
@@ -254,7 +254,20 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  remove it, or set architecture: encoder-decoder"),
         (["head.tie_embeddings=true", "embedding.width=128"], "head.tie_embeddings: needs an embedding as wide as "
          "d_model, which is 768; embedding.width is 128\n  value: True\n"
-         "  set tie_embeddings: false, or embedding.width: 768"),
+         "  set projection: true, tie_embeddings: false, or embedding.width: 768"),
+        (["head={kind: pooled, pooling: last, norm: {kind: layer_norm}}"], "head.norm: follows a dense layer, which "
+         "activation puts there\n  value: 'layer_norm'\n  add activation: (identity for none), or remove norm"),
+        (["head={kind: question_answering, dense_bias: false}"], "head.dense_bias: is that of a dense layer, which "
+         "activation puts there\n  value: False\n  add activation: (identity for none), or remove dense_bias"),
+        (["head={kind: pooled}"], "head.pooling: must not be first in a decoder, whose first token sees no other\n"
+         "  value: 'first'\n  last or mean would work"),
+        (["head={kind: pooled, pooling: {token: 50257}}"], "head.pooling.token: must be a token of the vocabulary, "
+         "which has 50257\n  value: 50257\n  0 to 50256 would work"),
+        (["head={kind: pooled, pooling: {token: 3, tokn: 3}}"], "head.pooling.tokn: is not a known key\n"
+         "  did you mean 'token'?"),
+        (["head={kind: pooled, pooling: middle}"], "head.pooling: must be 'first', 'last' or 'mean'\n"
+         "  value: 'middle'\n  choose from: first, last, mean"),
+        (["head.bias=fixd"], "head.bias: must be true or false, or 'fixed'\n  value: 'fixd'\n  did you mean 'fixed'?"),
         (["position={kind: rope, dimensions: 7}"], "position.dimensions: must be even: dimensions rotate in pairs\n"
          "  value: 7\n  6 or 8 would work"),
         (["position={kind: rope, dimensions: 100}"], "position.dimensions: must not exceed the width of a head, "

@@ -141,6 +141,7 @@ def test_layers_that_keep_shape_and_dtype(dtype: torch.dtype) -> None:
     assert_known(F.dropout, x, 0.1, False)
     assert_known(F.layer_norm, x, (6,), weight, weight, 1e-5)
     assert_known(F.rms_norm, x, (6,), weight, 1e-5)
+    assert_known(F.normalize, x, dim=-1)
     assert_known(F.softmax, x, dim=-1)
     assert_known(F.softmax, x, -1, dtype=torch.float32)
     assert_known("softmax", x, 1)
@@ -335,7 +336,7 @@ def test_a_function_without_a_rule_runs_on_meta_tensors() -> None:
 def test_every_rule_is_tested_here() -> None:
     named = {*ARITHMETIC, *DIVISIONS, *POWERS, *COMPARISONS, *SAME, *FLOATING, operator.floordiv, torch.maximum,
              torch.minimum, operator.and_, operator.or_, torch.where, F.gelu, F.silu, F.dropout, F.layer_norm, F.rms_norm,
-             F.softmax, "softmax", F.linear, F.embedding, "to", "type", "float", torch.clamp, "clamp", torch.sum, "sum",
+             F.normalize, F.softmax, "softmax", F.linear, F.embedding, "to", "type", "float", torch.clamp, "clamp", torch.sum, "sum",
              torch.topk, "topk", torch.amax, "amax", torch.cumsum, "cumsum", torch.mean, "mean", torch.transpose, "transpose", torch.flatten, "flatten",
              torch.squeeze, "squeeze", torch.unsqueeze, "unsqueeze", torch.permute, "permute", "view", "reshape",
              torch.reshape, torch.cat, torch.stack, "expand", torch.unflatten, "unflatten", operator.getitem,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +22,9 @@ from zoo.checks import subject as subjects
 from zoo.checks.behaviour import run_checks
 from zoo.checks.subject import subject_of
 from zoo.components import attention as attentions
+from zoo.components import head as heads
 from zoo.components import position as positions
+from zoo.components.head import token_outputs
 from zoo.models import decoder, encoder_decoder, stack
 from zoo.twin import kept_layers, narrowed, twin
 from zoo.weights.random import RandomWeights
@@ -86,8 +89,8 @@ def without_causal_mask(patch: pytest.MonkeyPatch) -> None:
 def always_causal(patch: pytest.MonkeyPatch) -> None:
     whole = functional.attention_bias
 
-    def bias(mask: Any, position: Any, queries: int, keys: int, like: Tensor, *, causal: bool) -> Any:
-        return whole(mask, position, queries, keys, like, causal=queries > 0)
+    def bias(mask: Any, position: Any, queries: int, keys: int, like: Tensor, **named: Any) -> Any:
+        return whole(mask, position, queries, keys, like, **{**named, "causal": queries > 0})
 
     patch.setattr(functional, "attention_bias", bias)
 
@@ -153,8 +156,8 @@ def no_positions(patch: pytest.MonkeyPatch) -> None:
 def ignores_the_encoder_mask(patch: pytest.MonkeyPatch) -> None:
     whole = functional.attention_bias
 
-    def bias(mask: Any, position: Any, queries: int, *rest: Any, causal: bool) -> Any:
-        return whole(mask if queries else None, position, queries, *rest, causal=causal)
+    def bias(mask: Any, position: Any, queries: int, *rest: Any, **named: Any) -> Any:
+        return whole(mask if queries else None, position, queries, *rest, **named)
 
     patch.setattr(functional, "attention_bias", bias)
 
@@ -260,17 +263,21 @@ def test_a_bidirectional_encoder_without_positions_sees_a_set() -> None:
     assert statuses(gpt2(position={"kind": "none"}))["order"] == "passed"
 
 
-@pytest.mark.parametrize("pooling", ["first", "last", "mean"])
-def test_a_classifier_gives_each_row_what_it_gives_alone(
-    pooling: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["classification", "pooled"])
+@pytest.mark.parametrize("pooling", ["first", "last", "mean", {"token": 1}])
+def test_a_vector_for_a_sequence_is_what_the_row_gives_alone(
+    pooling: object, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = bert(head={"kind": "classification", "labels": 3, "pooling": pooling})
+    labels = {"labels": 6} if kind == "classification" else {}  # as many as there are tokens
+    spec = bert(vocab_size=4, head={"kind": kind, "pooling": pooling, **labels})
     assert set(statuses(spec).values()) == {"passed"}
     whole = assemble(spec).head.forward.__func__
     monkeypatch.setattr(
-        type(assemble(spec).head), "forward", lambda self, x, mask: whole(self, x, torch.ones_like(mask))
+        type(assemble(spec).head),
+        "forward",
+        lambda self, x, tokens: whole(self, x, replace(tokens, mask=None)),
     )
-    assert "padding side" in failures(spec)
+    assert {"padding side", "padding content"} & failures(spec)
 
 
 def test_a_decoder_cannot_classify_by_its_first_token() -> None:
@@ -278,11 +285,73 @@ def test_a_decoder_cannot_classify_by_its_first_token() -> None:
         gpt2(head={"kind": "classification", "labels": 2})
 
 
+HEADS: list[dict[str, Any]] = [
+    {"kind": "none"},
+    {"kind": "language_modeling", "softcap": 5.0, "bias": "fixed"},
+    {"kind": "classification", "labels": 2, "pooling": "mean"},
+    {
+        "kind": "classification",
+        "labels": 2,
+        "pooling": "last",
+        "activation": "gelu",
+        "norm": NORM,
+        "dense_bias": False,
+    },
+    {"kind": "pooled", "pooling": {"token": 3}, "projection": 5},
+    {"kind": "pooled", "pooling": "mean", "normalize": True},
+    {"kind": "token_classification", "labels": 6},
+    {"kind": "token_classification", "labels": 2, "activation": "gelu", "norm": NORM, "dense_bias": False},
+    {"kind": "question_answering"},
+]
+
+
+@pytest.mark.parametrize("head", HEADS, ids=lambda head: head["kind"])
+@pytest.mark.parametrize("architecture", SPECS)
+def test_heads_of_every_architecture(architecture: str, head: dict[str, Any]) -> None:
+    assert set(statuses(SPECS[architecture](head=head)).values()) == {"passed"}
+
+
 @pytest.mark.parametrize(
-    "head", [{"kind": "classification", "labels": 2, "pooling": "mean"}, {"kind": "none"}]
+    ("head", "names"),
+    [
+        ({"kind": "question_answering"}, {"start_logits", "end_logits"}),
+        ({"kind": "token_classification", "labels": 2}, {"logits"}),
+        ({"kind": "classification", "labels": 2}, set()),
+        ({"kind": "pooler"}, {"last_hidden_state"}),
+        ({"kind": "pooled", "normalize": True}, {"last_hidden_state"}),
+        ({"kind": "none"}, {"last_hidden_state"}),
+    ],
 )
-def test_heads_of_an_encoder_decoder(head: dict[str, Any]) -> None:
-    assert set(statuses(seq2seq(head=head)).values()) == {"passed"}
+def test_outputs_of_tokens_are_told_from_those_of_sequences(head: dict[str, Any], names: set[str]) -> None:
+    model = subject_of(bert(head=head)).model
+    assert token_outputs(model.head, 8) == names
+
+
+def test_answers_that_see_padding_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = bert(head={"kind": "question_answering"})
+    whole = heads.QuestionAnswering.forward
+
+    def forward(self: Any, x: Tensor, tokens: Any) -> dict[str, Tensor]:
+        return {
+            name: scores - scores.mean(1, keepdim=True) for name, scores in whole(self, x, tokens).items()
+        }
+
+    monkeypatch.setattr(heads.QuestionAnswering, "forward", forward)
+    assert {"padding content", "padded batch"} <= failures(spec)
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        ({"kind": "pooled", "normalize": True, "projection": 1}, "a vector of width 1 and length 1"),
+        ({"kind": "token_classification", "labels": 2, "activation": "tanh", "norm": NORM}, "a normalised vector of width 2"),
+    ],
+)  # fmt: skip
+def test_heads_that_keep_signs_alone_say_nothing_of_gradients(head: dict[str, Any], reason: str) -> None:
+    narrow = {"d_model": 2} if "labels" in head else {}
+    check = named(check_behaviour(bert(head=head, **narrow)).checks, "gradients")
+    assert check.status == "skipped"
+    assert check.reason.startswith(reason)
 
 
 @pytest.mark.parametrize("architecture", SPECS)

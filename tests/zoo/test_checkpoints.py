@@ -41,19 +41,28 @@ def llama(**changes: object) -> Model:
 MASKED = {"kind": "masked_language_modeling", "norm": NORM}
 CLASSES = {"kind": "classification", "labels": 3, "activation": "tanh"}
 LAST = {"kind": "classification", "labels": 3, "pooling": "last", "bias": False}
+LABELS = {"kind": "token_classification", "labels": 2}
+ANSWERS = {"kind": "question_answering"}
 CASES: list[tuple[Family, Model]] = [
     (BERT, bert()),
     (BERT, bert(head={"kind": "pooler"})),
     (BERT, bert(head=MASKED)),
     (BERT, bert(head={**MASKED, "tie_embeddings": False})),
     (BERT, bert(head=CLASSES)),
+    (BERT, bert(head={"kind": "pooled", "pooling": "mean"})),
+    (BERT, bert(head=LABELS)),
+    (BERT, bert(head=ANSWERS)),
     (GPT2, gpt2(head={"kind": "none"})),
     (GPT2, gpt2()),
     (GPT2, gpt2(head=UNTIED)),
     (GPT2, gpt2(head=LAST)),
+    (GPT2, gpt2(head=LABELS)),
+    (GPT2, gpt2(head=ANSWERS)),
     (LLAMA, llama()),
     (LLAMA, llama(head=UNTIED)),
     (LLAMA, llama(head=LAST)),
+    (LLAMA, llama(head=LABELS)),
+    (LLAMA, llama(head=ANSWERS)),
     (T5, t5()),
     (T5, t5(head=UNTIED)),
     (OWN, bert(head={"kind": "pooler"})),
@@ -125,6 +134,12 @@ REFERENCES = [
     (transformers.BertModel, BERT, bert(head={"kind": "pooler"})),
     (transformers.BertForMaskedLM, BERT, bert(head=MASKED)),
     (transformers.BertForSequenceClassification, BERT, bert(head=CLASSES)),
+    (transformers.BertForTokenClassification, BERT, bert(head=LABELS)),
+    (transformers.BertForQuestionAnswering, BERT, bert(head=ANSWERS)),
+    (transformers.GPT2ForTokenClassification, GPT2, gpt2(head=LABELS)),
+    (transformers.GPT2ForQuestionAnswering, GPT2, gpt2(head=ANSWERS)),
+    (transformers.LlamaForTokenClassification, LLAMA, llama(head=LABELS)),
+    (transformers.LlamaForQuestionAnswering, LLAMA, llama(head=ANSWERS)),
     (transformers.GPT2LMHeadModel, GPT2, gpt2()),
     (transformers.GPT2LMHeadModel, GPT2, gpt2(head=UNTIED)),
     (transformers.LlamaForCausalLM, LLAMA, llama(head=UNTIED)),
@@ -139,7 +154,7 @@ def config_of(family: Family, spec: Model) -> transformers.PreTrainedConfig:
         case "bert":
             return transformers.BertConfig(
                 vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12,
-                max_position_embeddings=10, num_labels=3, **tied,
+                max_position_embeddings=10, num_labels=getattr(spec.head, "labels", 2), **tied,
             )  # fmt: skip
         case "gpt2":
             return transformers.GPT2Config(

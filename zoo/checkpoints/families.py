@@ -10,9 +10,12 @@ from torch import nn
 from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.checkpoints.bert import BERT
+from zoo.checkpoints.distilbert import DISTILBERT
+from zoo.checkpoints.electra import ELECTRA
 from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
+from zoo.checkpoints.roberta import ROBERTA
 from zoo.checkpoints.t5 import T5
 from zoo.weights.safetensors import TensorFiles
 from zoo.weights.source import WeightError

@@ -60,7 +60,8 @@ class Family:
     """The checkpoints of a family.
 
     ``rules`` name the body, ``heads`` each head by its kind in a spec.  Names outside ``outside`` may carry ``prefix``,
-    and do where there is a head beyond ``bare_heads``.  ``renamed`` gives endings that old files write otherwise.
+    and do where there is a head beyond ``bare_heads``; ``head_prefixes`` are of heads that have another.  ``renamed``
+    gives endings that old files write otherwise.
     ``optional`` are tensors that a spec need not have a place for, such as other heads, and ``unused`` those that no model
     reads, such as buffers: patterns of whole names.
     """
@@ -70,15 +71,17 @@ class Family:
     rules: tuple[Rule, ...]
     heads: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict)
     prefix: str = ""
+    head_prefixes: Mapping[str, str] = field(default_factory=dict)
     outside: tuple[str, ...] = ()
-    bare_heads: tuple[str, ...] = ("none", "pooler")
+    bare_heads: tuple[str, ...] = ("none", "pooler", "pooled")
     renamed: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
 
     def plain(self, name: str) -> str:
         """A stored name without prefix and in its present spelling."""
-        name = name.removeprefix(self.prefix)
+        for prefix in (self.prefix, *self.head_prefixes.values()):
+            name = name.removeprefix(prefix)
         for old, new in self.renamed.items():
             if name.endswith(old):
                 return name.removesuffix(old) + new
@@ -87,7 +90,7 @@ class Family:
     def full(self, name: str, head: str) -> str:
         """A plain stored name as the checkpoints of models with this head have it."""
         bare = head in self.bare_heads or name.startswith(self.outside)
-        return name if bare else self.prefix + name
+        return name if bare else self.head_prefixes.get(head, self.prefix) + name
 
     def is_optional(self, name: str) -> bool:
         """Whether a plain stored name may be left over."""

@@ -1,4 +1,4 @@
-"""GPT-2 (Radford et al., 2019): ``GPT2Model``, ``GPT2LMHeadModel``, ``GPT2ForSequenceClassification``.
+"""GPT-2 (Radford et al., 2019): ``GPT2Model`` and its heads for language modeling, classification and answers.
 
 Its matrices are stored d_in x d_out, and queries, keys and values as one.
 """
@@ -21,7 +21,7 @@ GPT2 = Family(
     name="gpt2",
     model_types=("gpt2",),
     prefix="transformer.",
-    outside=("lm_head.", "score."),
+    outside=("lm_head.", "score.", "classifier.", "qa_outputs."),
     rules=(
         same("wte.weight", "embedding.token.weight"),
         same("wpe.weight", "embedding.position.table.weight"),
@@ -41,7 +41,9 @@ GPT2 = Family(
     heads={
         "language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),),
         "classification": (same("score.weight", "head.labels.weight"),),
+        "token_classification": affine("classifier", "head.labels"),
+        "question_answering": affine("qa_outputs", "head.span"),
     },
-    optional=("lm_head.weight", "score.weight"),
+    optional=("lm_head.weight", "score.weight", "classifier.*", "qa_outputs.*"),
     unused=("h.*.attn.bias", "h.*.attn.masked_bias"),
 )

@@ -1,4 +1,4 @@
-"""Llama (Touvron et al., 2023): ``LlamaModel``, ``LlamaForCausalLM``, ``LlamaForSequenceClassification``."""
+"""Llama (Touvron et al., 2023): ``LlamaModel`` and its heads for language modeling, classification and answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ LLAMA = Family(
     name="llama",
     model_types=("llama",),
     prefix="model.",
-    outside=("lm_head.", "score."),
+    head_prefixes={"question_answering": "transformer."},
+    outside=("lm_head.", "score.", "qa_outputs."),
     rules=(
         same("embed_tokens.weight", "embedding.token.weight"),
         same(f"{_STORED}.input_layernorm.weight", f"{_BLOCK}.attention_norm.weight"),
@@ -27,7 +28,9 @@ LLAMA = Family(
     heads={
         "language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),),
         "classification": (same("score.weight", "head.labels.weight"),),
+        "token_classification": affine("score", "head.labels"),
+        "question_answering": affine("qa_outputs", "head.span"),
     },
-    optional=("lm_head.weight", "score.weight"),
+    optional=("lm_head.weight", "score.*", "qa_outputs.*"),
     unused=("layers.*.self_attn.rotary_emb.inv_freq", "rotary_emb.inv_freq"),
 )

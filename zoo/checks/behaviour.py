@@ -27,6 +27,7 @@ ALL: tuple[SideCheck, ...] = (
     finite,
 )
 ENCODERS: tuple[SideCheck, ...] = (direction.bidirectional, *ALL)
+CAUSAL_ENCODERS: tuple[SideCheck, ...] = (direction.causal, direction.sees_the_past, *ALL)
 DECODERS: tuple[SideCheck, ...] = (
     direction.causal,
     direction.sees_the_past,
@@ -79,6 +80,6 @@ def run_checks(subject: Subject) -> Iterator[Check]:
 
 
 def _checks_of(side: Side, subject: Subject) -> tuple[SideCheck, ...]:
-    if not side.causal:
-        return ENCODERS
+    if not side.decodes:
+        return CAUSAL_ENCODERS if side.causal else ENCODERS
     return DECODERS + CROSSING if isinstance(subject.model, EncoderDecoder) else DECODERS

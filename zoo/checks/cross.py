@@ -21,7 +21,9 @@ def cross_attention(side: Side, subject: Subject) -> Check:
         ids, source = draw_ids(1, side.length, side.vocabulary), draw_ids(1, side.length, side.vocabulary, 1)
         changed = source.clone()
         changed[:, -1] = another(source[:, -1], side.vocabulary)
-        both = reads_decoder(model, torch.cat((source, changed)))(torch.cat((ids, ids)), None, None).tokens
+        both = reads_decoder(model, subject.spec, torch.cat((source, changed)))(
+            torch.cat((ids, ids)), None, None
+        ).tokens
         return apart([x[:1] for x in both], [x[1:] for x in both])
 
     explanation = "outputs of the decoder change when a token of the encoder is replaced"
@@ -38,11 +40,11 @@ def encoder_padding(side: Side, subject: Subject) -> Check:
     if side.vocabulary < 2:
         return skipped("encoder padding", explanation, "the vocabulary has one token")
     ids, source = draw_ids(1, side.length, side.vocabulary), draw_ids(1, side.length, side.vocabulary, 1)
-    alone = reads_decoder(model, source)(ids, None, None)
+    alone = reads_decoder(model, subject.spec, source)(ids, None, None)
     right, left = padded([source[0]], left=False), padded([source[0]], left=True)
     sources, masks = torch.cat((right[0], left[0])), torch.cat((right[1], left[1]))
     changed = torch.where(masks == 1, sources, another(sources, side.vocabulary))
-    read = reads_decoder(model, torch.cat((sources, changed)), torch.cat((masks, masks)))
+    read = reads_decoder(model, subject.spec, torch.cat((sources, changed)), torch.cat((masks, masks)))
     padded_tokens = read(ids.expand(4, -1), None, None).tokens
     same = [x.expand(4, *x.shape[1:]) for x in alone.tokens]
     return equal("encoder padding", apart(same, padded_tokens), explanation)

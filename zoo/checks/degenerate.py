@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from specs.head import MaskedLanguageModeling
+from specs.attention import MultiHeadShape
+from specs.head import MaskedLanguageModeling, Pooled, TransformingHead
 from specs.model import Model
 from specs.norm import NoNorm
 from specs.residual import NoResidual
@@ -13,11 +14,23 @@ def why_deaf(spec: Model) -> str:
     if spec.vocab_size == 1:
         return "the vocabulary has one token"
     widths = [spec.d_model] if any(not isinstance(norm, NoNorm) for norm in _stack_norms(spec)) else []
+    widths += _query_key_widths(spec)
     if spec.embedding.norm is not None or isinstance(spec.head, MaskedLanguageModeling):
         widths.append(spec.embedding_width)
+    if isinstance(spec.head, TransformingHead) and spec.head.norm is not None:
+        widths.append(spec.d_model)
     if widths and min(widths) < 3:
         return f"a normalised vector of width {min(widths)} keeps no more than signs"
+    if isinstance(spec.head, Pooled) and spec.head.normalize and (spec.head.projection or spec.d_model) == 1:
+        return "a vector of width 1 and length 1 is no more than a sign"
     return ""
+
+
+def _query_key_widths(spec: Model) -> list[int]:
+    """The widths over which queries and keys are normalised."""
+    attentions = [block.attention for _, stack in spec.stacks() for block in stack.layer_blocks()]
+    shapes = [each for each in attentions if isinstance(each, MultiHeadShape) and each.qk_norm is not None]
+    return [each.head_width(spec.d_model) for each in shapes]
 
 
 def may_fade(spec: Model) -> str:
@@ -32,4 +45,5 @@ def may_fade(spec: Model) -> str:
 
 
 def _stack_norms(spec: Model) -> list[object]:
-    return [block.norm for _, stack in spec.stacks() for block in stack.layer_blocks()]
+    blocks = [block for _, stack in spec.stacks() for block in stack.layer_blocks()]
+    return [norm for block in blocks for norm in block.norms_used()]

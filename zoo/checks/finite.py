@@ -19,11 +19,11 @@ def finite(side: Side, subject: Subject) -> Check:
     mask = ids.new_ones(ids.shape)
     mask[1] = 0
     readings = [side.read(ids, mask, None)]
-    if side.causal and side.length > 1:
+    if side.decodes and side.length > 1:
         cache = side.read(ids[:, :-1], mask[:, :-1], None).cache
         readings.append(side.read(ids[:, -1:], mask, cache))
-    if side.causal and isinstance(subject.model, EncoderDecoder):
-        readings.append(reads_decoder(subject.model, ids, mask)(ids, mask, None))
+    if side.decodes and isinstance(subject.model, EncoderDecoder):
+        readings.append(reads_decoder(subject.model, subject.spec, ids, mask)(ids, mask, None))
     count = sum(_not_finite(tensor) for reading in readings for tensor in _tensors(reading))
     return Check(f"{side.prefix}finite", "failed" if count else "passed", explanation, count, "0 values")
 

@@ -40,11 +40,11 @@ class ProbeWeights:
 
     def pieces(self, name: str) -> Iterator[Tensor]:
         tensor = self._tensors[name]
-        shape = tensor.shape
+        shape, constant = tensor.shape, self._recipe[name].constant
         if name in self._fixed:
             yield self._draw(name, shape.numel(), 0.1).add_(self._fixed[name].reshape(-1))
-        elif len(shape) < 2 or self._recipe[name].constant is not None:
-            yield self._draw(name, shape.numel(), 0.1).add_(self._recipe[name].constant or 0.0)
+        elif len(shape) < 2 or constant is not None:
+            yield self._draw(name, shape.numel(), 0.1).add_(constant or 0.0)
         else:
             yield self._draw(name, shape.numel(), self._std(name, tensor))
 
@@ -75,4 +75,4 @@ class ProbeWeights:
 
 def _grows(block: BlockParts) -> bool:
     """Whether a block adds to a stream that nothing normalises."""
-    return isinstance(block.norm, NoNorm) and isinstance(block.residual, Add)
+    return any(isinstance(norm, NoNorm) for norm in block.norms_used()) and isinstance(block.residual, Add)

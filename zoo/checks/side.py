@@ -13,9 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from specs.model import Model
-from specs.position import PositionKind
+from specs.position import NoPosition, PositionKind
+from specs.stack import Stack
 from zoo.builder import ZooModel
 from zoo.components.attention import KeyValue
+from zoo.components.head import token_outputs
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
@@ -46,13 +48,16 @@ Read = Callable[[Tensor, Tensor | None, Sequence[KeyValue] | None], Reading]
 class Side:
     """A stack with its embedding, and its head where it is the last.
 
+    ``decodes`` says that it is to go on from a cache, ``causal`` that its spec lets tokens see none after them, and
+    ``ordered`` that positions or windows tell it where tokens stand.
     ``length`` is how many tokens to read and ``vocabulary`` how many there are; ``prefix`` tells the sides of an
     encoder-decoder apart in the names of checks.
     """
 
     prefix: str
+    decodes: bool
     causal: bool
-    position: PositionKind
+    ordered: bool
     length: int
     vocabulary: int
     read: Read
@@ -71,21 +76,33 @@ def sides(model: ZooModel, spec: Model) -> tuple[Side, ...]:
             read = (
                 reads_encoder(model)
                 if name == "encoder"
-                else reads_decoder(model, draw_ids(1, length, spec.vocab_size, 1))
+                else reads_decoder(model, spec, draw_ids(1, length, spec.vocab_size, 1))
             )
         else:
-            prefix, read = "", reads_model(model)
-        found.append(Side(prefix, name == "decoder", spec.position_of(stack), length, spec.vocab_size, read))
+            prefix, read = "", reads_model(model, spec)
+        ordered = _is_ordered(spec.position_of(stack), stack, length)
+        decodes, causal = name == "decoder", spec.is_causal(name)
+        found.append(Side(prefix, decodes, causal, ordered, length, spec.vocab_size, read))
     return tuple(found)
 
 
-def reads_model(model: Encoder | Decoder) -> Read:
+def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
+    """Whether a bidirectional stack has positions, or a window that so many tokens do not all fit in."""
+    attentions = [block.attention for block in stack.layer_blocks()]
+    positions = [getattr(attention, "position", None) or position for attention in attentions]
+    windows = [getattr(attention, "window", None) or 2 * length for attention in attentions]
+    placed = any(not isinstance(each, NoPosition) for each in positions)
+    return position.embedded or placed or min(windows) // 2 < length - 1
+
+
+def reads_model(model: Encoder | Decoder, spec: Model) -> Read:
     """Reads with an encoder or a decoder."""
+    per_token = token_outputs(model.head, spec.d_model)
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[KeyValue] | None = None) -> Reading:
         with _head_inputs(model) as hidden:
             outputs = model(ids, mask) if isinstance(model, Encoder) else model(ids, mask, cache)
-        return _reading(hidden[0], outputs)
+        return _reading(hidden[0], outputs, per_token)
 
     return read
 
@@ -99,8 +116,11 @@ def reads_encoder(model: EncoderDecoder) -> Read:
     return read
 
 
-def reads_decoder(model: EncoderDecoder, encoder_ids: Tensor, encoder_mask: Tensor | None = None) -> Read:
+def reads_decoder(
+    model: EncoderDecoder, spec: Model, encoder_ids: Tensor, encoder_mask: Tensor | None = None
+) -> Read:
     """Reads with the decoder of an encoder-decoder; encoder_ids and encoder_mask: B S, or 1 S for all rows."""
+    per_token = token_outputs(model.head, spec.d_model)
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[KeyValue] | None = None) -> Reading:
         rows = ids.shape[0]
@@ -111,7 +131,7 @@ def reads_decoder(model: EncoderDecoder, encoder_ids: Tensor, encoder_mask: Tens
         ]
         with _head_inputs(model) as hidden:
             outputs = model.decode(ids, encoded, seen.expand(rows, -1), cache, mask)
-        return _reading(hidden[0], outputs)
+        return _reading(hidden[0], outputs, per_token)
 
     return read
 
@@ -131,14 +151,10 @@ def _head_inputs(model: ZooModel) -> Iterator[list[Tensor]]:
         hook.remove()
 
 
-def _reading(hidden: Tensor, outputs: Outputs) -> Reading:
-    per_token = tuple(
-        output for output in outputs.values() if output.shape[:2] == hidden.shape[:2] and output.dim() > 2
-    )
-    per_sequence = tuple(
-        output for output in outputs.values() if not any(output is each for each in per_token)
-    )
-    return Reading((hidden, *per_token), per_sequence, tuple(outputs.present_key_values))
+def _reading(hidden: Tensor, outputs: Outputs, per_token: frozenset[str]) -> Reading:
+    tokens = tuple(output for name, output in outputs.items() if name in per_token)
+    sequences = tuple(output for name, output in outputs.items() if name not in per_token)
+    return Reading((hidden, *tokens), sequences, tuple(outputs.present_key_values))
 
 
 def draw_ids(rows: int, length: int, vocabulary: int, seed: int = 0) -> Tensor:

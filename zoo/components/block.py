@@ -39,7 +39,7 @@ class Block(nn.Module):
         """A norm for each branch, named after it."""
         branches = ["attention", *(["cross_attention"] if context.cross else []), "feed_forward"]
         for branch in branches:
-            self.add_module(f"{branch}_{suffix}", build_component(spec.norm, context))
+            self.add_module(f"{branch}_{suffix}", build_component(spec.norm_of(branch), context))
 
 
 @builds(spec.PreNorm)
@@ -103,6 +103,26 @@ class Parallel(Block):
             branches = branches + self.cross_attention(self.cross_attention_norm(x), scope, encoded)
         branches = branches + self.feed_forward(self.feed_forward_norm(x))
         return self.residual(x, self.dropout(branches)), present
+
+
+@builds(spec.BranchNorm)
+class BranchNorm(Block):
+    """x + norm(f(x)) for each branch f."""
+
+    def __init__(self, spec: spec.BranchNorm, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.add_norms(spec, context)
+
+    def forward(
+        self, x: Tensor, scope: Scope, past: KeyValue | None = None, encoded: KeyValue | None = None
+    ) -> tuple[Tensor, KeyValue]:
+        attended, present = self.attention(x, scope, past)
+        x = self.residual(x, self.dropout(self.attention_norm(attended)))
+        if self.cross_attention is not None:
+            crossed = self.cross_attention(x, scope, encoded)
+            x = self.residual(x, self.dropout(self.cross_attention_norm(crossed)))
+        x = self.residual(x, self.dropout(self.feed_forward_norm(self.feed_forward(x))))
+        return x, present
 
 
 @builds(spec.Sandwich)

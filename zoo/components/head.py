@@ -1,27 +1,49 @@
 """Heads: from the last hidden state to the named outputs of a model.
 
-Each takes x: B T D and mask: B T with 1 for real tokens, or None where all are.
+Each takes x: B T D, and what it may ask about the tokens.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 import specs.head as spec
 from zoo.components.activation import activation
 from zoo.components.linear import Linear
-from zoo.components.pooling import pool
+from zoo.components.pooling import Tokens, pool
 from zoo.context import BuildContext
 from zoo.registry import build_component, builds
 
 
-def vocabulary_scores(spec: spec.VocabularyHead, width: int, context: BuildContext) -> Linear:
-    """The matrix from ``width`` to the vocabulary; with tied embeddings it is the token table itself."""
+def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
+    """The names of the outputs of a head that grow with the tokens: B T ..., unlike those of a sequence, B ..."""
+    parameter = next(head.parameters(), torch.empty(0))
+
+    def sizes(length: int) -> dict[str, tuple[int, ...]]:
+        x = torch.zeros(1, length, d_model, dtype=parameter.dtype, device=parameter.device)
+        ids = torch.zeros(1, length, dtype=torch.int64, device=parameter.device)
+        return {name: tuple(output.shape[1:2]) for name, output in head(x, Tokens(ids, None)).items()}
+
+    with torch.no_grad():
+        two, three = sizes(2), sizes(3)
+    return frozenset(name for name in two if two[name] != three[name])
+
+
+def scored_width(spec: spec.VocabularyHead, context: BuildContext) -> int:
+    """The width of what is scored: the embedding's, or d_model."""
+    assert context.token is not None
+    return context.token.embedding_dim if spec.scores_embeddings else context.d_model
+
+
+def vocabulary_scores(spec: spec.VocabularyHead, context: BuildContext) -> Linear:
+    """The matrix from what is scored to the vocabulary; with tied embeddings it is the token table itself."""
     token = context.token
     assert token is not None
-    scores = Linear(width, token.num_embeddings, bias=spec.bias)
+    scores = Linear(scored_width(spec, context), token.num_embeddings, bias=spec.bias is True)
     if spec.tie_embeddings:
         scores.weight = token.weight
     return scores
@@ -29,17 +51,36 @@ def vocabulary_scores(spec: spec.VocabularyHead, width: int, context: BuildConte
 
 @builds(spec.LanguageModeling)
 class LanguageModeling(nn.Module):
-    """logits: B T vocabulary."""
+    """logits: B T vocabulary, plus ``bias``, a buffer of 1 x vocabulary, where it is fixed."""
+
+    bias: Tensor | None
 
     def __init__(self, spec: spec.LanguageModeling, context: BuildContext) -> None:
         super().__init__()
         self.scale = context.d_model**-0.5 if spec.scale == "inverse_sqrt_d_model" else spec.scale
-        self.vocabulary = vocabulary_scores(spec, context.d_model, context)
+        self.projection = (
+            Linear(context.d_model, scored_width(spec, context), bias=False)
+            if spec.projection
+            else nn.Identity()
+        )
+        self.vocabulary = vocabulary_scores(spec, context)
+        fixed = torch.empty(1, self.vocabulary.out_features) if spec.bias == "fixed" else None
+        self.register_buffer("bias", fixed)
+        self.softcap = spec.softcap
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> dict[str, Tensor]:
+    def fixed(self, leaf: str) -> Tensor | None:
+        """The bias of a checkpoint that does not store it."""
+        return torch.zeros(1, self.vocabulary.out_features, device="cpu") if leaf == "bias" else None
+
+    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
         if self.scale is not None:
             x = x * self.scale
-        return {"logits": self.vocabulary(x)}
+        logits = self.vocabulary(self.projection(x))
+        if self.bias is not None:
+            logits = logits + self.bias
+        if self.softcap is not None:
+            logits = self.softcap * torch.tanh(logits / self.softcap)
+        return {"logits": logits}
 
 
 @builds(spec.MaskedLanguageModeling)
@@ -48,14 +89,13 @@ class MaskedLanguageModeling(nn.Module):
 
     def __init__(self, spec: spec.MaskedLanguageModeling, context: BuildContext) -> None:
         super().__init__()
-        assert context.token is not None
-        width = context.token.embedding_dim
-        self.dense = Linear(context.d_model, width)
+        width = scored_width(spec, context)
+        self.dense = Linear(context.d_model, width, bias=spec.dense_bias)
         self.activation = activation(spec.activation)
         self.norm = build_component(spec.norm, replace(context, d_model=width))
-        self.vocabulary = vocabulary_scores(spec, width, context)
+        self.vocabulary = vocabulary_scores(spec, context)
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> dict[str, Tensor]:
+    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
         return {"logits": self.vocabulary(self.norm(self.activation(self.dense(x))))}
 
 
@@ -68,27 +108,87 @@ class Pooler(nn.Module):
         self.dense = Linear(context.d_model, context.d_model)
         self.activation = activation(spec.activation)
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> dict[str, Tensor]:
-        return {"last_hidden_state": x, "pooler_output": self.activation(self.dense(pool(x, mask, "first")))}
+    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+        return {
+            "last_hidden_state": x,
+            "pooler_output": self.activation(self.dense(pool(x, tokens, "first"))),
+        }
+
+
+class TransformingHead(nn.Module):
+    """A head with norm(activation(dense(x))), each part where the spec has it: ... D -> ... D."""
+
+    def __init__(self, spec: spec.TransformingHead, context: BuildContext) -> None:
+        super().__init__()
+        self.dense = (
+            nn.Identity()
+            if spec.activation is None
+            else Linear(context.d_model, context.d_model, bias=spec.dense_bias)
+        )
+        self.activation = activation(spec.activation or "identity")
+        self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, context)
+
+    def transform(self, x: Tensor) -> Tensor:
+        return self.norm(self.activation(self.dense(x)))
 
 
 @builds(spec.Classification)
-class Classification(nn.Module):
+class Classification(TransformingHead):
     """logits: B labels, of one vector for the sequence."""
 
     def __init__(self, spec: spec.Classification, context: BuildContext) -> None:
-        super().__init__()
+        super().__init__(spec, context)
         self.pooling = spec.pooling
-        self.dense = None if spec.activation is None else Linear(context.d_model, context.d_model)
-        self.activation = activation(spec.activation or "identity")
         self.dropout = nn.Dropout(spec.dropout)
         self.labels = Linear(context.d_model, spec.labels, bias=spec.bias)
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> dict[str, Tensor]:
-        x = pool(x, mask, self.pooling)  # B D
-        if self.dense is not None:
-            x = self.activation(self.dense(x))
+    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+        x = self.transform(pool(x, tokens, self.pooling))  # B D
         return {"logits": self.labels(self.dropout(x))}
+
+
+@builds(spec.Pooled)
+class Pooled(TransformingHead):
+    """last_hidden_state: B T D, and under the spec's name for it one vector for the sequence: B W."""
+
+    def __init__(self, spec: spec.Pooled, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.pooling, self.output, self.normalize = spec.pooling, spec.output, spec.normalize
+        width = spec.projection
+        self.projection = nn.Identity() if width is None else Linear(context.d_model, width, bias=False)
+
+    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+        vector = self.projection(self.transform(pool(x, tokens, self.pooling)))  # B W
+        if self.normalize:
+            vector = F.normalize(vector, dim=-1)
+        return {"last_hidden_state": x, self.output: vector}
+
+
+@builds(spec.TokenClassification)
+class TokenClassification(TransformingHead):
+    """logits: B T labels."""
+
+    def __init__(self, spec: spec.TokenClassification, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.dropout = nn.Dropout(spec.dropout)
+        self.labels = Linear(context.d_model, spec.labels, bias=spec.bias)
+
+    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+        return {"logits": self.labels(self.dropout(self.transform(x)))}
+
+
+@builds(spec.QuestionAnswering)
+class QuestionAnswering(TransformingHead):
+    """start_logits and end_logits: B T each."""
+
+    def __init__(self, spec: spec.QuestionAnswering, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.dropout = nn.Dropout(spec.dropout)
+        self.span = Linear(context.d_model, 2, bias=spec.bias)
+
+    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+        scores = self.span(self.dropout(self.transform(x)))  # B T 2
+        return {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
 
 
 @builds(spec.NoHead)
@@ -98,5 +198,5 @@ class NoHead(nn.Module):
     def __init__(self, spec: spec.NoHead, context: BuildContext) -> None:
         super().__init__()
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> dict[str, Tensor]:
+    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
         return {"last_hidden_state": x}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from torch import nn
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 import specs.norm as spec
+from specs.base import Component
 from zoo.context import BuildContext
-from zoo.registry import builds
+from zoo.initialization import Distribution
+from zoo.registry import build_component, builds
 
 
 @builds(spec.LayerNorm)
@@ -15,6 +19,8 @@ class LayerNorm(nn.LayerNorm):
 
     def __init__(self, spec: spec.LayerNorm, context: BuildContext) -> None:
         super().__init__(context.d_model, eps=spec.eps, bias=spec.bias)
+        if not spec.weight:
+            self.register_parameter("weight", None)
 
     def reset_parameters(self) -> None:
         """Nothing: the builder fills all weights."""
@@ -22,13 +28,22 @@ class LayerNorm(nn.LayerNorm):
 
 @builds(spec.RMSNorm)
 class RMSNorm(nn.RMSNorm):
-    """x / sqrt(mean(x ** 2) + eps) * weight."""
+    """x / sqrt(mean(x ** 2) + eps) * weight, or * (1 + weight)."""
 
     def __init__(self, spec: spec.RMSNorm, context: BuildContext) -> None:
         super().__init__(context.d_model, eps=spec.eps)
+        self.unit_offset = spec.unit_offset
 
     def reset_parameters(self) -> None:
         """Nothing: the builder fills all weights."""
+
+    def initial(self, leaf: str) -> Distribution:
+        """Weights with which the norm multiplies by 1."""
+        return Distribution(constant=0.0 if self.unit_offset else 1.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight = self.weight + 1.0 if self.unit_offset else self.weight
+        return F.rms_norm(x, self.normalized_shape, weight, self.eps)
 
 
 @builds(spec.NoNorm)
@@ -37,3 +52,31 @@ class NoNorm(nn.Identity):
 
     def __init__(self, spec: spec.NoNorm, context: BuildContext) -> None:
         super().__init__()
+
+
+class EachHead(nn.Module):
+    """One norm for every head, each with weights of its own, H K: B T H K -> B T H K."""
+
+    weight: nn.Parameter | None
+    bias: nn.Parameter | None
+
+    def __init__(self, spec: Component, heads: int, context: BuildContext) -> None:
+        super().__init__()
+        self.norm = build_component(spec, context)  # what it does, without its weights
+        self.offset = 1.0 if getattr(self.norm, "unit_offset", False) else 0.0
+        for leaf in ("weight", "bias"):
+            shape = None if getattr(self.norm, leaf, None) is None else (heads, context.d_model)
+            self.register_parameter(leaf, None if shape is None else nn.Parameter(torch.empty(shape)))
+        for leaf in list(self.norm._parameters):
+            self.norm.register_parameter(leaf, None)
+        self.norm.unit_offset = False  # type: ignore[assignment]
+
+    def initial(self, leaf: str) -> Distribution:
+        """As one norm would have it."""
+        return Distribution(constant=1.0 - self.offset if leaf == "weight" else 0.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.norm(x)
+        if self.weight is not None:
+            x = x * (self.weight + self.offset)
+        return x if self.bias is None else x + self.bias

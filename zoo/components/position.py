@@ -31,8 +31,10 @@ class Position(nn.Module):
         """Rotate queries or keys.  x: B H T K with K = width, positions: B T -> B H T K."""
         return x
 
-    def bias(self, query_length: int, key_length: int, like: Tensor) -> Tensor | None:
-        """Add to the scores -> 1 H T S, or None."""
+    def bias(
+        self, query_length: int, key_length: int, like: Tensor, mask: Tensor | None = None
+    ) -> Tensor | None:
+        """Add to the scores.  mask: B S with 1 for real tokens -> (B or 1) H (T or 1) S, or None."""
         return None
 
 
@@ -94,17 +96,43 @@ def alibi_slopes(heads: int) -> tuple[float, ...]:
 
 @builds(spec.Alibi)
 class Alibi(Position):
-    """-slope * distance."""
+    """-slope * distance, times a scale."""
 
     def __init__(self, spec: spec.Alibi, context: BuildContext) -> None:
         super().__init__(spec, context)
         assert context.heads is not None
         self.slopes = alibi_slopes(context.heads)
+        self.scale = spec.scale
+        self.rounded = spec.precision == "bfloat16"
+        if self.rounded:
+            self.slopes = tuple(torch.tensor(self.slopes, device="cpu").bfloat16().tolist())
 
-    def bias(self, query_length: int, key_length: int, like: Tensor) -> Tensor:
-        distances = functional.relative_positions(query_length, key_length, like).abs()  # T S
+    def bias(self, query_length: int, key_length: int, like: Tensor, mask: Tensor | None = None) -> Tensor:
+        if self.rounded:
+            penalties = self._rounded(key_length, like, mask)  # B H 1 S
+        else:
+            distances = functional.relative_positions(query_length, key_length, like).abs()  # T S
+            slopes = functional.constant(self.slopes, like)[:, None, None]  # H 1 1
+            penalties = (slopes * -distances.to(torch.float32))[None]  # 1 H T S
+        return (penalties if self.scale == 1.0 else penalties * self.scale).to(like.dtype)
+
+    def _rounded(self, key_length: int, like: Tensor, mask: Tensor | None) -> Tensor:
+        """slope * position of the key, each and their product in bfloat16 -> B H 1 S.
+
+        But for the rounding, softmax takes no notice of what it adds to slope * -distance.
+        """
+        if mask is None:
+            positions = functional.positions_from(0, key_length, like)[None]  # 1 S
+        else:
+            positions = functional.token_positions(mask, key_length)  # B S
         slopes = functional.constant(self.slopes, like)[:, None, None]  # H 1 1
-        return (slopes * -distances.to(torch.float32))[None].to(like.dtype)  # 1 H T S
+        product = slopes * _bfloat16(positions)[:, None, None]  # B H 1 S, exact in float32
+        return _bfloat16(product)
+
+
+def _bfloat16(x: Tensor) -> Tensor:
+    """The nearest numbers that bfloat16 has, in float32."""
+    return x.to(torch.float32).to(torch.bfloat16).to(torch.float32)
 
 
 def t5_buckets(buckets: int, max_distance: int, *, bidirectional: bool) -> tuple[int, ...]:
@@ -135,7 +163,7 @@ class RelativeBias(Position):
         assert context.heads is not None
         self.table = Table(spec.buckets, context.heads)
 
-    def bias(self, query_length: int, key_length: int, like: Tensor) -> Tensor:
+    def bias(self, query_length: int, key_length: int, like: Tensor, mask: Tensor | None = None) -> Tensor:
         relative = functional.relative_positions(query_length, key_length, like)  # T S
         reach = relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
         by_distance = self.table(functional.constant(self.buckets, like))  # (2 max_distance + 1) H

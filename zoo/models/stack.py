@@ -11,29 +11,41 @@ from dataclasses import replace
 from torch import Tensor, nn
 
 import specs.stack as spec
+from specs.block import BlockParts
 from specs.position import NoPosition, PositionKind
 from zoo import functional
-from zoo.components.attention import KeyValue, Scope
+from zoo.components.attention import KeyValue, Scope, View
 from zoo.components.position import Position
 from zoo.context import BuildContext
 from zoo.registry import build_component
 
 
 class Stack(nn.Module):
-    """Blocks in order, then a norm where the spec has one; and the position that acts inside attention."""
+    """Blocks in order, then a norm where the spec has one; and the position that acts inside attention.
+
+    A block may stand at several places, as its spec shares it.
+    """
 
     def __init__(self, spec: spec.Stack, position: PositionKind, context: BuildContext) -> None:
         super().__init__()
         blocks = spec.layer_blocks()
-        heads = {block.attention.heads for block in blocks}  # type: ignore[attr-defined]
+        following = [block for block in blocks if _own_position(block) is None]
+        heads = {block.attention.heads for block in following}  # type: ignore[attr-defined]
         context = replace(context, layers=len(blocks), heads=heads.pop() if len(heads) == 1 else None)
         self.causal = context.causal
         self.position: Position = build_component(  # type: ignore[assignment]
-            NoPosition() if position.embedded else position, context
+            position if following and not position.embedded else NoPosition(), context
         )
-        self.blocks = nn.ModuleList(
-            build_component(block, replace(context, layer=layer)) for layer, block in enumerate(blocks)
-        )
+        own_positions = _OwnPositions(context)
+        layers: list[nn.Module] = []
+        for layer, (block, owner) in enumerate(zip(blocks, spec.owners(), strict=True)):
+            if owner == layer:
+                here = replace(context, layer=layer, position=own_positions.of(block))
+                layers.append(build_component(block, here))
+            else:
+                layers.append(layers[owner])
+        self.blocks = nn.ModuleList(layers)
+        self.views: list[View] = list(dict.fromkeys(self._view(block.attention) for block in layers))
         self.final_norm = build_component(blocks[-1].norm, context) if spec.ends_with_norm else nn.Identity()
 
     def forward(
@@ -52,10 +64,9 @@ class Stack(nn.Module):
         """
         query_length = x.shape[1]
         key_length = query_length + past_length(past)
-        position_bias = self.position.bias(query_length, key_length, x)
-        bias = functional.attention_bias(mask, position_bias, query_length, key_length, x, causal=self.causal)
+        biases = self._biases(mask, query_length, key_length, x)
         cross_bias = functional.attention_bias(encoder_mask, None, 0, 0, x, causal=False)
-        scope = Scope(self.position, positions, bias, cross_bias)
+        scope = Scope(self.position, positions, biases, cross_bias)
         present = []
         for layer, block in enumerate(self.blocks):
             x, key_value = block(
@@ -63,6 +74,49 @@ class Stack(nn.Module):
             )
             present.append(key_value)
         return self.final_norm(x), present
+
+    def _view(self, attention: nn.Module | Tensor) -> View:
+        """The position and the window of an attention; not every kind has its own."""
+        return getattr(attention, "position", None) or self.position, getattr(attention, "window", None)
+
+    def _biases(
+        self, mask: Tensor | None, query_length: int, key_length: int, x: Tensor
+    ) -> dict[View, Tensor | None]:
+        """What the attentions with each view add to their scores: broadcast to B H T S, or None."""
+        positions = dict.fromkeys(position for position, _ in self.views)
+        added = {position: position.bias(query_length, key_length, x, mask) for position in positions}
+        return {
+            (position, window): functional.attention_bias(
+                mask, added[position], query_length, key_length, x, causal=self.causal, window=window
+            )
+            for position, window in self.views
+        }
+
+
+def _own_position(block: BlockParts) -> PositionKind | None:
+    """The position that a block's attention has of its own."""
+    return getattr(block.attention, "position", None)
+
+
+class _OwnPositions:
+    """The positions that attentions have of their own: one module for all attentions that say the same."""
+
+    def __init__(self, context: BuildContext) -> None:
+        self._context = context
+        self._built: list[tuple[PositionKind, int, Position]] = []
+
+    def of(self, block: BlockParts) -> Position | None:
+        """The position of a block's attention, or None where it follows the stack's."""
+        wanted = _own_position(block)
+        if wanted is None:
+            return None
+        heads: int = block.attention.heads  # type: ignore[attr-defined]
+        for stated, told, built in self._built:
+            if (stated, told) == (wanted, heads):
+                return built
+        position: Position = build_component(wanted, replace(self._context, heads=heads))  # type: ignore[assignment]
+        self._built.append((wanted, heads, position))
+        return position
 
 
 def past_length(past: Sequence[KeyValue] | None) -> int:

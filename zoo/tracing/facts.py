@@ -173,8 +173,8 @@ def _logic(a: Any, b: Any) -> Facts:
     return Facts(broadcast(*_shapes(a, b)), promoted(a, b))
 
 
-@rule(F.relu, F.gelu, F.silu, F.dropout, torch.neg, torch.abs, F.layer_norm, F.rms_norm, "abs", "neg", "relu",
-      "contiguous")  # fmt: skip
+@rule(F.relu, F.gelu, F.silu, F.dropout, torch.neg, torch.abs, F.layer_norm, F.rms_norm, F.normalize, "abs", "neg",
+      "relu", "contiguous")  # fmt: skip
 def _same(x: Facts, *args: Any, **kwargs: Any) -> Facts:
     return x
 
@@ -464,10 +464,11 @@ def _attention_bias(
     like: Facts,
     *,
     causal: bool,
+    window: int | None = None,
 ) -> Facts | None:
     shapes = _shapes(position_bias)
     shapes += [] if key_mask is None else [(key_mask.shape[0], 1, 1, key_mask.shape[1])]
-    shapes += [(query_length, key_length)] if causal else []
+    shapes += [(query_length, key_length)] if causal or window is not None else []
     return Facts(broadcast((1, 1, 1, 1), *shapes), like.dtype) if shapes else None
 
 
