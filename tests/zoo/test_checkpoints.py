@@ -15,8 +15,9 @@ from zoo.checkpoints.families import FAMILIES, family_of
 from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
+from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.t5 import T5
-from zoo.checkpoints.transforms import SAME, STACKED, Transposed
+from zoo.checkpoints.transforms import SAME, STACKED, Interleaved, Transposed
 from zoo.checkpoints.write import stored_tensors
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights
@@ -36,6 +37,14 @@ LLAMA_BLOCK = {
 
 def llama(**changes: object) -> Model:
     return gpt2(position={"kind": "rope"}, decoder={"layers": 2, "block": LLAMA_BLOCK}, **changes)
+
+
+MIXTURE = {"kind": "mixture", "experts": 3, "top_k": 2, "expert": {**GATED, "hidden": 7}}
+
+
+def mixtral(**changes: object) -> Model:
+    block = {**LLAMA_BLOCK, "feed_forward": MIXTURE}
+    return gpt2(position={"kind": "rope"}, decoder={"layers": 2, "block": block}, **changes)
 
 
 MASKED = {"kind": "masked_language_modeling", "norm": NORM}
@@ -63,8 +72,11 @@ CASES: list[tuple[Family, Model]] = [
     (LLAMA, llama(head=LAST)),
     (LLAMA, llama(head=LABELS)),
     (LLAMA, llama(head=ANSWERS)),
+    (MIXTRAL, mixtral()),
+    (MIXTRAL, mixtral(head=UNTIED)),
     (T5, t5()),
     (T5, t5(head=UNTIED)),
+    (OWN, mixtral()),
     (OWN, bert(head={"kind": "pooler"})),
     (OWN, gpt2()),
     (OWN, t5()),
@@ -166,6 +178,11 @@ def config_of(family: Family, spec: Model) -> transformers.PreTrainedConfig:
                 vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
                 intermediate_size=12, **tied,
             )  # fmt: skip
+        case "mixtral":
+            return transformers.MixtralConfig(
+                vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+                intermediate_size=7, num_local_experts=3, **tied,
+            )  # fmt: skip
         case _:
             return transformers.T5Config(
                 vocab_size=20, d_model=8, d_kv=4, d_ff=12, num_layers=2, num_heads=2, **tied
@@ -183,6 +200,39 @@ def test_transformers_loads_what_is_written(reference_class, family, spec, tmp_p
     assert not report["mismatched_keys"]
     state = reference.state_dict()
     assert all(torch.equal(state[name], tensor) for name, tensor in tensors.items())
+
+
+EXPERTS = "layers.1.block_sparse_moe.experts"
+
+
+def test_experts_stored_one_by_one(tmp_path):
+    tensors = stored(MIXTRAL, mixtral())
+    assert tensors[f"model.{EXPERTS}.2.w2.weight"].shape == (8, 7)
+    save_file(tensors, tmp_path / SINGLE)
+    source = opened(tmp_path, mixtral())
+    pieces = list(source.pieces("decoder.blocks.1.feed_forward.experts.up.weight"))
+    assert [piece.numel() for piece in pieces] == [56, 56, 56]
+    theirs = [tensors[f"model.{EXPERTS}.{expert}.w3.weight"] for expert in range(3)]
+    assert torch.equal(torch.cat(pieces), torch.stack(theirs).flatten())
+    assert source.raw("decoder.blocks.1.feed_forward.experts.up.weight") is None
+    assert source.raw("decoder.blocks.1.attention.query.weight") is not None
+
+
+def test_what_is_wrong_with_single_experts_is_named(tmp_path):
+    tensors = stored(MIXTRAL, mixtral())
+    del tensors[f"model.{EXPERTS}.1.w1.weight"]
+    tensors[f"model.{EXPERTS}.2.w2.weight"] = torch.ones(7, 8)
+    tensors[f"model.{EXPERTS}.3.w1.weight"] = torch.ones(7, 8)
+    save_file(tensors, tmp_path / SINGLE)
+    assert refused(tmp_path, mixtral()).splitlines()[1:] == [
+        f"  missing: {EXPERTS}.1.w1.weight (for decoder.blocks.1.feed_forward.experts.gate.weight)",
+        f"  left over: model.{EXPERTS}.3.w1.weight",
+        f"  wrong: model.{EXPERTS}.2.w2.weight is 7 x 8, and decoder.blocks.1.feed_forward.experts.down.weight needs 8 x 7",
+    ]
+    for expert in range(4):
+        tensors.pop(f"model.{EXPERTS}.{expert}.w1.weight", None)
+    save_file(tensors, tmp_path / SINGLE)
+    assert refused(tmp_path, mixtral()).count(".w1.weight (for decoder.blocks.1") == 3
 
 
 def test_config_json_names_the_family(tmp_path):
@@ -216,7 +266,8 @@ def test_names_of_no_family(tmp_path):
     save_file({f"x{i}": torch.ones(1) for i in range(9)}, tmp_path / SINGLE)
     message = refused(tmp_path, gpt2())
     assert (
-        "has names of no family known (zoo, bert, gpt2, llama, t5) for this spec: it has x0, x1," in message
+        "has names of no family known (zoo, bert, gpt2, llama, mixtral, t5) for this spec: it has x0, x1,"
+        in message
     )
 
 
@@ -393,6 +444,21 @@ def test_transforms_can_be_undone(transform):
     assert transform.stored_shape(shapes) == joined.shape
     for part, again in zip(parts, transform.split(joined, shapes), strict=True):
         assert torch.equal(part, again)
+
+
+def test_gate_and_up_that_take_turns():
+    gate, up = torch.randn(3, 5, 4), torch.randn(3, 5, 4)  # E H D
+    stored = torch.randn(3, 4, 10)  # E D 2H, as GPT-OSS has it
+    weights = Transposed(Interleaved(1))
+    assert weights.stored_shape([gate.shape, up.shape]) == stored.shape
+    split = weights.split(stored, [gate.shape, up.shape])
+    assert torch.equal(split[0], stored[..., 0::2].transpose(1, 2))
+    assert torch.equal(split[1], stored[..., 1::2].transpose(1, 2))
+    assert torch.equal(weights.join(split), stored)
+    bias = torch.randn(3, 10)
+    assert Interleaved(1).stored_shape([(3, 5), (3, 5)]) == bias.shape
+    assert torch.equal(Interleaved(1).split(bias, [(3, 5), (3, 5)])[1], bias[:, 1::2])
+    assert torch.equal(Interleaved(1).join(Interleaved(1).split(bias, [(3, 5), (3, 5)])), bias)
 
 
 def test_families_are_told_apart_by_name_alone():

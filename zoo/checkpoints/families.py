@@ -15,13 +15,24 @@ from zoo.checkpoints.electra import ELECTRA
 from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
+from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.roberta import ROBERTA
 from zoo.checkpoints.t5 import T5
 from zoo.weights.safetensors import TensorFiles
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
-FAMILIES: tuple[Family, ...] = (OWN, BERT, DISTILBERT, ELECTRA, GPT2, LLAMA, ROBERTA, T5)
+FAMILIES: tuple[Family, ...] = (
+    OWN,
+    BERT,
+    DISTILBERT,
+    ELECTRA,
+    GPT2,
+    LLAMA,
+    MIXTRAL,
+    ROBERTA,
+    T5,
+)
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
@@ -32,12 +43,12 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
     config = files.path / "config.json"
     if config.is_file():
         return _of_model_type(config)
-    parameters = dict(weight_tensors(model, remove_duplicate=False))
+    shapes = {name: tuple(tensor.shape) for name, tensor in weight_tensors(model)}
 
     def names_found(family: Family) -> float:
         plain = {family.plain(name) for name in files.tensors}
-        wanted = set(family.table(spec.head.kind, parameters).names())
-        return len(wanted & plain) / len(wanted) if wanted else 0.0
+        table = family.table(spec.head.kind, shapes)
+        return sum(not plain.isdisjoint(names) for names in table.names()) / len(shapes)
 
     best = max(FAMILIES, key=names_found)  # the first of equals
     if names_found(best) < 0.5:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from zoo.checkpoints.transforms import SAME, STACKED, Transform
+from zoo.checkpoints.transforms import SAME, STACKED, Shape, Transform
 
 
 @dataclass(frozen=True)
 class Rule:
     """One stored tensor and the parameters it holds.
 
-    In both names ``{layer}`` and the like stand for numbers.  ``also`` gives names that checkpoints
+    In both names ``{layer}`` and the like stand for numbers.  Where ``stored`` has one that the parameters lack, such as
+    ``{expert}``, there is a tensor for every row of theirs, and ``transform`` is that of a row.  ``also`` gives names that checkpoints
     may have in its place: they count where ``stored`` is not there.  Where ``beside`` is set, the rule holds only for a model that has that parameter
     too, and goes before one without.
     """
@@ -47,12 +48,29 @@ def fused(
 @dataclass(frozen=True)
 class Slot:
     """The stored tensor of a parameter: its possible names, the first that is there counting, and the ``index`` of
-    the parameter among the ``parameters`` that it holds."""
+    the parameter among the ``parameters`` that it holds.
+
+    Where it is ``rows`` tensors, one for each row of the parameters, ``field`` stands in the names for the row.
+    """
 
     stored: tuple[str, ...]
     parameters: tuple[str, ...]
     index: int = 0
     transform: Transform = SAME
+    field: str = ""
+    rows: int = 0
+
+    def names(self, stored: str) -> tuple[str, ...]:
+        """The names of the tensors that one of the possible names stands for."""
+        return (
+            tuple(stored.replace(self.field, str(row)) for row in range(self.rows))
+            if self.field
+            else (stored,)
+        )
+
+    def part_shapes(self, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+        """The shapes of what one tensor holds, from those of the parameters."""
+        return tuple(shape[1:] for shape in shapes) if self.field else tuple(shapes)
 
 
 @dataclass(frozen=True)
@@ -100,15 +118,15 @@ class Family:
         """Whether a plain stored name is one that no model reads."""
         return any(fnmatchcase(name, pattern) for pattern in self.unused)
 
-    def table(self, head: str, parameters: Collection[str]) -> Table:
-        """The names for a model with this head and these parameters."""
+    def table(self, head: str, parameters: Mapping[str, Shape]) -> Table:
+        """The names for a model with this head and parameters of these shapes."""
         return Table((*self.rules, *self.heads.get(head, ())), parameters)
 
 
 class Table:
     """The rules of a family for one model."""
 
-    def __init__(self, rules: tuple[Rule, ...], parameters: Collection[str]) -> None:
+    def __init__(self, rules: tuple[Rule, ...], parameters: Mapping[str, Shape]) -> None:
         self._parameters = parameters
         self._rules: dict[str, list[tuple[Rule, int]]] = {}
         for rule in sorted(rules, key=lambda rule: not rule.beside):
@@ -123,16 +141,17 @@ class Table:
             held = tuple(name.format(**numbers) for name in rule.parameters)
             needed = (*held, *([rule.beside.format(**numbers)] if rule.beside else ()))
             if all(name in self._parameters for name in needed):
-                stored = tuple(name.format(**numbers) for name in (rule.stored, *rule.also))
-                return Slot(stored, held, index, rule.transform)
+                row = next((field for field in _FIELD.findall(rule.stored) if field not in numbers), "")
+                kept = {row: f"{{{row}}}"} if row else {}
+                stored = tuple(name.format(**numbers, **kept) for name in (rule.stored, *rule.also))
+                rows = self._parameters[parameter][0] if row else 0
+                return Slot(stored, held, index, rule.transform, kept.get(row, ""), rows)
         return None
 
-    def names(self) -> Iterator[str]:
-        """The preferred stored name of every parameter."""
-        for parameter in self._parameters:
-            slot = self.find(parameter)
-            if slot is not None:
-                yield slot.stored[0]
+    def names(self) -> Iterator[tuple[str, ...]]:
+        """Of every parameter that has a place, the stored names that it may have."""
+        for slot in filter(None, map(self.find, self._parameters)):
+            yield tuple(name for stored in slot.stored for name in slot.names(stored))
 
 
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -145,7 +164,7 @@ class _OwnTable(Table):
 
 
 class _OwnNames(Family):
-    def table(self, head: str, parameters: Collection[str]) -> Table:
+    def table(self, head: str, parameters: Mapping[str, Shape]) -> Table:
         return _OwnTable((), parameters)
 
 

@@ -23,15 +23,18 @@ _COMPARED = 2**22  # values at a time
 
 @dataclass(frozen=True)
 class Found:
-    """Where one parameter is: in the ``slot`` of a stored tensor, among parameters of these shapes."""
+    """Where one parameter is: in the ``slot`` of a stored tensor, among parts of these shapes.
 
-    stored: Stored
+    ``stored`` are several where each holds a row of the parameter.
+    """
+
+    stored: tuple[Stored, ...]
     slot: Slot
     shapes: tuple[Shape, ...]
 
-    def values(self) -> Tensor:
-        """The parameter in its own shape and the file's dtype, on mapped pages where the layout allows."""
-        return self.slot.transform.split(self.stored.read(), self.shapes)[self.slot.index]
+    def values(self, row: int = 0) -> Tensor:
+        """The parameter, or a row of it, in its own shape and the file's dtype, on mapped pages where the layout allows."""
+        return self.slot.transform.split(self.stored[row].read(), self.shapes)[self.slot.index]
 
 
 @dataclass
@@ -98,14 +101,20 @@ class _Matching:
         """Look for every parameter, and note what is wrong."""
         for names in self._aliases.values():
             slots = [slot for slot in map(self._table.find, names) if slot is not None]
-            self._used.update(stored for slot in slots for stored in slot.stored if stored in self._available)
-            present = [(name, slot) for slot in slots if (name := self._first_of(slot)) is not None]
+            self._used.update(
+                name
+                for slot in slots
+                for stored in slot.stored
+                for name in slot.names(stored)
+                if name in self._available
+            )
+            present = [(there, slot) for slot in slots if (there := self._first_of(slot))]
             if not present and names[0] in self._fixed:
                 self.match.fixed[names[0]] = self._fixed[names[0]]
             elif not slots:
                 self._nameless.append(names[0])
             elif not present:
-                self._missing.setdefault(slots[0].stored[0], names[0])
+                self._miss(slots[0].names(slots[0].stored[0]), names[0])
             else:
                 self._take(names[0], present)
         left_over = [
@@ -114,27 +123,35 @@ class _Matching:
         self.match.ignored = sorted(name for name in left_over if self._family.is_optional(name))
         self._left_over = sorted(name for name in left_over if not self._family.is_optional(name))
 
-    def _first_of(self, slot: Slot) -> str | None:
-        """The plain name under which a slot's tensor is there."""
-        return next((name for name in slot.stored if name in self._available), None)
+    def _first_of(self, slot: Slot) -> tuple[str, ...]:
+        """The plain names under which a slot's tensor is there, or some of its tensors are."""
+        alternatives = map(slot.names, slot.stored)
+        return next((names for names in alternatives if any(name in self._available for name in names)), ())
 
-    def _take(self, parameter: str, present: list[tuple[str, Slot]]) -> None:
-        first = self._available[present[0][0]]
-        for name, slot in present:
-            stored = self._available[name]
-            shapes = tuple(self._shapes[part] for part in slot.parameters)
+    def _miss(self, names: Iterable[str], parameter: str) -> None:
+        for name in names:
+            self._missing.setdefault(name, parameter)
+
+    def _take(self, parameter: str, present: list[tuple[tuple[str, ...], Slot]]) -> None:
+        first: tuple[Stored, ...] = ()
+        for names, slot in present:
+            self._miss((name for name in names if name not in self._available), parameter)
+            stored = tuple(self._available[name] for name in names if name in self._available)
+            first = first or stored
+            shapes = slot.part_shapes([self._shapes[part] for part in slot.parameters])
             wanted = slot.transform.stored_shape(shapes)
-            if stored.shape != wanted:
-                fault = f"{stored.name} is {_shown(stored.shape)}, and {parameter} needs {_shown(wanted)}"
-                self._wrong.setdefault(name, fault)
-            elif stored.dtype is None:
-                self._wrong[name] = (
-                    f"{stored.name} is of {stored.kind}, and weights come in F64, F32, F16 or BF16"
-                )
-            elif stored is first:
+            for name, one in zip(names, stored, strict=False):
+                if one.shape != wanted:
+                    fault = f"{one.name} is {_shown(one.shape)}, and {parameter} needs {_shown(wanted)}"
+                    self._wrong.setdefault(name, fault)
+                elif one.dtype is None:
+                    self._wrong[name] = (
+                        f"{one.name} is of {one.kind}, and weights come in F64, F32, F16 or BF16"
+                    )
+            if stored[0] is first[0]:
                 self.match.found[parameter] = Found(stored, slot, shapes)
             else:
-                self._copies.append(_Copy(parameter, first, stored))
+                self._copies += [_Copy(parameter, *pair) for pair in zip(first, stored, strict=False)]
 
     def raise_faults(self) -> None:
         """Raise one error for all that was found wrong."""

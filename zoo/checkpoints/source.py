@@ -50,15 +50,18 @@ class CheckpointWeights:
             yield self._fixed[name].reshape(-1).to(self.dtype)
             return
         found = self._found[name]
-        values = found.values()
-        if values.dtype == self.dtype and values.is_contiguous():
-            yield self._finite(values.view(-1), found.stored)
-            return
-        rows, step = len(values), max(1, PIECE // values[0].numel())
-        del values
-        for start in range(0, rows, step):  # mapped anew each time, so that pages already read are given back
-            piece = found.values()[start : start + step].contiguous().to(self.dtype).view(-1)
-            yield self._finite(piece, found.stored)
+        for row, stored in enumerate(found.stored):
+            values = found.values(row)
+            if values.dtype == self.dtype and values.is_contiguous():
+                yield self._finite(values.view(-1), stored)
+                continue
+            count, step = len(values), max(1, PIECE // values[0].numel())
+            del values
+            for start in range(
+                0, count, step
+            ):  # mapped anew each time, so that pages already read are given back
+                piece = found.values(row)[start : start + step].contiguous().to(self.dtype).view(-1)
+                yield self._finite(piece, stored)
 
     @staticmethod
     def _finite(values: Tensor, stored: Stored) -> Tensor:
@@ -75,10 +78,13 @@ class CheckpointWeights:
         if name in self._fixed:
             return None
         found = self._found[name]
-        stored = found.stored.read()
+        if found.slot.field:
+            return None
+        (origin,) = found.stored
+        stored = origin.read()
         values = found.slot.transform.split(stored, found.shapes)[found.slot.index]
         start = values.data_ptr() - stored.data_ptr()
-        inside = 0 <= start <= found.stored.nbytes - values.nbytes
+        inside = 0 <= start <= origin.nbytes - values.nbytes
         if values.dtype != self.dtype or not values.is_contiguous() or not inside:
             return None
-        return found.stored.path, found.stored.offset + start, values.nbytes
+        return origin.path, origin.offset + start, values.nbytes

@@ -63,16 +63,34 @@ STACKED = Stacked()
 
 
 @dataclass(frozen=True)
+class Interleaved:
+    """Parameters that take turns along an axis, such as the gate and up of GPT-OSS."""
+
+    axis: int
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        first, axis = shapes[0], self.axis
+        return (*first[:axis], len(shapes) * first[axis], *first[axis + 1 :])
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return stored.unflatten(self.axis, (-1, len(shapes))).unbind(self.axis + 1)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return torch.stack(list(parts), self.axis + 1).flatten(self.axis, self.axis + 1)
+
+
+@dataclass(frozen=True)
 class Transposed:
-    """A matrix stored d_in x d_out (GPT-2's Conv1D); ``inner`` applies to it once turned d_out x d_in."""
+    """A matrix, or one per expert, stored d_in x d_out (GPT-2's Conv1D); ``inner`` applies to it once turned."""
 
     inner: Transform = SAME
 
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
-        return self.inner.stored_shape(shapes)[::-1]
+        *outer, rows, columns = self.inner.stored_shape(shapes)
+        return (*outer, columns, rows)
 
     def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
-        return self.inner.split(stored.t(), shapes)
+        return self.inner.split(stored.mT, shapes)
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
-        return self.inner.join(parts).t()
+        return self.inner.join(parts).mT

@@ -19,7 +19,7 @@ def stored_tensors(model: nn.Module, spec: Model, family: Family) -> Iterator[tu
     """
     parameters = dict(weight_tensors(model, remove_duplicate=False))
     fixed = fixed_values(model)
-    table = family.table(spec.head.kind, parameters)
+    table = family.table(spec.head.kind, {name: tuple(tensor.shape) for name, tensor in parameters.items()})
     slots: dict[str, Slot] = {}
     nameless = []
     for name, _ in weight_tensors(model):
@@ -32,5 +32,7 @@ def stored_tensors(model: nn.Module, spec: Model, family: Family) -> Iterator[tu
         more = f" and {len(nameless) - 8} more" if len(nameless) > 8 else ""
         raise WeightError(f"{family.name} checkpoints have no place for {', '.join(nameless[:8])}{more}")
     for stored, slot in slots.items():
-        parts = [parameters[part].detach() for part in slot.parameters]
-        yield family.full(stored, spec.head.kind), slot.transform.join(parts).contiguous()
+        held = [parameters[part].detach() for part in slot.parameters]
+        for row, name in enumerate(slot.names(stored)):
+            parts = [part[row] for part in held] if slot.field else held
+            yield family.full(name, spec.head.kind), slot.transform.join(parts).contiguous()
