@@ -9,10 +9,11 @@ from specs.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
 from specs.block import BlockParts
 from specs.errors import SpecPath
 from specs.model import Model
-from specs.position import PositionKind, Rope
+from specs.position import NoPosition, PositionKind, Rope
 from specs.stack import Stack
 
 _ABOUT = {"name", "summary", "source", "year", "expect", "initialization"}
+_BRANCHES = ("attention", "feed_forward")
 
 
 def canonical(model: Model) -> dict[str, Any]:
@@ -23,6 +24,7 @@ def canonical(model: Model) -> dict[str, Any]:
         position = model.position_of(stack)
         positions.append(position)
         data[name] = _stack(stack, position, model, cross=name == "decoder" and model.encoder is not None)
+        data[name]["causal"] = model.is_causal(name)
     if not any(position.embedded for position in positions):
         data["context_length"] = None  # how long inputs may be, not what is computed
     data["embedding"]["width"] = model.embedding_width
@@ -43,22 +45,33 @@ def _stack(stack: Stack, position: PositionKind, model: Model, *, cross: bool) -
     return {
         **data,
         "final_norm": blocks[-1].norm.model_dump(mode="json") if stack.ends_with_norm else None,
-        "position": _position(position, blocks[0], model),
-        "layers": [_block(block, model, cross=cross) for block in blocks],
+        "position": position.model_dump(mode="json") if position.embedded else None,
+        "layers": [_block(block, position, model, cross=cross) for block in blocks],
+        "same_as": stack.owners(),
     }
 
 
-def _position(position: PositionKind, block: BlockParts, model: Model) -> dict[str, Any]:
-    data = position.model_dump(mode="json")
-    if isinstance(position, Rope) and isinstance(block.attention, MultiHeadShape):
-        data["dimensions"] = position.dimensions or block.attention.head_width(model.d_model)
-    return data
-
-
-def _block(block: BlockParts, model: Model, *, cross: bool) -> dict[str, Any]:
-    data: dict[str, Any] = block.model_dump(mode="json")
+def _block(block: BlockParts, position: PositionKind, model: Model, *, cross: bool) -> dict[str, Any]:
+    data: dict[str, Any] = block.model_dump(mode="json", exclude={"norm"})
+    norms = {f"{branch}_norm": block.norm_of(branch).model_dump(mode="json") for branch in _BRANCHES}
     data["attention"] = _attention(block.attention, model)
+    data["attention"]["position"] = _position(position, block, model)
     data["cross_attention"] = _attention(block.cross_attention or block.attention, model) if cross else None
+    if cross:
+        norms["cross_attention_norm"] = block.norm_of("cross_attention").model_dump(mode="json")
+        data["cross_attention"] |= {"position": None, "window": None}
+    return {**data, **norms}
+
+
+def _position(position: PositionKind, block: BlockParts, model: Model) -> dict[str, Any] | None:
+    """What acts inside a block's attention: its own position or the stack's."""
+    own = getattr(block.attention, "position", None)
+    if own is None and position.embedded:
+        return NoPosition().model_dump(mode="json")
+    acting = own or position
+    data: dict[str, Any] = acting.model_dump(mode="json")
+    if isinstance(acting, Rope) and isinstance(block.attention, MultiHeadShape):
+        data["dimensions"] = acting.dimensions or block.attention.head_width(model.d_model)
     return data
 
 

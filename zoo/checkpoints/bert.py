@@ -37,7 +37,7 @@ BERT = Family(
             *affine("cls.predictions.transform.dense", "head.dense"),
             *affine("cls.predictions.transform.LayerNorm", "head.norm"),
             same("cls.predictions.decoder.weight", "head.vocabulary.weight"),
-            same("cls.predictions.decoder.bias", "head.vocabulary.bias", also=("cls.predictions.bias",)),
+            same("cls.predictions.decoder.bias", "head.vocabulary.bias", copies=("cls.predictions.bias",)),
         ),
         "classification": (
             *affine("pooler.dense", "head.dense"),

@@ -47,7 +47,7 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
 
     def names_found(family: Family) -> float:
         plain = {family.plain(name) for name in files.tensors}
-        table = family.table(spec.head.kind, shapes)
+        table = family.table(spec, shapes)
         return sum(not plain.isdisjoint(names) for names in table.names()) / len(shapes)
 
     best = max(FAMILIES, key=names_found)  # the first of equals

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from specs.model import Model
 from zoo.checkpoints.transforms import SAME, STACKED, Shape, Transform
 
 
@@ -15,21 +16,29 @@ class Rule:
     """One stored tensor and the parameters it holds.
 
     In both names ``{layer}`` and the like stand for numbers.  Where ``stored`` has one that the parameters lack, such as
-    ``{expert}``, there is a tensor for every row of theirs, and ``transform`` is that of a row.  ``also`` gives names that checkpoints
-    may have in its place: they count where ``stored`` is not there.  Where ``beside`` is set, the rule holds only for a model that has that parameter
+    ``{expert}``, there is a tensor for every row of theirs, and ``transform`` is that of a row.  ``copies`` are names under which
+    checkpoints store the tensor again, and ``also`` names that they may have in its place: they count where ``stored`` is not there.  Where ``beside`` is set, the rule holds only for a model that has that parameter
     too, and goes before one without.
     """
 
     stored: str
     parameters: tuple[str, ...]
     transform: Transform = SAME
+    copies: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     beside: str = ""
 
 
-def same(stored: str, parameter: str, *, also: tuple[str, ...] = (), beside: str = "") -> Rule:
+def same(
+    stored: str,
+    parameter: str,
+    *,
+    copies: tuple[str, ...] = (),
+    also: tuple[str, ...] = (),
+    beside: str = "",
+) -> Rule:
     """A tensor stored as it is."""
-    return Rule(stored, (parameter,), also=also, beside=beside)
+    return Rule(stored, (parameter,), copies=copies, also=also, beside=beside)
 
 
 def affine(stored: str, module: str) -> tuple[Rule, Rule]:
@@ -48,7 +57,7 @@ def fused(
 @dataclass(frozen=True)
 class Slot:
     """The stored tensor of a parameter: its possible names, the first that is there counting, and the ``index`` of
-    the parameter among the ``parameters`` that it holds.
+    the parameter among the ``parameters`` that it holds.  It is written under the first name and the ``copies`` after it.
 
     Where it is ``rows`` tensors, one for each row of the parameters, ``field`` stands in the names for the row.
     """
@@ -59,6 +68,7 @@ class Slot:
     transform: Transform = SAME
     field: str = ""
     rows: int = 0
+    copies: int = 0
 
     def names(self, stored: str) -> tuple[str, ...]:
         """The names of the tensors that one of the possible names stands for."""
@@ -80,7 +90,8 @@ class Family:
     ``rules`` name the body, ``heads`` each head by its kind in a spec.  Names outside ``outside`` may carry ``prefix``,
     and do where there is a head beyond ``bare_heads``; ``head_prefixes`` are of heads that have another.  ``renamed``
     gives endings that old files write otherwise.
-    ``optional`` are tensors that a spec need not have a place for, such as other heads, and ``unused`` those that no model
+    ``places`` gives, for a spec whose layers are not stored by their numbers, other numbers for each layer, which stored names may have
+    in place of ``{layer}``.  ``optional`` are tensors that a spec need not have a place for, such as other heads, and ``unused`` those that no model
     reads, such as buffers: patterns of whole names.
     """
 
@@ -93,6 +104,7 @@ class Family:
     outside: tuple[str, ...] = ()
     bare_heads: tuple[str, ...] = ("none", "pooler", "pooled")
     renamed: Mapping[str, str] = field(default_factory=dict)
+    places: Callable[[Model], Sequence[Mapping[str, int]]] | None = None
     optional: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
 
@@ -118,16 +130,22 @@ class Family:
         """Whether a plain stored name is one that no model reads."""
         return any(fnmatchcase(name, pattern) for pattern in self.unused)
 
-    def table(self, head: str, parameters: Mapping[str, Shape]) -> Table:
-        """The names for a model with this head and parameters of these shapes."""
-        return Table((*self.rules, *self.heads.get(head, ())), parameters)
+    def table(self, spec: Model, parameters: Mapping[str, Shape]) -> Table:
+        """The names for the model of a spec, whose parameters have these shapes."""
+        places = self.places(spec) if self.places else ()
+        return Table((*self.rules, *self.heads.get(spec.head.kind, ())), parameters, places)
 
 
 class Table:
     """The rules of a family for one model."""
 
-    def __init__(self, rules: tuple[Rule, ...], parameters: Mapping[str, Shape]) -> None:
-        self._parameters = parameters
+    def __init__(
+        self,
+        rules: tuple[Rule, ...],
+        parameters: Mapping[str, Shape],
+        places: Sequence[Mapping[str, int]] = (),
+    ) -> None:
+        self._parameters, self._places = parameters, places
         self._rules: dict[str, list[tuple[Rule, int]]] = {}
         for rule in sorted(rules, key=lambda rule: not rule.beside):
             for index, parameter in enumerate(rule.parameters):
@@ -141,11 +159,15 @@ class Table:
             held = tuple(name.format(**numbers) for name in rule.parameters)
             needed = (*held, *([rule.beside.format(**numbers)] if rule.beside else ()))
             if all(name in self._parameters for name in needed):
+                if self._places and "layer" in numbers:
+                    numbers |= {field: str(i) for field, i in self._places[int(numbers["layer"])].items()}
                 row = next((field for field in _FIELD.findall(rule.stored) if field not in numbers), "")
                 kept = {row: f"{{{row}}}"} if row else {}
-                stored = tuple(name.format(**numbers, **kept) for name in (rule.stored, *rule.also))
+                stored = tuple(
+                    name.format(**numbers, **kept) for name in (rule.stored, *rule.copies, *rule.also)
+                )
                 rows = self._parameters[parameter][0] if row else 0
-                return Slot(stored, held, index, rule.transform, kept.get(row, ""), rows)
+                return Slot(stored, held, index, rule.transform, kept.get(row, ""), rows, len(rule.copies))
         return None
 
     def names(self) -> Iterator[tuple[str, ...]]:
@@ -164,7 +186,7 @@ class _OwnTable(Table):
 
 
 class _OwnNames(Family):
-    def table(self, head: str, parameters: Mapping[str, Shape]) -> Table:
+    def table(self, spec: Model, parameters: Mapping[str, Shape]) -> Table:
         return _OwnTable((), parameters)
 
 

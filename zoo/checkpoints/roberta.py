@@ -17,7 +17,7 @@ ROBERTA = Family(
             *affine("lm_head.dense", "head.dense"),
             *affine("lm_head.layer_norm", "head.norm"),
             same("lm_head.decoder.weight", "head.vocabulary.weight"),
-            same("lm_head.decoder.bias", "head.vocabulary.bias", also=("lm_head.bias",)),
+            same("lm_head.decoder.bias", "head.vocabulary.bias", copies=("lm_head.bias",)),
         ),
         "classification": (
             *affine("classifier.dense", "head.dense"),

@@ -13,13 +13,13 @@ from zoo.weights.tensors import fixed_values, weight_tensors
 
 
 def stored_tensors(model: nn.Module, spec: Model, family: Family) -> Iterator[tuple[str, Tensor]]:
-    """Every stored tensor by its full name, one at a time; what the model shares comes once.
+    """Every stored tensor by its full name, one at a time; what the model shares comes once, but for a family's copies.
 
     Raises :class:`WeightError`, naming them, when the family has no place for some parameters.
     """
     parameters = dict(weight_tensors(model, remove_duplicate=False))
     fixed = fixed_values(model)
-    table = family.table(spec.head.kind, {name: tuple(tensor.shape) for name, tensor in parameters.items()})
+    table = family.table(spec, {name: tuple(tensor.shape) for name, tensor in parameters.items()})
     slots: dict[str, Slot] = {}
     nameless = []
     for name, _ in weight_tensors(model):
@@ -31,8 +31,10 @@ def stored_tensors(model: nn.Module, spec: Model, family: Family) -> Iterator[tu
     if nameless:
         more = f" and {len(nameless) - 8} more" if len(nameless) > 8 else ""
         raise WeightError(f"{family.name} checkpoints have no place for {', '.join(nameless[:8])}{more}")
-    for stored, slot in slots.items():
+    for slot in slots.values():
         held = [parameters[part].detach() for part in slot.parameters]
-        for row, name in enumerate(slot.names(stored)):
-            parts = [part[row] for part in held] if slot.field else held
-            yield family.full(name, spec.head.kind), slot.transform.join(parts).contiguous()
+        for copy, stored in enumerate(slot.stored[: 1 + slot.copies]):
+            for row, name in enumerate(slot.names(stored)):
+                parts = [part[row] for part in held] if slot.field else held
+                tensor = slot.transform.join(parts).contiguous()
+                yield family.full(name, spec.head.kind), tensor.clone() if copy else tensor

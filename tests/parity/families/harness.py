@@ -65,20 +65,21 @@ def check_reference(
     seed: int = 1,
     length: int = 13,
     sides: tuple[str, ...] = ("right", "left"),
+    position_ids: bool = True,
     onnx: bool = True,
     fuzzed: bool = False,
 ) -> Model:
     """Put a reference model through everything; gives the spec that was imported.
 
     ``sides`` are where padding is tried: a family whose reference counts positions from the padding on, and takes no
-    position_ids, is tried on the right alone.  Fuzz tests leave out what takes long with ``onnx=False`` for most of
+    position_ids, is tried on the right alone.  ``position_ids=False`` leaves positions to a reference that counts real tokens.  Fuzz tests leave out what takes long with ``onnx=False`` for most of
     their draws.  ``length`` is to exceed every window.
     """
     reference.save_pretrained(directory / "reference")
     spec = import_spec(directory / "reference")
     ours = load(spec, directory / "reference")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
-    batches = [_Batch(spec, reference.config, length, side, seed) for side in sides]
+    batches = [_Batch(spec, reference.config, length, side, seed, position_ids) for side in sides]
     for batch in batches:
         expected = batch.reference(reference)
         for outputs in batch.ours(ours):
@@ -115,8 +116,10 @@ Outputs = Mapping[str, Tensor]
 class _Batch:
     """A padded batch of random tokens, and what models make of it."""
 
-    def __init__(self, spec: Model, config: Any, length: int, side: str, seed: int) -> None:
-        self.spec = spec
+    def __init__(
+        self, spec: Model, config: Any, length: int, side: str, seed: int, position_ids: bool
+    ) -> None:
+        self.spec, self.position_ids = spec, position_ids
         longest = min(length, spec.context_length or length)
         self.ids, self.mask = ragged(3, longest, spec.vocab_size, side, seed)
         self.target, _ = ragged(3, max(2, longest - 2), spec.vocab_size, "right", seed + 1)
@@ -147,7 +150,7 @@ class _Batch:
             feeds["token_type_ids"] = self.types
         if self._cross:
             feeds["decoder_input_ids"] = self.target
-        elif "position_ids" in takes:
+        elif self.position_ids and "position_ids" in takes:
             feeds["position_ids"] = positions(self.mask)
         return {name: value for name, value in model(**feeds).items() if name in SAME_NAMES}
 
