@@ -17,7 +17,9 @@ def import_checkpoint(
     checkpoint: Annotated[
         str,
         typer.Argument(
-            metavar="DIR", help="A directory with a config.json, or the config itself.", show_default=False
+            metavar="CHECKPOINT",
+            help="A directory with a config.json, the config itself, or a GGUF file.",
+            show_default=False,
         ),
     ],
     output: Annotated[
@@ -56,6 +58,7 @@ def import_checkpoint(
     Examples:
       zoo import path/to/checkpoint -o my-llama.yaml
       zoo import path/to/config.json --name my-bert
+      zoo import model.gguf -o my-llama.yaml
       zoo build my-llama.yaml --weights path/to/checkpoint
     """
     from cli.render import print_json
@@ -66,7 +69,7 @@ def import_checkpoint(
     path = Path(checkpoint)
     spec = import_spec(path, name=name, ignored=ignore or ())
     note = ""
-    if path.is_dir() and _has_weights(path):
+    if _has_weights(path):
         spec, note = _matched(spec, path)
     data = resolved(spec)
     if output is not None:
@@ -79,19 +82,21 @@ def import_checkpoint(
     typer.echo(f"{spec.name}: {note or 'no weights there to match'}", err=True)
 
 
-def _has_weights(directory: Path) -> bool:
-    endings = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth")
-    return any(path.name.endswith(endings) for path in directory.iterdir())
+def _has_weights(path: Path) -> bool:
+    """Whether there are weights to match: a file that is no config, or a directory with such files."""
+    from zoo.weights.files import has_weights
+
+    return has_weights(path) if path.is_dir() else path.suffix != ".json"
 
 
-def _matched(spec: Model, directory: Path) -> tuple[Model, str]:
+def _matched(spec: Model, path: Path) -> tuple[Model, str]:
     """The spec with the count of the parameters that the checkpoint was found to have."""
     from specs.model import Expectation
     from zoo.builder import assemble
     from zoo.weights.open import open_weights
 
     model = assemble(spec)
-    source = open_weights(str(directory), model, spec)
+    source = open_weights(str(path), model, spec)
     count = sum(parameter.numel() for parameter in model.parameters())
     counted = spec.model_copy(update={"expect": Expectation(parameters=count)})
     return counted, f"{count:,} parameters, all of them in {source.description}"

@@ -9,6 +9,7 @@ import resource
 import shutil
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -204,8 +205,8 @@ def _sharded(tensors: dict[str, torch.Tensor], path: Path) -> None:
 
 
 WEIGHTS: list[tuple[Callable[[dict[str, torch.Tensor], Path], Any], str]] = [
-    (lambda t, p: None, "no weights at 'weights': give random, none, a .safetensors file, or a directory that has one"),
-    (lambda t, p: p.touch(), "weights is truncated or no safetensors file: it has 0 bytes"),
+    (lambda t, p: None, "no weights at 'weights': give random, none, a file (.safetensors, .bin, .gguf), or a directory"),
+    (lambda t, p: p.touch(), "weights is empty: perhaps a download that was interrupted"),
     (lambda t, p: _cut(t, p, 5), "weights is truncated or no safetensors file: it has 5 bytes"),
     (lambda t, p: _cut(t, p, 500_000), "weights is truncated: its header promises 899,784 bytes, and it has 500,000"),
     (lambda t, p: save_file({**t, KEY: torch.zeros(3, 5)}, p), f"wrong: {KEY} is 3 x 5, and {KEY} needs 64 x 64"),
@@ -214,9 +215,10 @@ WEIGHTS: list[tuple[Callable[[dict[str, torch.Tensor], Path], Any], str]] = [
     (lambda t, p: save_file({**t, "extra": t[KEY].clone()}, p), "1 left over\n  left over: extra\n"),
     (lambda t, p: save_file(_changed(t, torch.nan), p), f"weights: {KEY} has NaN or infinite values (1 of 4,096 looked at)"),
     (lambda t, p: save_file(_changed(t, torch.inf), p), f"weights: {KEY} has NaN or infinite values (1 of 4,096 looked at)"),
-    (lambda t, p: torch.save(t, p), "weights has pickled weights only, which can run code when they are read: save them again"),
-    (lambda t, p: (p.mkdir(), torch.save(t, p / "pytorch_model.bin")), "weights has pickled weights only, which can run code"),
-    (lambda t, p: p.mkdir(), "weights has no model.safetensors and no model.safetensors.index.json; it has no files"),
+    (lambda t, p: torch.save({**t, KEY: Namespace()}, p), "weights holds argparse.Namespace, which is not data, and running it"),
+    (lambda t, p: (p.mkdir(), torch.save([1], p / "pytorch_model.bin")), "pytorch_model.bin holds a list, not tensors by name"),
+    (lambda t, p: p.write_text("version https://git-lfs.github.com/spec/v1\n"), "weights is a git-lfs pointer, which stands for"),
+    (lambda t, p: p.mkdir(), "weights has no model.safetensors, no pytorch_model.bin and no index of shards; it has no files"),
     (_sharded, "names 1 of 2 files that are not there: b.safetensors"),
     (lambda t, p: p.symlink_to("/dev/null"), "weights is not a regular file"),
 ]  # fmt: skip

@@ -22,7 +22,7 @@ from tests.parity.reference import (
 )
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import assemble
-from zoo.components.pooling import Tokens
+from zoo.components.pooling import TokenSequence
 
 VOCABULARY, WIDTH, NARROW, LABELS, END = 43, 24, 10, 3, 42
 SHARED = {
@@ -65,15 +65,21 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, str]]] = [
     ("roberta", "masked", {}, {"dense": "lm_head.dense", "norm": "lm_head.layer_norm", "vocabulary": "lm_head.decoder"}),
     ("roberta", "classes", {"activation": "tanh"}, {"dense": "classifier.dense", "labels": "classifier.out_proj"}),
     ("roberta", "tokens", {}, {"labels": "classifier"}),
+    ("roberta", "answers", {}, {"span": "qa_outputs"}),
     ("distilbert", "masked", {}, {"dense": "vocab_transform", "norm": "vocab_layer_norm", "vocabulary": "vocab_projector"}),
     ("distilbert", "classes", {"activation": "relu"}, {"dense": "pre_classifier", "labels": "classifier"}),
+    ("distilbert", "tokens", {}, {"labels": "classifier"}),
     ("distilbert", "answers", {}, {"span": "qa_outputs"}),
     ("albert", "masked", {"activation": "gelu_tanh"}, {"dense": "predictions.dense", "norm": "predictions.LayerNorm",
                                                        "vocabulary": "predictions.decoder"}),
     ("albert", "classes", {"activation": "tanh"}, {"dense": "albert.pooler", "labels": "classifier"}),
+    ("albert", "tokens", {}, {"labels": "classifier"}),
+    ("albert", "answers", {}, {"span": "qa_outputs"}),
     ("electra", "masked", {}, {"dense": "generator_predictions.dense", "norm": "generator_predictions.LayerNorm",
                                "vocabulary": "generator_lm_head"}),
     ("electra", "classes", {"activation": "gelu"}, {"dense": "classifier.dense", "labels": "classifier.out_proj"}),
+    ("electra", "tokens", {}, {"labels": "classifier"}),
+    ("electra", "answers", {}, {"span": "qa_outputs"}),
     ("modernbert", "masked", MODERN, {"dense": "head.dense", "norm": "head.norm", "vocabulary": "decoder"}),
     ("modernbert", "classes", MODERN, {"dense": "head.dense", "norm": "head.norm", "labels": "classifier"}),
     ("modernbert-mean", "classes", {**MODERN, "pooling": "mean"},
@@ -112,7 +118,7 @@ def test_heads_of_encoders(family: str, task: str, changes: dict[str, Any], modu
     with torch.no_grad():
         x = reference.base_model(ids, attention_mask=mask)[0]
         theirs = reference(ids, attention_mask=mask)
-        ours = head(x, Tokens(ids, mask))
+        ours = head(x, TokenSequence(ids, mask))
     for name, output in ours.items():
         assert_close(output, theirs[name], mask if output.shape[:2] == mask.shape else None)
 
@@ -137,7 +143,7 @@ def ending() -> tuple[Tensor, Tensor]:
 def test_clip_text_is_pooled_at_its_end_token(end: int, masked: bool) -> None:
     reference = build(hf.CLIPTextModel, clip(end), seed=4)
     ids, mask = ending()
-    tokens = Tokens(ids, mask if masked else None)
+    tokens = TokenSequence(ids, mask if masked else None)
     with torch.no_grad():
         theirs = reference(ids, attention_mask=tokens.mask)
         head = assemble(spec_of({"kind": "pooled", "pooling": {"token": END}})).head
@@ -153,7 +159,7 @@ def test_clip_text_is_projected() -> None:
     with torch.no_grad():
         theirs = reference(ids, attention_mask=mask)
         ours = filled(spec_of(head), reference, {"projection": "text_projection"})(
-            theirs.last_hidden_state, Tokens(ids, mask)
+            theirs.last_hidden_state, TokenSequence(ids, mask)
         )
     assert_close(ours["text_embeds"], theirs.text_embeds)
 
@@ -167,7 +173,7 @@ def test_vit_is_classified_by_its_first_vector() -> None:
     pixels = torch.randn(2, 3, 12, 12, generator=torch.Generator().manual_seed(7))
     head = filled(spec_of(HEADS["classes"]), reference, {"labels": "classifier"})
     with torch.no_grad():
-        ours = head(reference.base_model(pixels)[0], Tokens(None, None))
+        ours = head(reference.base_model(pixels)[0], TokenSequence(None, None))
         assert_close(ours["logits"], reference(pixels).logits)
 
 
@@ -210,7 +216,7 @@ def test_an_encoder_decoder_is_classified_by_its_last_token(family: str) -> None
     )
     with torch.no_grad():
         x = body(ids, decoder_input_ids=shifted).last_hidden_state
-        ours = head(x, Tokens(shifted, torch.ones_like(shifted)))
+        ours = head(x, TokenSequence(shifted, torch.ones_like(shifted)))
         assert_close(ours["logits"], reference(ids).logits)
 
 
@@ -228,7 +234,7 @@ def test_gemma_2_bounds_its_scores() -> None:
     head = filled(spec, reference, {"vocabulary": "lm_head"})
     ids, _ = ragged(2, 7, VOCABULARY, "right", seed=11)
     with torch.no_grad():
-        ours = head(reference.model(ids)[0], Tokens(ids, None))
+        ours = head(reference.model(ids)[0], TokenSequence(ids, None))
         assert_close(ours["logits"], reference(ids).logits)
     assert ours["logits"].abs().max() > 1.4
 
@@ -251,7 +257,7 @@ def test_opt_350m_projects_to_the_width_of_its_embedding() -> None:
     reference.model.decoder.project_out.register_forward_pre_hook(lambda module, args: seen.append(args[0]))
     with torch.no_grad():
         theirs = reference(ids, attention_mask=mask).logits
-        assert_close(head(seen[0], Tokens(ids, mask))["logits"], theirs, mask)
+        assert_close(head(seen[0], TokenSequence(ids, mask))["logits"], theirs, mask)
 
 
 def test_bart_adds_a_vector_that_is_not_trained() -> None:
@@ -271,7 +277,7 @@ def test_bart_adds_a_vector_that_is_not_trained() -> None:
     with torch.no_grad():
         x = reference.model(ids, attention_mask=mask, decoder_input_ids=ids).last_hidden_state
         theirs = reference(ids, attention_mask=mask, decoder_input_ids=ids).logits
-        assert_close(head(x, Tokens(ids, mask))["logits"], theirs)
+        assert_close(head(x, TokenSequence(ids, mask))["logits"], theirs)
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -280,7 +286,7 @@ def test_sentences_are_the_mean_of_their_real_tokens(normalize: bool) -> None:
     head = {"kind": "pooled", "pooling": "mean", "normalize": normalize, "output": "sentence_embedding"}
     _, mask = ragged(3, 9, VOCABULARY, "left", seed=17)
     x = torch.randn(3, 9, WIDTH, generator=torch.Generator().manual_seed(18))
-    ours = assemble(spec_of(head)).head(x, Tokens(None, mask))
+    ours = assemble(spec_of(head)).head(x, TokenSequence(None, mask))
     mean = torch.stack([row[seen == 1].mean(0) for row, seen in zip(x, mask, strict=True)])
     assert_close(ours["sentence_embedding"], mean / mean.norm(dim=1, keepdim=True) if normalize else mean)
 

@@ -13,8 +13,8 @@ from tests.parity.reference import assert_close, ragged, redraw
 from zoo.builder import assemble
 from zoo.checkpoints.family import Family, affine, fused, same
 from zoo.checkpoints.source import CheckpointWeights
+from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
-from zoo.weights.safetensors import TensorFiles
 
 WIDTH, HEADS, HIDDEN, VOCAB = 24, 3, 40, 37
 

@@ -26,7 +26,7 @@ from zoo.components import head as heads
 from zoo.components import position as positions
 from zoo.components.head import token_outputs
 from zoo.models import decoder, encoder_decoder, stack
-from zoo.twin import kept_layers, narrowed, twin
+from zoo.twin import kept_layers, narrowed, small_tables, twin
 from zoo.weights.random import RandomWeights
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -435,6 +435,14 @@ def test_a_narrow_twin_keeps_the_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     block = subject.spec.decoder.block
     assert (subject.spec.d_model, block.attention.heads, block.attention.head_dim) == (64, 8, 8)
     assert all(check.status == "passed" for check in run_checks(subject))
+
+
+def test_a_twin_with_a_small_vocabulary_seeks_a_token_that_it_has() -> None:
+    for token, sought in ((4999, 1023), (7, 7)):
+        spec = gpt2(vocab_size=5000, head={"kind": "pooled", "pooling": {"token": token}})
+        small = small_tables(spec)
+        assert small.head.pooling.token == sought
+        assert narrowed(small, 2).head == small.head
 
 
 def test_a_twin_keeps_every_kind_of_block() -> None:

@@ -19,10 +19,10 @@ from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.transforms import SAME, STACKED, Interleaved, Transposed
 from zoo.checkpoints.write import stored_tensors
+from zoo.weights.files import SINGLE, TensorFiles
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights
 from zoo.weights.random import RandomWeights
-from zoo.weights.safetensors import SINGLE, TensorFiles
 from zoo.weights.source import WeightError
 
 UNTIED = {"kind": "language_modeling", "tie_embeddings": False}

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from specs.head import AtToken
-from zoo.components.pooling import Tokens, pool
+from zoo.components.pooling import TokenSequence, pool
 
 X = torch.arange(1.0, 11.0).view(2, 5, 1)
 LEFT = torch.tensor([[0, 1, 1, 1, 1], [0, 0, 0, 1, 1]])
@@ -26,7 +26,7 @@ RIGHT = LEFT.flip(1)
     ],
 )
 def test_by_place(pooling, mask, expected):
-    assert pool(X, Tokens(None, mask), pooling).flatten().tolist() == expected
+    assert pool(X, TokenSequence(None, mask), pooling).flatten().tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_by_place(pooling, mask, expected):
     ],
 )
 def test_at_a_token(ids, mask, expected):
-    found = pool(X, Tokens(torch.tensor(ids), mask), AtToken(token=7))
+    found = pool(X, TokenSequence(torch.tensor(ids), mask), AtToken(token=7))
     assert found.flatten().tolist() == expected
 
 
 @pytest.mark.parametrize("pooling", ["first", "last", "mean", AtToken(token=7)])
 def test_a_row_of_padding_gives_zeros(pooling):
     mask = torch.zeros(2, 5, dtype=torch.int64)
-    assert not pool(X, Tokens(torch.full((2, 5), 7), mask), pooling).any()
+    assert not pool(X, TokenSequence(torch.full((2, 5), 7), mask), pooling).any()

@@ -11,10 +11,11 @@ from safetensors.torch import load_file, save_file
 
 from tests.zoo.tiny import gpt2
 from zoo.builder import assemble
+from zoo.weights.files import INDEX, SINGLE, TensorFiles
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights
 from zoo.weights.random import RandomWeights
-from zoo.weights.safetensors import INDEX, SINGLE, TensorFiles, read_header
+from zoo.weights.safetensors import read_safetensors
 from zoo.weights.source import WeightError
 
 
@@ -48,7 +49,7 @@ def test_the_header_is_read_as_the_formats_own_library_reads_it(tmp_path):
         "d": torch.zeros(0, 4),
     }
     save_file(tensors, tmp_path / "x.safetensors", {"made": "here"})
-    stored = read_header(tmp_path / "x.safetensors")
+    stored = read_safetensors(tmp_path / "x.safetensors")
     theirs = load_file(tmp_path / "x.safetensors")
     assert stored.keys() == theirs.keys()
     for name, tensor in theirs.items():
@@ -59,7 +60,7 @@ def test_the_header_is_read_as_the_formats_own_library_reads_it(tmp_path):
 def test_a_tensor_is_a_view_of_the_file_and_writing_to_it_changes_neither_file_nor_other_readers(tmp_path):
     save_file({"a": torch.ones(1000)}, tmp_path / "x.safetensors")
     before = (tmp_path / "x.safetensors").read_bytes()
-    stored = read_header(tmp_path / "x.safetensors")["a"]
+    stored = read_safetensors(tmp_path / "x.safetensors")["a"]
     first, second = stored.read(), stored.read()
     assert first.untyped_storage().nbytes() == len(before)
     first += 1
@@ -69,7 +70,7 @@ def test_a_tensor_is_a_view_of_the_file_and_writing_to_it_changes_neither_file_n
 
 def test_many_tensors_keep_no_file_open(tmp_path):
     save_file({"a": torch.ones(10)}, tmp_path / "x.safetensors")
-    stored = read_header(tmp_path / "x.safetensors")["a"]
+    stored = read_safetensors(tmp_path / "x.safetensors")["a"]
     count = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     tensors = [stored.read() for _ in range(50)]
     if count:
@@ -82,8 +83,8 @@ def test_unaligned_tensors_are_read(tmp_path):
     path = header_file(
         tmp_path / "x", b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}   '[:-2], data
     )
-    assert read_header(path)["a"].offset % 4
-    assert read_header(path)["a"].read().tolist() == [1.0, 2.0]
+    assert read_safetensors(path)["a"].offset % 4
+    assert read_safetensors(path)["a"].read().tolist() == [1.0, 2.0]
 
 
 def test_own_names_round_trip_and_stay_shared(tmp_path):
@@ -161,21 +162,24 @@ def test_a_wrong_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "no weights at 'radnom' (did you mean 'random'?): give" in refused("radnom")
     assert "no weights at 'xxx" in refused("x" * 5000)
-    assert "no weights at 'nowhere/at/all': give random, none, a .safetensors file" in refused(
+    assert "no weights at 'nowhere/at/all': give random, none, a file (.safetensors, .bin, .gguf)" in refused(
         "nowhere/at/all"
     )
 
 
 def test_a_directory_without_safetensors(tmp_path):
-    assert f"has no {SINGLE} and no {INDEX}; it has no files" in refused(tmp_path)
+    nothing = "has no model.safetensors, no pytorch_model.bin and no index of shards; it has"
+    assert f"{nothing} no files" in refused(tmp_path)
     (tmp_path / "readme.md").touch()
     assert "it has readme.md" in refused(tmp_path)
     (tmp_path / "pytorch_model.bin").touch()
-    assert "has pickled weights only" in refused(tmp_path)
+    assert "pytorch_model.bin is empty" in refused(tmp_path)
+    (tmp_path / "pytorch_model.bin").rename(tmp_path / "readme.md")
     (tmp_path / "a.safetensors").touch()
     (tmp_path / "b.safetensors").touch()
-    assert f"several .safetensors files and no {INDEX}: give one of a.safetensors, b.safetensors" in refused(
-        tmp_path
+    assert (
+        "several .safetensors files and no index of them: give one of a.safetensors, b.safetensors"
+        in refused(tmp_path)
     )
 
 
@@ -253,7 +257,7 @@ def test_what_cannot_be_opened(tmp_path, monkeypatch):
     def forbidden(path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("zoo.weights.safetensors.os.listdir", forbidden)
+    monkeypatch.setattr("zoo.weights.files.os.listdir", forbidden)
     assert f"{tmp_path} cannot be read: Permission denied" in refused(tmp_path)
 
 

@@ -13,12 +13,15 @@ from zoo.checkpoints.bert import BERT
 from zoo.checkpoints.distilbert import DISTILBERT
 from zoo.checkpoints.electra import ELECTRA
 from zoo.checkpoints.family import OWN, Family
+from zoo.checkpoints.gguf import as_gguf
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
 from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.roberta import ROBERTA
 from zoo.checkpoints.t5 import T5
-from zoo.weights.safetensors import TensorFiles
+from zoo.weights.files import TensorFiles
+from zoo.weights.gguf import GgufTensor
+from zoo.weights.gguf_header import model_type_of
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
@@ -36,13 +39,17 @@ FAMILIES: tuple[Family, ...] = (
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
-    """The family of a checkpoint: a directory's config.json says it, and otherwise the tensors' names do.
+    """The family of a checkpoint: a GGUF file or a directory's config.json says it, and otherwise the tensors' names do.
 
-    Raises :class:`WeightError` where neither does.
+    Raises :class:`WeightError` where none does.
     """
+    first = next(iter(files.tensors.values()), None)
+    if isinstance(first, GgufTensor):
+        family = _of_model_type(model_type_of(first.header), first.path)
+        return as_gguf(family, first.header, spec)
     config = files.path / "config.json"
     if config.is_file():
-        return _of_model_type(config)
+        return _of_model_type(_model_type(config), config)
     shapes = {name: tuple(tensor.shape) for name, tensor in weight_tensors(model)}
 
     def names_found(family: Family) -> float:
@@ -60,18 +67,21 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
     return best
 
 
-def _of_model_type(config: Path) -> Family:
+def _model_type(config: Path) -> object:
     try:
-        model_type = json.loads(config.read_bytes())["model_type"]
+        return json.loads(config.read_bytes())["model_type"]
     except OSError as error:
         raise WeightError(f"{config} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError, KeyError, TypeError):
         raise WeightError(f"{config} is not a JSON object with a model_type") from None
+
+
+def _of_model_type(model_type: object, where: Path) -> Family:
     known = _by_model_type()
     if not isinstance(model_type, str) or model_type not in known:
         remedy = did_you_mean(str(model_type), known)
         raise WeightError(
-            f"{config}: model_type {model_type!r} is not one that weights can be read of: {remedy}"
+            f"{where}: model_type {model_type!r} is not one that weights can be read of: {remedy}"
         )
     return known[model_type]
 

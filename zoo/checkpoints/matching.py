@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from specs.model import Model
 from zoo.checkpoints.family import OWN, Family, Slot
 from zoo.checkpoints.transforms import Shape
-from zoo.weights.safetensors import Stored, TensorFiles
+from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
+from zoo.weights.stored import Stored, kind_fault
 from zoo.weights.tensors import fixed_values, weight_tensors
 
 _LISTED = 8
@@ -146,9 +147,7 @@ class _Matching:
                     fault = f"{one.name} is {_shown(one.shape)}, and {parameter} needs {_shown(wanted)}"
                     self._wrong.setdefault(name, fault)
                 elif one.dtype is None:
-                    self._wrong[name] = (
-                        f"{one.name} is of {one.kind}, and weights come in F64, F32, F16 or BF16"
-                    )
+                    self._wrong[name] = f"{one.name} {kind_fault(one.kind)}"
             if stored[0] is first[0]:
                 self.match.found[parameter] = Found(stored, slot, shapes)
             else:

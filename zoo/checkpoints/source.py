@@ -12,15 +12,16 @@ from torch import Tensor, nn
 from specs.model import Model
 from zoo.checkpoints.family import Family
 from zoo.checkpoints.matching import match
-from zoo.weights.safetensors import Stored, TensorFiles
+from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
+from zoo.weights.stored import Stored
 
 PIECE = 2**22
 """Values converted at a time."""
 
 
 class CheckpointWeights:
-    """The weights of a model from safetensors files, whose names and layouts are a family's.
+    """The weights of a model from the files of a checkpoint, whose names and layouts are a family's.
 
     ``ignored`` names the tensors that the spec leaves out, such as another head's.  Raises :class:`WeightError` at once
     when any tensor is missing, left over, or of the wrong shape or type.
@@ -56,11 +57,10 @@ class CheckpointWeights:
                 yield self._finite(values.view(-1), stored)
                 continue
             count, step = len(values), max(1, PIECE // values[0].numel())
-            del values
-            for start in range(
-                0, count, step
-            ):  # mapped anew each time, so that pages already read are given back
-                piece = found.values(row)[start : start + step].contiguous().to(self.dtype).view(-1)
+            for start in range(0, count, step):
+                if stored.place is not None:  # mapped anew, so that pages already read are given back
+                    values = found.values(row)
+                piece = values[start : start + step].contiguous().to(self.dtype).view(-1)
                 yield self._finite(piece, stored)
 
     @staticmethod
@@ -78,13 +78,14 @@ class CheckpointWeights:
         if name in self._fixed:
             return None
         found = self._found[name]
-        if found.slot.field:
+        if found.slot.field or found.stored[0].place is None:
             return None
         (origin,) = found.stored
+        offset, nbytes = found.stored[0].place
         stored = origin.read()
         values = found.slot.transform.split(stored, found.shapes)[found.slot.index]
         start = values.data_ptr() - stored.data_ptr()
-        inside = 0 <= start <= origin.nbytes - values.nbytes
+        inside = 0 <= start <= nbytes - values.nbytes
         if values.dtype != self.dtype or not values.is_contiguous() or not inside:
             return None
-        return origin.path, origin.offset + start, values.nbytes
+        return origin.path, offset + start, values.nbytes

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 import specs.head as spec
 from zoo.components.activation import activation
 from zoo.components.linear import Linear
-from zoo.components.pooling import Tokens, pool
+from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
 from zoo.registry import build_component, builds
 
@@ -26,7 +26,7 @@ def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
     def sizes(length: int) -> dict[str, tuple[int, ...]]:
         x = torch.zeros(1, length, d_model, dtype=parameter.dtype, device=parameter.device)
         ids = torch.zeros(1, length, dtype=torch.int64, device=parameter.device)
-        return {name: tuple(output.shape[1:2]) for name, output in head(x, Tokens(ids, None)).items()}
+        return {name: tuple(output.shape[1:2]) for name, output in head(x, TokenSequence(ids, None)).items()}
 
     with torch.no_grad():
         two, three = sizes(2), sizes(3)
@@ -72,7 +72,7 @@ class LanguageModeling(nn.Module):
         """The bias of a checkpoint that does not store it."""
         return torch.zeros(1, self.vocabulary.out_features, device="cpu") if leaf == "bias" else None
 
-    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         if self.scale is not None:
             x = x * self.scale
         logits = self.vocabulary(self.projection(x))
@@ -95,7 +95,7 @@ class MaskedLanguageModeling(nn.Module):
         self.norm = build_component(spec.norm, replace(context, d_model=width))
         self.vocabulary = vocabulary_scores(spec, context)
 
-    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         return {"logits": self.vocabulary(self.norm(self.activation(self.dense(x))))}
 
 
@@ -108,7 +108,7 @@ class Pooler(nn.Module):
         self.dense = Linear(context.d_model, context.d_model)
         self.activation = activation(spec.activation)
 
-    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         return {
             "last_hidden_state": x,
             "pooler_output": self.activation(self.dense(pool(x, tokens, "first"))),
@@ -142,7 +142,7 @@ class Classification(TransformingHead):
         self.dropout = nn.Dropout(spec.dropout)
         self.labels = Linear(context.d_model, spec.labels, bias=spec.bias)
 
-    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         x = self.transform(pool(x, tokens, self.pooling))  # B D
         return {"logits": self.labels(self.dropout(x))}
 
@@ -157,7 +157,7 @@ class Pooled(TransformingHead):
         width = spec.projection
         self.projection = nn.Identity() if width is None else Linear(context.d_model, width, bias=False)
 
-    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         vector = self.projection(self.transform(pool(x, tokens, self.pooling)))  # B W
         if self.normalize:
             vector = F.normalize(vector, dim=-1)
@@ -173,7 +173,7 @@ class TokenClassification(TransformingHead):
         self.dropout = nn.Dropout(spec.dropout)
         self.labels = Linear(context.d_model, spec.labels, bias=spec.bias)
 
-    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         return {"logits": self.labels(self.dropout(self.transform(x)))}
 
 
@@ -186,7 +186,7 @@ class QuestionAnswering(TransformingHead):
         self.dropout = nn.Dropout(spec.dropout)
         self.span = Linear(context.d_model, 2, bias=spec.bias)
 
-    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         scores = self.span(self.dropout(self.transform(x)))  # B T 2
         return {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
 
@@ -198,5 +198,5 @@ class NoHead(nn.Module):
     def __init__(self, spec: spec.NoHead, context: BuildContext) -> None:
         super().__init__()
 
-    def forward(self, x: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         return {"last_hidden_state": x}

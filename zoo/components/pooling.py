@@ -11,7 +11,7 @@ from specs.head import AtToken, Pooling
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokenSequence:
     """What a head may ask about the tokens whose hidden states it is given.
 
     ids: B T, or None where something else than tokens went in; mask: B T with 1 for real tokens, padding on
@@ -22,7 +22,7 @@ class Tokens:
     mask: Tensor | None
 
 
-def pool(x: Tensor, tokens: Tokens, pooling: Pooling) -> Tensor:
+def pool(x: Tensor, tokens: TokenSequence, pooling: Pooling) -> Tensor:
     """The vector of a real token, or the mean over real tokens: x: B T D -> B D.
 
     The first token with a certain id is the last token where a sequence has none.

@@ -17,16 +17,21 @@ from zoo.configs.family import ConfigFamily, Data
 
 
 def import_spec(path: Path, *, name: str | None = None, ignored: Collection[str] = ()) -> Model:
-    """The spec of a config.json, or of a directory that has one.
+    """The spec of a config.json, of a directory that has one, or of a GGUF file.
 
     ``name`` is that of the spec (default: the directory's), ``ignored`` are fields not to be refused although they are not
     modelled.  Raises :class:`ConfigError`, which names the field, for what is not modelled or does not go together.
     """
     file = path / CONFIG if path.is_dir() else path
     if not file.is_file():
-        remedy = "give a directory with a config.json, or the config itself"
+        remedy = "give a directory with a config.json, the config itself, or a GGUF file"
         raise ConfigError(f"there is no {file}\n  {remedy}")
-    config = Config.load(file, lambda: _stored(file.parent))
+    if file.suffix == ".gguf":
+        from zoo.configs.gguf import config_of_gguf
+
+        config = Config(config_of_gguf(file), str(file))
+    else:
+        config = Config.load(file, lambda: _stored(file.parent))
     return spec_of_config(config, name=name or _name(file), ignored=ignored)
 
 
@@ -52,7 +57,7 @@ def validated(data: Data, where: str) -> Model:
 
 def _stored(directory: Path) -> Collection[str]:
     """The names of the tensors beside a config, if there are any."""
-    from zoo.weights.safetensors import TensorFiles
+    from zoo.weights.files import TensorFiles
     from zoo.weights.source import WeightError
 
     try:

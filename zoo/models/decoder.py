@@ -10,7 +10,7 @@ import specs.model as spec
 from zoo import functional
 from zoo.components.attention import KeyValue
 from zoo.components.embedding import Embedding
-from zoo.components.pooling import Tokens
+from zoo.components.pooling import TokenSequence
 from zoo.context import BuildContext
 from zoo.models.outputs import Outputs
 from zoo.models.stack import Stack, past_length
@@ -50,4 +50,4 @@ class Decoder(nn.Module):
         positions = functional.token_positions(mask, length)  # B T
         x = self.embedding(input_ids, positions, token_type_ids)  # B T D
         x, present = self.decoder(x, positions, mask, past_key_values)
-        return Outputs(self.head(x, Tokens(input_ids, mask[:, past:])), present)
+        return Outputs(self.head(x, TokenSequence(input_ids, mask[:, past:])), present)

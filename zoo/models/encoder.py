@@ -8,7 +8,7 @@ from torch import Tensor, nn
 import specs.model as spec
 from zoo import functional
 from zoo.components.embedding import Embedding
-from zoo.components.pooling import Tokens
+from zoo.components.pooling import TokenSequence
 from zoo.context import BuildContext
 from zoo.models.outputs import Outputs
 from zoo.models.stack import Stack
@@ -35,4 +35,4 @@ class Encoder(nn.Module):
         positions = functional.token_positions(mask, input_ids.shape[1])  # B T
         x = self.embedding(input_ids, positions, token_type_ids)  # B T D
         x, _ = self.encoder(x, positions, mask)
-        return Outputs(self.head(x, Tokens(input_ids, mask)))
+        return Outputs(self.head(x, TokenSequence(input_ids, mask)))

@@ -13,7 +13,7 @@ from zoo import functional
 from zoo.components.attention import KeyValue
 from zoo.components.block import Block
 from zoo.components.embedding import Embedding
-from zoo.components.pooling import Tokens
+from zoo.components.pooling import TokenSequence
 from zoo.context import BuildContext
 from zoo.models.outputs import Outputs
 from zoo.models.stack import Stack, past_length
@@ -78,7 +78,7 @@ class EncoderDecoder(nn.Module):
             x, positions, decoder_attention_mask, past_key_values, encoded, encoder_attention_mask
         )
         mask = None if decoder_attention_mask is None else decoder_attention_mask[:, past:]
-        return Outputs(self.head(x, Tokens(decoder_input_ids, mask)), present)
+        return Outputs(self.head(x, TokenSequence(decoder_input_ids, mask)), present)
 
     def forward(
         self,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Protocol
 
 from specs.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class WeightError(UserError):

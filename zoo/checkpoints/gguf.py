@@ -1,0 +1,135 @@
+"""A family's checkpoints as llama.cpp's converter writes them: GGUF names, and for Llama another order of rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from specs.model import Model
+from specs.position import Rope
+from zoo.checkpoints.family import Family, Rule
+from zoo.checkpoints.transforms import SAME, Shape, Transform
+from zoo.components.rope_frequencies import rope_frequencies
+from zoo.weights.gguf_header import FREQUENCIES, Header, frequency_divisors
+from zoo.weights.source import WeightError
+
+_FIELD = re.compile(r"\{(\w+)\}")
+_TOLERANCE = 1e-4  # relative; the converter computes in Python's floats or in float32
+
+
+@dataclass(frozen=True)
+class PairsTogether:
+    """Rows of queries or keys with the two dimensions of each rotated pair side by side, for pairs that are half a head
+    apart in the parameter."""
+
+    heads: int
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return shapes[0]
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        pairs = stored.unflatten(0, (self.heads, -1, 2))  # H K/2 2 ...
+        return (pairs.transpose(1, 2).flatten(0, 2),)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        halves = parts[0].unflatten(0, (self.heads, 2, -1))  # H 2 K/2 ...
+        return halves.transpose(1, 2).flatten(0, 2)
+
+
+def as_gguf(family: Family, header: Header, spec: Model) -> Family:
+    """A family under the names of a GGUF file.
+
+    Raises :class:`WeightError` where the file scales rotary frequencies otherwise than the spec.
+    """
+    _check_frequencies(header, spec)
+    names = _Names(family, header.metadata["general.architecture"])
+    transforms = _transforms(header, spec)
+
+    def renamed(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+        return tuple(rule for old in rules if (rule := names.rule(old, transforms)) is not None)
+
+    optional = (names.of(pattern) for pattern in family.optional)
+    return Family(
+        name=f"{family.name} GGUF",
+        model_types=family.model_types,
+        rules=renamed(family.rules),
+        heads={head: renamed(rules) for head, rules in family.heads.items()},
+        optional=tuple(name for name in optional if name is not None),
+        unused=(FREQUENCIES, "blk.*.attn_rot_embd.weight"),
+    )
+
+
+class _Names:
+    """GGUF's names for those of transformers, by the table of the library gguf."""
+
+    def __init__(self, family: Family, architecture: str) -> None:
+        import gguf
+
+        (known,) = (key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == architecture)
+        self._family = family
+        self._table: Any = gguf.get_tensor_name_map(known, 1)
+
+    def rule(self, rule: Rule, transforms: Mapping[str, Transform]) -> Rule | None:
+        """A rule for the same parameters, or None where GGUF has no such tensor."""
+        stored = self.of(rule.stored)
+        if stored is None:
+            return None
+        also = tuple(name for other in rule.also if (name := self.of(other)) is not None)
+        part = stored.rpartition(".")[0].rpartition(".")[2]
+        return dataclasses.replace(
+            rule, stored=stored, also=also, transform=transforms.get(part, rule.transform)
+        )
+
+    def of(self, name: str) -> str | None:
+        """A stored name, with its field for the layer."""
+        full = name if name.startswith(self._family.outside) else self._family.prefix + name
+        module, _, leaf = _FIELD.sub("0", full).rpartition(".")
+        found: str | None = self._table.get_name(module)
+        return None if found is None else f"{found.replace('blk.0.', 'blk.{layer}.')}.{leaf}"
+
+
+def _transforms(header: Header, spec: Model) -> dict[str, Transform]:
+    """How tensors are stored otherwise than in the family's own checkpoints: the converter reorders Llama's rows."""
+    if header.metadata["general.architecture"] != "llama":
+        return {}
+    if isinstance(spec.position, Rope) and spec.position.layout == "interleaved":
+        return {"attn_q": SAME, "attn_k": SAME}  # the order that such a spec has anyway
+    heads = header.number("attention.head_count")
+    kv_heads = (
+        heads if header.get("attention.head_count_kv") is None else header.number("attention.head_count_kv")
+    )
+    for part, count in (("attn_q", heads), ("attn_k", kv_heads)):
+        for name, entry in header.tensors.items():
+            if f".{part}." in name and entry.shape[0] % (2 * count):
+                raise WeightError(
+                    f"{header.path}: {name} has {entry.shape[0]} rows, which are not {count} heads of even width"
+                )
+    return {"attn_q": PairsTogether(heads), "attn_k": PairsTogether(kv_heads)}
+
+
+def _check_frequencies(header: Header, spec: Model) -> None:
+    """The numbers that rotary frequencies are divided by must be those of the spec's scaling."""
+    divisors = frequency_divisors(header)
+    if divisors is None:
+        return
+    theirs = torch.from_numpy(divisors)
+    position = spec.position
+    if isinstance(position, Rope):
+        dimensions = 2 * len(theirs)
+        kept, _ = rope_frequencies(position.model_copy(update={"scaling": None}), dimensions)
+        scaled, _ = rope_frequencies(position, dimensions)
+        ours = torch.tensor(kept) / torch.tensor(scaled)
+        if torch.allclose(ours, theirs, rtol=_TOLERANCE, atol=0):
+            return
+    low, high = (f"{value:g}" for value in theirs.aminmax())
+    raise WeightError(
+        f"{header.path} divides rotary frequencies by {low} to {high} ({FREQUENCIES}), and the spec does otherwise\n"
+        "  set position.scaling as the model has it: Llama 3.1 has {kind: llama3, factor: 8, low_freq_factor: 1, "
+        "high_freq_factor: 4, original_context_length: 8192}, and Llama 3.2 factor: 32"
+    )

@@ -1,0 +1,128 @@
+"""A GGUF file's metadata as the config.json that transformers would have for the model."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zoo.weights.gguf_header import FREQUENCIES, Header, frequency_divisors, model_type_of, read_header
+from zoo.weights.source import WeightError
+
+_CLASSES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
+_TOKENS = {"bos_token_id": "bos_token_id", "eos_token_id": "eos_token_id", "padding_token_id": "pad_token_id"}
+_TOLERANCE = 1e-4  # relative
+
+
+def config_of_gguf(path: Path) -> dict[str, Any]:
+    """The fields of ``config.json`` for the model in a GGUF file: those of ``LlamaConfig``, ``Qwen2Config`` or
+    ``Qwen3Config``.
+
+    Raises :class:`WeightError` where the file is none, has another architecture, or lacks or has what no such config says.
+    """
+    header = read_header(path)
+    model_type = model_type_of(header)
+    hidden, heads = header.number("embedding_length"), header.number("attention.head_count")
+    config: dict[str, Any] = {
+        "model_type": model_type,
+        "architectures": [_CLASSES[model_type]],
+        "vocab_size": _vocabulary(header),
+        "hidden_size": hidden,
+        "intermediate_size": header.number("feed_forward_length"),
+        "num_hidden_layers": header.number("block_count"),
+        "num_attention_heads": heads,
+        "num_key_value_heads": _or(header, "attention.head_count_kv", heads),
+        "head_dim": _or(header, "attention.key_length", hidden // heads),
+        "hidden_act": "silu",
+        "rms_norm_eps": _real(header, "attention.layer_norm_rms_epsilon"),
+        "max_position_embeddings": header.number("context_length"),
+        "rope_theta": _real(header, "rope.freq_base", 10000.0),
+        "tie_word_embeddings": "output.weight" not in header.tensors,
+    }
+    if model_type == "llama":
+        config["attention_bias"] = "blk.0.attn_q.bias" in header.tensors
+        config["mlp_bias"] = "blk.0.ffn_up.bias" in header.tensors
+    rotated = _or(header, "rope.dimension_count", config["head_dim"])
+    if rotated != config["head_dim"]:
+        raise WeightError(
+            f"{path} rotates {rotated} of {config['head_dim']} dimensions of a head, and {model_type} rotates all"
+        )
+    scaling = _scaling(header, config["rope_theta"], rotated)
+    if scaling is not None:
+        config["rope_scaling"] = scaling
+    for theirs, ours in _TOKENS.items():
+        if (token := header.metadata.get(f"tokenizer.ggml.{theirs}")) is not None:
+            config[ours] = token
+    return config
+
+
+def _vocabulary(header: Header) -> int:
+    """As many as the embedding has rows: files may pad the list of tokens, or leave it out."""
+    table = header.tensors.get("token_embd.weight")
+    return table.shape[0] if table else _or(header, "vocab_size", header.vocabulary)
+
+
+def _or(header: Header, key: str, default: int) -> int:
+    return default if header.get(key) is None else header.number(key)
+
+
+def _real(header: Header, key: str, default: float | None = None) -> float:
+    """A number of single precision, as short as it can be written."""
+    value = header.get(key, default)
+    if not isinstance(value, int | float):
+        raise WeightError(f"{header.path} has no {header.metadata['general.architecture']}.{key}")
+    return float(str(np.float32(value)))
+
+
+def _scaling(header: Header, theta: float, dimensions: int) -> dict[str, Any] | None:
+    kind = header.get("rope.scaling.type", "none")
+    divisors = frequency_divisors(header)
+    if divisors is not None:
+        return _llama3(header, divisors, theta, dimensions)
+    if kind == "none":
+        return None
+    if kind not in ("linear", "yarn"):
+        raise WeightError(
+            f"{header.path} scales rotary frequencies by {kind!r}, and none, linear and yarn are read"
+        )
+    scaling: dict[str, Any] = {"rope_type": kind, "factor": _real(header, "rope.scaling.factor")}
+    if kind == "yarn":
+        scaling["original_max_position_embeddings"] = header.number("rope.scaling.original_context_length")
+        for key in ("beta_fast", "beta_slow"):
+            if header.get(f"rope.scaling.yarn_{key}") is not None:
+                scaling[key] = _real(header, f"rope.scaling.yarn_{key}")
+    return scaling
+
+
+def _llama3(
+    header: Header, divisors: np.ndarray[Any, np.dtype[np.float32]], theta: float, dimensions: int
+) -> dict[str, Any] | None:
+    """The scaling that divides frequencies by these numbers, which are all that the file says of it."""
+    if np.allclose(divisors, 1.0):
+        return None
+    frequencies = theta ** -(np.arange(0, dimensions, 2) / dimensions)
+    if divisors.shape == frequencies.shape:
+        for low, high, length in _candidates():
+            kept = np.clip((length * frequencies / (2 * math.pi) - low) / (high - low), 0, 1)
+            factor = float(np.round(divisors.max(), 4))
+            if np.allclose(1 / ((1 - kept) / factor + kept), divisors, rtol=_TOLERANCE, atol=0):
+                return {
+                    "rope_type": "llama3",
+                    "factor": factor,
+                    "low_freq_factor": low,
+                    "high_freq_factor": high,
+                    "original_max_position_embeddings": length,
+                }
+    raise WeightError(
+        f"{header.path} divides rotary frequencies by numbers ({FREQUENCIES}) that are not llama3's"
+    )
+
+
+def _candidates() -> Iterator[tuple[float, float, int]]:
+    """Llama 3.1's own low and high factors and context first, then other contexts."""
+    lengths = itertools.chain([8192], (2**power for power in range(4, 22)))
+    return ((1.0, 4.0, length) for length in lengths)

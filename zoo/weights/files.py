@@ -1,0 +1,157 @@
+"""The tensors of a checkpoint: one file, or shards with an index, of any format that is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PureWindowsPath
+
+from zoo.weights.gguf import read_gguf
+from zoo.weights.pickled import read_archive, read_legacy
+from zoo.weights.safetensors import begins_safetensors, json_object, read_safetensors
+from zoo.weights.source import WeightError
+from zoo.weights.stored import Stored
+
+SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+PICKLED_SINGLE, PICKLED_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
+
+_PREFERRED = (SINGLE, INDEX, PICKLED_SINGLE, PICKLED_INDEX)
+_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
+_START = 64  # bytes that tell what a file is
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of files with tensors: what it is called, the names it goes by, and how one is read."""
+
+    title: str
+    suffixes: tuple[str, ...]
+    read: Callable[[Path], Mapping[str, Stored]]
+
+
+_SAFETENSORS = Format("safetensors", (".safetensors",), read_safetensors)
+_ARCHIVE = Format("an archive of torch.save", (".bin", ".pt", ".pth", ".ckpt"), read_archive)
+_LEGACY = Format("a pickle of torch.save", _ARCHIVE.suffixes, read_legacy)
+
+_GGUF = Format("GGUF", (".gguf",), read_gguf)
+_FORMATS = (_SAFETENSORS, _ARCHIVE, _GGUF)
+
+_BEGINNINGS = {b"PK\x03\x04": _ARCHIVE, b"GGUF": _GGUF} | {
+    b"\x80" + bytes([protocol]): _LEGACY for protocol in range(2, 6)
+}
+_NO_WEIGHTS = {
+    b"version https://git-lfs": "a git-lfs pointer, which stands for the file: fetch the file itself with git lfs pull",
+    b"<!doctype": "a web page, perhaps of an error or a login: download the file again",
+    b"<html": "a web page, perhaps of an error or a login: download the file again",
+    b"<?xml": "an XML document, perhaps of an error: download the file again",
+    b"\x89hdf": "an HDF5 file, as TensorFlow and Keras write: take the checkpoint's safetensors",
+    b"\x1f\x8b": "compressed with gzip: unpack it first",
+}  # the beginnings in lower case
+
+
+@dataclass(frozen=True)
+class TensorFiles:
+    """The tensors of a checkpoint by name, and the path that the user gave for it."""
+
+    path: Path
+    tensors: Mapping[str, Stored]
+
+    @classmethod
+    def open(cls, path: Path) -> TensorFiles:
+        """The tensors of a file, an index of shards, or a directory with either; safetensors go before pickles.
+
+        No values are read where the format allows.  Raises :class:`WeightError`, naming the file and what is wrong
+        with it.
+        """
+        source = _in_directory(path) if path.is_dir() else path
+        if source.exists() and not source.is_file():
+            raise WeightError(f"{source} is not a regular file")
+        if source.name.endswith(".json"):
+            return cls(path, _read_shards(source))
+        return cls(path, _read(source))
+
+
+def has_weights(directory: Path) -> bool:
+    """Whether a directory has files that may hold tensors, or an index of them."""
+    names = _listed(directory)
+    return any(name in _PREFERRED or name.endswith(_SUFFIXES) for name in names)
+
+
+def _in_directory(directory: Path) -> Path:
+    """The file of a directory that holds the tensors or their index."""
+    names = sorted(_listed(directory))
+    for name in _PREFERRED:
+        if name in names:
+            return directory / name
+    for suffix in _SUFFIXES:
+        found = [name for name in names if name.endswith(suffix)]
+        if len(found) == 1:
+            return directory / found[0]
+        if found:
+            raise WeightError(
+                f"{directory} has several {suffix} files and no index of them: give one of {', '.join(found[:8])}"
+            )
+    raise WeightError(
+        f"{directory} has no {SINGLE}, no {PICKLED_SINGLE} and no index of shards; it has {', '.join(names[:8]) or 'no files'}"
+    )
+
+
+def _listed(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError as error:
+        raise WeightError(f"{directory} cannot be read: {error.strerror}") from None
+
+
+def _read(path: Path) -> Mapping[str, Stored]:
+    """The tensors of one file, by what it holds: its name must not say otherwise."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START)
+    except OSError as error:
+        raise WeightError(f"{path} cannot be read: {error.strerror}") from None
+    if not start:
+        raise WeightError(f"{path} is empty: perhaps a download that was interrupted or truncated")
+    for beginning, what in _NO_WEIGHTS.items():
+        if start.lower().lstrip().startswith(beginning):
+            raise WeightError(f"{path} is {what}")
+    held = _SAFETENSORS if begins_safetensors(start) else None
+    held = held or next(
+        (held for beginning, held in _BEGINNINGS.items() if start.startswith(beginning)), None
+    )
+    named = next((named for named in _FORMATS if path.suffix in named.suffixes), None)
+    if held and named and path.suffix not in held.suffixes:
+        raise WeightError(
+            f"{path} is called {path.suffix} and holds {held.title}: give it a name that ends in {held.suffixes[0]}"
+        )
+    return (held or named or _SAFETENSORS).read(path)
+
+
+def _read_shards(index: Path) -> dict[str, Stored]:
+    """The tensors that an index names, from the files beside it."""
+    try:
+        text = index.read_bytes()
+    except OSError as error:
+        raise WeightError(f"{index} cannot be read: {error.strerror}") from None
+    places = json_object(text, str(index)).get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
+        raise WeightError(f"{index} has no weight_map from tensor names to file names")
+    shards = sorted(set(places.values()))
+    for shard in shards:
+        if shard in ("", ".", "..") or PureWindowsPath(shard).name != shard:
+            raise WeightError(f"{index} names {shard!r}, which is not a file beside it")
+    missing = [shard for shard in shards if not (index.parent / shard).is_file()]
+    if missing:
+        raise WeightError(
+            f"{index} names {len(missing)} of {len(shards)} files that are not there: {_some(missing)}"
+        )
+    held = {shard: _read(index.parent / shard) for shard in shards}
+    lacking = [f"{name} in {shard}" for name, shard in places.items() if name not in held[shard]]
+    if lacking:
+        raise WeightError(f"{index} names tensors that their files do not hold: {_some(lacking)}")
+    return {name: held[shard][name] for name, shard in places.items()}
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

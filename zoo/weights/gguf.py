@@ -1,0 +1,98 @@
+"""Tensors in GGUF files: stored ones by memory map, quantized ones made into float32 as they are read."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from zoo.weights.gguf_header import Entry, Header, read_header
+from zoo.weights.source import WeightError
+from zoo.weights.stored import FLOATS, Stored, mapped
+
+PIECE = 2**22
+"""Values made at a time."""
+
+
+@dataclass(frozen=True)
+class GgufTensor:
+    """A tensor of a GGUF file."""
+
+    header: Header
+    name: str
+
+    @property
+    def path(self) -> Path:
+        return self.header.path
+
+    @property
+    def kind(self) -> str:
+        return self._entry.kind
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._entry.shape
+
+    @property
+    def dtype(self) -> torch.dtype | None:
+        return FLOATS.get(self.kind, torch.float32 if _is_quantized(self.kind) else None)
+
+    @property
+    def place(self) -> tuple[int, int] | None:
+        return (self._entry.offset, self._entry.nbytes) if self.kind in FLOATS else None
+
+    @property
+    def _entry(self) -> Entry:
+        return self.header.tensors[self.name]
+
+    def read(self) -> Tensor:
+        if self.place is not None:
+            return mapped(self.path, self.name, FLOATS[self.kind], self.shape, self.place)
+        return self._made()
+
+    def _made(self) -> Tensor:
+        """The values of a quantized tensor, some rows at a time."""
+        import gguf
+
+        *leading, width = self.shape
+        rows, step = math.prod(leading), max(1, PIECE // width)
+        values = torch.empty(rows, width)
+        try:
+            blocks = np.memmap(
+                self.path, np.uint8, "r", self._entry.offset, (rows, self._entry.nbytes // rows)
+            )
+        except (OSError, ValueError) as error:
+            raise WeightError(f"{self.path}: {self.name} cannot be read: {error}") from None
+        kind = gguf.GGMLQuantizationType[self.kind]
+        for start in range(0, rows, step):
+            made = gguf.quants.dequantize(blocks[start : start + step], kind)
+            values[start : start + step] = torch.from_numpy(made)
+        return values.view(self.shape)
+
+
+def read_gguf(path: Path) -> dict[str, Stored]:
+    """The tensors of a GGUF file by name.
+
+    Raises :class:`WeightError` when the library for it is missing, or the file is truncated or no GGUF file.
+    """
+    header = read_header(path)
+    return {name: GgufTensor(header, name) for name in header.tensors}
+
+
+@functools.cache
+def _is_quantized(kind: str) -> bool:
+    """Whether values can be made of a quantized kind: the library can for most."""
+    import gguf
+
+    quantization = gguf.GGMLQuantizationType[kind]
+    _, nbytes = gguf.GGML_QUANT_SIZES[quantization]
+    try:
+        gguf.quants.dequantize(np.zeros((1, nbytes), np.uint8), quantization)
+    except NotImplementedError:
+        return False
+    return True

@@ -1,0 +1,149 @@
+"""What a GGUF file says of its model and its tensors; no values are read, and no torch is needed.
+
+The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.  The library gguf reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from specs.suggest import did_you_mean
+from zoo.weights.source import WeightError
+
+MODEL_TYPES = {"llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3"}
+"""The model_type of transformers for each architecture of GGUF that is read."""
+
+FREQUENCIES = "rope_freqs.weight"
+"""The tensor with what rotary frequencies are divided by."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A tensor of a GGUF file: its type by the name that ggml has for it, and where its bytes are."""
+
+    kind: str
+    shape: tuple[int, ...]
+    offset: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """The metadata of a GGUF file but for long lists, the length of its vocabulary, and its tensors by name."""
+
+    path: Path
+    metadata: Mapping[str, Any]
+    vocabulary: int
+    tensors: Mapping[str, Entry]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A value of the file's architecture, such as ``block_count``."""
+        return self.metadata.get(f"{self.metadata['general.architecture']}.{key}", default)
+
+    def number(self, key: str) -> int:
+        """A whole number above 0 that the file must give, for all layers.  Raises :class:`WeightError` when it does not."""
+        value = self.get(key)
+        if isinstance(value, list) and value and value.count(value[0]) == len(value):
+            value = value[0]
+        if type(value) is not int or value < 1:
+            shown = "none" if value is None else f"the value {value!r}"
+            raise WeightError(
+                f"{self.path} has {shown} for {self.metadata['general.architecture']}.{key}, and needs a whole number above 0"
+            )
+        return value
+
+
+def read_header(path: Path) -> Header:
+    """The header of a GGUF file.
+
+    Raises :class:`WeightError` when the library is missing, or the file is truncated, in parts, or no GGUF file.
+    """
+    try:
+        import gguf
+    except ImportError:
+        raise WeightError(f"{path}: reading GGUF needs a library: pip install 'zoo[gguf]'") from None
+
+    class Reader(gguf.GGUFReader):  # type: ignore[misc, unused-ignore]
+        """One that stops at the end of the file; the library's own reads on there, as long as a list is announced."""
+
+        def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Any = None) -> Any:
+            if int(offset) + np.dtype(dtype).itemsize * int(count) > len(self.data):
+                raise EOFError
+            return super()._get(offset, dtype, count, override_order)
+
+    try:
+        reader = Reader(path)
+        metadata = {key: _value(field) for key, field in reader.fields.items() if not _is_long(field)}
+        tokens = reader.fields.get("tokenizer.ggml.tokens")
+        tensors = {
+            tensor.name: Entry(
+                tensor.tensor_type.name,
+                tuple(int(length) for length in reversed(tensor.shape)),
+                int(tensor.data_offset),
+                int(tensor.n_bytes),
+            )
+            for tensor in reader.tensors
+        }
+    except OSError as error:
+        raise WeightError(f"{path} cannot be read: {error.strerror}") from None
+    except EOFError:
+        raise WeightError(f"{path} is truncated: its header tells of more than it has") from None
+    except (ValueError, KeyError, IndexError, OverflowError, TypeError) as error:
+        raise WeightError(f"{path} is truncated, or no GGUF file that can be read: {error}") from None
+    if reader.byte_order != "I":
+        raise WeightError(f"{path} is for machines of the other byte order: take the file for this one")
+    if metadata.get("split.count", 1) not in (0, 1):
+        raise WeightError(
+            f"{path} is one of {metadata['split.count']} parts: merge them with llama-gguf-split --merge"
+        )
+    if not isinstance(metadata.get("general.architecture"), str):
+        raise WeightError(f"{path} does not say its general.architecture")
+    return Header(path, metadata, len(tokens.data) if tokens else 0, tensors)
+
+
+def model_type_of(header: Header) -> str:
+    """The model_type of transformers for a file's architecture.
+
+    Raises :class:`WeightError` for an architecture that is not read.
+    """
+    architecture = header.metadata["general.architecture"]
+    if architecture not in MODEL_TYPES:
+        raise WeightError(
+            f"{header.path} has the architecture {architecture!r}, which is not read from GGUF: "
+            f"{did_you_mean(architecture, MODEL_TYPES)}\n  take the model's safetensors"
+        )
+    if header.get("expert_count", 0):
+        raise WeightError(
+            f"{header.path} is a mixture of {header.get('expert_count')} experts, which is not read from GGUF\n"
+            "  take the model's safetensors"
+        )
+    return MODEL_TYPES[architecture]
+
+
+def frequency_divisors(header: Header) -> np.ndarray[Any, np.dtype[np.float32]] | None:
+    """The numbers that rotary frequencies are divided by, one for each pair of dimensions, or None where the file has none.
+
+    Raises :class:`WeightError` when they are no list of float32.
+    """
+    entry = header.tensors.get(FREQUENCIES)
+    if entry is None:
+        return None
+    if entry.kind != "F32" or len(entry.shape) != 1 or not entry.shape[0]:
+        shape = " x ".join(map(str, entry.shape))
+        raise WeightError(
+            f"{header.path}: {FREQUENCIES} is {shape} of {entry.kind}, and must be a list of F32"
+        )
+    return np.fromfile(header.path, np.float32, entry.shape[0], offset=entry.offset)
+
+
+def _is_long(field: Any) -> bool:
+    return len(field.data) > 1024
+
+
+def _value(field: Any) -> Any:
+    return field.contents()
