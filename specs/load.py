@@ -33,6 +33,11 @@ def load_document(reference: str | os.PathLike[str], assignments: Sequence[str] 
     document = _extended(_locate(os.fspath(reference), Path(), None), ())
     if assignments:
         document = _varied(document, assignments)
+    return with_named_blocks(document)
+
+
+def with_named_blocks(document: Document) -> Document:
+    """Each of the stacks' named blocks laid over its ``block``, so that it says only what differs."""
     for stack in ("encoder", "decoder"):
         document = _with_named_blocks(document, stack)
     return document
@@ -86,7 +91,6 @@ def _varied(document: Document, assignments: Sequence[str]) -> Document:
 
 
 def _with_named_blocks(document: Document, stack: str) -> Document:
-    """Each of a stack's named blocks laid over its ``block``, so that it says only what differs."""
     layers = document.data.get(stack)
     if not isinstance(layers, dict) or not isinstance(layers.get("blocks"), dict):
         return document

@@ -9,7 +9,9 @@ from torch import nn
 
 from specs.model import Model
 from specs.suggest import did_you_mean
+from zoo.checkpoints.albert import ALBERT
 from zoo.checkpoints.bert import BERT
+from zoo.checkpoints.clip import CLIP
 from zoo.checkpoints.distilbert import DISTILBERT
 from zoo.checkpoints.electra import ELECTRA
 from zoo.checkpoints.family import OWN, Family
@@ -17,6 +19,7 @@ from zoo.checkpoints.gguf import as_gguf
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
 from zoo.checkpoints.mixtral import MIXTRAL
+from zoo.checkpoints.modernbert import MODERNBERT
 from zoo.checkpoints.roberta import ROBERTA
 from zoo.checkpoints.t5 import T5
 from zoo.weights.files import TensorFiles
@@ -28,11 +31,14 @@ from zoo.weights.tensors import weight_tensors
 FAMILIES: tuple[Family, ...] = (
     OWN,
     BERT,
+    ALBERT,
+    CLIP,
     DISTILBERT,
     ELECTRA,
     GPT2,
     LLAMA,
     MIXTRAL,
+    MODERNBERT,
     ROBERTA,
     T5,
 )

@@ -11,10 +11,14 @@ from zoo.configs.family import ConfigFamily
 
 MODULES: dict[str, str] = {
     "bert": "bert",
+    "albert": "albert",
+    "clip_text_model": "clip",
+    "clip": "clip",
     "distilbert": "distilbert",
     "electra": "electra",
     "gpt2": "gpt2",
     "llama": "llama",
+    "modernbert": "modernbert",
     "roberta": "roberta",
     "t5": "t5",
     "mt5": "t5",

@@ -21,6 +21,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from exporters.export import Options, export
+from specs.head import sought_token
 from specs.model import Model
 from tests.parity.reference import build, difference, load, positions, ragged
 from zoo.checkpoints.converting import convert
@@ -128,6 +129,12 @@ class _Batch:
             other = (padding + 1) % spec.vocab_size
             self.ids = self.ids.where(self.ids != padding, other).where(self.mask == 1, padding)
             self.target = self.target.where(self.target != padding, other)
+        end = sought_token(spec.head)
+        if end is not None:  # once in every row, where the reference finds it too
+            other = next(id for id in range(spec.vocab_size) if id not in (end, padding))
+            last = (self.mask * torch.arange(longest)).argmax(1)
+            self.ids = self.ids.where(self.ids != end, other)
+            self.ids[torch.arange(3), last] = end
         types = spec.embedding.token_types
         generator = torch.Generator().manual_seed(seed)
         self.types = torch.randint(0, types, self.ids.shape, generator=generator) if types else None
