@@ -320,3 +320,16 @@ def test_heads_of_checkpoints(family: str, task: str, side: str, tmp_path: Any) 
         theirs = reference(ids, attention_mask=mask, position_ids=positions(mask))
         for name, output in model(ids, mask).items():
             assert_close(output, theirs[name], mask)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_llama_is_classified_by_its_last_real_token(side: str, tmp_path: Any) -> None:
+    config = hf.LlamaConfig(**{**SHARED, "num_key_value_heads": 2}, num_labels=LABELS)
+    reference = build(hf.LlamaForSequenceClassification, config, seed=21)
+    head = {**HEADS["classes"], "pooling": "last", "bias": False}
+    model = through_checkpoint(reference, llama_spec(config, head), tmp_path)
+    ids, mask = ragged(3, 9, VOCABULARY, side, seed=22)
+    ids = ids.clamp(min=1) * mask  # the reference finds the last token that is not padding
+    with torch.no_grad():
+        theirs = reference(ids, attention_mask=mask, position_ids=positions(mask)).logits
+        assert_close(model(ids, mask).logits, theirs)

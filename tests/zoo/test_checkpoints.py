@@ -19,8 +19,9 @@ from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.transforms import SAME, STACKED, Interleaved, Transposed
 from zoo.checkpoints.write import stored_tensors
-from zoo.weights.files import SINGLE, TensorFiles
+from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
+from zoo.weights.names import SINGLE
 from zoo.weights.open import open_weights
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError
@@ -348,7 +349,7 @@ def test_other_heads_are_ignored_and_listed(tmp_path):
     source = opened(tmp_path, bert())
     assert len(source.ignored) == 6
     assert all(name.startswith("cls.predictions.") for name in source.ignored)
-    assert "(bert names), 5 ignored: cls.predictions." in source.description
+    assert "(bert names), 6 ignored: cls.predictions." in source.description
     assert source.description.endswith(", ...")
     save_file(stored(GPT2, gpt2(head=UNTIED)), tmp_path / SINGLE)
     assert opened(tmp_path, gpt2(head={"kind": "none"})).ignored == ("lm_head.weight",)

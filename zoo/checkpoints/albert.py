@@ -8,7 +8,6 @@ from specs.model import Model
 from zoo.checkpoints.bert import UNUSED
 from zoo.checkpoints.family import Family, affine, same
 from zoo.configs.albert import groups_of
-from zoo.configs.decoders import stack_of
 
 _STORED = "encoder.albert_layer_groups.{group}.albert_layers.{inner}"
 _BLOCK = "encoder.blocks.{layer}"
@@ -16,9 +15,10 @@ _BLOCK = "encoder.blocks.{layer}"
 
 def _places(spec: Model) -> Sequence[dict[str, int]]:
     """The group of each layer and its place in there."""
-    stack = stack_of(spec)
-    _, inner = groups_of(stack)
-    owners = stack.owners()
+    if spec.encoder is None:
+        return []
+    _, inner = groups_of(spec.encoder)
+    owners = spec.encoder.owners()
     order = {owner: i for i, owner in enumerate(dict.fromkeys(owners))}
     return [{"group": order[owner] // inner, "inner": order[owner] % inner} for owner in owners]
 

@@ -20,9 +20,10 @@ from zoo.configs.config import CONFIG
 from zoo.configs.exporting import write_config
 from zoo.destination import CONVERSION
 from zoo.progress import Progress, Stage
-from zoo.weights.materialize import materialize
+from zoo.weights.materialize import whole
 from zoo.weights.open import open_weights
 from zoo.weights.saving import SHARD, Entry, save
+from zoo.weights.tensors import weight_tensors
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """The types that weights are written in, by the names of the command line."""
@@ -78,16 +79,14 @@ def convert(
     """Write config, weights and tokenizer into a directory, which is there and empty.
 
     The family is ``model_type``, or the first whose config can say all of the spec; ``weights`` are as for
-    :func:`zoo.weights.open.open_weights`.  Raises :class:`specs.errors.UserError`.
+    :func:`zoo.weights.open.open_weights`.  At no time is more than one stored tensor in memory.  Raises :class:`specs.errors.UserError`.
     """
     config = write_config(spec, model_type)
     family = family_of_model_type(config["model_type"])
-    layout = {name: Entry(tuple(tensor.shape), tensor.dtype)
-              for name, tensor in stored_tensors(assemble(spec, DTYPES[dtype]), spec, family)}  # fmt: skip
     model = assemble(spec, DTYPES[dtype])
-    progress(Stage("fill the model"))
     source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
-    materialize(model, source)
+    layout = {name: Entry(tuple(tensor.shape), tensor.dtype)
+              for name, tensor in stored_tensors(model, spec, family)}  # fmt: skip
     done, total = 0, sum(entry.nbytes for entry in layout.values())
 
     def advance(count: int) -> None:
@@ -95,7 +94,9 @@ def convert(
         done += count
         progress(Stage("write weights", done, total))
 
-    save(directory, layout, stored_tensors(model, spec, family), advance, shard=shard)
+    shapes = dict(weight_tensors(model))
+    tensors = stored_tensors(model, spec, family, lambda name: whole(shapes[name], source.pieces(name)))
+    save(directory, layout, tensors, advance, shard=shard)
     origin = Path(weights)
     _write_json(
         directory / CONFIG,

@@ -12,6 +12,7 @@ from specs.suggest import did_you_mean
 from zoo.checkpoints.albert import ALBERT
 from zoo.checkpoints.bert import BERT
 from zoo.checkpoints.clip import CLIP
+from zoo.checkpoints.deepseek import DEEPSEEK
 from zoo.checkpoints.distilbert import DISTILBERT
 from zoo.checkpoints.electra import ELECTRA
 from zoo.checkpoints.family import OWN, Family
@@ -37,6 +38,7 @@ FAMILIES: tuple[Family, ...] = (
     ELECTRA,
     GPT2,
     LLAMA,
+    DEEPSEEK,
     MIXTRAL,
     MODERNBERT,
     ROBERTA,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from torch import Tensor, nn
 
@@ -12,12 +12,16 @@ from zoo.weights.source import WeightError
 from zoo.weights.tensors import fixed_values, weight_tensors
 
 
-def stored_tensors(model: nn.Module, spec: Model, family: Family) -> Iterator[tuple[str, Tensor]]:
+def stored_tensors(
+    model: nn.Module, spec: Model, family: Family, values: Callable[[str], Tensor] | None = None
+) -> Iterator[tuple[str, Tensor]]:
     """Every stored tensor by its full name, one at a time; what the model shares comes once, but for a family's copies.
 
-    Raises :class:`WeightError`, naming them, when the family has no place for some parameters.
+    ``values`` gives those of a parameter, whole and in its own shape (default: what the model holds).  Raises
+    :class:`WeightError`, naming them, when the family has no place for some parameters.
     """
     parameters = dict(weight_tensors(model, remove_duplicate=False))
+    own = {id(tensor): name for name, tensor in weight_tensors(model)}
     fixed = fixed_values(model)
     table = family.table(spec, {name: tuple(tensor.shape) for name, tensor in parameters.items()})
     slots: dict[str, Slot] = {}
@@ -33,6 +37,8 @@ def stored_tensors(model: nn.Module, spec: Model, family: Family) -> Iterator[tu
         raise WeightError(f"{family.name} checkpoints have no place for {', '.join(nameless[:8])}{more}")
     for slot in slots.values():
         held = [parameters[part].detach() for part in slot.parameters]
+        if values is not None:
+            held = [values(own[id(parameters[part])]) for part in slot.parameters]
         for copy, stored in enumerate(slot.stored[: 1 + slot.copies]):
             for row, name in enumerate(slot.names(stored)):
                 parts = [part[row] for part in held] if slot.field else held

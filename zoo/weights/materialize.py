@@ -22,7 +22,7 @@ def materialize(model: nn.Module, source: WeightSource) -> None:
 
     def filled(named: tuple[str, Tensor]) -> tuple[int, Tensor]:
         name, tensor = named
-        values = _values(tensor, source.pieces(name))
+        values = whole(tensor, source.pieces(name))
         if isinstance(tensor, nn.Parameter):
             values = nn.Parameter(values, tensor.requires_grad)
         return id(tensor), values
@@ -37,7 +37,8 @@ def materialize(model: nn.Module, source: WeightSource) -> None:
 
 
 @torch.no_grad()
-def _values(parameter: Tensor, pieces: Iterator[Tensor]) -> Tensor:
+def whole(parameter: Tensor, pieces: Iterator[Tensor]) -> Tensor:
+    """The pieces of a parameter in its shape and dtype; one piece that is the whole is not copied."""
     first = next(pieces)
     if first.numel() == parameter.numel() and first.dtype == parameter.dtype:
         return first.view(parameter.shape)
