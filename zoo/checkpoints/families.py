@@ -23,6 +23,8 @@ from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.modernbert import MODERNBERT
 from zoo.checkpoints.roberta import ROBERTA
 from zoo.checkpoints.t5 import T5
+from zoo.checkpoints.vit import VIT
+from zoo.checkpoints.whisper import WHISPER
 from zoo.weights.files import TensorFiles
 from zoo.weights.gguf import GgufTensor
 from zoo.weights.gguf_header import model_type_of
@@ -43,6 +45,8 @@ FAMILIES: tuple[Family, ...] = (
     MODERNBERT,
     ROBERTA,
     T5,
+    VIT,
+    WHISPER,
 )
 
 

@@ -23,6 +23,7 @@ def _read(config: Config, class_name: str) -> Data:
         config, vocab_size=30000, d_model=4096, heads=64, hidden=16384, activation="gelu_new", dropout=0.0
     )
     body["embedding"]["width"] = config.int("embedding_size", default=128)
+    body["embedding"]["projection"] = {"bias": True}  # whatever the widths
     body["encoder"]["layers"] = _read_layers(config, body["encoder"]["layers"])
     return body
 

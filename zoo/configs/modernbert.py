@@ -14,7 +14,7 @@ from specs.norm import LayerNorm, NoNorm
 from specs.position import PositionKind
 from zoo.configs.activations import read_activation, write_activation
 from zoo.configs.config import Config
-from zoo.configs.decoders import attention_of, eps_of, gated_of, stack_of, std_of
+from zoo.configs.decoders import attention_of, eps_of, gated_of, stack_of, std_of, tokens_of
 from zoo.configs.encoders import masked
 from zoo.configs.family import ConfigFamily, Data, HeadClass, UnfitError
 from zoo.configs.heads import BODY, read_labels, write_labels
@@ -144,7 +144,7 @@ def _write(model: Model) -> Data:
         "attention_dropout": attention.dropout,
         "mlp_bias": feed_forward.bias,
         "mlp_dropout": feed_forward.dropout,
-        "embedding_dropout": model.embedding.dropout,
+        "embedding_dropout": tokens_of(model).dropout,
         **({"local_attention": window} if window else {}),
         **_write_types(types),
         **_write_ropes(model, blocks, types),

@@ -22,8 +22,8 @@ CONFIGS = {
         inner_group_num=3, num_attention_heads=5, intermediate_size=96, hidden_act="relu", layer_norm_eps=1e-6,
         type_vocab_size=1, max_position_embeddings=19,
     ),
-    "all its own": dict(
-        vocab_size=97, embedding_size=35, hidden_size=28, num_hidden_layers=3, num_hidden_groups=3,
+    "all its own, as wide as its embedding": dict(
+        vocab_size=97, embedding_size=28, hidden_size=28, num_hidden_layers=3, num_hidden_groups=3,
         num_attention_heads=7, intermediate_size=50, hidden_act="silu", layer_norm_eps=1e-12, type_vocab_size=2,
         max_position_embeddings=31, tie_word_embeddings=False,
     ),
