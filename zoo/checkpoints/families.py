@@ -9,6 +9,7 @@ from torch import nn
 
 from specs.model import Model
 from specs.suggest import did_you_mean
+from zoo.checkpoints.bart import BART
 from zoo.checkpoints.bert import BERT
 from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gguf import as_gguf
@@ -22,7 +23,7 @@ from zoo.weights.gguf_header import model_type_of
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
-FAMILIES: tuple[Family, ...] = (OWN, BERT, GPT2, LLAMA, MIXTRAL, T5)
+FAMILIES: tuple[Family, ...] = (OWN, BART, BERT, GPT2, LLAMA, MIXTRAL, T5)
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:

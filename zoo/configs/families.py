@@ -10,9 +10,11 @@ from zoo.configs.config import Config
 from zoo.configs.family import ConfigFamily
 
 MODULES: dict[str, str] = {
+    "bart": "bart",
     "bert": "bert",
     "gpt2": "gpt2",
     "llama": "llama",
+    "mbart": "bart",
     "t5": "t5",
     "mt5": "t5",
 }
