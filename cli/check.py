@@ -16,7 +16,7 @@ def check(
         str | None,
         typer.Option(
             metavar="PATH|random",
-            help="Check with the weights in a .safetensors file or a directory that has one, or with random ones "
+            help="Check with the weights in a file, a directory that has one or a hub repository, or with random ones "
             "by the spec's own recipe.",
             show_default=False,
         ),

@@ -28,8 +28,9 @@ Output = Annotated[
 Weights = Annotated[
     str,
     typer.Option(
-        metavar="random|none|PATH",
-        help="Random weights, none (the graph alone), or a .safetensors file, or a directory that has one.",
+        metavar="random|none|PATH|ORG/NAME",
+        help="Random weights, none (the graph alone), a file (.safetensors, .bin, .gguf), a directory that has one, "
+        "or a repository of the Hugging Face hub.",
     ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random weights.")]

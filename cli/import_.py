@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +19,7 @@ def import_checkpoint(
         str,
         typer.Argument(
             metavar="CHECKPOINT",
-            help="A directory with a config.json, the config itself, or a GGUF file.",
+            help="A directory with a config.json, the config itself, a GGUF file, or a repository of the hub.",
             show_default=False,
         ),
     ],
@@ -59,14 +60,17 @@ def import_checkpoint(
       zoo import path/to/checkpoint -o my-llama.yaml
       zoo import path/to/config.json --name my-bert
       zoo import model.gguf -o my-llama.yaml
+      zoo import meta-llama/Llama-3.2-1B -o my-llama.yaml
       zoo build my-llama.yaml --weights path/to/checkpoint
     """
     from cli.render import print_json
     from specs.resolved import resolved
     from specs.writing import dump
     from zoo.configs.importing import import_spec
+    from zoo.hub import fetch, is_hub_id
 
-    path = Path(checkpoint)
+    path = fetch(checkpoint, weights=False) if is_hub_id(checkpoint) else Path(checkpoint)
+    name = name or (checkpoint.rpartition("/")[2] if is_hub_id(checkpoint) else None)
     spec = import_spec(path, name=name, ignored=ignore or ())
     note = ""
     if _has_weights(path):
@@ -84,9 +88,9 @@ def import_checkpoint(
 
 def _has_weights(path: Path) -> bool:
     """Whether there are weights to match: a file that is no config, or a directory with such files."""
-    from zoo.weights.files import has_weights
+    from zoo.weights.names import has_weights
 
-    return has_weights(path) if path.is_dir() else path.suffix != ".json"
+    return has_weights(os.listdir(path)) if path.is_dir() else path.suffix != ".json"
 
 
 def _matched(spec: Model, path: Path) -> tuple[Model, str]:

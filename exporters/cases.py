@@ -70,9 +70,10 @@ def cases(spec: Model) -> Iterator[Case]:
     room = min(spec.context_length or LONGEST, LONGEST)
     long = min(room, max(24, _reach(spec) + 8))
     sought = sought_token(spec.head)
+    steps_room = _steps_room(spec, room)
 
-    def batch(lengths: tuple[int, ...], side: str = "right") -> Batch:
-        lengths = tuple(min(length, room) for length in lengths)
+    def batch(lengths: tuple[int, ...], side: str = "right", most: int = room) -> Batch:
+        lengths = tuple(min(length, most) for length in lengths)
         width = max(lengths)
         ids = torch.randint(spec.vocab_size, (len(lengths), width), generator=generator)
         if sought is not None:
@@ -84,7 +85,7 @@ def cases(spec: Model) -> Iterator[Case]:
         return Batch(ids, torch.stack(rows).to(torch.int64), types)
 
     def ones(most: int) -> tuple[int, ...]:
-        return (1,) * min(most, room - 1)
+        return (1,) * min(most, steps_room - 1)
 
     if spec.architecture != "encoder-decoder":
         yield Case("one token", batch((1,)))
@@ -94,11 +95,11 @@ def cases(spec: Model) -> Iterator[Case]:
         yield Case("padding left", batch((10, 5, 2), "left"))
         yield Case("nothing but padding", batch((4, 0)))
         steps = spec.architecture == "decoder" and spec.is_causal("decoder")
-        if steps and room > 4:
-            yield Case("prompt, then steps", batch((9, 9)), pieces=ones(4))
-            yield Case("padded prompt, then steps", batch((11, 6), "left"), pieces=ones(3))
-        if steps and room > 6:
-            yield Case("prompt in pieces", batch((12, 5), "left"), pieces=(3, 1, 2))
+        if steps and steps_room > 4:
+            yield Case("prompt, then steps", batch((9, 9), most=steps_room), pieces=ones(4))
+            yield Case("padded prompt, then steps", batch((11, 6), "left", steps_room), pieces=ones(3))
+        if steps and steps_room > 6:
+            yield Case("prompt in pieces", batch((12, 5), "left", steps_room), pieces=(3, 1, 2))
         return
     yield Case("one token", batch((1,)), encoder=batch((1,)))
     yield Case("one sequence", batch((6,)), encoder=batch((11,)))
@@ -107,14 +108,19 @@ def cases(spec: Model) -> Iterator[Case]:
     yield Case("padding left", batch((4, 4)), encoder=batch((10, 3), "left"))
     yield Case("nothing but padding", batch((3, 3)), encoder=batch((6, 0)))
     steps = spec.is_causal("decoder")
-    if steps and room > 4:
-        yield Case("prompt, then steps", batch((8, 8)), pieces=ones(5), encoder=batch((9, 4)))
-    if steps and room > 6:
-        yield Case("prompt in pieces", batch((12, 12)), pieces=(3, 1, 2), encoder=batch((3, 10)))
+    if steps and steps_room > 4:
+        yield Case(
+            "prompt, then steps", batch((8, 8), most=steps_room), pieces=ones(5), encoder=batch((9, 4))
+        )
+    if steps and steps_room > 6:
+        yield Case(
+            "prompt in pieces", batch((12, 12), most=steps_room), pieces=(3, 1, 2), encoder=batch((3, 10))
+        )
 
 
 def _reach(spec: Model) -> int:
-    """The distance from which on all distances are treated alike: unseen, or as one."""
+    """The distance from which on all distances are treated alike, unseen or as one, or the length from which on all
+    tokens are rotated alike."""
     positions: list[object] = [spec.position_of(stack) for _, stack in spec.stacks()]
     windows = []
     for _, stack in spec.stacks():
@@ -122,4 +128,12 @@ def _reach(spec: Model) -> int:
         positions += [getattr(attention, "position", None) for attention in attentions]
         windows += [getattr(attention, "window", None) or 0 for attention in attentions]
     distances = [position.max_distance for position in positions if isinstance(position, RelativeBias)]
-    return max([*distances, *windows], default=0)
+    return max([*distances, *windows, spec.border or 0])
+
+
+def _steps_room(spec: Model, room: int) -> int:
+    """How long a sequence may be that is decoded in pieces.
+
+    Keys keep the angles that they got: a sequence that grows beyond a border is not what it is as a whole.
+    """
+    return room if spec.border is None else min(room, spec.border)

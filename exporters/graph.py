@@ -202,7 +202,7 @@ class GraphBuilder:
         self.path = ""
         results: list[Value] = []
         for label, value in outputs.items():
-            if value.node is None or value in results:  # an output needs a name of its own
+            while value.node is None or value in results:  # an output needs a name of its own
                 same = self.op("Identity", value)
                 same.dtype, same.dims = value.dtype, value.dims
                 value = same

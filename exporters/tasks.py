@@ -14,6 +14,7 @@ import torch
 
 from specs.model import Model
 from zoo.components.attention import KeyValue, Projections
+from zoo.components.latent import Latent
 from zoo.models.stack import Stack
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.tracer import Call
@@ -71,10 +72,10 @@ def _caches(
 ) -> Iterator[Placeholder]:
     for pair, block in zip(names, stack.blocks, strict=True):
         attention = block.cross_attention if cross else block.attention
-        assert isinstance(attention, Projections)
-        for name in pair:
-            dims = (BATCH, attention.key_value_heads, length, attention.width)
-            yield Placeholder(name, attention.query.weight.dtype, dims)
+        assert isinstance(attention, Projections | Latent)
+        heads, *widths = attention.cached
+        for name, width in zip(pair, widths, strict=True):
+            yield Placeholder(name, attention.output.weight.dtype, (BATCH, heads, length, width))
 
 
 def _gather(names: Sequence[tuple[str, str]], values: Mapping[str, Any]) -> list[KeyValue]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
 import specs.mixture  # noqa: F401 - registers its kind
-from specs.attention import Attention
+from specs.attention import Attention, MultiHeadShape
 from specs.base import Component, Fault, Frame, Probability, Slot
 from specs.feed_forward import FeedForward
 from specs.norm import Norm
@@ -75,6 +75,14 @@ class BlockParts(Component):
                     value if key == "window" else value.kind,
                     f"remove it, or give {key} to attention",
                 )
+        cross = self.cross_attention or self.attention
+        if frame.cross and not isinstance(cross, MultiHeadShape):
+            yield Fault(
+                ("cross_attention" if self.cross_attention else "attention", "kind"),
+                "attends to the decoder's own tokens alone",
+                cross.kind,
+                "give a cross_attention of kind multi_head, grouped_query or multi_query",
+            )
         for key, part in self.parts():
             yield from (fault.under(key) for fault in part.faults(frame))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -68,6 +68,18 @@ class Model(Spec):
         """Whether the tokens of a stack see only those before them."""
         stack: Stack | None = getattr(self, name)
         return name == "decoder" if stack is None or stack.causal is None else stack.causal
+
+    @property
+    def border(self) -> int | None:
+        """The length of an input beyond which its positions are rotated otherwise; the lowest, or None."""
+        positions: list[Any] = []
+        for _, stack in self.stacks():
+            own = (getattr(block.attention, "position", None) for block in stack.layer_blocks())
+            positions += [self.position_of(stack), *own]
+        scalings: list[Any] = [getattr(position, "scaling", None) for position in positions]
+        return min(
+            (s.original_context_length for s in scalings if getattr(s, "by_length", False)), default=None
+        )
 
     @property
     def embedding_width(self) -> int:

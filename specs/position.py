@@ -10,8 +10,9 @@ from pydantic import Field
 
 from specs.attention import MultiHeadShape
 from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Unsaid, Width
+from specs.latent import Latent
 from specs.registry import register
-from specs.rope_scaling import RopeScaling
+from specs.rope_scaling import RopeScaling, RopeScalingKind
 
 Position = Annotated[Component, Slot("position")]
 
@@ -22,7 +23,7 @@ class PositionKind(Component):
     embedded: ClassVar[bool] = False
     needs_equal_heads: ClassVar[bool] = False
 
-    def attention_faults(self, attention: MultiHeadShape, frame: Frame) -> Iterable[Fault]:
+    def attention_faults(self, attention: MultiHeadShape | Latent, frame: Frame) -> Iterable[Fault]:
         """The broken rules between this position and an attention that it acts on."""
         return ()
 
@@ -93,7 +94,7 @@ class Rope(PositionKind):
         if self.scaling is not None:
             yield from (fault.under("scaling") for fault in self.scaling.faults(frame))
 
-    def attention_faults(self, attention: MultiHeadShape, frame: Frame) -> Iterable[Fault]:
+    def attention_faults(self, attention: MultiHeadShape | Latent, frame: Frame) -> Iterable[Fault]:
         width = attention.head_width(frame.d_model)
         if self.dimensions is None and width % 2:
             yield Fault(
@@ -109,6 +110,10 @@ class Rope(PositionKind):
                 f"must not exceed the width of a head, which is {width}",
                 self.dimensions,
                 f"even numbers up to {width - width % 2} would work",
+            )
+        elif isinstance(self.scaling, RopeScalingKind):
+            yield from (
+                fault.under("scaling") for fault in self.scaling.width_faults(self.dimensions or width)
             )
 
 

@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag
 from specs.attention import MultiHeadShape
 from specs.base import Fault, Frame, Spec, Unsaid
 from specs.block import Block, BlockParts
+from specs.latent import Latent
 from specs.position import Position, PositionKind
 from specs.suggest import did_you_mean
 
@@ -155,7 +156,11 @@ class Stack(Spec):
         """The broken rules of a position in force in this stack, relative to that position."""
         yield from position.faults(frame)
         attentions = [block.attention for block in self._blocks_used()]
-        shapes = [each for each in attentions if isinstance(each, MultiHeadShape) and each.position is None]
+        shapes = [
+            each
+            for each in attentions
+            if isinstance(each, MultiHeadShape | Latent) and getattr(each, "position", None) is None
+        ]
         for shape in shapes:
             yield from position.attention_faults(shape, frame)
         heads = sorted({shape.heads for shape in shapes})

@@ -51,7 +51,7 @@ def positions(draw: st.DrawFn) -> Data:
         case "rope":
             data["layout"] = draw(st.sampled_from(["half_split", "interleaved"]))
             data["dimensions"] = draw(st.sampled_from([None, 2]))
-            data["scaling"] = draw(st.none() | rope_scalings())
+            data["scaling"] = draw(st.none() | rope_scalings(data["dimensions"]))
         case "alibi":
             data["scale"] = draw(st.sampled_from([1.0, 0.25]))
         case "relative_bias":
@@ -61,14 +61,16 @@ def positions(draw: st.DrawFn) -> Data:
     return data
 
 
-def rope_scalings() -> st.SearchStrategy[Data]:
-    """How rotary frequencies are rescaled."""
+def rope_scalings(dimensions: int | None) -> st.SearchStrategy[Data]:
+    """How rotary frequencies are rescaled; one kind has a number for each pair of so many dimensions."""
+    longrope = {"kind": "longrope", "short_factor": [1.5], "long_factor": [3.0]}
     llama3 = {"kind": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
     return st.sampled_from(
         [
             {"kind": "linear", "factor": 2.0},
             {**llama3, "original_context_length": 16},
             {"kind": "yarn", "factor": 4.0, "original_context_length": 16},
+            *([] if dimensions is None else [{**longrope, "original_context_length": n} for n in (3, 9, 16)]),
         ]
     )
 
@@ -132,7 +134,9 @@ def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
     kinds = ["pre_norm", "post_norm", "parallel", "sandwich", "branch_norm"]
     data: Data = {"kind": draw(st.sampled_from(kinds))}
     data["norm"] = draw(norms())
-    data["attention"] = draw(attentions(head_count))
+    data["attention"] = draw(
+        latent_attentions(head_count) if draw(st.integers(0, 5)) == 0 else attentions(head_count)
+    )
     data["feed_forward"] = draw(feed_forwards() if draw(st.integers(0, 3)) else mixtures())
     data["residual"] = {"kind": draw(st.sampled_from(["add", "add", "add", "none"]))}
     data["dropout"] = draw(st.sampled_from([0.0, 0.1]))
@@ -140,7 +144,7 @@ def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
         data["norms"] = draw(st.sampled_from(["shared", "separate"]))
     if data.get("norms") != "shared" and draw(st.integers(0, 4)) == 0:
         data[draw(st.sampled_from(["attention_norm", "feed_forward_norm"]))] = draw(norms())
-    if cross and draw(st.booleans()):
+    if cross and (data["attention"]["kind"] == "latent" or draw(st.booleans())):
         data["cross_attention"] = draw(attentions(draw(st.sampled_from([1, 2, 4])), local=False))
     return data
 
@@ -197,6 +201,18 @@ def attentions(draw: st.DrawFn, head_count: int, *, local: bool = True) -> Data:
         data["window"] = draw(st.sampled_from([None, None, 2, 5]))
     if local and draw(st.integers(0, 3)) == 0:
         data["position"] = draw(positions().filter(lambda each: each["kind"] not in EMBEDDED))
+    return data
+
+
+@st.composite
+def latent_attentions(draw: st.DrawFn, head_count: int) -> Data:
+    """Latent attention with a number of heads."""
+    data: Data = {"kind": "latent", "heads": head_count, "kv_rank": draw(st.sampled_from([4, 9]))}
+    data["query_rank"] = draw(st.sampled_from([None, 6]))
+    data["head_dim"], data["value_dim"] = draw(st.sampled_from([3, 6])), draw(st.sampled_from([4, 6]))
+    data["rope_dim"] = draw(st.sampled_from([2, 4]))
+    data["norm"], data["bias"] = draw(norms(or_none=False)), draw(st.booleans())
+    data["scale"] = draw(st.sampled_from([None, None, 0.1]))
     return data
 
 

@@ -51,8 +51,8 @@ def build(
     """The module of a spec (or of what ``load`` takes), in evaluation mode.
 
     Without ``weights`` it is on the meta device and takes no memory; ``weights`` is "random", drawn by the spec's
-    recipe with ``seed``, or the path of safetensors.  ``dtype`` is float32 unless given.  Raises
-    :class:`specs.errors.UserError` for a wrong spec or wrong weights.
+    recipe with ``seed``, the path of a checkpoint, or ``org/name`` on the Hugging Face hub.  ``dtype`` is float32
+    unless given.  Raises :class:`specs.errors.UserError` for a wrong spec or wrong weights.
     """
     import torch
 

@@ -193,9 +193,28 @@ def rotary_embedding(x: Tensor, cos: Tensor, sin: Tensor, *, dimensions: int, in
 
 
 @traced_whole
-def angles(positions: Tensor, frequencies: tuple[float, ...]) -> Tensor:
+def angles(positions: Tensor, frequencies: tuple[float, ...] | Tensor) -> Tensor:
     """positions: B T, frequencies: R radians per position -> B T R in float32."""
-    return positions[..., None].to(torch.float32) * constant(frequencies, positions)
+    factors = constant(frequencies, positions) if isinstance(frequencies, tuple) else frequencies
+    return positions[..., None].to(torch.float32) * factors
+
+
+@traced_whole
+def dynamic_frequencies(
+    length: Tensor, *, exponents: tuple[float, ...], theta: float, factor: float, power: float, original: int
+) -> Tensor:
+    """Rotary frequencies whose theta grows with the length of an input beyond ``original``: a scalar -> R, float32."""
+    longer = length.clamp(min=original).to(torch.float32)
+    grown = theta * (factor * longer / original - (factor - 1)) ** power
+    return 1.0 / grown ** constant(exponents, length)
+
+
+@traced_whole
+def frequencies_by_length(
+    length: Tensor, *, short: tuple[float, ...], long: tuple[float, ...], original: int
+) -> Tensor:
+    """Rotary frequencies for inputs up to ``original`` long, and for longer ones: a scalar -> R, float32."""
+    return torch.where(length > original, constant(long, length), constant(short, length))
 
 
 @traced_whole

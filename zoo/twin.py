@@ -13,9 +13,13 @@ from specs.head import AtToken, sought_token
 from specs.model import Expectation, Model
 from specs.stack import LayerRun, Stack
 
+WIDTHS = (
+    "d_model", "hidden", "width", "head_dim", "dimensions", "query_rank", "kv_rank", "rope_dim", "value_dim",
+)  # fmt: skip
 SMALL_VOCABULARY = 1024
 SMALL_CONTEXT = 1024
 SMALL_LIMITS = {"window": 4, "softcap": 2.0, "clip": 1.0}
+SMALL_BORDER = 16
 
 
 def twins(spec: Model) -> Iterator[tuple[Model, str]]:
@@ -116,6 +120,13 @@ def _seeking_below(head: Component, vocabulary: int) -> Component:
     return head.model_copy(update={"pooling": AtToken(token=vocabulary - 1)})
 
 
+def short_borders(spec: Model) -> Model:
+    """The same model with rotary frequencies that change at 16 tokens, where they change at some length."""
+    data = spec.model_dump(exclude={"expect"})
+    _shorten_borders(data)
+    return Model.model_validate(data)
+
+
 def _layer_names(stack: Stack) -> list[str | None]:
     return [run.use for run in stack.runs() for _ in range(run.repeat)]
 
@@ -139,9 +150,25 @@ def _narrow(data: Any, d_model: int, divisor: int) -> None:
         _narrow(value, d_model, divisor)
     if "heads" in data:
         data["head_dim"] = data.get("head_dim") or d_model // data["heads"]
-    for key in ("d_model", "hidden", "width", "head_dim", "dimensions"):
+    for key in WIDTHS:
         if isinstance(data.get(key), int):
             data[key] = _divided(data[key], divisor)
+    for key in ("short_factor", "long_factor"):
+        if isinstance(data.get(key), list | tuple):  # one number per pair of dimensions
+            data[key] = data[key][: _divided(2 * len(data[key]), divisor) // 2]
+
+
+def _shorten_borders(data: Any) -> None:
+    """Lower the lengths at which frequencies change of plain spec data in place."""
+    if isinstance(data, list | tuple):
+        for item in data:
+            _shorten_borders(item)
+    if not isinstance(data, dict):
+        return
+    for value in data.values():
+        _shorten_borders(value)
+    if data.get("kind") in ("dynamic_ntk", "longrope"):
+        data["original_context_length"] = min(data["original_context_length"], SMALL_BORDER)
 
 
 def _drop_experts(data: Any) -> None:

@@ -205,7 +205,7 @@ def _sharded(tensors: dict[str, torch.Tensor], path: Path) -> None:
 
 
 WEIGHTS: list[tuple[Callable[[dict[str, torch.Tensor], Path], Any], str]] = [
-    (lambda t, p: None, "no weights at 'weights': give random, none, a file (.safetensors, .bin, .gguf), or a directory"),
+    (lambda t, p: None, "no weights at 'weights': give random, none, a file (.safetensors, .bin, .gguf), a directory that has one, or org/name"),
     (lambda t, p: p.touch(), "weights is empty: perhaps a download that was interrupted"),
     (lambda t, p: _cut(t, p, 5), "weights is truncated or no safetensors file: it has 5 bytes"),
     (lambda t, p: _cut(t, p, 500_000), "weights is truncated: its header promises 899,784 bytes, and it has 500,000"),

@@ -524,6 +524,51 @@ def test_attention_with_a_cache_of_any_length(groups: int, past: int) -> None:
     assert_same(attention, *inputs, sizes=[{"B": 2, "T": length, "P": past} for length in (1, 3)])
 
 
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("softcap", [None, 0.7])
+@pytest.mark.parametrize("sunk", [True, False])
+def test_attention_with_a_cap_and_sinks(groups: int, softcap: float | None, sunk: bool) -> None:
+    def attention(query: Any, keys: Any, values: Any, mask: Any, sinks: Any) -> Any:
+        bias = functional.attention_bias(mask, None, query.shape[2], keys.shape[2], query, causal=False)
+        given = sinks if sunk else None
+        return functional.attention(query, keys, values, bias, scale=0.4, softcap=softcap, sinks=given)
+
+    inputs = "f B 4 T 6", f"f B {groups} S 6", f"f B {groups} S 5", "i B S", "f 4"
+    sizes = [{"B": 2, "T": 3, "S": 5}, {"B": 1, "T": 1, "S": 1}]
+    assert_same(attention, *inputs, sizes=sizes)
+
+
+def test_a_sink_is_a_key_whose_value_is_zero_and_a_cap_bounds_the_scores() -> None:
+    query, keys, values = torch.randn(2, 4, 3, 6), torch.randn(2, 2, 5, 6), torch.randn(2, 2, 5, 6)
+    sinks, bias = torch.randn(4), torch.randn(3, 5)
+    scores = 0.7 * torch.tanh(
+        torch.einsum("bhtk,bhsk->bhts", query, keys.repeat_interleave(2, 1)) * 0.4 / 0.7
+    )
+    weights = (scores + bias).exp()
+    weights = weights / (weights.sum(-1, keepdim=True) + sinks.exp()[:, None, None])
+    expected = torch.einsum("bhts,bhsk->bhtk", weights, values.repeat_interleave(2, 1))
+    found = functional.attention(query, keys, values, bias, scale=0.4, softcap=0.7, sinks=sinks)
+    torch.testing.assert_close(found, expected)
+    nothing = functional.attention(query, keys, values, bias * 0 - 3e38, scale=0.4, sinks=sinks)
+    assert float(nothing.abs().max()) == 0.0
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_window(causal: bool) -> None:
+    x = torch.zeros(1)
+    seen = functional.attention_bias(None, None, 4, 7, x, causal=causal, window=4)
+    assert seen is not None
+    for query in range(4):
+        at = query + 3
+        reach = range(at - 3, at + 1) if causal else range(at - 2, at + 3)
+        assert [key for key in range(7) if seen[query, key] == 0] == [key for key in reach if key in range(7)]
+
+
+def test_numbers_rounded_to_bfloat16() -> None:
+    assert_same(lambda x: x.to(torch.float32).to(torch.bfloat16).to(torch.float32), "i B T", sizes=SIZES)
+    assert_same(lambda x: (x * 1.00390625).to(torch.bfloat16).to(torch.float32), "f B T", sizes=SIZES)
+
+
 def test_a_row_with_every_key_masked_is_the_mean_of_all_values() -> None:
     def attention(query: Any, keys: Any, mask: Any) -> Any:
         bias = functional.attention_bias(mask * 0, None, query.shape[2], keys.shape[2], query, causal=False)
@@ -538,7 +583,8 @@ def test_a_row_with_every_key_masked_is_the_mean_of_all_values() -> None:
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("masked", [True, False])
-def test_the_bias_of_a_stack(causal: bool, biased: bool, masked: bool) -> None:
+@pytest.mark.parametrize("window", [None, 2])
+def test_the_bias_of_a_stack(causal: bool, biased: bool, masked: bool, window: int | None) -> None:
     def bias(x: Any, mask: Any, position: Any) -> Any:
         found = functional.attention_bias(
             (mask > 0) if masked else None,
@@ -547,6 +593,7 @@ def test_the_bias_of_a_stack(causal: bool, biased: bool, masked: bool) -> None:
             mask.shape[1],
             x,
             causal=causal,
+            window=window,
         )
         return x.sum() if found is None else found
 

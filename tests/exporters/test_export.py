@@ -24,7 +24,7 @@ from exporters.targets import TARGETS
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
-from tests.exporters.models import UNVERIFIED, contents, regions, stored, written
+from tests.exporters.models import UNVERIFIED, contents, graphs, regions, stored, written
 from tests.strategies import Data, model_data
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo.builder import assemble
@@ -42,7 +42,16 @@ POSITIONS: list[dict[str, Any]] = [
     {"kind": "rope"},
     {"kind": "rope", "layout": "interleaved", "dimensions": 2},
     {"kind": "rope", "scaling": {"kind": "linear", "factor": 2.0}},
+    *[
+        {"kind": "rope", "scaling": {**scaling, "original_context_length": border}}
+        for border in (3, 8, 16)
+        for scaling in (
+            {"kind": "dynamic_ntk", "factor": 2.0},
+            {"kind": "longrope", "short_factor": [1.0, 1.5], "long_factor": [2.0, 4.0]},
+        )
+    ],
     {"kind": "alibi"},
+    {"kind": "alibi", "scale": 0.3},
     {"kind": "relative_bias", "buckets": 8, "max_distance": 6},
     {"kind": "none"},
 ]
@@ -51,12 +60,18 @@ BLOCKS: list[dict[str, Any]] = [
     {"kind": "post_norm"},
     {"kind": "parallel", "norms": "shared"},
     {"kind": "parallel", "norms": "separate"},
+    {"kind": "branch_norm"},
     {"kind": "sandwich"},
+    {"kind": "sandwich", "attention_norm": {"kind": "rms_norm"}},
+    {"kind": "pre_norm", "attention_norm": {"kind": "none"}, "feed_forward_norm": {"kind": "rms_norm"}},
     {"kind": "pre_norm", "residual": {"kind": "none"}},
 ]
 NORMS: list[dict[str, Any]] = [
     {"kind": "layer_norm", "eps": 1e-3},
     {"kind": "layer_norm", "bias": False},
+    {"kind": "layer_norm", "weight": False},
+    {"kind": "layer_norm", "weight": False, "bias": False},
+    {"kind": "rms_norm", "unit_offset": True},
     {"kind": "rms_norm"},
     {"kind": "none"},
 ]
@@ -65,7 +80,19 @@ ATTENTIONS: list[dict[str, Any]] = [
     {"kind": "multi_head", "heads": 2, "bias": {"query": True, "key": False, "value": True, "output": False}},
     {"kind": "grouped_query", "heads": 4, "kv_heads": 2},
     {"kind": "multi_query", "heads": 4},
+    {"kind": "multi_head", "heads": 2, "window": 5},
+    {"kind": "grouped_query", "heads": 4, "kv_heads": 2, "softcap": 20.0},
+    {"kind": "grouped_query", "heads": 4, "kv_heads": 2, "sinks": True},
+    {"kind": "multi_head", "heads": 2, "clip": 8.0},
+    {"kind": "multi_head", "heads": 2, "position": {"kind": "rope", "theta": 50.0}},
+    {"kind": "multi_head", "heads": 2, "position": {"kind": "relative_bias"}},
+    *[
+        {"kind": "grouped_query", "heads": 2, "kv_heads": 1, "qk_norm": {"norm": norm, "over": over}}
+        for over in ("head", "width", "each_head")
+        for norm in ({"kind": "layer_norm"}, {"kind": "rms_norm", "unit_offset": True})
+    ],
 ]
+LATENT = {"kind": "latent", "heads": 3, "kv_rank": 6, "head_dim": 5, "rope_dim": 4, "value_dim": 7}
 ACTIVATIONS = ["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid", "identity"]
 FEED_FORWARDS: list[dict[str, Any]] = [
     *[{"kind": "mlp", "hidden": 12, "activation": activation} for activation in ACTIVATIONS],
@@ -146,12 +173,83 @@ def test_every_variant_of_every_architecture_is_verified(
     assert result.verification.passed
 
 
+LAYERS: list[Any] = [
+    [{"repeat": 3, "shared": True}],
+    [{"pattern": [{}, {"use": "local"}], "repeat": 2, "shared": True}],
+    [{}, {"use": "local"}, {}],
+]
+
+
+@pytest.mark.parametrize("layers", LAYERS)
+@pytest.mark.parametrize("make", MAKES)
+def test_stacks_of_shared_and_of_different_layers_are_verified(
+    make: Any, layers: Any, tmp_path: Path
+) -> None:
+    local = {"attention": {**BLOCK["attention"], "window": 4, "position": {"kind": "alibi"}}}
+    stack = {"layers": layers, "block": BLOCK, "blocks": {"local": {**BLOCK, **local}}}
+    spec = make()
+    data = {name: stack for name, _ in spec.stacks()}
+    result = written(make(context_length=24, position={"kind": "rope"}, **data), tmp_path / "x")
+    assert result.verification is not None
+    assert result.verification.passed
+
+
+def test_a_causal_encoder_and_a_decoder_that_sees_the_future_are_verified(tmp_path: Path) -> None:
+    for name, spec in (
+        ("encoder", bert(encoder={"layers": 2, "block": BLOCK, "causal": True})),
+        ("decoder", gpt2(decoder={"layers": 2, "block": BLOCK, "causal": False})),
+    ):
+        assert written(spec, tmp_path / name).verification is not None
+
+
+def test_a_shared_layer_is_stored_once(tmp_path: Path) -> None:
+    spec = gpt2(decoder={"layers": [{"repeat": 5, "shared": True}], "block": BLOCK})
+    written(spec, tmp_path / "x")
+    names = regions(tmp_path / "x" / "model.onnx")
+    assert {name.split(".")[2] for name in names if ".blocks." in name} == {"0"}
+    wiring = wiring_subject(spec).spec.decoder
+    assert wiring is not None
+    assert wiring.owners() == [0, 0]
+
+
+def test_masks_are_written_once_for_all_layers_with_the_same_view(tmp_path: Path) -> None:
+    local = {**BLOCK, "attention": {**BLOCK["attention"], "window": 4}}
+    layers = [{"pattern": [{}, {"use": "local"}], "repeat": 3}]
+    spec = gpt2(decoder={"layers": layers, "block": BLOCK, "blocks": {"local": local}})
+    (graph,) = graphs(spec).values()
+    assert sum(node.op == "Where" for node in graph.nodes) == 2
+
+
 def test_the_variants_name_every_kind_there_is() -> None:
     from specs.registry import kinds
 
-    text = json.dumps([*POSITIONS, *BLOCKS, *NORMS, *ATTENTIONS, *FEED_FORWARDS, *HEADS])
+    text = json.dumps([*POSITIONS, *BLOCKS, *NORMS, *ATTENTIONS, LATENT, *FEED_FORWARDS, *HEADS])
     for slot in ("position", "block", "norm", "attention", "feed_forward"):
         assert all(f'"{kind}"' in text for kind in kinds(slot))
+
+
+@pytest.mark.parametrize("position", [{"kind": "rope", "layout": "interleaved"}, {"kind": "alibi"}])
+@pytest.mark.parametrize("rank", [None, 5])
+def test_latent_attention(rank: int | None, position: dict[str, Any], tmp_path: Path) -> None:
+    block = {**BLOCK, "attention": {**LATENT, "query_rank": rank, "bias": rank is None}}
+    for name, spec in {
+        "decoder": gpt2(position=position, decoder={"layers": 2, "block": block}),
+        "encoder": bert(position=position, encoder={"layers": 2, "block": block}),
+        "both": t5(
+            position=position,
+            encoder={"layers": 2, "block": block},
+            decoder={"layers": 2, "block": {**block, "cross_attention": {"kind": "multi_head", "heads": 2}}},
+        ),
+    }.items():
+        result = written(spec, tmp_path / name)
+        assert result.verification
+        assert result.verification.passed
+    caches = written(
+        gpt2(decoder={"layers": 1, "block": block}), tmp_path / "y", **UNVERIFIED.__dict__
+    ).graphs
+    inputs = caches["model.onnx"]["inputs"]
+    assert inputs["past_key_values.0.key"] == ["batch_size", 3, "past_sequence_length", 9]
+    assert inputs["past_key_values.0.value"] == ["batch_size", 3, "past_sequence_length", 7]
 
 
 @pytest.mark.parametrize("heads", [1, 3])

@@ -119,10 +119,10 @@ def test_reshapes_of_reshapes_go_back_to_the_first() -> None:
 
 def test_an_output_that_is_an_input_or_another_output_has_a_name_of_its_own() -> None:
     model = graph_of(
-        Module(lambda layer, x: (x, x.tanh(), x.tanh(), layer.weight), a=nn.Linear(2, 2)), "f B T 6"
+        Module(lambda layer, x: (x, x.tanh(), x.tanh(), x.tanh(), layer.weight), a=nn.Linear(2, 2)), "f B T 6"
     )
-    assert [value.name for value in model.graph.outputs] == ["y0", "y1", "y2", "y3"]
-    assert Counter(node.op_type for node in model.graph) == {"Identity": 3, "Tanh": 1}
+    assert [value.name for value in model.graph.outputs] == ["y0", "y1", "y2", "y3", "y4"]
+    assert Counter(node.op_type for node in model.graph) == {"Identity": 4, "Tanh": 1}
 
 
 @pytest.mark.parametrize("make", [bert, gpt2, t5])

@@ -391,6 +391,71 @@ MEAN = {"head": {"kind": "pooled", "pooling": "mean", "normalize": True}}
 CLASS = {"head": {"kind": "classification", "labels": 3, "pooling": {"token": 7}}}
 ANSWERS = {"head": {"kind": "question_answering"}}
 BOUNDED = {"head": {"kind": "language_modeling", "softcap": 1.0, "bias": "fixed"}}
+
+
+def no_window(patch: Patch) -> None:
+    original = functional.attention_bias.__wrapped__
+    body(patch, functional.attention_bias, lambda *args, **k: original(*args, **{**k, "window": None}))
+
+
+def window_one_off(patch: Patch) -> None:
+    original = functional.attention_bias.__wrapped__
+
+    def bias(*args: Any, window: int | None = None, **named: Any) -> Any:
+        return original(*args, window=None if window is None else window + 2, **named)
+
+    body(patch, functional.attention_bias, bias)
+
+
+def no_softcap(patch: Patch) -> None:
+    original = functional.attention.__wrapped__
+    body(patch, functional.attention, lambda *args, **k: original(*args, **{**k, "softcap": None}))
+
+
+def softcap_after_the_mask(patch: Patch) -> None:
+    def change(op: Any, graph: Any, name: str, *inputs: Any, **attributes: Any) -> Any:
+        if name != "Softmax":
+            return op(name, *inputs, **attributes)
+        cap = graph.constant(2.0, torch.float32)
+        return op(name, op("Mul", op("Tanh", op("Div", inputs[0], cap)), cap), **attributes)
+
+    operation(patch, change)
+
+
+def no_sinks(patch: Patch) -> None:
+    original = functional.attention.__wrapped__
+    body(patch, functional.attention, lambda *args, **k: original(*args, **{**k, "sinks": None}))
+
+
+def no_norm_of_keys(patch: Patch) -> None:
+    for norm in (F.layer_norm, F.rms_norm):
+        replaced(patch, norm, lambda original: lambda call, x, *a, **k: x.value if (
+            "key_norm" in call.graph.path) else original(call, x, *a, **k))  # fmt: skip
+
+
+def no_clip(patch: Patch) -> None:
+    replaced(patch, "clamp", lambda original: lambda call, x, *a, **k: x.value if (
+        call.graph.path.endswith("attention")) else original(call, x, *a, **k))  # fmt: skip
+
+
+def bases_exchanged(patch: Patch) -> None:
+    original = functional.angles.__wrapped__
+    body(patch, functional.angles, lambda positions, f: original(positions, tuple(
+        10000.0 ** (-i / len(f)) for i in range(len(f)))))  # fmt: skip
+
+
+def nothing_rounded(patch: Patch) -> None:
+    replaced(patch, "to", lambda original: lambda call, x, wanted: x.value if (
+        wanted in (torch.bfloat16, torch.float32) and x.dtype.is_floating_point) else original(call, x, wanted))  # fmt: skip
+
+
+def attending(make: Any, **attention: Any) -> Model:
+    """A small model in which attention has something more."""
+    block = {**BLOCK, "attention": {"kind": "grouped_query", "heads": 2, "kv_heads": 1, **attention}}
+    stacks = {name: {"layers": 2, "block": block} for name, _ in make().stacks()}
+    return make(**stacks, context_length=8192, position={"kind": "rope"})
+
+
 RELATIVE = {"position": {"kind": "relative_bias"}}
 CASES: list[tuple[Sabotage, list[Model]]] = [
     (no_causal_mask, [gpt2(), t5()]),
@@ -432,6 +497,17 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
     (no_fixed_bias, [bert(**BOUNDED), gpt2(**BOUNDED), t5(**BOUNDED)]),
     (start_for_end, [bert(**ANSWERS), gpt2(**ANSWERS), t5(**ANSWERS)]),
     (heads_grouped_the_other_way, [gpt2(decoder={"layers": 1, "block": GROUPED})]),
+    (no_window, [attending(make, window=window) for make in (bert, gpt2, t5) for window in (4, 4096)]),
+    (window_one_off, [attending(make, window=6) for make in (bert, gpt2)]),
+    (no_softcap, [attending(make, softcap=50.0) for make in (bert, gpt2, t5)]),
+    (softcap_after_the_mask, [attending(gpt2, softcap=2.0)]),
+    (no_sinks, [attending(make, sinks=True) for make in (bert, gpt2, t5)]),
+    (no_norm_of_keys, [attending(make, qk_norm={"norm": {"kind": "layer_norm"}, "over": over})
+                       for make in (bert, gpt2, t5) for over in ("head", "width", "each_head")]),
+    (no_clip, [attending(make, clip=8.0) for make in (bert, gpt2, t5)]),
+    (bases_exchanged, [attending(gpt2, position={"kind": "rope", "theta": 100.0})]),
+    (nothing_rounded, [gpt2(d_model=24, position={"kind": "alibi", "precision": "bfloat16"}, decoder={
+        "layers": 1, "block": {**BLOCK, "attention": {"kind": "multi_head", "heads": 12}}})]),
 ]  # fmt: skip
 
 

@@ -251,16 +251,16 @@ FALCON = {
 }
 
 
-@pytest.mark.parametrize("heads", [4, 6])
+@pytest.mark.parametrize("heads", [4, 12])
 def test_the_rounded_alibi_of_falcon(heads: int, tmp_path: Path) -> None:
     config = transformers.FalconConfig(
-        vocab_size=53, hidden_size=24, num_hidden_layers=2, num_attention_heads=heads, alibi=True, bias=True,
+        vocab_size=53, hidden_size=4 * heads, num_hidden_layers=2, num_attention_heads=heads, alibi=True, bias=True,
         multi_query=False, parallel_attn=False, new_decoder_architecture=False, ffn_hidden_size=30,
         tie_word_embeddings=False, bos_token_id=0, eos_token_id=0,
     )  # fmt: skip
     reference = build(transformers.FalconForCausalLM, config, 10)
     config._attn_implementation = "sdpa"  # the eager code adds alibi twice
-    width = 24 // heads
+    width = 4  # a scale of 1 / 2, which rounds nothing more
     norm = {"kind": "layer_norm", "eps": config.layer_norm_epsilon}
     block = {
         "kind": "pre_norm",
@@ -269,7 +269,7 @@ def test_the_rounded_alibi_of_falcon(heads: int, tmp_path: Path) -> None:
         "feed_forward": {"kind": "mlp", "hidden": 30, "activation": "gelu"},
     }
     position = {"kind": "alibi", "precision": "bfloat16", "scale": width**-0.5}
-    spec = decoder_spec({}, position=position, decoder={"layers": 2, "block": block})
+    spec = decoder_spec({}, d_model=4 * heads, position=position, decoder={"layers": 2, "block": block})
     tensors = {}
     for name, tensor in reference.state_dict().items():
         if "query_key_value" in name:

@@ -161,8 +161,40 @@ def test_a_named_block_may_unset_what_its_stack_s_block_sets_and_is_shown_so(wri
     assert load(write("shown.yaml", shown)) == model
 
 
+def test_a_default_that_is_left_out_is_written_where_it_unsets_something(write):
+    model = load(
+        "gpt2",
+        [
+            "decoder.block.attention.sinks=true",
+            "decoder.blocks={plain: {attention: {sinks: false}}, other: {}}",
+            "decoder.layers=[{use: plain, repeat: 2, shared: true}, {pattern: [{use: other}], repeat: 3}]",
+        ],
+    )
+    data = resolved(model)["decoder"]
+    assert data["block"]["attention"]["sinks"] is True
+    assert data["blocks"]["plain"]["attention"]["sinks"] is False
+    assert "sinks" not in resolved(load("gpt2"))["decoder"]["block"]["attention"]
+    assert data["layers"][0] == {"use": "plain", "repeat": 2, "shared": True}
+    assert data["layers"][1] == {"pattern": [{"use": "other", "repeat": 1}], "repeat": 3}
+    assert load(write("shown.yaml", dump(resolved(model)))) == model
+
+
+@pytest.mark.parametrize(
+    ("layers", "owners"),
+    [
+        ("3", [0, 1, 2]),
+        ("[{repeat: 2}, {repeat: 3, shared: true}, {}]", [0, 1, 2, 2, 2, 5]),
+        ("[{}, {pattern: [{}, {repeat: 2}], repeat: 2, shared: true}]", [0, 1, 2, 3, 1, 2, 3]),
+        ("[{pattern: [{repeat: 2, shared: true}, {}], repeat: 2}]", [0, 0, 2, 3, 3, 5]),
+    ],
+)
+def test_which_layers_are_the_same(layers, owners):
+    assert load("gpt2", [f"decoder.layers={layers}"]).decoder.owners() == owners
+
+
 # --------------------------------------------------------------------------------------------------- messages
 
+LATENT = "{kind: latent, heads: 4, kv_rank: 16, head_dim: 12, rope_dim: 8, value_dim: 10}"
 MIXTURE = "{kind: mixture, experts: 8, top_k: 2, expert: {kind: mlp, hidden: 6, activation: relu}}"
 MIXTURE_FAULTS = [
     ("top_k", 9, "top_k: must not exceed experts, which is 8\n  value: 9\n  1 to 8 would work"),
@@ -242,6 +274,23 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["decoder.blocks={odd: {attention: {heads: 5}}}"], "decoder.blocks.odd.attention.heads: must divide "
          f"d_model, which is 768\n  value: 5\n  heads that divide it: {HEADS}; or give head_dim"),
         # rules that span fields
+        (["position={kind: rope, dimensions: 2, scaling: {kind: longrope, original_context_length: 64, "
+          "short_factor: [1.0], long_factor: [1.0, 2.0]}}"], "position.scaling.long_factor: must have as many numbers as "
+         "short_factor, which has 1\n  value: 2\n  1 numbers would work"),
+        (["position={kind: rope, scaling: {kind: longrope, original_context_length: 64, short_factor: [1.0], "
+          "long_factor: [1.0]}}"], "position.scaling.short_factor: must have a number per rotated pair: of 64 dimensions, "
+         "32\n  value: 1\n  32 numbers would work, or dimensions: 2"),
+        (["position={kind: rope, dimensions: 2, scaling: {kind: longrope, original_context_length: 64, "
+          "short_factor: [1.0], long_factor: [2.0]}}", "context_length=null"], "position.scaling.attention_factor: needs "
+         "the model's context_length, from which its default follows\n  value: None\n"
+         "  add context_length: 131072, or give attention_factor"),
+        (["position={kind: rope, dimensions: 2, scaling: {kind: dynamic_ntk, factor: 2, original_context_length: 64}}"],
+         "position.scaling.kind: needs more than one rotated pair: the first keeps its frequency\n"
+         "  value: 'dynamic_ntk'\n  rotate 4 dimensions or more, or use linear"),
+        ([f"decoder.block.attention={LATENT}", "decoder.block.attention.rope_dim=5"],
+         "decoder.block.attention.rope_dim: must be even: dimensions rotate in pairs\n  value: 5\n  4 or 6 would work"),
+        ([f"decoder.block.attention={LATENT}", "position={kind: rope, dimensions: 12}"], "position.dimensions: must not "
+         "exceed the width of a head, which is 8\n  value: 12\n  even numbers up to 8 would work"),
         (["decoder.block.attention.heads=7"], "decoder.block.attention.heads: must divide d_model, which is 768\n"
          f"  value: 7\n  heads that divide it: {HEADS}; or give head_dim"),
         (["decoder.block.attention={kind: grouped_query, heads: 12, kv_heads: 5}"],
@@ -288,6 +337,22 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
           "decoder.layers=[{}, {use: few}]"],
          "position.kind: has one bias per head for all layers of a stack, so every block needs equally many heads\n"
          "  value: 'alibi'\n  the blocks have 6 and 12 heads: make them equal, or use rope"),
+        (["decoder.block.attention.window=1"], "decoder.block.attention.window: must be greater than or equal to 2\n"
+         "  value: 1\n  2 would work"),
+        (["decoder.block.attention.position={kind: learned}"], "decoder.block.attention.position.kind: must act "
+         "inside attention, where a block has a position of its own\n  value: 'learned'\n"
+         "  rope, alibi, relative_bias or none would work; or set the position of the model"),
+        (["decoder.block.attention.position={kind: rope, dimensions: 100}"], "decoder.block.attention.position."
+         "dimensions: must not exceed the width of a head, which is 64\n  value: 100\n"
+         "  even numbers up to 64 would work"),
+        (["decoder.block.attention.qk_norm={norm: {kind: none}, over: each_head}"], "decoder.block.attention."
+         "qk_norm.norm.kind: must have weights that each head can have of its own\n  value: 'none'\n"
+         "  layer_norm or rms_norm would work; or over: head"),
+        (["decoder.block={kind: parallel, attention_norm: {kind: none}}"], "decoder.block.attention_norm: must not "
+         "be given where the branches share one norm\n  value: 'none'\n  set norms: separate, or remove it"),
+        (["position={kind: alibi, precision: bfloat16}", "decoder.causal=false"], "position.precision: must be "
+         "float32 in a bidirectional stack: what grows with the position of the key favours one side\n"
+         "  value: 'bfloat16'\n  float32 would work, or a causal stack"),
         (["position={kind: rope, scaling: {kind: linear, factor: 0.5}}"],
          "position.scaling.factor: must be greater than or equal to 1\n  value: 0.5\n  1.0 would work"),
         (["position={kind: rope, scaling: {kind: yarn, factor: 2, original_context_length: 9, beta_fast: 1}}"],
@@ -304,6 +369,16 @@ def test_a_mistake_is_told_with_the_option_the_path_the_rule_the_value_and_the_r
     options = [f"--set {assignment}: " for assignment in assignments]
     option = next(option for option in options if text.startswith(option))
     assert text == option + message
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "shown"), [("window", "4", "4"), ("position", "{kind: rope}", "'rope'")]
+)
+def test_a_decoder_has_no_distance_from_its_encoder(key, value, shown):
+    path = "decoder.block.cross_attention"
+    text = told("torch-transformer", f"{path}={{kind: multi_head, heads: 8, {key}: {value}}}")
+    rule = "must not be given: the tokens of an encoder have no distance from those of a decoder"
+    assert text.endswith(f": {path}.{key}: {rule}\n  value: {shown}\n  remove it, or give {key} to attention")
 
 
 def test_what_is_missing_is_told_where_the_mapping_starts(write):
@@ -331,6 +406,13 @@ def test_learned_positions_need_a_length(write):
 
 
 def test_buckets_are_counted_for_both_directions_of_a_bidirectional_stack():
+    text = told("t5-small", f"decoder.block.attention={LATENT}", "position={kind: rope}")
+    assert "decoder.block.attention.kind: attends to the decoder's own tokens alone" in text
+    assert "give a cross_attention of kind multi_head, grouped_query or multi_query" in text
+    cross = f"decoder.block.cross_attention={LATENT}"
+    assert "decoder.block.cross_attention.kind: attends to" in told(
+        "t5-small", cross, "position={kind: rope}"
+    )
     text = told("t5-small", "position.buckets=30")
     assert "position.buckets: must be a multiple of 4 in a bidirectional stack" in text
     assert "28 would work" in text

@@ -284,9 +284,10 @@ def test_matrix_products(data: st.DataObject) -> None:
     st.booleans(),
     st.booleans(),
     st.booleans(),
+    st.sampled_from([None, 2, 3]),
 )
 def test_our_own_functions(
-    groups: int, length: int, keys: int, masked: bool, biased: bool, causal: bool
+    groups: int, length: int, keys: int, masked: bool, biased: bool, causal: bool, window: int | None
 ) -> None:
     query, key, value = tensor(2, 4, length, 6), tensor(2, groups, keys, 6), tensor(2, groups, keys, 3)
     mask = tensor(2, keys, dtype=torch.int64) if masked else None
@@ -296,12 +297,13 @@ def test_our_own_functions(
         F.scaled_dot_product_attention, query, key, value, attn_mask=None, scale=0.3, enable_gqa=grouped
     )
     assert_known(functional.attention, query, key, value, None, scale=0.3)
+    assert_known(functional.attention, query, key, value, None, scale=0.3, softcap=2.0, sinks=tensor(4))
     known = facts_of(
         functional.attention_bias,
         (facts(mask), facts(position), length, keys, facts(query)),
-        {"causal": causal},
+        {"causal": causal, "window": window},
     )
-    found = functional.attention_bias(mask, position, length, keys, query, causal=causal)
+    found = functional.attention_bias(mask, position, length, keys, query, causal=causal, window=window)
     if found is None:
         assert known is None
     else:

@@ -263,6 +263,47 @@ def test_a_bidirectional_encoder_without_positions_sees_a_set() -> None:
     assert statuses(gpt2(position={"kind": "none"}))["order"] == "passed"
 
 
+def test_a_window_tells_a_bidirectional_encoder_where_tokens_stand_where_it_is_short() -> None:
+    for window, status in ((2, "passed"), (8, "passed"), (10, "info"), (4096, "info")):
+        block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "window": window}}
+        spec = bert(position={"kind": "none"}, encoder={"layers": 1, "block": block})
+        assert statuses(spec)["order"] == status
+
+
+def test_a_position_of_its_own_tells_an_attention_where_tokens_stand() -> None:
+    for own, position, status in (("rope", "none", "passed"), ("none", "rope", "info")):
+        block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "position": {"kind": own}}}
+        spec = bert(position={"kind": position}, encoder={"layers": 2, "block": block})
+        assert statuses(spec)["order"] == status
+
+
+def test_an_encoder_may_be_causal() -> None:
+    found = statuses(bert(encoder={"layers": 2, "block": BLOCK, "causal": True}, head={"kind": "none"}))
+    assert set(found.values()) == {"passed"}
+    assert {"causal", "sees the past"} <= set(found)
+    assert "bidirectional" not in found
+
+
+def test_an_encoder_that_is_to_be_causal_and_is_not_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_causal_mask(monkeypatch)
+    assert "causal" in failures(
+        bert(encoder={"layers": 2, "block": BLOCK, "causal": True}, head={"kind": "none"})
+    )
+
+
+@pytest.mark.parametrize("make", [gpt2, seq2seq])
+def test_a_decoder_that_sees_the_future_is_told(make: Callable[..., Model]) -> None:
+    report = check_behaviour(make(decoder={"layers": 2, "block": BLOCK, "causal": False}))
+    assert not report.passed
+    (failed,) = (check for check in report.checks if check.status == "failed")
+    assert failed.name.endswith("causal")
+    assert failed.reason == "causal: false in the spec lets tokens see the ones that they are to predict"
+    skipped = {
+        check.name.split(": ")[-1]: check.reason for check in report.checks if check.status == "skipped"
+    }
+    assert skipped["cache, token by token"] == "tokens see those after them, which a cache does not hold yet"
+
+
 @pytest.mark.parametrize("kind", ["classification", "pooled"])
 @pytest.mark.parametrize("pooling", ["first", "last", "mean", {"token": 1}])
 def test_a_vector_for_a_sequence_is_what_the_row_gives_alone(
@@ -453,6 +494,8 @@ def test_a_twin_keeps_every_kind_of_block() -> None:
     assert kept_layers(spec.decoder, 2) == [0, 5, 18]
     assert kept_layers(spec.decoder, 5) == [0, 1, 2, 5, 18]
     assert kept_layers(gpt2().decoder, 9) == [0, 1]
+    shared = gpt2(decoder={"layers": [{"repeat": 12, "shared": True}], "block": BLOCK})
+    assert twin(shared).decoder.owners() == [0, 0]
     short = twin(spec, 2)
     assert [run.use for run in short.decoder.runs()] == [None, "wide", "last"]
     assert Model.model_validate(short.model_dump()) == short

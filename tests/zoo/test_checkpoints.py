@@ -19,8 +19,9 @@ from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.transforms import SAME, STACKED, Interleaved, Transposed
 from zoo.checkpoints.write import stored_tensors
-from zoo.weights.files import SINGLE, TensorFiles
+from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
+from zoo.weights.names import SINGLE
 from zoo.weights.open import open_weights
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError
@@ -266,7 +267,7 @@ def test_names_of_no_family(tmp_path):
     save_file({f"x{i}": torch.ones(1) for i in range(9)}, tmp_path / SINGLE)
     message = refused(tmp_path, gpt2())
     assert (
-        "has names of no family known (zoo, bert, gpt2, llama, mixtral, t5) for this spec: it has x0, x1,"
+        "has names of no family known (zoo, bert, gpt2, llama, deepseek, mixtral, t5) for this spec: it has x0, x1,"
         in message
     )
 

@@ -138,6 +138,27 @@ def test_norms_and_biases():
             assert (parameter == expected).all(), name
 
 
+def test_norms_begin_by_multiplying_by_one_and_sinks_as_a_key_of_score_zero():
+    norm = {"kind": "rms_norm", "unit_offset": True}
+    attention = {
+        "kind": "multi_head",
+        "heads": 2,
+        "sinks": True,
+        "qk_norm": {"norm": norm, "over": "each_head"},
+    }
+    block = {**BLOCK, "norm": norm, "attention": attention}
+    model = drawn(gpt2(decoder={"layers": 1, "block": block}))
+    block = model.decoder.blocks[0]
+    assert block.attention.query_norm.weight.shape == (2, 4)
+    for weight in (block.attention_norm.weight, block.attention.query_norm.weight, block.attention.sinks):
+        assert (weight == 0).all()
+    plain = {**attention, "qk_norm": {"norm": {"kind": "layer_norm"}, "over": "each_head"}}
+    model = drawn(gpt2(decoder={"layers": 1, "block": {**BLOCK, "attention": plain}}))
+    query_norm = model.decoder.blocks[0].attention.query_norm
+    assert (query_norm.weight == 1).all()
+    assert (query_norm.bias == 0).all()
+
+
 def pieces(source: RandomWeights, name: str) -> torch.Tensor:
     return torch.cat(list(source.pieces(name)))
 

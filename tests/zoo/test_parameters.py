@@ -84,6 +84,14 @@ def test_a_norm_that_branches_share_is_counted_once():
     assert report.module("decoder.blocks.0.attention_norm").shared["weight"] == "decoder.blocks.0.norm.weight"
 
 
+def test_a_layer_that_is_shared_is_counted_once():
+    block = report_of("gpt2").module("decoder.blocks.0").parameters
+    report = report_of("gpt2", "decoder.layers=[{repeat: 12, shared: true}]")
+    assert report.total_parameters == 124_439_808 - 11 * block
+    last = report.module("decoder.blocks.11.attention.query")
+    assert (last.parameters, last.shared["weight"]) == (0, "decoder.blocks.0.attention.query.weight")
+
+
 def test_weights_that_someone_shares_by_hand_are_counted_once():
     spec = load("tiny-gpt")
     model = assemble(spec)

@@ -11,19 +11,21 @@ from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.checkpoints.bart import BART
 from zoo.checkpoints.bert import BERT
+from zoo.checkpoints.deepseek import DEEPSEEK
 from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gguf import as_gguf
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
 from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.t5 import T5
+from zoo.checkpoints.torch_nn import TORCH
 from zoo.weights.files import TensorFiles
 from zoo.weights.gguf import GgufTensor
 from zoo.weights.gguf_header import model_type_of
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
-FAMILIES: tuple[Family, ...] = (OWN, BART, BERT, GPT2, LLAMA, MIXTRAL, T5)
+FAMILIES: tuple[Family, ...] = (OWN, BART, BERT, GPT2, LLAMA, DEEPSEEK, MIXTRAL, T5, TORCH)
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:

@@ -68,7 +68,7 @@ def sides(model: ZooModel, spec: Model) -> tuple[Side, ...]:
 
     The decoder of an encoder-decoder attends to the same encoder input in every row.
     """
-    length = min(LENGTH, spec.context_length or LENGTH)
+    length = min(LENGTH, spec.context_length or LENGTH, spec.border or LENGTH)
     found = []
     for name, stack in spec.stacks():
         if isinstance(model, EncoderDecoder):

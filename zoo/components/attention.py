@@ -93,6 +93,11 @@ class Projections(nn.Module):
         """A sink weighs as much as a key whose score is 0."""
         return Distribution(constant=0.0)
 
+    @property
+    def cached(self) -> tuple[int, int, int]:
+        """Heads, width of a key, and width of a value in the cache."""
+        return self.key_value_heads, self.width, self.width
+
     def queries(self, x: Tensor) -> Tensor:
         """B T D -> B H T K."""
         return self._heads(self._clipped(self.query(x)), self.heads, self.query_norm)

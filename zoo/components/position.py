@@ -76,12 +76,16 @@ class Rope(Position):
         super().__init__(spec, context)
         self.interleaved = spec.layout == "interleaved"
         self.dimensions = spec.dimensions
-        self.frequencies = functools.cache(functools.partial(rope_frequencies, spec))
+        self.frequencies = functools.cache(functools.partial(rope_frequencies, spec, context.context_length))
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
         dimensions = self.dimensions or width
         frequencies, amplitude = self.frequencies(dimensions)
-        angles = functional.angles(positions, frequencies)[:, None]  # B 1 T R
+        if isinstance(frequencies, tuple):
+            angles = functional.angles(positions, frequencies)[:, None]  # B 1 T R
+        else:
+            length = positions.amax() + 1  # of the longest row
+            angles = functional.angles(positions, frequencies(length))[:, None]  # B 1 T R
         cos, sin = (angles.cos() * amplitude).to(x.dtype), (angles.sin() * amplitude).to(x.dtype)
         return functional.rotary_embedding(x, cos, sin, dimensions=dimensions, interleaved=self.interleaved)
 

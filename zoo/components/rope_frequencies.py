@@ -4,42 +4,61 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from specs.base import Component
 from specs.position import Rope
-from specs.rope_scaling import LinearScaling, Llama3Scaling, YarnScaling
+from specs.rope_scaling import DynamicNTKScaling, LinearScaling, Llama3Scaling, LongRopeScaling, YarnScaling
+from zoo import functional
+
+Frequencies = tuple[float, ...] | Callable[[Tensor], Tensor]
+"""Radians per position of each rotated pair; or a function that gives them, R, for the length of an input, a scalar."""
 
 
-def rope_frequencies(spec: Rope, dimensions: int) -> tuple[tuple[float, ...], float]:
-    """Radians per position of each rotated pair (dimensions / 2 of them), and the amplitude of cos and sin."""
-    exponents = torch.arange(0, dimensions, 2, dtype=torch.float32, device="cpu") / dimensions
-    frequencies, amplitude = _scaled(spec.scaling, 1.0 / spec.theta**exponents, spec.theta, dimensions)
-    values: list[float] = frequencies.tolist()
-    return tuple(values), amplitude
+@dataclass(frozen=True)
+class Rotation:
+    """What a scaling starts from: the base of the frequencies, the rotated dimensions, the model's context length."""
+
+    theta: float
+    dimensions: int
+    context_length: int | None
+
+    @property
+    def exponents(self) -> Tensor:
+        """Of theta, one per pair: dimensions / 2."""
+        return torch.arange(0, self.dimensions, 2, dtype=torch.float32, device="cpu") / self.dimensions
+
+
+def rope_frequencies(spec: Rope, context_length: int | None, dimensions: int) -> tuple[Frequencies, float]:
+    """The frequencies of dimensions / 2 pairs, and the amplitude of cos and sin."""
+    rotation = Rotation(spec.theta, dimensions, context_length)
+    frequencies, amplitude = _scaled(spec.scaling, 1.0 / spec.theta**rotation.exponents, rotation)
+    return _numbers(frequencies) if isinstance(frequencies, Tensor) else frequencies, amplitude
+
+
+def _numbers(values: Tensor) -> tuple[float, ...]:
+    return tuple(values.tolist())
 
 
 @functools.singledispatch
 def _scaled(
-    scaling: Component | None, frequencies: Tensor, theta: float, dimensions: int
-) -> tuple[Tensor, float]:
+    scaling: Component | None, frequencies: Tensor, rotation: Rotation
+) -> tuple[Tensor | Callable[[Tensor], Tensor], float]:
     """Rescaled frequencies and the amplitude; plugins register their own scaling here."""
     return frequencies, 1.0
 
 
 @_scaled.register
-def _linear(
-    scaling: LinearScaling, frequencies: Tensor, theta: float, dimensions: int
-) -> tuple[Tensor, float]:
+def _linear(scaling: LinearScaling, frequencies: Tensor, rotation: Rotation) -> tuple[Tensor, float]:
     return frequencies / scaling.factor, 1.0
 
 
 @_scaled.register
-def _llama3(
-    scaling: Llama3Scaling, frequencies: Tensor, theta: float, dimensions: int
-) -> tuple[Tensor, float]:
+def _llama3(scaling: Llama3Scaling, frequencies: Tensor, rotation: Rotation) -> tuple[Tensor, float]:
     wavelengths = 2 * math.pi / frequencies
     turns = scaling.original_context_length / wavelengths  # over the original context
     kept = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor)
@@ -48,7 +67,9 @@ def _llama3(
 
 
 @_scaled.register
-def _yarn(scaling: YarnScaling, frequencies: Tensor, theta: float, dimensions: int) -> tuple[Tensor, float]:
+def _yarn(scaling: YarnScaling, frequencies: Tensor, rotation: Rotation) -> tuple[Tensor, float]:
+    theta, dimensions = rotation.theta, rotation.dimensions
+
     def pair_turning(times: float) -> float:  # the pair that turns so often over the original context
         length = scaling.original_context_length
         return dimensions * math.log(length / (times * 2 * math.pi)) / (2 * math.log(theta))
@@ -63,3 +84,36 @@ def _yarn(scaling: YarnScaling, frequencies: Tensor, theta: float, dimensions: i
     if amplitude is None:
         amplitude = 0.1 * math.log(scaling.factor) + 1.0 if scaling.factor > 1 else 1.0
     return frequencies / scaling.factor * divided + frequencies * (1 - divided), amplitude
+
+
+@_scaled.register
+def _dynamic_ntk(
+    scaling: DynamicNTKScaling, frequencies: Tensor, rotation: Rotation
+) -> tuple[Callable[[Tensor], Tensor], float]:
+    dimensions = rotation.dimensions
+    return functools.partial(
+        functional.dynamic_frequencies,
+        exponents=_numbers(rotation.exponents),
+        theta=rotation.theta,
+        factor=scaling.factor,
+        power=dimensions / (dimensions - 2),
+        original=scaling.original_context_length,
+    ), 1.0
+
+
+@_scaled.register
+def _longrope(
+    scaling: LongRopeScaling, frequencies: Tensor, rotation: Rotation
+) -> tuple[Callable[[Tensor], Tensor], float]:
+    original, powers = scaling.original_context_length, rotation.theta**rotation.exponents
+    short, long = (
+        _numbers(1.0 / (torch.tensor(factors, dtype=torch.float32, device="cpu") * powers))
+        for factors in (scaling.short_factor, scaling.long_factor)
+    )
+    amplitude = scaling.attention_factor
+    if amplitude is None:
+        assert rotation.context_length is not None
+        longer = max(1.0, rotation.context_length / original)
+        amplitude = math.sqrt(1 + math.log(longer) / math.log(original))
+    choose = functools.partial(functional.frequencies_by_length, short=short, long=long, original=original)
+    return choose, amplitude

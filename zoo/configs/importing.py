@@ -39,7 +39,7 @@ def spec_of_config(config: Config, *, name: str, ignored: Collection[str] = ()) 
     """The spec of a config.  Raises as :func:`import_spec`."""
     if config.has("quantization_config"):
         config.refuse(
-            "quantization_config", "quantised checkpoints are not read", "take the original checkpoint"
+            "quantization_config", "quantized checkpoints are not read", "take the original checkpoint"
         )
     family = family_of_config(config)
     data = family.spec(config, _class_name(config, family))

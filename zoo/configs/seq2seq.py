@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from specs.feed_forward import MLP
@@ -28,30 +29,41 @@ _OLD = {
 }
 
 
-def read_stack(
-    config: Config, side: str, *, kind: str, layers: int, heads: int, hidden: int, dropout: float, bias: Any
-) -> Data:
+@dataclass(frozen=True)
+class Sizes:
+    """A family's defaults."""
+
+    layers: int = 12
+    heads: int = 16
+    hidden: int = 4096
+    dropout: float = 0.1
+
+
+def read_stack(config: Config, side: str, sizes: Sizes, *, kind: str, bias: Any = True) -> Data:
     """The encoder or the decoder of a config, whose fields begin with that word."""
-    alias = (lambda name: (name,)) if side == "encoder" else lambda name: ()
+    layers, heads = [f"{side}_layers"], [f"{side}_attention_heads"]
+    if side == "encoder":  # whose fields go by general names as well
+        layers.append("num_hidden_layers")
+        heads.append("num_attention_heads")
     config.ignore(f"{side}_layerdrop")  # leaves out layers in training
     return {
-        "layers": config.int(f"{side}_layers", *alias("num_hidden_layers"), default=layers),
+        "layers": config.int(*layers, default=sizes.layers),
         "block": {
             "kind": kind,
             "norm": NORM,
             "attention": {
                 "kind": "multi_head",
-                "heads": config.int(f"{side}_attention_heads", *alias("num_attention_heads"), default=heads),
+                "heads": config.int(*heads, default=sizes.heads),
                 "bias": bias,
                 "dropout": config.float("attention_dropout", default=0.0),
             },
             "feed_forward": {
                 "kind": "mlp",
-                "hidden": config.int(f"{side}_ffn_dim", default=hidden),
+                "hidden": config.int(f"{side}_ffn_dim", default=sizes.hidden),
                 "activation": read_activation(config, "activation_function", "gelu"),
                 "dropout": config.float("activation_dropout", default=0.0),
             },
-            "dropout": config.float("dropout", default=dropout),
+            "dropout": config.float("dropout", default=sizes.dropout),
         },
     }
 
@@ -67,7 +79,6 @@ def read_model(config: Config, *, kind: str, position: Data, embedding_norm: boo
         _OLD.items(), (before, embedding_norm, before, not learned), strict=True
     ):
         config.must(field, value, because)
-    stack = {"kind": kind, "layers": 12, "heads": 16, "hidden": 4096, "dropout": 0.1, "bias": True}
     return {
         "architecture": "encoder-decoder",
         "vocab_size": config.int("vocab_size", default=vocab_size),
@@ -79,8 +90,8 @@ def read_model(config: Config, *, kind: str, position: Data, embedding_norm: boo
             "norm": NORM if embedding_norm else None,
             "dropout": config.float("dropout", default=0.1),
         },
-        "encoder": read_stack(config, "encoder", **stack),
-        "decoder": read_stack(config, "decoder", **stack),
+        "encoder": read_stack(config, "encoder", Sizes(), kind=kind),
+        "decoder": read_stack(config, "decoder", Sizes(), kind=kind),
         "initialization": {"kind": "normal", "std": config.float("init_std", default=0.02)},
     }
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 
 from zoo.weights.gguf import read_gguf
+from zoo.weights.names import file_among, read_index
 from zoo.weights.pickled import read_archive, read_legacy
-from zoo.weights.safetensors import begins_safetensors, json_object, read_safetensors
+from zoo.weights.safetensors import begins_safetensors, read_safetensors
 from zoo.weights.source import WeightError
 from zoo.weights.stored import Stored
 
-SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
-PICKLED_SINGLE, PICKLED_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
-
-_PREFERRED = (SINGLE, INDEX, PICKLED_SINGLE, PICKLED_INDEX)
-_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 _START = 64  # bytes that tell what a file is
 
 
@@ -64,37 +60,12 @@ class TensorFiles:
         No values are read where the format allows.  Raises :class:`WeightError`, naming the file and what is wrong
         with it.
         """
-        source = _in_directory(path) if path.is_dir() else path
+        source = path / file_among(_listed(path), path) if path.is_dir() else path
         if source.exists() and not source.is_file():
             raise WeightError(f"{source} is not a regular file")
         if source.name.endswith(".json"):
             return cls(path, _read_shards(source))
         return cls(path, _read(source))
-
-
-def has_weights(directory: Path) -> bool:
-    """Whether a directory has files that may hold tensors, or an index of them."""
-    names = _listed(directory)
-    return any(name in _PREFERRED or name.endswith(_SUFFIXES) for name in names)
-
-
-def _in_directory(directory: Path) -> Path:
-    """The file of a directory that holds the tensors or their index."""
-    names = sorted(_listed(directory))
-    for name in _PREFERRED:
-        if name in names:
-            return directory / name
-    for suffix in _SUFFIXES:
-        found = [name for name in names if name.endswith(suffix)]
-        if len(found) == 1:
-            return directory / found[0]
-        if found:
-            raise WeightError(
-                f"{directory} has several {suffix} files and no index of them: give one of {', '.join(found[:8])}"
-            )
-    raise WeightError(
-        f"{directory} has no {SINGLE}, no {PICKLED_SINGLE} and no index of shards; it has {', '.join(names[:8]) or 'no files'}"
-    )
 
 
 def _listed(directory: Path) -> list[str]:
@@ -130,17 +101,8 @@ def _read(path: Path) -> Mapping[str, Stored]:
 
 def _read_shards(index: Path) -> dict[str, Stored]:
     """The tensors that an index names, from the files beside it."""
-    try:
-        text = index.read_bytes()
-    except OSError as error:
-        raise WeightError(f"{index} cannot be read: {error.strerror}") from None
-    places = json_object(text, str(index)).get("weight_map")
-    if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
-        raise WeightError(f"{index} has no weight_map from tensor names to file names")
+    places = read_index(index)
     shards = sorted(set(places.values()))
-    for shard in shards:
-        if shard in ("", ".", "..") or PureWindowsPath(shard).name != shard:
-            raise WeightError(f"{index} names {shard!r}, which is not a file beside it")
     missing = [shard for shard in shards if not (index.parent / shard).is_file()]
     if missing:
         raise WeightError(

@@ -12,6 +12,7 @@ from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.checkpoints.families import family_of
 from zoo.checkpoints.source import CheckpointWeights
+from zoo.hub import fetch, is_hub_id
 from zoo.weights.files import TensorFiles
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError, WeightSource
@@ -20,18 +21,22 @@ from zoo.weights.source import WeightError, WeightSource
 def open_weights(
     argument: str, model: nn.Module, spec: Model, *, seed: int = 0, dtype: torch.dtype = torch.float32
 ) -> WeightSource:
-    """``random``, drawn with ``seed``, or the weights in a file, an index of shards, or a directory.
+    """``random``, drawn with ``seed``, or the weights in a file, an index of shards, a directory, or a
+    repository of the Hugging Face hub (org/name).
 
     ``dtype`` is the type of the values that the source gives.  Names and shapes are checked here; raises
     :class:`WeightError` when there is no such path, or what is there does not fit the model.
     """
     if argument == "random":
         return RandomWeights(model, spec, seed, dtype)
+    if not os.path.exists(argument) and is_hub_id(argument):
+        argument = str(fetch(argument, weights=True))
     if not os.path.exists(argument):
         close = did_you_mean(argument, ("random", "none"))
         hint = f" ({close})" if close.startswith("did you mean") else ""
         raise WeightError(
-            f"no weights at {argument!r}{hint}: give random, none, a file (.safetensors, .bin, .gguf), or a directory that has one"
+            f"no weights at {argument!r}{hint}: give random, none, a file (.safetensors, .bin, .gguf), a directory that has one, "
+            "or org/name of a repository on the Hugging Face hub"
         )
     files = TensorFiles.open(Path(argument))
     return CheckpointWeights(files, family_of(files, model, spec), model, spec, dtype)

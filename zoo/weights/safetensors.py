@@ -6,7 +6,6 @@ The format: 8 bytes with the length of a JSON header, the header, and the tensor
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor
 
 from specs.suggest import did_you_mean
+from zoo.weights.names import json_object
 from zoo.weights.source import WeightError
 from zoo.weights.stored import FLOATS, mapped
 
@@ -79,17 +79,6 @@ def read_safetensors(path: Path) -> dict[str, SafeTensor]:
     tensors = {name: _stored(path, name, entry, 8 + length) for name, entry in header.items()}
     _check_layout(path, tensors, 8 + length, size)
     return tensors
-
-
-def json_object(text: bytes, what: str) -> dict[str, Any]:
-    """The object that JSON text is; ``what`` names the text in the :class:`WeightError` where it is none."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise WeightError(f"{what} is not a JSON object")
-    return value
 
 
 def _stored(path: Path, name: str, entry: Any, start: int) -> SafeTensor:

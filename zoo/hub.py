@@ -1,0 +1,120 @@
+"""Repositories of the Hugging Face hub: what a model needs of one, fetched once and kept by the hub's own library."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from specs.errors import UserError
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+_DESCRIPTION = (
+    "config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
+    "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "spiece.model", "sentencepiece.bpe.model", *_INDEXES,
+)  # fmt: skip
+_FILES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".json", ".yaml")
+
+
+class HubError(UserError):
+    """A repository that is not there, may not be read, or cannot be reached."""
+
+
+def is_hub_id(reference: str) -> bool:
+    """Whether a path that does not exist looks like ``org/name``, and not like a file or one of a directory here."""
+    parent = os.path.dirname(reference)
+    return (
+        bool(_HUB_ID.fullmatch(reference)) and not reference.endswith(_FILES) and not os.path.exists(parent)
+    )
+
+
+def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path:
+    """The directory with a repository's config, its tokenizer and, where wanted, its weights.
+
+    ``reference`` is the repository's id, ``org/name`` or ``name``; a path that exists is given back as it is.  Of the
+    weights, safetensors go before pickles; code is never fetched.  What is there already is not fetched again, and does
+    without a network.  Raises :class:`HubError` saying what to do.
+    """
+    if os.path.exists(reference):
+        return Path(reference)
+    with _explained(reference, revision):
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined, unused-ignore]
+
+        if not sys.stderr.isatty():
+            disable_progress_bars()
+        directory = Path(snapshot_download(reference, revision=revision, allow_patterns=[*_DESCRIPTION]))
+        if weights:
+            commit = directory.name
+            for name in _weight_files(reference, commit, directory):
+                snapshot_download(reference, revision=commit, allow_patterns=[name])
+    return directory
+
+
+def _weight_files(reference: str, commit: str, directory: Path) -> list[str]:
+    """The names of the files that hold a repository's weights."""
+    from zoo.weights.names import file_among, read_index
+
+    main = file_among(_listed(reference, commit, directory), f"{reference} on the hub")
+    return sorted(set(read_index(directory / main).values())) if main in _INDEXES else [main]
+
+
+def _listed(reference: str, commit: str, directory: Path) -> list[str]:
+    """The files at the top of a repository; without a network, or where these tell the weights, those that are here."""
+    from huggingface_hub import HfApi
+
+    from zoo.weights.names import INDEX, SINGLE
+
+    here = os.listdir(directory)
+    if SINGLE in here or INDEX in here:
+        return here
+    try:
+        names = HfApi().list_repo_files(reference, revision=commit)
+    except Exception:  # of several libraries, as the hub's own has changed the one it talks through
+        return here
+    return [name for name in names if "/" not in name]
+
+
+@contextmanager
+def _explained(reference: str, revision: str | None) -> Iterator[None]:
+    try:
+        from huggingface_hub import errors
+    except ImportError:
+        raise HubError(
+            f"{reference}: fetching from the hub needs a library: pip install 'zoo[hub]'"
+        ) from None
+    try:
+        yield
+    except UserError:
+        raise
+    except errors.HFValidationError as error:
+        raise HubError(
+            f"{reference!r} is neither a path nor the id of a repository on the hub: {error}"
+        ) from None
+    except errors.GatedRepoError:
+        raise HubError(
+            f"{reference} is gated: ask for access on its page on the hub, and log in with hf auth login"
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise HubError(f"{reference} on the hub has no revision {revision!r}") from None
+    except errors.LocalEntryNotFoundError as error:
+        cause = error.__cause__
+        reason = "HF_HUB_OFFLINE is set" if isinstance(cause, errors.OfflineModeIsEnabled) else cause or error
+        raise HubError(
+            f"{reference} is not on this machine, and the hub cannot be reached: {reason}\n"
+            "  check the network, or give the path of a directory that has the files"
+        ) from None
+    except errors.HfHubHTTPError as error:
+        if error.response.status_code not in (401, 404):
+            raise HubError(f"{reference} could not be fetched: {error}") from None
+        raise HubError(
+            f"{reference} is neither a path nor on the hub, or it is private: check the name, or log in with hf auth login"
+        ) from None
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:  # a connection that breaks: of several libraries, as above
+        raise HubError(f"{reference} could not be fetched: {type(error).__name__}: {error}") from None
