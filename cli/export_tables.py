@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def print_verification(verification: Verification) -> None:
     """Every comparison with its largest difference, and what ran."""
     numbers = ("largest difference", "relative", "allowed", "top token")
-    columns = table("case", "tokens", "output", *numbers, "", right=numbers)
+    columns = table("case", "input", "output", *numbers, "", right=numbers)
     for found in verification.comparisons:
         columns.add_row(
             found.case,

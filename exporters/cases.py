@@ -13,12 +13,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from specs.embedding import Tokens
 from specs.head import sought_token
 from specs.model import Model
 from specs.position import RelativeBias
+from specs.stack import Stack
 
 LONGEST = 300
 """Cases are not longer than this, whatever the model's reach: verification is to be quick."""
+
 
 SOUGHT_SHARE = 0.2
 """How many of the tokens are the one that a head seeks: several in some rows, none in others."""
@@ -26,16 +29,26 @@ SOUGHT_SHARE = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Token ids, their mask (1 for real tokens) and their types, batch x length each."""
+    """What goes into an embedding, by its ``name``: token ids, their mask (1 for real tokens) and types, batch x length.
 
-    ids: Tensor
-    mask: Tensor
-    types: Tensor
+    An image or a sound has neither mask nor types.
+    """
+
+    name: str
+    inputs: Tensor
+    mask: Tensor | None = None
+    types: Tensor | None = None
 
     @property
     def shape(self) -> str:
-        """Batch x length."""
-        return f"{self.ids.shape[0]} x {self.ids.shape[1]}"
+        """Batch x length, or batch x the sizes of an input."""
+        return " x ".join(map(str, self.inputs.shape))
+
+    def piece(self, start: int, end: int) -> Batch:
+        """Some of the tokens, with the mask of those before them too."""
+        assert self.mask is not None
+        assert self.types is not None
+        return Batch(self.name, self.inputs[:, start:end], self.mask[:, :end], self.types[:, start:end])
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +66,12 @@ class Case:
     @property
     def ends(self) -> list[int]:
         """Where each call ends: the first, then the pieces."""
-        return list(itertools.accumulate(self.pieces, initial=self.batch.ids.shape[1] - sum(self.pieces)))
+        return list(itertools.accumulate(self.pieces, initial=self.batch.inputs.shape[1] - sum(self.pieces)))
 
     @property
     def shape(self) -> str:
         """Batch x length, with its pieces, after that of the encoder."""
-        rows, prompt = self.batch.ids.shape[0], self.ends[0]
+        rows, prompt = self.batch.inputs.shape[0], self.ends[0]
         lengths = " + ".join(map(str, (prompt, *self.pieces)))
         own = f"{rows} x ({lengths})" if self.pieces else self.batch.shape
         return own if self.encoder is None else f"{self.encoder.shape} -> {own}"
@@ -66,56 +79,121 @@ class Case:
 
 def cases(spec: Model) -> Iterator[Case]:
     """The comparisons for a model."""
-    generator = torch.Generator().manual_seed(20)
-    room = min(spec.context_length or LONGEST, LONGEST)
-    long = min(room, max(24, _reach(spec) + 8))
-    sought = sought_token(spec.head)
-    steps_room = _steps_room(spec, room)
+    draw = _Draw(spec)
+    if spec.architecture == "encoder-decoder":
+        yield from _of_two_stacks(spec, draw)
+    elif spec.embedding_of(spec.last_stack).takes_tokens:
+        yield from _of_tokens(spec, draw)
+    else:
+        yield Case("one input", draw.whole(1))
+        yield Case("a batch", draw.whole(3))
+        yield Case("an empty input", draw.whole(2, empty=True))
 
-    def batch(lengths: tuple[int, ...], side: str = "right", most: int = room) -> Batch:
-        lengths = tuple(min(length, most) for length in lengths)
+
+class _Draw:
+    """Random batches for the stacks of a model, the same at every call of ``cases``."""
+
+    def __init__(self, spec: Model) -> None:
+        self.spec = spec
+        self.long = max(24, _reach(spec) + 8)
+        self.sought = sought_token(spec.head)
+        self._generator = torch.Generator().manual_seed(20)
+
+    def room(self, stack: Stack) -> int:
+        """The most tokens of a stack's cases."""
+        return min(self.spec.context_length_of(stack) or LONGEST, LONGEST)
+
+    @property
+    def steps_room(self) -> int:
+        """How long a sequence may be that is decoded in pieces; 0 where tokens see those after them.
+
+        Keys keep the angles that they got: a sequence that grows beyond a border is not what it is as a whole.
+        """
+        if self.spec.architecture == "encoder" or not self.spec.is_causal("decoder"):
+            return 0
+        return min(self.room(self.spec.last_stack), self.spec.border or LONGEST)
+
+    def pieces(self, *lengths: int, side: str = "right") -> Batch:
+        """As ``tokens``, for decoding in pieces."""
+        return self.tokens(*(min(length, self.steps_room) for length in lengths), side=side)
+
+    def tokens(self, *lengths: int, side: str = "right", stack: Stack | None = None) -> Batch:
+        """Rows of tokens of these lengths, or as much of them as there is room for, padded on a side."""
+        stack = stack or self.spec.last_stack
+        embedding = self.spec.embedding_of(stack)
+        kinds = embedding.token_types if isinstance(embedding, Tokens) else 0
+        assert self.spec.vocab_size is not None
+        lengths = tuple(min(length, self.room(stack)) for length in lengths)
         width = max(lengths)
-        ids = torch.randint(spec.vocab_size, (len(lengths), width), generator=generator)
-        if sought is not None:
-            places = torch.rand(ids.shape, generator=generator) < SOUGHT_SHARE
-            ids = torch.where(places, sought, ids)
-        types = torch.randint(max(1, spec.embedding.token_types), (len(lengths), width), generator=generator)
+        size = (len(lengths), width)
+        ids = torch.randint(self.spec.vocab_size, size, generator=self._generator)
+        if self.sought is not None:
+            places = torch.rand(ids.shape, generator=self._generator) < SOUGHT_SHARE
+            ids = torch.where(places, self.sought, ids)
+        types = torch.randint(max(1, kinds), size, generator=self._generator)
         at = torch.arange(width)
         rows = [at < length if side == "right" else at >= width - length for length in lengths]
-        return Batch(ids, torch.stack(rows).to(torch.int64), types)
+        return Batch(embedding.input_name, ids, torch.stack(rows).to(torch.int64), types)
 
-    def ones(most: int) -> tuple[int, ...]:
-        return (1,) * min(most, steps_room - 1)
+    def whole(self, rows: int, *, empty: bool = False, stack: Stack | None = None) -> Batch:
+        """Rows of what is no tokens; where ``empty``, the last is all 0."""
+        stack = stack or self.spec.last_stack
+        embedding = self.spec.embedding_of(stack)
+        shape = embedding.input_shape(self.spec.context_length_of(stack))
+        values = torch.randn((rows, *shape), generator=self._generator)
+        if empty:
+            values[-1] = 0
+        return Batch(embedding.input_name, values)
 
-    if spec.architecture != "encoder-decoder":
-        yield Case("one token", batch((1,)))
-        yield Case("one sequence", batch((7,)))
-        yield Case("a batch, long", batch((long, long)))
-        yield Case("padding right", batch((11, 6, 1)))
-        yield Case("padding left", batch((10, 5, 2), "left"))
-        yield Case("nothing but padding", batch((4, 0)))
-        steps = spec.architecture == "decoder" and spec.is_causal("decoder")
-        if steps and steps_room > 4:
-            yield Case("prompt, then steps", batch((9, 9), most=steps_room), pieces=ones(4))
-            yield Case("padded prompt, then steps", batch((11, 6), "left", steps_room), pieces=ones(3))
-        if steps and steps_room > 6:
-            yield Case("prompt in pieces", batch((12, 5), "left", steps_room), pieces=(3, 1, 2))
+
+def _steps(most: int, room: int) -> tuple[int, ...]:
+    return (1,) * min(most, room - 1)
+
+
+def _of_tokens(spec: Model, draw: _Draw) -> Iterator[Case]:
+    room = draw.steps_room
+    yield Case("one token", draw.tokens(1))
+    yield Case("one sequence", draw.tokens(7))
+    yield Case("a batch, long", draw.tokens(draw.long, draw.long))
+    yield Case("padding right", draw.tokens(11, 6, 1))
+    yield Case("padding left", draw.tokens(10, 5, 2, side="left"))
+    yield Case("nothing but padding", draw.tokens(4, 0))
+    if room > 4:
+        yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
+        yield Case("padded prompt, then steps", draw.pieces(11, 6, side="left"), pieces=_steps(3, room))
+    if room > 6:
+        yield Case("prompt in pieces", draw.pieces(12, 5, side="left"), pieces=(3, 1, 2))
+
+
+def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
+    source, room, long = spec.encoder, draw.steps_room, draw.long
+    assert source is not None
+    if not spec.embedding_of(source).takes_tokens:
+
+        def whole(rows: int, *, empty: bool = False) -> Batch:
+            return draw.whole(rows, empty=empty, stack=source)
+
+        yield Case("one token", draw.tokens(1), encoder=whole(1))
+        yield Case("a batch, long", draw.tokens(long, long), encoder=whole(2, empty=True))
+        if room > 4:
+            yield Case("prompt, then steps", draw.pieces(8, 8), pieces=_steps(5, room), encoder=whole(2))
+        if room > 6:
+            yield Case("prompt in pieces", draw.pieces(12), pieces=(3, 1, 2), encoder=whole(1))
         return
-    yield Case("one token", batch((1,)), encoder=batch((1,)))
-    yield Case("one sequence", batch((6,)), encoder=batch((11,)))
-    yield Case("a batch, long", batch((long, long)), encoder=batch((long, long)))
-    yield Case("padding right", batch((5, 5, 5)), encoder=batch((12, 7, 1)))
-    yield Case("padding left", batch((4, 4)), encoder=batch((10, 3), "left"))
-    yield Case("nothing but padding", batch((3, 3)), encoder=batch((6, 0)))
-    steps = spec.is_causal("decoder")
-    if steps and steps_room > 4:
-        yield Case(
-            "prompt, then steps", batch((8, 8), most=steps_room), pieces=ones(5), encoder=batch((9, 4))
-        )
-    if steps and steps_room > 6:
-        yield Case(
-            "prompt in pieces", batch((12, 12), most=steps_room), pieces=(3, 1, 2), encoder=batch((3, 10))
-        )
+
+    def read(*lengths: int, side: str = "right") -> Batch:
+        return draw.tokens(*lengths, side=side, stack=source)
+
+    yield Case("one token", draw.tokens(1), encoder=read(1))
+    yield Case("one sequence", draw.tokens(6), encoder=read(11))
+    yield Case("a batch, long", draw.tokens(long, long), encoder=read(long, long))
+    yield Case("padding right", draw.tokens(5, 5, 5), encoder=read(12, 7, 1))
+    yield Case("padding left", draw.tokens(4, 4), encoder=read(10, 3, side="left"))
+    yield Case("nothing but padding", draw.tokens(3, 3), encoder=read(6, 0))
+    if room > 4:
+        yield Case("prompt, then steps", draw.pieces(8, 8), pieces=_steps(5, room), encoder=read(9, 4))
+    if room > 6:
+        yield Case("prompt in pieces", draw.pieces(12, 12), pieces=(3, 1, 2), encoder=read(3, 10))
 
 
 def _reach(spec: Model) -> int:
@@ -129,11 +207,3 @@ def _reach(spec: Model) -> int:
         windows += [getattr(attention, "window", None) or 0 for attention in attentions]
     distances = [position.max_distance for position in positions if isinstance(position, RelativeBias)]
     return max([*distances, *windows, spec.border or 0])
-
-
-def _steps_room(spec: Model, room: int) -> int:
-    """How long a sequence may be that is decoded in pieces.
-
-    Keys keep the angles that they got: a sequence that grows beyond a border is not what it is as a whole.
-    """
-    return room if spec.border is None else min(room, spec.border)

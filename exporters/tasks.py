@@ -12,7 +12,9 @@ from typing import Any
 
 import torch
 
+from specs.embedding import Tokens
 from specs.model import Model
+from specs.stack import Stack as StackSpec
 from zoo.components.attention import KeyValue, Projections
 from zoo.components.latent import Latent
 from zoo.models.stack import Stack
@@ -39,27 +41,37 @@ def tasks(model: Any, spec: Model) -> list[Task]:
     """The graphs of a model: one for an encoder or a decoder, two for an encoder-decoder."""
     match spec.architecture:
         case "encoder":
-            return [Task("model", _tokens(spec, "sequence_length"), _encoder)]
+            return [_encoder_task(model, spec)]
         case "decoder":
             return [_decoder_task(model, spec)]
         case _:
-            return [
-                Task("encoder_model", _tokens(spec, "encoder_sequence_length"), _encode),
-                _cross_decoder_task(model),
-            ]
+            return [_encode_task(model, spec), _cross_decoder_task(model, spec)]
 
 
 def _ids(name: str, *dims: str) -> Placeholder:
     return Placeholder(name, torch.int64, (BATCH, *dims))
 
 
-def _tokens(spec: Model, length: str) -> tuple[Placeholder, ...]:
-    names = ["input_ids", "attention_mask", *(["token_type_ids"] if spec.embedding.token_types > 1 else [])]
+def _inputs(model: Any, spec: Model, stack: StackSpec, length: str) -> tuple[Placeholder, ...]:
+    """What goes into a stack: tokens of any length with their mask, or one input of fixed sizes."""
+    embedding = spec.embedding_of(stack)
+    if not embedding.takes_tokens:
+        shape = embedding.input_shape(spec.context_length_of(stack))
+        dtype = next(model.parameters()).dtype
+        return (Placeholder(embedding.input_name, dtype, (BATCH, *shape)),)
+    typed = isinstance(embedding, Tokens) and embedding.token_types > 1
+    names = [embedding.input_name, "attention_mask", *(["token_type_ids"] if typed else [])]
     return tuple(_ids(name, length) for name in names)
 
 
-def _encoder(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    return model(values["input_ids"], values["attention_mask"], values.get("token_type_ids"))
+def _encoder_task(model: Any, spec: Model) -> Task:
+    assert spec.encoder is not None
+    inputs = _inputs(model, spec, spec.encoder, "sequence_length")
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        return model(values[inputs[0].name], values.get("attention_mask"), values.get("token_type_ids"))
+
+    return Task("model", inputs, call)
 
 
 def _cache_names(prefix: str, layers: int, part: str = "") -> list[tuple[str, str]]:
@@ -88,6 +100,7 @@ def _spread(names: Sequence[tuple[str, str]], cache: Sequence[KeyValue]) -> dict
 
 
 def _decoder_task(model: Any, spec: Model) -> Task:
+    assert spec.decoder is not None
     layers = len(model.decoder.blocks)
     past, present = _cache_names("past_key_values", layers), _cache_names("present", layers)
 
@@ -101,18 +114,27 @@ def _decoder_task(model: Any, spec: Model) -> Task:
         _ids(given.name, "past_sequence_length + sequence_length")
         if given.name == "attention_mask"
         else given
-        for given in _tokens(spec, "sequence_length")
+        for given in _inputs(model, spec, spec.decoder, "sequence_length")
     ]
     return Task("model", (*tokens, *_caches(past, model.decoder, "past_sequence_length")), call)
 
 
-def _encode(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    outputs = model.encode(values["input_ids"], values["attention_mask"], values.get("token_type_ids"))
-    names = _cache_names("present", len(model.decoder.blocks), "encoder")
-    return {**outputs, **_spread(names, outputs.present_key_values)}
+def _encode_task(model: Any, spec: Model) -> Task:
+    assert spec.encoder is not None
+    inputs = _inputs(model, spec, spec.encoder, "encoder_sequence_length")
+    present = _cache_names("present", len(model.decoder.blocks), "encoder")
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        outputs = model.encode(
+            values[inputs[0].name], values.get("attention_mask"), values.get("token_type_ids")
+        )
+        return {**outputs, **_spread(present, outputs.present_key_values)}
+
+    return Task("encoder_model", inputs, call)
 
 
-def _cross_decoder_task(model: Any) -> Task:
+def _cross_decoder_task(model: Any, spec: Model) -> Task:
+    assert spec.encoder is not None
     layers = len(model.decoder.blocks)
     past = _cache_names("past_key_values", layers, "decoder")
     encoded = _cache_names("past_key_values", layers, "encoder")
@@ -122,14 +144,15 @@ def _cross_decoder_task(model: Any) -> Task:
         outputs = model.decode(
             values["input_ids"],
             _gather(encoded, values),
-            values["encoder_attention_mask"],
+            values.get("encoder_attention_mask"),
             _gather(past, values),
         )
         return {**outputs, **_spread(present, outputs.present_key_values)}
 
+    masked = spec.embedding_of(spec.encoder).takes_tokens  # an image or a sound has no padding to mask
     inputs = (
         _ids("input_ids", "decoder_sequence_length"),
-        _ids("encoder_attention_mask", "encoder_sequence_length"),
+        *([_ids("encoder_attention_mask", "encoder_sequence_length")] if masked else []),
         *_caches(past, model.decoder, "past_decoder_sequence_length"),
         *_caches(encoded, model.decoder, "encoder_sequence_length", cross=True),
     )

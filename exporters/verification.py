@@ -156,7 +156,7 @@ def verify(
         )
         for case in cases(spec):
             progress(f"{case.name}, PyTorch")
-            decided, full = _decided(model, case, spec.vocab_size)
+            decided, full = _decided(model, case, spec.vocab_size or 0)
             expected[decided] = full
         writing.result()
         try:
@@ -232,7 +232,7 @@ def _roundings(
 def _real(case: Case, output: str, per_token: frozenset[str]) -> Any:
     """An index of what is compared of an output: what stands at padding means nothing."""
     batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
-    return batch.mask == 1 if output in per_token else slice(None)
+    return batch.mask == 1 if batch.mask is not None and output in per_token else slice(None)
 
 
 def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[str, Tensor]]:
@@ -258,17 +258,19 @@ def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[
 
 
 def _redrawn(batch: Batch, vocabulary: int, generator: torch.Generator) -> Batch:
-    return replace(batch, ids=torch.randint(vocabulary, batch.ids.shape, generator=generator))
+    if batch.inputs.is_floating_point():
+        return replace(batch, inputs=torch.randn(batch.inputs.shape, generator=generator))
+    return replace(batch, inputs=torch.randint(vocabulary, batch.inputs.shape, generator=generator))
 
 
 def _margin(model: nn.Module, case: Case, routers: Sequence[Router]) -> tuple[float, dict[str, Tensor]]:
     """The narrowest choice of all routers at real tokens, and the full pass in which they were made."""
     narrowest = [math.inf]
-    masks = [batch.mask == 1 for batch in (case.batch, case.encoder) if batch is not None]
+    masks = [batch.mask == 1 for batch in (case.batch, case.encoder) if batch and batch.mask is not None]
 
     def look(router: Router, args: tuple[Tensor], output: Tensor) -> None:
         margins = router.margin(args[0])
-        real = next(mask for mask in masks if mask.shape == margins.shape)
+        real = next((mask for mask in masks if mask.shape == margins.shape), slice(None))
         narrowest.append(float(margins[real].min()))
 
     hooks = [router.register_forward_hook(look) for router in routers]
@@ -283,14 +285,20 @@ def _margin(model: nn.Module, case: Case, routers: Sequence[Router]) -> tuple[fl
 def _full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     batch, encoder = case.batch, case.encoder
     if encoder is not None:
-        encoded = model.encode(encoder.ids, encoder.mask, encoder.types)
-        outputs = model.decode(batch.ids, encoded.present_key_values, encoder.mask)
+        encoded = model.encode(_inputs(encoder, model), encoder.mask, encoder.types)
+        outputs = model.decode(batch.inputs, encoded.present_key_values, encoder.mask)
         results = {ENCODED: encoded.last_hidden_state, **outputs}
     else:
-        outputs = model(batch.ids, batch.mask, token_type_ids=batch.types)
+        outputs = model(_inputs(batch, model), batch.mask, token_type_ids=batch.types)
         results = {**outputs}
     caches = [tensor for pair in outputs.present_key_values for tensor in pair]
     return {**results, PRESENT: _side_by_side(caches)} if caches else results
+
+
+def _inputs(batch: Batch, model: nn.Module) -> Tensor:
+    """A batch's inputs as a model takes them: token ids, or numbers in its own dtype."""
+    inputs = batch.inputs
+    return inputs.to(next(model.parameters()).dtype) if inputs.is_floating_point() else inputs
 
 
 def _side_by_side(caches: Iterable[Tensor]) -> Tensor:
@@ -305,19 +313,20 @@ def _run(
     feeds: dict[str, Tensor] = {}
     results: dict[str, Tensor] = {}
     if case.encoder is not None:
-        outputs = _call(sessions[0], _tokens(case.encoder, tasks[0]))
+        outputs = _call(sessions[0], _given(case.encoder, tasks[0]))
         feeds = {
             name.replace("present", "past_key_values"): v for name, v in outputs.items() if _is_cache(name)
         }
-        feeds["encoder_attention_mask"] = case.encoder.mask
+        if case.encoder.mask is not None:
+            feeds["encoder_attention_mask"] = case.encoder.mask
         results[ENCODED] = outputs["last_hidden_state"]
     session, task = sessions[-1], tasks[-1]
     cache = _empty_cache(task, case.batch, feeds)
     pieces: dict[str, list[Tensor]] = {}
     start = 0
     for end in case.ends:
-        tokens = Batch(case.batch.ids[:, start:end], case.batch.mask[:, :end], case.batch.types[:, start:end])
-        outputs = _call(session, {**feeds, **cache, **_tokens(tokens, task)})
+        piece = case.batch.piece(start, end) if case.pieces else case.batch
+        outputs = _call(session, {**feeds, **cache, **_given(piece, task)})
         cache = {
             name.replace("present", "past_key_values"): v for name, v in outputs.items() if _is_cache(name)
         }
@@ -337,15 +346,15 @@ def _is_cache(name: str) -> bool:
     return name.startswith("present.")
 
 
-def _tokens(batch: Batch, task: Task) -> dict[str, Tensor]:
-    given = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": batch.types}
-    return {
-        placeholder.name: given[placeholder.name] for placeholder in task.inputs if placeholder.name in given
-    }
+def _given(batch: Batch, task: Task) -> dict[str, Tensor]:
+    """A batch by the names of the inputs that a graph has for it."""
+    given = {batch.name: batch.inputs, "attention_mask": batch.mask, "token_type_ids": batch.types}
+    wanted = {placeholder.name for placeholder in task.inputs}
+    return {name: values for name, values in given.items() if name in wanted and values is not None}
 
 
 def _empty_cache(task: Task, batch: Batch, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    sizes = {"batch_size": batch.ids.shape[0]}
+    sizes = {"batch_size": batch.inputs.shape[0]}
     return {
         given.name: torch.empty(
             [d if isinstance(d, int) else sizes.get(d, 0) for d in given.dims], dtype=given.dtype

@@ -129,9 +129,9 @@ class Slot:
                 else f"write a mapping with a kind: {', '.join(kinds)}"
             )
             raise custom_error(f"must be a mapping with a `kind` of {self.name}", example)
-        if "kind" not in value:
+        name = value.get("kind", registry.default_kind(self.name))
+        if name is None and "kind" not in value:
             raise custom_error(f"needs a `kind` of {self.name}", f"choose from: {', '.join(kinds)}")
-        name = value["kind"]
         if not isinstance(name, str) or name not in kinds:
             fault = Fault(("kind",), f"must be a registered {self.name} kind", name, _nearest(name, kinds))
             raise ValidationError.from_exception_data(self.name, [fault.line_error()])

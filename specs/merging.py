@@ -59,9 +59,11 @@ class _Merge:
         if not isinstance(below, dict):
             return {}
         old, new = below.get("kind"), above.get("kind")
-        if not isinstance(old, str) or not isinstance(new, str) or old == new:
+        if not isinstance(old, str | None) or not isinstance(new, str) or old == new:
             return below
-        keys = self.keys_of_kind(path, new, {**below, **above}) or frozenset()
+        keys = self.keys_of_kind(path, new, {**below, **above})
+        if keys is None:
+            return {} if old else below
         return {key: value for key, value in below.items() if key in keys}
 
     def elements(self, path: SpecPath, below: Any, above: Mapping[int, Any]) -> list[Any]:

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from specs.base import Fault, Frame, Spec, Width
-from specs.embedding import Embedding
+from specs.embedding import Embedding, EmbeddingKind, Tokens
+from specs.errors import MISSING
 from specs.head import Head, NoHead, VocabularyHead
 from specs.initialization import Initialization, Normal
 from specs.position import NoPosition, Position, PositionKind
@@ -31,8 +32,8 @@ class Expectation(Spec):
 class Model(Spec):
     """A transformer.
 
-    Widths are stated once, here, and flow down to the components.  ``context_length`` is the longest input
-    the model is made for; learned positions need it.
+    Widths are stated once, here, and flow down to the components.  ``vocab_size`` is there where tokens go in.
+    ``context_length`` is the longest input the model is made for; learned positions need it.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=,@-]*$", max_length=200)]
@@ -40,11 +41,11 @@ class Model(Spec):
     source: str = ""
     year: Annotated[int, Field(ge=1950, le=2100)] | None = None
     architecture: Architecture
-    vocab_size: Width
+    vocab_size: Width | None = None
     d_model: Width
     context_length: Width | None = None
     position: Position = NoPosition()
-    embedding: Embedding = Embedding()
+    embedding: Embedding = Tokens()
     encoder: Stack | None = None
     decoder: Stack | None = None
     head: Head = NoHead()
@@ -81,18 +82,37 @@ class Model(Spec):
             (s.original_context_length for s in scalings if getattr(s, "by_length", False)), default=None
         )
 
+    def embedding_of(self, stack: Stack) -> EmbeddingKind:
+        """The embedding of what goes into a stack."""
+        embedding = stack.embedding or self.embedding
+        assert isinstance(embedding, EmbeddingKind)
+        return embedding
+
+    def context_length_of(self, stack: Stack) -> int | None:
+        """The most vectors that a stack is made for."""
+        return self.embedding_of(stack).fixed_length or stack.context_length or self.context_length
+
+    @property
+    def last_stack(self) -> Stack:
+        """The stack that the head stands on."""
+        stack = self.encoder if self.architecture == "encoder" else self.decoder
+        assert stack is not None
+        return stack
+
     @property
     def embedding_width(self) -> int:
-        """The width of the embedding tables."""
-        return self.embedding.width or self.d_model
+        """The width of the token table that a head may share."""
+        embedding = self.embedding_of(self.last_stack)
+        return embedding.table_width(self.d_model) if isinstance(embedding, Tokens) else self.d_model
 
     @model_validator(mode="after")
     def _rules(self) -> Model:
         faults = list(self._stack_faults())
         if not faults:
+            faults += self._embedding_faults()
             faults += self._head_faults()
             for name, stack in self.stacks():
-                faults += [fault.under(name) for fault in stack.faults(self._frame(name))]
+                faults += [fault.under(name) for fault in stack.faults(self._frame(name, stack))]
         if not faults:
             faults += self._position_faults()
         if faults:
@@ -100,9 +120,9 @@ class Model(Spec):
             raise ValidationError.from_exception_data("Model", [fault.line_error() for fault in unique])
         return self
 
-    def _frame(self, stack: Literal["encoder", "decoder"]) -> Frame:
-        cross = stack == "decoder" and self.architecture == "encoder-decoder"
-        return Frame(self.d_model, self.context_length, causal=self.is_causal(stack), cross=cross)
+    def _frame(self, name: Literal["encoder", "decoder"], stack: Stack) -> Frame:
+        cross = name == "decoder" and self.architecture == "encoder-decoder"
+        return Frame(self.d_model, self.context_length_of(stack), causal=self.is_causal(name), cross=cross)
 
     def _stack_faults(self) -> Iterable[Fault]:
         wanted = {"encoder": ["encoder"], "decoder": ["decoder"]}.get(
@@ -125,20 +145,75 @@ class Model(Spec):
     def _both(self) -> bool:
         return self.encoder is not None and self.decoder is not None
 
+    def _embedding_faults(self) -> Iterable[Fault]:
+        embeddings = {name: self.embedding_of(stack) for name, stack in self.stacks()}
+        for name, stack in self.stacks():
+            place = ("embedding",) if stack.embedding is None else (name, "embedding")
+            embedding = embeddings[name]
+            yield from (fault.under(*place) for fault in embedding.faults(self._frame(name, stack)))
+            if name == "decoder" and not embedding.takes_tokens:
+                yield Fault(
+                    (*place, "kind"),
+                    "must take tokens in a decoder, which reads them one after another",
+                    embedding.kind,
+                    "tokens would work"
+                    if stack.embedding
+                    else "add to the decoder embedding: {kind: tokens}",
+                )
+            yield from self._length_faults(name, stack)
+        yield from self._vocabulary_faults(any(each.takes_tokens for each in embeddings.values()))
+        tables = {each.table_width(self.d_model) for each in embeddings.values() if isinstance(each, Tokens)}
+        if len(tables) > 1:
+            yield Fault(
+                ("decoder", "embedding", "width"),
+                "must be that of the encoder's embedding: the two share their token table",
+                self.embedding_width,
+                f"{next(iter(tables - {self.embedding_width}))} would work",
+            )
+
+    def _length_faults(self, name: str, stack: Stack) -> Iterable[Fault]:
+        """An embedding that decides the context length leaves none to state."""
+        fixed = self.embedding_of(stack).fixed_length
+        places: dict[tuple[str, ...], int | None] = {(name, "context_length"): stack.context_length}
+        if self.architecture != "encoder-decoder":
+            places["context_length",] = self.context_length
+        for place, stated in places.items():
+            if fixed is not None and stated not in (None, fixed):
+                yield Fault(
+                    place,
+                    f"must be the number of vectors that the embedding gives, which is {fixed}",
+                    stated,
+                    f"remove it, or write {fixed}",
+                )
+
+    def _vocabulary_faults(self, tokens_go_in: bool) -> Iterable[Fault]:
+        if tokens_go_in and self.vocab_size is None:
+            yield Fault(("vocab_size",), "is required", MISSING, "add vocab_size:")
+        if not tokens_go_in and self.vocab_size is not None:
+            yield Fault(("vocab_size",), "has no use: no tokens go in", self.vocab_size, "remove it")
+
     def _position_faults(self) -> Iterable[Fault]:
         for name, stack in self.stacks():
             place = ("position",) if stack.position is None else (name, "position")
-            frame = self._frame(name)
+            frame = self._frame(name, stack)
             position = self.position_of(stack)
             if position.embedded:
-                frame = replace(frame, d_model=self.embedding_width)
+                frame = replace(frame, d_model=self.embedding_of(stack).position_width(self.d_model))
             yield from (fault.under(*place) for fault in stack.position_faults(position, frame))
 
     def _head_faults(self) -> Iterable[Fault]:
         last: Literal["encoder", "decoder"] = "encoder" if self.architecture == "encoder" else "decoder"
-        frame = replace(self._frame(last), vocab_size=self.vocab_size)
+        frame = replace(self._frame(last, self.last_stack), vocab_size=self.vocab_size)
         yield from (fault.under("head") for fault in self.head.faults(frame))
         if not isinstance(self.head, VocabularyHead):
+            return
+        if not self.embedding_of(self.last_stack).takes_tokens:
+            yield Fault(
+                ("head", "kind"),
+                "scores a vocabulary, and no tokens go in",
+                self.head.kind,
+                "classification or none would work",
+            )
             return
         fits = self.head.scores_embeddings or self.embedding_width == self.d_model
         if self.head.tie_embeddings and not fits:

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from specs.attention import MultiHeadShape
-from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Unsaid, Width
+from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Unsaid, Width, unlisted
 from specs.latent import Latent
 from specs.registry import register
 from specs.rope_scaling import RopeScaling, RopeScalingKind
@@ -51,15 +51,27 @@ class Sinusoidal(PositionKind):
     """Fixed sines and cosines (Vaswani et al., 2017).
 
     ``interleaved`` puts sine and cosine of one frequency side by side, as the paper does; ``half_split``
-    puts all sines first (tensor2tensor, Marian, Pegasus).
+    puts all sines first (tensor2tensor, Marian, Pegasus).  Of n frequencies, ``paper`` has base ** (-i / n), which
+    stops short of 1 / base, and ``tensor2tensor`` base ** (-i / (n - 1)), which reaches it (Whisper).  ``table`` keeps
+    the context_length vectors as a weight that is not trained: checkpoints may store it, and counts include it
+    (Whisper, Marian, Pegasus).
     """
 
     kind: Literal["sinusoidal"] = "sinusoidal"
     layout: Literal["interleaved", "half_split"] = "interleaved"
     base: PositiveFloat = 10000.0
+    spacing: Annotated[Literal["paper", "tensor2tensor"], unlisted("paper")] = "paper"
+    table: Annotated[bool, unlisted(False)] = False
     embedded: ClassVar[bool] = True
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
+        if self.table and frame.context_length is None:
+            yield Fault(
+                ("table",),
+                "needs the context_length: the number of its rows",
+                self.table,
+                "add context_length: 512, or set table: false",
+            )
         if frame.d_model % 2:
             yield Fault(
                 ("kind",),

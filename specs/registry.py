@@ -31,15 +31,19 @@ class Kind:
 
 
 _slots: dict[str, dict[str, Kind]] = {}
+_defaults: dict[str, str] = {}
 _broken: dict[str, PluginError] = {}
 _plugins_loaded = False
 
 
-def register(slot: str, *, implementation: str | None = None) -> Callable[[SpecClass], SpecClass]:
+def register(
+    slot: str, *, implementation: str | None = None, default: bool = False
+) -> Callable[[SpecClass], SpecClass]:
     """Class decorator that adds a kind to ``slot``, creating the slot if it is new.
 
     ``implementation`` is the dotted module that builds it (``zoo.registry.builds``); the built-in kinds need
-    none.  Raises :class:`PluginError` when the slot has that kind already.
+    none.  A mapping that names no kind is of the ``default`` one.  Raises :class:`PluginError` when the slot has
+    that kind already.
     """
 
     def add(spec: SpecClass) -> SpecClass:
@@ -52,6 +56,8 @@ def register(slot: str, *, implementation: str | None = None) -> Callable[[SpecC
                 f"and by {spec.__module__}.{spec.__qualname__}"
             )
         kinds[name] = Kind(spec, implementation)
+        if default:
+            _defaults[slot] = name
         return spec
 
     return add
@@ -85,6 +91,11 @@ def kinds(slot: str) -> dict[str, Kind]:
     """The kinds of ``slot`` by name, plugins included."""
     load_plugins()
     return _slots[slot]
+
+
+def default_kind(slot: str) -> str | None:
+    """The kind of a mapping that names none, where ``slot`` has one."""
+    return _defaults.get(slot)
 
 
 def slots() -> tuple[str, ...]:

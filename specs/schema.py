@@ -43,7 +43,8 @@ def json_schema() -> dict[str, Any]:
         choices = [references[spec, "validation"] for spec in specs]
         for choice in choices:
             definition = whole[_name(choice)]
-            definition["required"] = ["kind", *definition.get("required", [])]
+            if definition["properties"]["kind"]["const"] != registry.default_kind(slot):
+                definition["required"] = ["kind", *definition.get("required", [])]
         whole[slot] = {"oneOf": choices}
     # A named block says only how it differs from its stack's block.
     stack = whole[_name(references[Stack, "validation"])]

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from specs.attention import MultiHeadShape
-from specs.base import Fault, Frame, Spec, Unsaid
+from specs.base import Fault, Frame, Spec, Unsaid, Width
 from specs.block import Block, BlockParts
+from specs.embedding import Embedding
 from specs.latent import Latent
 from specs.position import Position, PositionKind
 from specs.suggest import did_you_mean
@@ -56,7 +57,8 @@ class Stack(Spec):
     ``layers`` is a count, or a list of ``{use: name, repeat: n}`` and ``{pattern: [...], repeat: n}``; with
     ``shared: true`` the repeated layers are one.
     ``final_norm`` ends the stack with one more norm (default: where the blocks leave their output
-    unnormalised, so not after post_norm); ``position`` overrides the model's.  ``causal`` says whether tokens see
+    unnormalised, so not after post_norm); ``embedding``, ``position`` and ``context_length`` override the model's.
+    ``causal`` says whether tokens see
     only those before them (default: in a decoder; CLIP's text encoder does too).
     """
 
@@ -67,8 +69,10 @@ class Stack(Spec):
     block: Block
     blocks: dict[str, Block] = {}
     final_norm: bool | None = None
+    embedding: Embedding | None = None
     position: Position | None = None
     causal: bool | None = None
+    context_length: Width | None = None
 
     def runs(self) -> Iterator[LayerRun]:
         """The runs of equal layers, from first to last."""

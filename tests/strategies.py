@@ -23,19 +23,65 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
     data["context_length"] = draw(st.sampled_from([8, 32]))
     data["position"] = draw(positions())
     data["embedding"] = draw(embeddings(d_model))
+    own_width = data["embedding"].get("width", d_model) != d_model
     for stack in ("encoder", "decoder"):
         if stack in architecture:
             cross = stack == "decoder" and architecture == "encoder-decoder"
             data[stack] = draw(stacks(cross=cross, decoding=stack == "decoder"))
             if draw(st.integers(0, 4)) == 0:
                 data[stack]["position"] = draw(positions())
-    own_width = data["embedding"].get("width", d_model) != d_model
+            if draw(st.integers(0, 4)) == 0:
+                data[stack]["context_length"] = draw(st.integers(3, 12))
+    reads_tokens = architecture == "decoder" or draw(st.integers(0, 3)) > 0
+    if not reads_tokens:
+        draw_whole_inputs(draw, data)
     causal = architecture != "encoder" or bool(data["encoder"]["causal"])
-    data["head"] = draw(heads(causal=causal, own_width=own_width))
+    tokens_last = reads_tokens or architecture != "encoder"
+    data["head"] = draw(heads(causal=causal, own_width=own_width, vocabulary=tokens_last))
     data["initialization"] = draw(
         st.sampled_from([{"kind": "normal"}, {"kind": "xavier_uniform"}, {"kind": "t5"}])
     )
     return data
+
+
+def draw_whole_inputs(draw: st.DrawFn, data: Data) -> None:
+    """Let the encoder read images or sounds in place of tokens."""
+    encoder: Data = data["encoder"]
+    embedding = draw(patches() | spectrograms())
+    if data["architecture"] == "encoder-decoder":
+        encoder["embedding"] = embedding
+    else:
+        del data["vocab_size"]
+        data["embedding"] = embedding
+        if embedding["kind"] == "patches":
+            del data["context_length"]
+    if embedding["kind"] == "patches":
+        encoder.pop("context_length", None)
+
+
+def patches() -> st.SearchStrategy[Data]:
+    """Images of up to nine patches, at times with pixels to spare."""
+    sizes = st.sampled_from([(6, 2), (7, 3), (4, 4), (5, 2)])
+    return st.builds(
+        lambda size, **rest: {"kind": "patches", "image_size": size[0], "patch_size": size[1], **rest},
+        sizes,
+        channels=st.integers(1, 3),
+        class_token=st.booleans(),
+        bias=st.booleans(),
+    )
+
+
+def spectrograms() -> st.SearchStrategy[Data]:
+    """Sounds of a few bands."""
+    return st.fixed_dictionaries(
+        {
+            "kind": st.just("spectrogram"),
+            "mel_bins": st.integers(1, 4),
+            "kernel": st.sampled_from([1, 3, 5]),
+            "stride": st.integers(1, 3),
+            "activation": st.sampled_from(ACTIVATIONS),
+        }
+    )
 
 
 @st.composite
@@ -48,6 +94,8 @@ def positions(draw: st.DrawFn) -> Data:
             data["offset"] = draw(st.sampled_from([0, 2]))
         case "sinusoidal":
             data["layout"] = draw(st.sampled_from(["interleaved", "half_split"]))
+            data["spacing"] = draw(st.sampled_from(["paper", "tensor2tensor"]))
+            data["table"] = draw(st.booleans())
         case "rope":
             data["layout"] = draw(st.sampled_from(["half_split", "interleaved"]))
             data["dimensions"] = draw(st.sampled_from([None, 2]))
@@ -84,6 +132,10 @@ def embeddings(draw: st.DrawFn, d_model: int) -> Data:
         data["norm"] = draw(norms(or_none=False))
     if draw(st.integers(0, 3)) == 0:
         data["width"] = draw(st.sampled_from([d_model, 6]))
+        projections = st.fixed_dictionaries(
+            {"bias": st.booleans(), "place": st.sampled_from(["first", "last"])}
+        )
+        data["projection"] = draw(st.none() | projections)
     return data
 
 
@@ -217,12 +269,11 @@ def latent_attentions(draw: st.DrawFn, head_count: int) -> Data:
 
 
 @st.composite
-def heads(draw: st.DrawFn, *, causal: bool, own_width: bool) -> Data:
+def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -> Data:
     """Any head that suits the model."""
     kinds = [
         "none",
-        "language_modeling",
-        "masked_language_modeling",
+        *(["language_modeling", "masked_language_modeling"] if vocabulary else []),
         "classification",
         "pooled",
         "token_classification",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from torch import nn
 
 from specs.model import Model
+from specs.position import NoPosition, PositionKind
 
 if TYPE_CHECKING:
     from zoo.components.position import Position
@@ -20,8 +21,9 @@ class BuildContext:
     ``d_model`` is the width of the stream that the component reads and writes, ``layer`` its index in a
     stack of ``layers``; ``cross`` says that the stack attends to an encoder;
     ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told.
-    ``position`` is the one that acts inside a layer's attention where that is not the stack's.
-    ``token`` is the token table, which a head may score against or share.
+    ``position_kind`` is the stack's as its spec has it, ``position`` the one that acts inside a layer's attention where
+    that is not the stack's.
+    ``token`` is the token table, which a head may score against or share, and a second embedding shares.
     """
 
     d_model: int
@@ -31,6 +33,8 @@ class BuildContext:
     layers: int = 1
     layer: int = 0
     heads: int | None = None
+    vocab_size: int | None = None
+    position_kind: PositionKind = field(default_factory=NoPosition)
     position: Position | None = None
     token: nn.Embedding | None = None
 
@@ -38,8 +42,16 @@ class BuildContext:
     def of(cls, spec: Model, stack: Literal["encoder", "decoder"]) -> BuildContext:
         """The context of a model's encoder or decoder."""
         cross = stack == "decoder" and spec.architecture == "encoder-decoder"
-        return cls(spec.d_model, spec.context_length, causal=spec.is_causal(stack), cross=cross)
+        part = getattr(spec, stack)
+        return cls(
+            spec.d_model,
+            spec.context_length_of(part),
+            causal=spec.is_causal(stack),
+            cross=cross,
+            vocab_size=spec.vocab_size,
+            position_kind=spec.position_of(part),
+        )
 
-    def with_token(self, token: nn.Embedding) -> BuildContext:
-        """The same with a token table."""
+    def with_token(self, token: nn.Embedding | None) -> BuildContext:
+        """The same with a token table, if there is one."""
         return replace(self, token=token)

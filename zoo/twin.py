@@ -31,7 +31,11 @@ def twins(spec: Model) -> Iterator[tuple[Model, str]]:
     yield smaller, description
     if small_tables(smaller) != smaller:
         smaller = small_tables(smaller)
-        description += f" with a vocabulary of {smaller.vocab_size:,}"
+        description += (
+            f" with a vocabulary of {smaller.vocab_size:,}"
+            if smaller.vocab_size
+            else " with a shorter context"
+        )
         yield smaller, description
     if fewer_experts(smaller) != smaller:
         smaller = fewer_experts(smaller)
@@ -65,14 +69,21 @@ def kept_layers(stack: Stack, layers: int) -> list[int]:
 
 def small_tables(spec: Model) -> Model:
     """The same model with a vocabulary and a context of at most 1024."""
-    context = None if spec.context_length is None else min(spec.context_length, SMALL_CONTEXT)
-    vocabulary = min(spec.vocab_size, SMALL_VOCABULARY)
+    vocabulary = _at_most(spec.vocab_size, SMALL_VOCABULARY)
     sizes = {
         "vocab_size": vocabulary,
-        "context_length": context,
-        "head": _seeking_below(spec.head, vocabulary),
+        "context_length": _at_most(spec.context_length, SMALL_CONTEXT),
+        "head": _seeking_below(spec.head, vocabulary or 0),
     }
-    return spec.model_copy(update={**sizes, "expect": Expectation()})
+    stacks: dict[str, Stack] = {
+        name: stack.model_copy(update={"context_length": _at_most(stack.context_length, SMALL_CONTEXT)})
+        for name, stack in spec.stacks()
+    }
+    return spec.model_copy(update={**sizes, **stacks, "expect": Expectation()})
+
+
+def _at_most(size: int | None, limit: int) -> int | None:
+    return None if size is None else min(size, limit)
 
 
 def small_limits(spec: Model) -> Model:

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 from exporters.emitters.registry import Call, Operand, emits
 from exporters.graph import Value
+from zoo.tracing.facts import per_axis
 
 
 @emits(F.linear)
@@ -18,6 +19,30 @@ def _linear(call: Call, x: Operand, weight: Operand, bias: Operand | None = None
     rows = x.value if x.ndim == 2 else call.graph.reshape(x.value, [-1, x.static(-1)])
     product = call.op("Gemm", rows, weight.value, *([bias.value] if bias else []), transB=1)
     return product if x.ndim == 2 else call.graph.reshape(product, call.result.dims)
+
+
+@emits(F.conv1d, F.conv2d)
+def _convolution(
+    call: Call,
+    x: Operand,
+    weight: Operand,
+    bias: Operand | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Value:
+    axes = weight.ndim - 2
+    return call.op(
+        "Conv",
+        x.value,
+        weight.value,
+        *([bias.value] if bias else []),
+        strides=per_axis(stride, axes),
+        pads=per_axis(padding, axes) * 2,
+        dilations=per_axis(dilation, axes),
+        group=groups,
+    )
 
 
 @emits(F.embedding)

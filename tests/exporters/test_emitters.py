@@ -205,6 +205,12 @@ for bias in (True, False):
     with_parts(F.linear, lambda layer, x: layer(x.flatten(0, 1)).tanh(), a=linear(bias))
     with_parts(F.linear, lambda a, b, x: b(F.relu(a(x))), a=linear(bias), b=nn.Linear(5, 6, bias=bias))
 with_parts(F.embedding, lambda table, x: table(x.abs()), I, a=nn.Embedding(6, 4))
+for bias in (True, False):
+    with_parts(F.conv1d, lambda c, x: c(x), "f B 4 8", a=nn.Conv1d(4, 6, 3, 2, padding=1, bias=bias))
+    with_parts(F.conv1d, lambda c, x: c(x), "f B 4 9", a=nn.Conv1d(4, 6, 3, dilation=2, groups=2, bias=bias))
+    with_parts(F.conv2d, lambda c, x: c(x), "f B 3 9 7", a=nn.Conv2d(3, 5, (3, 2), (2, 1), (0, 1), bias=bias))
+with_parts(F.conv1d, lambda c, x: c(x.transpose(1, 2)).transpose(1, 2) + 1, "f B T 4", a=nn.Conv1d(4, 6, 1))
+with_parts(F.conv1d, lambda c, x: c(x.transpose(1, 2)), "f B T 4", a=nn.Conv1d(4, 6, 3, 2, padding=1))
 with_parts(
     F.embedding, lambda table, x: F.embedding(x.abs(), table.weight[:6]), "s B T", a=nn.Embedding(9, 4)
 )

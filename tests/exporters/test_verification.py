@@ -26,7 +26,7 @@ from exporters.proto import model_proto
 from exporters.verification import Comparison, Verification, VerificationError
 from specs.model import Model
 from tests.exporters.models import GRAPH_ONLY
-from tests.zoo.tiny import BLOCK, bert, gpt2, t5
+from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo import functional
 from zoo.tracing.symbols import Placeholder, Symbols
 
@@ -456,6 +456,34 @@ def attending(make: Any, **attention: Any) -> Model:
     return make(**stacks, context_length=8192, position={"kind": "rope"})
 
 
+def columns_one_off(patch: Patch) -> None:
+    def change(original: Any) -> Any:
+        def emit(
+            call: Any, x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, *rest: Any
+        ) -> Any:
+            value = original(call, x, weight, bias, stride, padding, *rest)
+            pads = value.node.attributes["pads"]
+            half = len(pads) // 2
+            value.node.attributes["pads"] = [p - 1 for p in pads[:half]] + [p + 1 for p in pads[half:]]
+            return value
+
+        return emit
+
+    replaced(patch, F.conv1d, change)
+
+
+def patches_without_bias(patch: Patch) -> None:
+    replaced(patch, F.conv2d, lambda original: lambda call, x, weight, bias, *rest: original(
+        call, x, weight, None, *rest))  # fmt: skip
+
+
+def class_token_last(patch: Patch) -> None:
+    def change(original: Any) -> Any:
+        return lambda call, tensors, dim=0: original(call, tensors[::-1], dim)
+
+    replaced(patch, torch.cat, change)
+
+
 RELATIVE = {"position": {"kind": "relative_bias"}}
 CASES: list[tuple[Sabotage, list[Model]]] = [
     (no_causal_mask, [gpt2(), t5()]),
@@ -486,6 +514,12 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
     (rounded, [bert(), gpt2(), t5()]),
     (angles_turned, [rope(bert), rope(gpt2), rope(t5)]),
     (angles_interleaved, [rope(bert), rope(gpt2), rope(t5)]),
+    (columns_one_off, [whisper()]),
+    (patches_without_bias, [vit()]),
+    (class_token_last, [vit()]),
+    (no_biases, [vit(), whisper()]),
+    (half_of_the_heads_swapped, [whisper()]),
+    (cache_in_front, [whisper()]),
     (slower_angles, [rope(bert), rope(gpt2), bert(position={"kind": "sinusoidal"})]),
     (another_token_sought, [bert(**AT_TOKEN), gpt2(**AT_TOKEN), t5(**AT_TOKEN)]),
     (the_second_such_token_taken, [bert(**AT_TOKEN), gpt2(**CLASS), t5(**AT_TOKEN)]),
@@ -633,18 +667,18 @@ def test_cases_stay_within_the_context(make: Any, context: int | None) -> None:
     assert len({case.name for case in found}) == len(found)
     for case in found:
         for batch in filter(None, (case.batch, case.encoder)):
-            assert 1 <= batch.ids.shape[1] <= (context or 300)
-            assert batch.ids.shape == batch.mask.shape == batch.types.shape
-            assert batch.ids.max() < 20
+            assert 1 <= batch.inputs.shape[1] <= (context or 300)
+            assert batch.inputs.shape == batch.mask.shape == batch.types.shape
+            assert batch.inputs.max() < 20
         assert case.ends[0] >= 1
-        assert case.ends[-1] == case.batch.ids.shape[1]
+        assert case.ends[-1] == case.batch.inputs.shape[1]
         assert case.ends == sorted(set(case.ends))
 
 
 @pytest.mark.parametrize("make", [bert, gpt2, t5])
 def test_cases_go_beyond_whatever_is_local_and_pad_on_both_sides(make: Any) -> None:
     found = list(cases(make(context_length=400, position={"kind": "relative_bias", "max_distance": 150})))
-    assert max(case.batch.ids.shape[1] for case in found) > 150
+    assert max(case.batch.inputs.shape[1] for case in found) > 150
     masks = [(case.encoder or case.batch).mask for case in found]
     assert any((mask[:, 0] == 0).any() and (mask[:, -1] == 1).all() for mask in masks)
     assert any((mask[:, -1] == 0).any() and (mask[:, 0] == 1).all() for mask in masks)
@@ -663,7 +697,7 @@ def test_the_numbers_of_a_trace_are_sizes_of_no_case() -> None:
         for n in pair
     }
     far = {"kind": "relative_bias", "max_distance": 100_000}
-    assert max(case.batch.ids.shape[1] for case in cases(gpt2(context_length=None, position=far))) < min(
+    assert max(case.batch.inputs.shape[1] for case in cases(gpt2(context_length=None, position=far))) < min(
         numbers
     )
 

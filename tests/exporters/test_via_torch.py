@@ -19,7 +19,7 @@ from exporters.verification import VerificationError
 from exporters.via_torch import TorchExportError
 from specs.model import Model
 from tests.exporters.models import GRAPH_ONLY
-from tests.zoo.tiny import bert, gpt2, t5
+from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
 from zoo.components.feed_forward import MLP
 from zoo.tracing.tracer import UntraceableError
 
@@ -42,7 +42,7 @@ def odd(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 LIVELY = {"initialization": {"kind": "xavier_uniform"}}
-MODELS = [bert(**LIVELY), gpt2(**LIVELY), t5()]
+MODELS = [bert(**LIVELY), gpt2(**LIVELY), t5(), vit(**LIVELY), whisper(**LIVELY)]
 
 
 def test_without_the_way_out_the_module_and_the_function_are_named(

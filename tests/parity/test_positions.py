@@ -73,6 +73,15 @@ def test_half_split_sinusoids_of_marian(width):
     assert_close(ours.embed(torch.zeros(1, 50, width), where), theirs.weight[None])
 
 
+def test_the_table_of_marian_is_the_same_to_the_last_bit():
+    config = MarianConfig(d_model=512, max_position_embeddings=512)
+    theirs = MarianSinusoidalPositionalEmbedding(config.max_position_embeddings, 512).create_weight()
+    context = BuildContext(512, 512, causal=True, cross=False)
+    ours = build_component(Sinusoidal(layout="half_split", table=True), context).table
+    assert torch.equal(ours.fixed("weight"), theirs)
+    assert not ours.weight.requires_grad
+
+
 def bloom_tensors(reference: BloomModel, heads: int, width: int) -> dict[str, torch.Tensor]:
     """BLOOM's tensors under our names; it stores query, key and value head by head."""
     theirs, ours = reference.state_dict(), {}

@@ -243,7 +243,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["decoder.block.norm.eps=.nan"], "decoder.block.norm.eps: must be a finite number\n  value: nan\n  write it out, such as 1.0e-5"),
         (["decoder.block.dropout=1.0"], "decoder.block.dropout: must be less than 1\n  value: 1.0\n  a number below 1.0 would work"),
         (["summary=3"], "summary: must be a string\n  value: 3"),
-        (["embedding=null"], "embedding: must be a mapping\n  value: None\n  write its keys below it, indented"),
+        (["embedding=null"], "embedding: must be a mapping with a `kind` of embedding\n  value: None\n"
+         "  write a mapping with a kind: tokens, patches, spectrogram"),
         (["embedding.scale=sqrt"], "embedding.scale: must be a number, or 'sqrt_d_model'\n  value: 'sqrt'\n"
          "  choose from: sqrt_d_model"),
         (["head.tie_embeddings=7"], "head.tie_embeddings: must be true or false\n  value: 7"),
@@ -385,8 +386,6 @@ def test_what_is_missing_is_told_where_the_mapping_starts(write):
     assert told(write("a.yaml", "name: a\n")).splitlines() == [
         "a.yaml:1:1: architecture: is required",
         "  add architecture:",
-        "a.yaml:1:1: vocab_size: is required",
-        "  add vocab_size:",
         "a.yaml:1:1: d_model: is required",
         "  add d_model:",
     ]

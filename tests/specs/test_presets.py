@@ -39,6 +39,13 @@ PUBLISHED = {
     "torch-transformer-big": 214_249_472,
     "transformer-base": 63_045_632,
     "transformer-big": 214_171_648,
+    "vit-base-16": 86_567_656,
+    "vit-large-16": 304_326_632,
+    "whisper-base": 72_593_920,
+    "whisper-large-v3": 1_543_490_560,
+    "whisper-medium": 763_857_920,
+    "whisper-small": 241_734_912,
+    "whisper-tiny": 37_760_640,
 }
 
 PUBLISHED_MODULES = {

@@ -59,6 +59,9 @@ def test_it_accepts_every_preset_as_written_and_as_resolved(validator, name):
         "decoder.layers=[]",
         "decoder.layers=[{uze: a}]",
         "decoder.blocks={small: {attention: {headz: 6}}}",
+        "embedding={kind: patches}",
+        "embedding={image_size: 8, patch_size: 2}",
+        "embedding={kind: spectrogram, mel_bins: 4, width: 8}",
     ],
 )
 def test_it_rejects_what_the_language_rejects(validator, assignment):
@@ -77,6 +80,8 @@ def test_it_rejects_what_the_language_rejects(validator, assignment):
         "decoder.block.attention.bias={query: true, key: false, value: true, output: true}",
         "embedding.norm=null",
         "embedding.scale=sqrt_d_model",
+        "embedding.kind=tokens",
+        "decoder.embedding={projection: {place: first}}",
     ],
 )
 def test_it_accepts_what_the_language_accepts(validator, assignment):

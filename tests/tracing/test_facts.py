@@ -325,6 +325,22 @@ def test_sizes_are_plain_numbers() -> None:
     assert facts_of(operator.mod, (7, 4), {}) == 3  # without a rule
 
 
+@relaxed
+@given(st.data(), st.integers(1, 2), st.sampled_from(FLOATS))
+def test_convolutions(data: Any, axes: int, dtype: torch.dtype) -> None:
+    def each(low: int, high: int) -> Any:
+        one = st.integers(low, high)
+        return data.draw(one | st.tuples(*[one] * axes))
+
+    groups = data.draw(st.integers(1, 2))
+    kernel = data.draw(st.tuples(*[st.integers(1, 3)] * axes))
+    sizes = data.draw(st.tuples(*[st.integers(5, 9)] * axes))
+    x, weight = tensor(2, 2 * groups, *sizes, dtype=dtype), tensor(4, 2, *kernel, dtype=dtype)
+    bias = data.draw(st.sampled_from([None, tensor(4, dtype=dtype)]))
+    options = {"stride": each(1, 3), "padding": each(0, 2), "dilation": each(1, 2), "groups": groups}
+    assert_known((F.conv1d, F.conv2d)[axes - 1], x, weight, bias, **options)
+
+
 def test_a_function_without_a_rule_runs_on_meta_tensors() -> None:
     for target in (torch.einsum, torch.chunk, torch.roll, "masked_fill", "new_ones", torch.tril):
         assert target not in _rules
@@ -338,7 +354,7 @@ def test_a_function_without_a_rule_runs_on_meta_tensors() -> None:
 def test_every_rule_is_tested_here() -> None:
     named = {*ARITHMETIC, *DIVISIONS, *POWERS, *COMPARISONS, *SAME, *FLOATING, operator.floordiv, torch.maximum,
              torch.minimum, operator.and_, operator.or_, torch.where, F.gelu, F.silu, F.dropout, F.layer_norm, F.rms_norm,
-             F.normalize, F.softmax, "softmax", F.linear, F.embedding, "to", "type", "float", torch.clamp, "clamp", torch.sum, "sum",
+             F.normalize, F.softmax, "softmax", F.linear, F.embedding, F.conv1d, F.conv2d, "to", "type", "float", torch.clamp, "clamp", torch.sum, "sum",
              torch.topk, "topk", torch.amax, "amax", torch.cumsum, "cumsum", torch.mean, "mean", torch.transpose, "transpose", torch.flatten, "flatten",
              torch.squeeze, "squeeze", torch.unsqueeze, "unsqueeze", torch.permute, "permute", "view", "reshape",
              torch.reshape, torch.cat, torch.stack, "expand", torch.unflatten, "unflatten", operator.getitem,
@@ -353,6 +369,9 @@ IMPOSSIBLE: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (operator.matmul, (X, X), ValueError, "do not multiply"),
     (operator.matmul, (X, tensor(6, 2, dtype=torch.float16)), ValueError, "do not multiply"),
     (F.linear, (X, tensor(4, 5)), ValueError, "a linear layer of 5 inputs is given 6"),
+    (F.conv1d, (X, tensor(4, 2, 3)), ValueError, "a convolution of 2 channels is given 3"),
+    (F.conv1d, (X, tensor(4, 3, 7)), ValueError, "does not fit into"),
+    (F.conv2d, (tensor(6, 6), tensor(4, 3, 2, 2)), ValueError, "it needs batch and channels"),
     ("reshape", (X, 5, -1), ValueError, r"shape \(2, 3, 6\) does not reshape to \(5, -1\)"),
     ("view", (X, 36, 2), ValueError, r"does not reshape to \(36, 2\)"),
     ("view", (X, 0, -1), ValueError, r"does not reshape to \(0, -1\)"),
@@ -399,6 +418,7 @@ def test_keys_without_values_are_refused_although_torch_reads_on() -> None:
         (operator.mul, (7, 0.5), "mul makes no whole number of a size"),
         (operator.pow, (7, 0.5), "pow makes no whole number of a size"),
         (operator.lt, (7, 2), "sizes are compared, which differ from one call to the next"),
+        (F.conv1d, (X, tensor(4, 3, 3), None, 1, "same"), "padding in words is not traced"),
     ],
 )
 def test_sizes_stay_whole_and_are_not_compared(target: Any, args: Any, message: str) -> None:

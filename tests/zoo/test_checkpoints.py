@@ -8,7 +8,7 @@ import transformers
 from safetensors.torch import save_file
 
 from specs.model import Model
-from tests.zoo.tiny import BLOCK, NORM, bert, gpt2, t5
+from tests.zoo.tiny import BLOCK, NORM, bert, gpt2, t5, vit, whisper
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.bert import BERT
 from zoo.checkpoints.families import FAMILIES, family_of
@@ -17,7 +17,9 @@ from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
 from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.t5 import T5
-from zoo.checkpoints.transforms import SAME, STACKED, Interleaved, Transposed
+from zoo.checkpoints.transforms import SAME, STACKED, Interleaved, Transposed, Unsqueezed
+from zoo.checkpoints.vit import VIT
+from zoo.checkpoints.whisper import WHISPER
 from zoo.checkpoints.write import stored_tensors
 from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
@@ -77,7 +79,14 @@ CASES: list[tuple[Family, Model]] = [
     (MIXTRAL, mixtral(head=UNTIED)),
     (T5, t5()),
     (T5, t5(head=UNTIED)),
+    (VIT, vit()),
+    (VIT, vit(head={"kind": "pooler"})),
+    (WHISPER, whisper()),
+    (WHISPER, whisper(head=UNTIED)),
+    (WHISPER, whisper(head={"kind": "none"})),
     (OWN, mixtral()),
+    (OWN, vit()),
+    (OWN, whisper()),
     (OWN, bert(head={"kind": "pooler"})),
     (OWN, gpt2()),
     (OWN, t5()),
@@ -158,6 +167,9 @@ REFERENCES = [
     (transformers.LlamaForCausalLM, LLAMA, llama(head=UNTIED)),
     (transformers.T5ForConditionalGeneration, T5, t5()),
     (transformers.T5ForConditionalGeneration, T5, t5(head=UNTIED)),
+    (transformers.ViTForImageClassification, VIT, vit()),
+    (transformers.ViTModel, VIT, vit(head={"kind": "pooler"})),
+    (transformers.WhisperForConditionalGeneration, WHISPER, whisper()),
 ]
 
 
@@ -184,6 +196,17 @@ def config_of(family: Family, spec: Model) -> transformers.PreTrainedConfig:
                 vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
                 intermediate_size=7, num_local_experts=3, **tied,
             )  # fmt: skip
+        case "vit":
+            return transformers.ViTConfig(
+                hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12, image_size=7,
+                patch_size=3, num_labels=3,
+            )  # fmt: skip
+        case "whisper":
+            return transformers.WhisperConfig(
+                vocab_size=20, d_model=8, num_mel_bins=4, encoder_layers=2, decoder_layers=2,
+                encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=12, decoder_ffn_dim=12,
+                max_source_positions=6, max_target_positions=10, pad_token_id=0, bos_token_id=0, eos_token_id=0,
+            )  # fmt: skip
         case _:
             return transformers.T5Config(
                 vocab_size=20, d_model=8, d_kv=4, d_ff=12, num_layers=2, num_heads=2, **tied
@@ -199,7 +222,9 @@ def test_transformers_loads_what_is_written(reference_class, family, spec, tmp_p
     assert not report["missing_keys"]
     assert not report["unexpected_keys"]
     assert not report["mismatched_keys"]
-    state = reference.state_dict()
+    reference.save_pretrained(tmp_path / "again")  # published names may not be those of the modules
+    again = {name: t.read() for name, t in TensorFiles.open(tmp_path / "again").tensors.items()}
+    state = {**reference.state_dict(), **again}
     assert all(torch.equal(state[name], tensor) for name, tensor in tensors.items())
 
 
@@ -266,10 +291,8 @@ def test_config_json_that_cannot_be_read(tmp_path, monkeypatch):
 def test_names_of_no_family(tmp_path):
     save_file({f"x{i}": torch.ones(1) for i in range(9)}, tmp_path / SINGLE)
     message = refused(tmp_path, gpt2())
-    assert (
-        "has names of no family known (zoo, bert, gpt2, llama, deepseek, mixtral, t5) for this spec: it has x0, x1,"
-        in message
-    )
+    assert "has names of no family known (zoo, " in message
+    assert "for this spec: it has x0, x1," in message
 
 
 def test_everything_wrong_is_named_in_one_error(tmp_path):
@@ -437,9 +460,9 @@ def test_raw_is_for_tensors_stored_as_they_are_wanted(tmp_path):
         assert content[offset : offset + nbytes] == next(source.pieces(name)).numpy().tobytes()
 
 
-@pytest.mark.parametrize("transform", [SAME, STACKED, Transposed(), Transposed(STACKED)])
+@pytest.mark.parametrize("transform", [SAME, STACKED, Transposed(), Transposed(STACKED), Unsqueezed()])
 def test_transforms_can_be_undone(transform):
-    shapes = [(4, 6)] if transform in (SAME, Transposed()) else [(4, 6), (2, 6), (3, 6)]
+    shapes = [(4, 6)] if transform in (SAME, Transposed(), Unsqueezed()) else [(4, 6), (2, 6), (3, 6)]
     parts = [torch.randn(shape) for shape in shapes]
     joined = transform.join(parts)
     assert transform.stored_shape(shapes) == joined.shape

@@ -20,7 +20,7 @@ def test_bert_base_module_by_module():
     report = report_of("bert-base")
     assert report.total_parameters == 109_482_240
     assert {module.path: (module.kind, module.parameters) for module in report.root.children} == {
-        "embedding": ("Embedding", 23_837_184),
+        "embedding": ("tokens", 23_837_184),
         "encoder": ("Stack", 85_054_464),
         "head": ("pooler", 590_592),
     }

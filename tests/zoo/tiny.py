@@ -1,4 +1,4 @@
-"""Small models of each architecture."""
+"""Small models of each architecture, and of each kind of input."""
 
 from __future__ import annotations
 
@@ -68,6 +68,49 @@ def t5(**changes: object) -> Model:
             "decoder": {"layers": 2, "block": block},
             "head": {"kind": "language_modeling"},
             "initialization": {"kind": "t5"},
+            **changes,
+        }
+    )
+
+
+def vit(**changes: object) -> Model:
+    """A ViT of two layers and four patches, that classifies."""
+    return Model.model_validate(
+        {
+            "name": "tiny-vit",
+            "architecture": "encoder",
+            "d_model": 8,
+            "position": {"kind": "learned"},
+            "embedding": {"kind": "patches", "image_size": 7, "patch_size": 3},
+            "encoder": {"layers": 2, "block": BLOCK},
+            "head": {"kind": "classification", "labels": 3},
+            **changes,
+        }
+    )
+
+
+def whisper(**changes: object) -> Model:
+    """A Whisper of two and two layers."""
+    biases = {"query": True, "key": False, "value": True, "output": True}
+    block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "bias": biases}}
+    sinusoidal = {"kind": "sinusoidal", "layout": "half_split", "spacing": "tensor2tensor", "table": True}
+    return Model.model_validate(
+        {
+            "name": "tiny-whisper",
+            "architecture": "encoder-decoder",
+            "vocab_size": 20,
+            "d_model": 8,
+            "context_length": 10,
+            "position": {"kind": "learned"},
+            "encoder": {
+                "layers": 2,
+                "context_length": 6,
+                "embedding": {"kind": "spectrogram", "mel_bins": 4},
+                "position": sinusoidal,
+                "block": block,
+            },
+            "decoder": {"layers": 2, "block": block},
+            "head": {"kind": "language_modeling"},
             **changes,
         }
     )

@@ -19,13 +19,27 @@ from zoo.checkpoints.llama import LLAMA
 from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.torch_nn import TORCH
+from zoo.checkpoints.vit import VIT
+from zoo.checkpoints.whisper import WHISPER
 from zoo.weights.files import TensorFiles
 from zoo.weights.gguf import GgufTensor
 from zoo.weights.gguf_header import model_type_of
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import weight_tensors
 
-FAMILIES: tuple[Family, ...] = (OWN, BART, BERT, GPT2, LLAMA, DEEPSEEK, MIXTRAL, T5, TORCH)
+FAMILIES: tuple[Family, ...] = (
+    OWN,
+    BART,
+    BERT,
+    GPT2,
+    LLAMA,
+    DEEPSEEK,
+    MIXTRAL,
+    T5,
+    TORCH,
+    VIT,
+    WHISPER,
+)
 
 
 def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:

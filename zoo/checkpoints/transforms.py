@@ -94,3 +94,17 @@ class Transposed:
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         return self.inner.join(parts).mT
+
+
+@dataclass(frozen=True)
+class Unsqueezed:
+    """Stored with one more axis, of length 1, before its own (ViT's positions)."""
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return (1, *shapes[0])
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return (stored[0],)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0][None]

@@ -1,4 +1,4 @@
-"""What a model must do whatever its weights: each check runs it on a few tokens, in float64."""
+"""What a model must do whatever its weights: each check runs it on a few tokens, or an input, in float64."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from specs.model import Model
-from zoo.checks import cache, cross, direction
+from zoo.checks import cache, cross, direction, whole
 from zoo.checks.finite import finite
 from zoo.checks.gradients import gradients
 from zoo.checks.padding import padding
@@ -28,6 +28,7 @@ ALL: tuple[SideCheck, ...] = (
 )
 ENCODERS: tuple[SideCheck, ...] = (direction.bidirectional, *ALL)
 CAUSAL_ENCODERS: tuple[SideCheck, ...] = (direction.causal, direction.sees_the_past, *ALL)
+WHOLES: tuple[SideCheck, ...] = (whole.bidirectional, whole.order, whole.batch, whole.padding, whole.finite)
 DECODERS: tuple[SideCheck, ...] = (
     direction.causal,
     direction.sees_the_past,
@@ -80,6 +81,8 @@ def run_checks(subject: Subject) -> Iterator[Check]:
 
 
 def _checks_of(side: Side, subject: Subject) -> tuple[SideCheck, ...]:
+    if not side.embedding.takes_tokens:
+        return WHOLES
     if not side.decodes:
         return CAUSAL_ENCODERS if side.causal else ENCODERS
     return DECODERS + CROSSING if isinstance(subject.model, EncoderDecoder) else DECODERS

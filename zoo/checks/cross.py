@@ -7,7 +7,7 @@ import torch
 from zoo.checks.dependence import depends
 from zoo.checks.padding import padded
 from zoo.checks.result import Check, equal, skipped
-from zoo.checks.side import Side, another, apart, draw_ids, reads_decoder
+from zoo.checks.side import Side, another, apart, draw_ids, draw_inputs, reads_decoder
 from zoo.checks.subject import Subject
 from zoo.models.encoder_decoder import EncoderDecoder
 
@@ -18,15 +18,21 @@ def cross_attention(side: Side, subject: Subject) -> Check:
     assert isinstance(model, EncoderDecoder)
 
     def change() -> float:
-        ids, source = draw_ids(1, side.length, side.vocabulary), draw_ids(1, side.length, side.vocabulary, 1)
-        changed = source.clone()
-        changed[:, -1] = another(source[:, -1], side.vocabulary)
+        ids = draw_ids(1, side.length, side.vocabulary)
+        source = draw_inputs(subject.spec, "encoder", 1, 1)
+        if source.is_floating_point():
+            changed = draw_inputs(subject.spec, "encoder", 1, 2)
+        else:
+            changed = source.clone()
+            changed[:, -1] = another(source[:, -1], side.vocabulary)
         both = reads_decoder(model, subject.spec, torch.cat((source, changed)))(
             torch.cat((ids, ids)), None, None
         ).tokens
         return apart([x[:1] for x in both], [x[1:] for x in both])
 
-    explanation = "outputs of the decoder change when a token of the encoder is replaced"
+    explanation = (
+        "outputs of the decoder change when a token of the encoder, or its whole image or sound, is replaced"
+    )
     return depends("cross-attention", subject, change, explanation)
 
 
@@ -37,9 +43,13 @@ def encoder_padding(side: Side, subject: Subject) -> Check:
     explanation = (
         "outputs of the decoder are the same with an encoder input alone and with padding of any content"
     )
+    source = draw_inputs(subject.spec, "encoder", 1, 1)
+    if source.is_floating_point():
+        reason = "an image or a sound is never padded: there is no mask"
+        return skipped("encoder padding", explanation, reason)
     if side.vocabulary < 2:
         return skipped("encoder padding", explanation, "the vocabulary has one token")
-    ids, source = draw_ids(1, side.length, side.vocabulary), draw_ids(1, side.length, side.vocabulary, 1)
+    ids = draw_ids(1, side.length, side.vocabulary)
     alone = reads_decoder(model, subject.spec, source)(ids, None, None)
     right, left = padded([source[0]], left=False), padded([source[0]], left=True)
     sources, masks = torch.cat((right[0], left[0])), torch.cat((right[1], left[1]))

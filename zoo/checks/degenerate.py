@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specs.attention import MultiHeadShape
+from specs.embedding import Tokens
 from specs.head import MaskedLanguageModeling, Pooled, TransformingHead
 from specs.model import Model
 from specs.norm import NoNorm
@@ -10,12 +11,15 @@ from specs.residual import NoResidual
 
 
 def why_deaf(spec: Model) -> str:
-    """Why the outputs of a spec need not depend on its tokens; empty where they must."""
+    """Why the outputs of a spec need not depend on what goes in; empty where they must."""
     if spec.vocab_size == 1:
         return "the vocabulary has one token"
     widths = [spec.d_model] if any(not isinstance(norm, NoNorm) for norm in _stack_norms(spec)) else []
     widths += _query_key_widths(spec)
-    if spec.embedding.norm is not None or isinstance(spec.head, MaskedLanguageModeling):
+    embeddings = [spec.embedding_of(stack) for _, stack in spec.stacks()]
+    if any(isinstance(each, Tokens) and each.norm is not None for each in embeddings):
+        widths.append(min(each.position_width(spec.d_model) for each in embeddings))
+    if isinstance(spec.head, MaskedLanguageModeling):
         widths.append(spec.embedding_width)
     if isinstance(spec.head, TransformingHead) and spec.head.norm is not None:
         widths.append(spec.d_model)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from zoo.checks.result import Check
-from zoo.checks.side import Reading, Side, draw_ids, reads_decoder
+from zoo.checks.side import Reading, Side, draw_ids, draw_inputs, reads_decoder
 from zoo.checks.subject import Subject
 from zoo.models.encoder_decoder import EncoderDecoder
 
@@ -23,14 +24,20 @@ def finite(side: Side, subject: Subject) -> Check:
         cache = side.read(ids[:, :-1], mask[:, :-1], None).cache
         readings.append(side.read(ids[:, -1:], mask, cache))
     if side.decodes and isinstance(subject.model, EncoderDecoder):
-        readings.append(reads_decoder(subject.model, subject.spec, ids, mask)(ids, mask, None))
-    count = sum(_not_finite(tensor) for reading in readings for tensor in _tensors(reading))
+        source = draw_inputs(subject.spec, "encoder", 2)
+        masked = None if source.is_floating_point() else torch.ones_like(source)
+        if masked is not None:
+            masked[1] = 0
+        readings.append(reads_decoder(subject.model, subject.spec, source, masked)(ids, mask, None))
+    count = sum(not_finite(tensor) for reading in readings for tensor in tensors_of(reading))
     return Check(f"{side.prefix}finite", "failed" if count else "passed", explanation, count, "0 values")
 
 
-def _tensors(reading: Reading) -> list[Tensor]:
+def tensors_of(reading: Reading) -> list[Tensor]:
+    """Everything that a reading holds."""
     return [*reading.tokens, *reading.sequences, *(tensor for pair in reading.cache for tensor in pair)]
 
 
-def _not_finite(tensor: Tensor) -> int:
+def not_finite(tensor: Tensor) -> int:
+    """How many values are NaN or infinite."""
     return int((~tensor.isfinite()).sum())

@@ -9,12 +9,15 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from specs.embedding import Tokens
+from specs.model import Model
 from zoo.builder import ZooModel
 from zoo.checks.degenerate import may_fade, why_deaf
 from zoo.checks.result import Check, skipped
-from zoo.checks.side import LENGTH, draw_ids
+from zoo.checks.side import LENGTH, draw_ids, draw_inputs
 from zoo.checks.subject import Subject
 from zoo.components.attention import Projections
+from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.models.outputs import Outputs
 
@@ -28,8 +31,8 @@ def gradients(subject: Subject) -> Check:
     """Whether every parameter gets a gradient that is finite and not all 0."""
     explanation = "every parameter gets a finite gradient, not all 0, from a random weighting of all outputs"
     spec = subject.spec
-    length = min(LENGTH, spec.context_length or LENGTH)
-    reason = why_deaf(spec) or ("context_length allows one token" if length < 2 else "")
+    lengths = [spec.context_length_of(stack) or LENGTH for _, stack in spec.stacks()]
+    reason = why_deaf(spec) or ("context_length allows one token" if min(lengths) < 2 else "")
     if reason:
         return skipped("gradients", explanation, reason)
     model = subject.model
@@ -37,7 +40,7 @@ def gradients(subject: Subject) -> Check:
     optional = _shift_all_scores(model)
     without: set[str] = set(names) - optional
     for _ in subject.draws():
-        without &= _without_gradient(model, spec.vocab_size, length)
+        without &= _without_gradient(model, spec)
         if not without:
             break
     reason = may_fade(spec)
@@ -58,10 +61,10 @@ def _shift_all_scores(model: ZooModel) -> set[str]:
     return {f"{path}.key.bias" for path, attention in attentions if attention.key.bias is not None}
 
 
-def _without_gradient(model: ZooModel, vocabulary: int, length: int) -> set[str]:
+def _without_gradient(model: ZooModel, spec: Model) -> set[str]:
     """The names of the parameters whose gradient is missing, not finite, or negligible beside its neighbours'."""
     with _largest_gradients(model) as largest:
-        outputs = _run(model, vocabulary, length)
+        outputs = _run(model, spec)
         generator = torch.Generator().manual_seed(0)
         weighted = [
             (output * torch.randn(output.shape, generator=generator, dtype=output.dtype)).sum()
@@ -89,13 +92,13 @@ def _place(name: str) -> str:
     return name.rpartition(".")[0].rpartition(".")[0]
 
 
-def _run(model: ZooModel, vocabulary: int, length: int) -> Outputs:
-    ids = draw_ids(2, length, vocabulary)
+def _run(model: ZooModel, spec: Model) -> Outputs:
     if isinstance(model, EncoderDecoder):
-        return model(draw_ids(2, length, vocabulary, 1), ids)
-    embedding = model.embedding.token_type
-    types = None if embedding is None else draw_ids(2, length, embedding.num_embeddings)
-    return model(ids, token_type_ids=types)
+        return model(draw_inputs(spec, "encoder", 2, 1), draw_inputs(spec, "decoder", 2))
+    inputs = draw_inputs(spec, "encoder" if isinstance(model, Encoder) else "decoder", 2)
+    embedding = spec.embedding_of(spec.last_stack)
+    kinds = embedding.token_types if isinstance(embedding, Tokens) else 0
+    return model(inputs, token_type_ids=draw_ids(2, inputs.shape[1], kinds) if kinds else None)
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
     recorders = (Recorder(model), Recorder(model))
     for run, recorder in enumerate(recorders):
         try:
-            _run(model, recorder, {symbol: sizes[run] for symbol, sizes in SIZES.items()})
+            _run(model, spec, recorder, {symbol: sizes[run] for symbol, sizes in SIZES.items()})
         except Exception as error:
             where = recorder.failed.path or spec.name if recorder.failed else spec.name
             return ShapeReport((), (f"{where} fails to run: {type(error).__name__}: {error}",))
@@ -109,20 +109,29 @@ def _problems(modules: Sequence[ModuleShapes]) -> list[str]:
 
 
 @torch.no_grad()
-def _run(model: ZooModel, recorder: Recorder, size: dict[str, int]) -> None:
+def _run(model: ZooModel, spec: Model, recorder: Recorder, size: dict[str, int]) -> None:
     def ids(length: int) -> Tensor:
         return torch.empty(size["B"], length, dtype=torch.int64, device="meta")
+
+    def read(length: int) -> tuple[Tensor, Tensor | None]:
+        """What the encoder reads, and its mask."""
+        assert spec.encoder is not None
+        embedding = spec.embedding_of(spec.encoder)
+        if embedding.takes_tokens:
+            return ids(length), ids(length)
+        shape = embedding.input_shape(spec.context_length_of(spec.encoder))
+        return torch.empty(size["B"], *shape, device="meta"), None
 
     tokens, past = size["T"], size["P"]
     with recorder:
         if isinstance(model, Encoder):
-            model(ids(tokens), ids(tokens))
+            model(*read(tokens))
         elif isinstance(model, EncoderDecoder):
-            source = ids(size["S"])
-            encoded = model.encode(source, source).present_key_values
+            source, mask = read(size["S"])
+            encoded = model.encode(source, mask).present_key_values
             with recorder.forgetting():
-                cache = model.decode(ids(past), encoded, source).present_key_values
-            model.decode(ids(tokens), encoded, source, cache, ids(past + tokens))
+                cache = model.decode(ids(past), encoded, mask).present_key_values
+            model.decode(ids(tokens), encoded, mask, cache, ids(past + tokens))
         else:
             with recorder.forgetting():
                 cache = model(ids(past)).present_key_values

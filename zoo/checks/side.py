@@ -5,13 +5,16 @@ Shapes: batch B, tokens T, past length P, width D.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from specs.embedding import EmbeddingKind
 from specs.model import Model
 from specs.position import NoPosition, PositionKind
 from specs.stack import Stack
@@ -41,7 +44,7 @@ class Reading:
 
 
 Read = Callable[[Tensor, Tensor | None, Sequence[KeyValue] | None], Reading]
-"""ids: B T, mask: B (P + T) or None for all real, cache or None."""
+"""ids: B T (or what else goes in), mask: B (P + T) or None for all real, cache or None."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,19 @@ class Side:
 
     ``decodes`` says that it is to go on from a cache, ``causal`` that its spec lets tokens see none after them, and
     ``ordered`` that positions or windows tell it where tokens stand.
-    ``length`` is how many tokens to read and ``vocabulary`` how many there are; ``prefix`` tells the sides of an
-    encoder-decoder apart in the names of checks.
+    ``length`` is how many tokens to read and ``vocabulary`` how many there are, none where something else goes in;
+    ``draw`` gives so many rows of input for a seed; ``prefix`` tells the sides of an encoder-decoder apart in the
+    names of checks.
     """
 
     prefix: str
     decodes: bool
     causal: bool
     ordered: bool
+    embedding: EmbeddingKind
     length: int
     vocabulary: int
+    draw: Callable[[int, int], Tensor]
     read: Read
 
 
@@ -68,7 +74,6 @@ def sides(model: ZooModel, spec: Model) -> tuple[Side, ...]:
 
     The decoder of an encoder-decoder attends to the same encoder input in every row.
     """
-    length = min(LENGTH, spec.context_length or LENGTH, spec.border or LENGTH)
     found = []
     for name, stack in spec.stacks():
         if isinstance(model, EncoderDecoder):
@@ -76,14 +81,35 @@ def sides(model: ZooModel, spec: Model) -> tuple[Side, ...]:
             read = (
                 reads_encoder(model)
                 if name == "encoder"
-                else reads_decoder(model, spec, draw_ids(1, length, spec.vocab_size, 1))
+                else reads_decoder(model, spec, draw_inputs(spec, "encoder", 1, 1))
             )
         else:
             prefix, read = "", reads_model(model, spec)
+        embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
+        length = token_count(spec, stack) if embedding.takes_tokens else context
+        assert length is not None
+        draw = functools.partial(draw_inputs, spec, name)
         ordered = _is_ordered(spec.position_of(stack), stack, length)
-        decodes, causal = name == "decoder", spec.is_causal(name)
-        found.append(Side(prefix, decodes, causal, ordered, length, spec.vocab_size, read))
+        decodes, causal, vocabulary = name == "decoder", spec.is_causal(name), spec.vocab_size or 0
+        found.append(Side(prefix, decodes, causal, ordered, embedding, length, vocabulary, draw, read))
     return tuple(found)
+
+
+def token_count(spec: Model, stack: Stack) -> int:
+    """How many tokens of a stack are read: no more than it is made for, nor than are rotated alike."""
+    return min(LENGTH, spec.context_length_of(stack) or LENGTH, spec.border or LENGTH)
+
+
+def draw_inputs(spec: Model, name: Literal["encoder", "decoder"], rows: int, seed: int = 0) -> Tensor:
+    """Random inputs for a stack: token ids, rows x length, or numbers in float64, rows x the sizes of an input."""
+    stack = getattr(spec, name)
+    embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
+    if embedding.takes_tokens:
+        assert spec.vocab_size is not None
+        return draw_ids(rows, token_count(spec, stack), spec.vocab_size, seed)
+    generator = torch.Generator().manual_seed(seed)
+    shape = (rows, *embedding.input_shape(context))
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
 def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
@@ -117,20 +143,20 @@ def reads_encoder(model: EncoderDecoder) -> Read:
 
 
 def reads_decoder(
-    model: EncoderDecoder, spec: Model, encoder_ids: Tensor, encoder_mask: Tensor | None = None
+    model: EncoderDecoder, spec: Model, source: Tensor, source_mask: Tensor | None = None
 ) -> Read:
-    """Reads with the decoder of an encoder-decoder; encoder_ids and encoder_mask: B S, or 1 S for all rows."""
+    """Reads with the decoder of an encoder-decoder; source and source_mask: B S, or 1 S for all rows."""
     per_token = token_outputs(model.head, spec.d_model)
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[KeyValue] | None = None) -> Reading:
         rows = ids.shape[0]
-        seen = torch.ones_like(encoder_ids) if encoder_mask is None else encoder_mask
         encoded = [
             (key.expand(rows, -1, -1, -1), value.expand(rows, -1, -1, -1))
-            for key, value in model.encode(encoder_ids, seen).present_key_values
+            for key, value in model.encode(source, source_mask).present_key_values
         ]
+        seen = None if source_mask is None else source_mask.expand(rows, -1)
         with _head_inputs(model) as hidden:
-            outputs = model.decode(ids, encoded, seen.expand(rows, -1), cache, mask)
+            outputs = model.decode(ids, encoded, seen, cache, mask)
         return _reading(hidden[0], outputs, per_token)
 
     return read

@@ -1,47 +1,141 @@
-"""From token ids to the residual stream."""
+"""Embeddings: from what goes into a model to the residual stream.
+
+Shapes: batch B, vectors T, width D, width of the token table W.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
 from torch import Tensor, nn
 
-import specs.model as spec
-from specs.position import NoPosition, PositionKind
+import specs.embedding as spec
+from specs.position import NoPosition
+from zoo import functional
+from zoo.components.activation import activation
+from zoo.components.convolution import Convolution1d, Convolution2d
 from zoo.components.linear import Linear, Table
 from zoo.components.position import Position
 from zoo.context import BuildContext
-from zoo.registry import build_component
+from zoo.registry import build_component, builds
 
 
 class Embedding(nn.Module):
+    """What every embedding has.  ``token`` is the table of tokens, where tokens go in."""
+
+    token: Table | None
+
+    def __init__(self, spec: spec.EmbeddingKind, context: BuildContext) -> None:
+        super().__init__()
+        self.token = None
+        self.position: Position = build_component(  # type: ignore[assignment]
+            context.position_kind if context.position_kind.embedded else NoPosition(),
+            replace(context, d_model=spec.position_width(context.d_model)),
+        )
+
+    def places(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor | None, Tensor]:
+        """The mask of the vectors that inputs come to, B T with 1 for real ones or None for all, and their positions.
+
+        ``mask`` is what the caller gave, or None; positions are B T, or 1 T for all rows alike.
+        """
+        raise NotImplementedError
+
+
+@builds(spec.Tokens)
+class Tokens(Embedding):
     """projection(norm(token * scale + token type + position)), each part where the spec has it.
 
-    ``token`` may be another embedding's table, which is then shared.
+    The token table may be another embedding's, ``context.token``, which is then shared.
     """
 
-    def __init__(
-        self, spec: spec.Model, position: PositionKind, context: BuildContext, token: Table | None = None
-    ) -> None:
-        super().__init__()
-        parts, width = spec.embedding, spec.embedding_width
-        context = replace(context, d_model=width)
-        self.token = token or Table(spec.vocab_size, width)
-        self.token_type = Table(parts.token_types, width) if parts.token_types else None
-        self.position: Position = build_component(  # type: ignore[assignment]
-            position if position.embedded else NoPosition(), context
+    token: Table
+
+    def __init__(self, spec: spec.Tokens, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        assert context.vocab_size is not None
+        width, inner = spec.table_width(context.d_model), spec.position_width(context.d_model)
+        self.token = context.token or Table(context.vocab_size, width)  # type: ignore[assignment]
+        self.token_type = Table(spec.token_types, inner) if spec.token_types else None
+        self.scale = context.d_model**0.5 if spec.scale == "sqrt_d_model" else spec.scale
+        self.norm = (
+            nn.Identity()
+            if spec.norm is None
+            else build_component(spec.norm, replace(context, d_model=inner))
         )
-        self.scale = spec.d_model**0.5 if parts.scale == "sqrt_d_model" else parts.scale
-        self.norm = nn.Identity() if parts.norm is None else build_component(parts.norm, context)
-        self.dropout = nn.Dropout(parts.dropout)
-        self.projection = nn.Identity() if width == spec.d_model else Linear(width, spec.d_model)
+        self.dropout = nn.Dropout(spec.dropout)
+        self.projection: nn.Module = nn.Identity()
+        if spec.projection is not None or width != context.d_model:
+            bias = spec.projection is None or spec.projection.bias
+            self.projection = Linear(width, context.d_model, bias=bias)
+        self.projects_first = spec.projection is not None and spec.projection.place == "first"
+
+    def places(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        mask = torch.ones_like(inputs) if mask is None else mask
+        return mask, functional.token_positions(mask, inputs.shape[1])
 
     def forward(self, input_ids: Tensor, positions: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
         """input_ids, positions and token_type_ids (default: all 0): B T -> B T D."""
         x = self.token(input_ids)  # B T W
         if self.scale is not None:
             x = x * self.scale
+        if self.projects_first:
+            x = self.projection(x)  # B T D
         if self.token_type is not None:
             x = x + (self.token_type.weight[0] if token_type_ids is None else self.token_type(token_type_ids))
-        x = self.position.embed(x, positions)
-        return self.projection(self.dropout(self.norm(x)))  # B T D
+        x = self.dropout(self.norm(self.position.embed(x, positions)))
+        return x if self.projects_first else self.projection(x)  # B T D
+
+
+class Dense(Embedding):
+    """An embedding of inputs that are never padded: all of an image or of a sound is there.  Gives T vectors."""
+
+    length: int
+
+    def places(self, inputs: Tensor, mask: Tensor | None) -> tuple[None, Tensor]:
+        """Raises :class:`TypeError` for a mask."""
+        if mask is not None:
+            raise TypeError("images and sounds are never padded: this model takes no attention_mask")
+        return None, functional.positions_from(0, self.length, inputs)[None]  # 1 T
+
+
+@builds(spec.Patches)
+class Patches(Dense):
+    """The class token, and each patch through one matrix, which is stored as a convolution; plus position."""
+
+    def __init__(self, spec: spec.Patches, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        size, width = spec.patch_size, context.d_model
+        self.length = spec.fixed_length
+        self.patch = Convolution2d(spec.channels, width, size, stride=size, bias=spec.bias)
+        self.class_token = Table(1, width) if spec.class_token else None
+        self.dropout = nn.Dropout(spec.dropout)
+
+    def forward(self, pixel_values: Tensor, positions: Tensor, token_type_ids: None = None) -> Tensor:
+        """pixel_values: B C height width -> B T D."""
+        x = self.patch(pixel_values).flatten(2).transpose(1, 2)  # B patches D
+        if self.class_token is not None:
+            first = self.class_token.weight.expand(x.shape[0], 1, x.shape[2])  # B 1 D
+            x = torch.cat((first, x), 1)  # B T D
+        return self.dropout(self.position.embed(x, positions))
+
+
+@builds(spec.Spectrogram)
+class Spectrogram(Dense):
+    """activation(second(activation(first(x)))) + position, where both are convolutions over time."""
+
+    def __init__(self, spec: spec.Spectrogram, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        assert context.context_length is not None
+        width, half = context.d_model, spec.kernel // 2
+        self.length = context.context_length
+        self.first = Convolution1d(spec.mel_bins, width, spec.kernel, padding=half)
+        self.second = Convolution1d(width, width, spec.kernel, stride=spec.stride, padding=half)
+        self.activation = activation(spec.activation)
+        self.dropout = nn.Dropout(spec.dropout)
+
+    def forward(self, input_features: Tensor, positions: Tensor, token_type_ids: None = None) -> Tensor:
+        """input_features: B mel_bins (stride T) -> B T D."""
+        x = self.activation(self.first(input_features))  # B D (stride T)
+        x = self.activation(self.second(x)).transpose(1, 2)  # B T D
+        return self.dropout(self.position.embed(x, positions))

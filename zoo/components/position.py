@@ -52,20 +52,59 @@ class Learned(Position):
         return x + self.table(positions + self.offset)
 
 
+def sinusoid_frequencies(spec: spec.Sinusoidal, count: int) -> tuple[float, ...]:
+    """Radians per position: ``count`` of them, as the reference of each spacing computes them."""
+    if spec.spacing == "paper":
+        return tuple(spec.base ** (-i / count) for i in range(count))
+    step = math.log(spec.base) / max(1, count - 1)  # in float32 from here on, as tensor2tensor and Whisper
+    frequencies: list[float] = torch.exp(-step * torch.arange(count, device="cpu")).tolist()
+    return tuple(frequencies)
+
+
+class SinusoidTable(Table):
+    """The sines and cosines of all positions, as a weight that is not trained."""
+
+    def __init__(self, spec: spec.Sinusoidal, rows: int, frequencies: tuple[float, ...]) -> None:
+        super().__init__(rows, 2 * len(frequencies))
+        self.weight.requires_grad_(False)
+        self.spacing, self.interleaved, self.frequencies = (
+            spec.spacing,
+            spec.layout == "interleaved",
+            frequencies,
+        )
+
+    def fixed(self, leaf: str) -> Tensor:
+        """The values where none are read, as the references compute them: in float64, but Whisper in float32."""
+        dtype = torch.float64 if self.spacing == "paper" else torch.float32
+        frequencies = torch.tensor(self.frequencies, dtype=dtype)
+        angles = torch.arange(self.num_embeddings, dtype=dtype)[:, None] * frequencies  # rows D/2
+        return sines_and_cosines(angles, interleaved=self.interleaved).to(torch.float32)
+
+
+def sines_and_cosines(angles: Tensor, *, interleaved: bool) -> Tensor:
+    """... D/2 -> ... D, side by side or all sines first."""
+    sin, cos = angles.sin(), angles.cos()
+    return torch.stack((sin, cos), -1).flatten(-2) if interleaved else torch.cat((sin, cos), -1)
+
+
 @builds(spec.Sinusoidal)
 class Sinusoidal(Position):
-    """sin(p * f) and cos(p * f) with f = base ** (-2i / D)."""
+    """sin(p * f) and cos(p * f) of fixed frequencies f, computed or looked up in a table."""
 
     def __init__(self, spec: spec.Sinusoidal, context: BuildContext) -> None:
         super().__init__(spec, context)
         self.interleaved = spec.layout == "interleaved"
-        self.frequencies = tuple(spec.base ** (-2 * i / context.d_model) for i in range(context.d_model // 2))
+        self.frequencies = sinusoid_frequencies(spec, context.d_model // 2)
+        self.table: SinusoidTable | None = None
+        if spec.table:
+            assert context.context_length is not None
+            self.table = SinusoidTable(spec, context.context_length, self.frequencies)
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        if self.table is not None:
+            return x + self.table(positions)
         angles = functional.angles(positions, self.frequencies)  # B T D/2
-        sin, cos = angles.sin(), angles.cos()
-        table = torch.stack((sin, cos), -1).flatten(-2) if self.interleaved else torch.cat((sin, cos), -1)
-        return x + table.to(x.dtype)
+        return x + sines_and_cosines(angles, interleaved=self.interleaved).to(x.dtype)
 
 
 @builds(spec.Rope)

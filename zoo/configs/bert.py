@@ -8,7 +8,7 @@ from specs.model import Model
 from specs.position import Learned
 from zoo.configs.activations import read_activation, write_activation
 from zoo.configs.config import Config
-from zoo.configs.decoders import attention_of, eps_of, mlp_of, only_block, stack_of, std_of
+from zoo.configs.decoders import attention_of, eps_of, mlp_of, only_block, stack_of, std_of, tokens_of
 from zoo.configs.family import ConfigFamily, Data, HeadClass, UnfitError
 from zoo.configs.heads import read_labels, token_classification, write_labels
 
@@ -67,7 +67,7 @@ def _write(model: Model) -> Data:
         "hidden_dropout_prob": block.dropout,
         "attention_probs_dropout_prob": attention.dropout,
         "max_position_embeddings": model.context_length,
-        "type_vocab_size": model.embedding.token_types,
+        "type_vocab_size": tokens_of(model).token_types,
         "layer_norm_eps": eps_of(block.norm),
         **std_of(model),
     }

@@ -7,6 +7,7 @@ from typing import Any
 from specs.attention import MultiHeadShape
 from specs.base import Component
 from specs.block import BlockParts
+from specs.embedding import Tokens
 from specs.feed_forward import MLP, Gated
 from specs.model import Model
 from specs.stack import Stack
@@ -41,6 +42,13 @@ def stack_of(model: Model) -> Stack:
 def only_block(model: Model) -> BlockParts:
     """The block of the first layer: where others differ, reading back tells."""
     return stack_of(model).layer_blocks()[0]
+
+
+def tokens_of(model: Model) -> Tokens:
+    """The embedding of a model, which has to be of tokens."""
+    if not isinstance(model.embedding, Tokens):
+        raise UnfitError(f"embedding kind {model.embedding.kind}")
+    return model.embedding
 
 
 def attention_of(block: BlockParts) -> MultiHeadShape:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from specs.model import Model
 from zoo.configs.activations import read_activation, write_activation
 from zoo.configs.config import Config
-from zoo.configs.decoders import attention_of, eps_of, mlp_of, only_block, stack_of, std_of
+from zoo.configs.decoders import attention_of, eps_of, mlp_of, only_block, stack_of, std_of, tokens_of
 from zoo.configs.family import ConfigFamily, Data, HeadClass
 from zoo.configs.heads import (
     BODY,
@@ -76,7 +76,7 @@ def _write(model: Model) -> Data:
         "scale_attn_weights": attention.scale is None,
         "resid_pdrop": block.dropout,
         "attn_pdrop": attention.dropout,
-        "embd_pdrop": model.embedding.dropout,
+        "embd_pdrop": tokens_of(model).dropout,
         **std_of(model),
     }
 

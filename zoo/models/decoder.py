@@ -9,7 +9,7 @@ from torch import Tensor, nn
 import specs.model as spec
 from zoo import functional
 from zoo.components.attention import KeyValue
-from zoo.components.embedding import Embedding
+from zoo.components.embedding import Tokens
 from zoo.components.pooling import TokenSequence
 from zoo.context import BuildContext
 from zoo.models.outputs import Outputs
@@ -24,9 +24,8 @@ class Decoder(nn.Module):
         super().__init__()
         assert spec.decoder is not None
         context = BuildContext.of(spec, "decoder")
-        position = spec.position_of(spec.decoder)
-        self.embedding = Embedding(spec, position, context)
-        self.decoder = Stack(spec.decoder, position, context)
+        self.embedding: Tokens = build_component(spec.embedding_of(spec.decoder), context)  # type: ignore[assignment]
+        self.decoder = Stack(spec.decoder, context.position_kind, context)
         self.head = build_component(spec.head, context.with_token(self.embedding.token))
 
     def forward(

@@ -1,18 +1,17 @@
-"""An encoder with a decoder that attends to it, such as T5 or the original Transformer."""
+"""An encoder with a decoder that attends to it, such as T5, Whisper or the original Transformer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-import torch
 from torch import Tensor, nn
 
 import specs.model as spec
 from zoo import functional
 from zoo.components.attention import KeyValue
 from zoo.components.block import Block
-from zoo.components.embedding import Embedding
+from zoo.components.embedding import Embedding, Tokens
 from zoo.components.pooling import TokenSequence
 from zoo.context import BuildContext
 from zoo.models.outputs import Outputs
@@ -28,27 +27,28 @@ class EncoderDecoder(nn.Module):
         assert spec.encoder is not None
         assert spec.decoder is not None
         context = BuildContext.of(spec, "encoder")
-        position = spec.position_of(spec.encoder)
-        self.encoder_embedding = Embedding(spec, position, context)
-        self.encoder = Stack(spec.encoder, position, context)
-        context = BuildContext.of(spec, "decoder")
-        position = spec.position_of(spec.decoder)
-        token = self.encoder_embedding.token
-        self.decoder_embedding = Embedding(spec, position, context, token)
-        self.decoder = Stack(spec.decoder, position, context)
-        self.head = build_component(spec.head, context.with_token(token))
+        self.encoder_embedding: Embedding = build_component(  # type: ignore[assignment]
+            spec.embedding_of(spec.encoder), context
+        )
+        self.encoder = Stack(spec.encoder, context.position_kind, context)
+        context = BuildContext.of(spec, "decoder").with_token(self.encoder_embedding.token)
+        self.decoder_embedding: Tokens = build_component(  # type: ignore[assignment]
+            spec.embedding_of(spec.decoder), context
+        )
+        self.decoder = Stack(spec.decoder, context.position_kind, context)
+        self.head = build_component(spec.head, context.with_token(self.decoder_embedding.token))
 
     def encode(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+        self, inputs: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Outputs:
-        """input_ids and attention_mask (1 for real tokens; default: all): B S.
+        """inputs: what the encoder's embedding takes, mostly token ids, B S.
 
+        attention_mask (1 for real tokens; default: all) and token_type_ids (default: 0), of tokens alone: B S.
         Returns last_hidden_state: B S D, and as ``present_key_values`` the keys and values that each decoder
         layer attends to, B G S K twice: they are projected here, once per sequence.
         """
-        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        positions = functional.token_positions(mask, input_ids.shape[1])  # B S
-        x = self.encoder_embedding(input_ids, positions, token_type_ids)  # B S D
+        mask, positions = self.encoder_embedding.places(inputs, attention_mask)  # B S
+        x = self.encoder_embedding(inputs, positions, token_type_ids)  # B S D
         x, _ = self.encoder(x, positions, mask)
         blocks = cast("Iterable[Block]", self.decoder.blocks)
         encoded = [
@@ -82,13 +82,13 @@ class EncoderDecoder(nn.Module):
 
     def forward(
         self,
-        input_ids: Tensor,
+        inputs: Tensor,
         decoder_input_ids: Tensor,
         attention_mask: Tensor | None = None,
         decoder_attention_mask: Tensor | None = None,
     ) -> Outputs:
-        """Both at once, without a cache.  input_ids: B S, decoder_input_ids: B T, masks as in ``encode`` and ``decode``."""
-        encoded = self.encode(input_ids, attention_mask)
+        """Both at once, without a cache: inputs and masks as in ``encode`` and ``decode``."""
+        encoded = self.encode(inputs, attention_mask)
         keys_values = encoded.present_key_values
         return self.decode(
             decoder_input_ids, keys_values, attention_mask, decoder_attention_mask=decoder_attention_mask

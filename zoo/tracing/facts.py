@@ -436,6 +436,40 @@ def _linear(x: Facts, weight: Facts, bias: Facts | None = None) -> Facts:
     return Facts((*x.shape[:-1], weight.shape[0]), x.dtype)
 
 
+@rule(F.conv1d, F.conv2d)
+def _convolution(
+    x: Facts,
+    weight: Facts,
+    bias: Facts | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Facts:
+    axes = weight.ndim - 2
+    if x.ndim != weight.ndim:
+        raise ValueError(
+            f"a convolution over {axes} axes is given {x.ndim}: it needs batch and channels before them"
+        )
+    if x.shape[1] != weight.shape[1] * groups:
+        raise ValueError(f"a convolution of {weight.shape[1] * groups} channels is given {x.shape[1]}")
+    steps, around, apart = (per_axis(each, axes) for each in (stride, padding, dilation))
+    sizes = tuple(
+        (size + 2 * around[i] - apart[i] * (weight.shape[2 + i] - 1) - 1) // steps[i] + 1
+        for i, size in enumerate(x.shape[2:])
+    )
+    if min(sizes) < 1:
+        raise ValueError(f"a convolution of shape {weight.shape} does not fit into {x.shape}")
+    return Facts((x.shape[0], weight.shape[0], *sizes), x.dtype)
+
+
+def per_axis(value: Any, axes: int) -> list[int]:
+    """An option of a convolution for each axis, from one for all or a list."""
+    if isinstance(value, str):
+        raise TypeError("a convolution's padding in words is not traced: give numbers")
+    return [value] * axes if isinstance(value, int) else [*value]
+
+
 @rule(F.embedding)
 def _embedding(ids: Facts, weight: Facts, **options: Any) -> Facts:
     return Facts((*ids.shape, weight.shape[1]), weight.dtype)

@@ -201,7 +201,11 @@ class _Batch:
         for end in range(length // 2 or 1, length + 1):
             outputs, past = call(start, end, past)
             pieces.append(
-                {name: value for name, value in outputs.items() if value.shape[1:2] == (end - start,)}
+                {
+                    name: value
+                    for name, value in outputs.items()
+                    if name in SAME_NAMES and value.shape[1:2] == (end - start,)
+                }
             )
             start = end
         names = set.intersection(*(set(piece) for piece in pieces))

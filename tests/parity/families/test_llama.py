@@ -58,7 +58,7 @@ def test_any_configuration(data, tmp_path_factory):
     default = {"rope_type": "default", "rope_theta": data.draw(st.sampled_from([100.0, 1e4, 5e5]), "theta")}
     config = config_of(
         vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        hidden_size=kv_heads * groups * data.draw(st.integers(1, 6), "hidden_size over heads"),
+        hidden_size=kv_heads * groups * data.draw(st.integers(4, 8), "hidden_size over heads"),
         num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
         num_attention_heads=kv_heads * groups,
         num_key_value_heads=kv_heads,

@@ -1,0 +1,115 @@
+"""Checks of a side that reads an image or a sound, which is always there as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from specs.embedding import Patches, Spectrogram
+from zoo.checks.dependence import depends
+from zoo.checks.finite import not_finite, tensors_of
+from zoo.checks.result import Check, equal, skipped
+from zoo.checks.side import Reading, Side, apart
+from zoo.checks.subject import Subject
+
+_SKIPPED = "it is not known which part of an input each vector of this embedding sees"
+
+
+def bidirectional(side: Side, subject: Subject) -> Check:
+    """Whether outputs depend on what is before and after their own part of the input."""
+    name = f"{side.prefix}bidirectional"
+    explanation = (
+        "the first output changes when the end of the input is replaced, and the last when its beginning is"
+    )
+    ends = _ends(side)
+    if ends is None:
+        return skipped(name, explanation, _SKIPPED)
+    if side.length < 2:
+        return skipped(name, explanation, "an input comes to one vector")
+
+    def change() -> float:
+        inputs, others = side.draw(1, 0), side.draw(1, 1)
+        changed = []
+        for end in ends:
+            changed.append(inputs.clone())
+            changed[-1][end] = others[end]
+        read = side.read(torch.cat((inputs, *changed)), None, None).tokens
+        last = apart([x[:1, -1] for x in read], [x[1:2, -1] for x in read])
+        first = apart([x[:1, 0] for x in read], [x[2:, 0] for x in read])
+        return min(first, last)
+
+    return depends(name, subject, change, explanation)
+
+
+def order(side: Side, subject: Subject) -> Check:
+    """Whether the outputs know where a patch stands."""
+    name = f"{side.prefix}order"
+    explanation = "outputs are not merely swapped along when the first two patches of an image are swapped"
+    embedding = side.embedding
+    if isinstance(embedding, Spectrogram):
+        return skipped(name, explanation, "convolutions over time see the order, with or without positions")
+    if not isinstance(embedding, Patches):
+        return skipped(name, explanation, _SKIPPED)
+    size, first = embedding.patch_size, int(embedding.class_token)
+    if embedding.image_size < 2 * size:
+        return skipped(name, explanation, "an image is one patch")
+
+    def change() -> float:
+        image = side.draw(1, 0)
+        swapped = image.clone()
+        swapped[..., :size, :size] = image[..., :size, size : 2 * size]
+        swapped[..., :size, size : 2 * size] = image[..., :size, :size]
+        read = side.read(torch.cat((image, swapped)), None, None).tokens
+        places = [*range(first), first + 1, first, *range(first + 2, side.length)]
+        return apart([x[:1, places] for x in read], [x[1:] for x in read])
+
+    if not side.ordered:
+        explanation = "without positions, an image is a set of patches: swapped patches swap their outputs"
+        return Check(name, "info", explanation, change())
+    return depends(name, subject, change, explanation)
+
+
+def batch(side: Side, subject: Subject) -> Check:
+    """Whether a row's outputs do not depend on the rows beside it."""
+    explanation = "a batch gives each row what the row gives alone"
+    inputs = side.draw(2, 0)
+    together = side.read(inputs, None, None)
+    alone = [side.read(row[None], None, None) for row in inputs]
+    rows: list[Callable[[Reading], tuple[Tensor, ...]]] = [lambda r: r.tokens, lambda r: r.sequences]
+    differences = [
+        apart(of(together), [torch.cat(each) for each in zip(*map(of, alone), strict=True)]) for of in rows
+    ]
+    return equal(f"{side.prefix}batch", max(differences), explanation)
+
+
+def padding(side: Side, subject: Subject) -> Check:
+    """Nothing is padded."""
+    explanation = "outputs do not change with the padding"
+    return skipped(
+        f"{side.prefix}padding", explanation, "an image or a sound is never padded: there is no mask"
+    )
+
+
+def finite(side: Side, subject: Subject) -> Check:
+    """Whether all outputs are numbers, also of an input that is all 0."""
+    inputs = side.draw(2, 0)
+    inputs[1] = 0
+    count = sum(not_finite(tensor) for tensor in tensors_of(side.read(inputs, None, None)))
+    explanation = "the outputs have no NaN and no infinity, also where an input is all 0"
+    return Check(f"{side.prefix}finite", "failed" if count else "passed", explanation, count, "0 values")
+
+
+def _ends(side: Side) -> tuple[tuple[Any, ...], ...] | None:
+    """What only the first part of an input covers, and what only the last does, as indices."""
+    embedding = side.embedding
+    if isinstance(embedding, Patches):
+        size = embedding.patch_size
+        last = embedding.image_size // size * size
+        corners = (slice(0, size), slice(last - size, last))
+        return tuple((..., corner, corner) for corner in corners)
+    if isinstance(embedding, Spectrogram):
+        return (..., slice(0, 1)), (..., slice(-1, None))
+    return None

@@ -1,0 +1,19 @@
+"""Convolutions.  They are the ordinary torch modules, filled by the model's recipe, not by themselves."""
+
+from __future__ import annotations
+
+from torch import nn
+
+
+class Convolution1d(nn.Conv1d):
+    """``torch.nn.Conv1d`` that leaves its weights unset: B C T -> B d_out T'."""
+
+    def reset_parameters(self) -> None:
+        """Nothing: the builder fills all weights."""
+
+
+class Convolution2d(nn.Conv2d):
+    """``torch.nn.Conv2d`` that leaves its weights unset: B C H W -> B d_out H' W'."""
+
+    def reset_parameters(self) -> None:
+        """Nothing: the builder fills all weights."""
