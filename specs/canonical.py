@@ -7,29 +7,42 @@ from typing import Any
 
 from specs.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
 from specs.block import BlockParts
+from specs.embedding import EmbeddingKind, Projection, Tokens
 from specs.errors import SpecPath
 from specs.model import Model
 from specs.position import PositionKind, Rope
 from specs.stack import Stack
 
 _ABOUT = {"name", "summary", "source", "year", "expect", "initialization"}
+_STACKS = {"encoder", "decoder"}
+_OF_STACKS = {"embedding", "position", "context_length"}  # of the model, or a stack's own
 
 
 def canonical(model: Model) -> dict[str, Any]:
     """Plain data of what the model computes: stacks layer by layer, no name, no dropout, no recipe for weights."""
-    data: dict[str, Any] = model.model_dump(mode="json", exclude={*_ABOUT, "encoder", "decoder", "position"})
-    positions = []
+    data: dict[str, Any] = model.model_dump(mode="json", exclude={*_ABOUT, *_OF_STACKS, *_STACKS})
     for name, stack in model.stacks():
         position = model.position_of(stack)
-        positions.append(position)
         data[name] = _stack(stack, position, model, cross=name == "decoder" and model.encoder is not None)
-    if not any(position.embedded for position in positions):
-        data["context_length"] = None  # how long inputs may be, not what is computed
-    data["embedding"]["width"] = model.embedding_width
-    _replace(data["embedding"], "scale", "sqrt_d_model", model.d_model**0.5)
+    for key in ("embedding", "context_length"):  # stated once where the stacks have it alike
+        stated = [data[name].pop(key) for name, _ in model.stacks()]
+        if all(each == stated[0] for each in stated):
+            data[key] = stated[0]
+        else:
+            data |= {f"{name}.{key}": each for (name, _), each in zip(model.stacks(), stated, strict=True)}
     _replace(data["head"], "scale", "inverse_sqrt_d_model", model.d_model**-0.5)
     result: dict[str, Any] = _without_dropout(data)
     return result
+
+
+def _embedding(embedding: EmbeddingKind, model: Model) -> dict[str, Any]:
+    data = {"kind": embedding.kind, **embedding.model_dump(mode="json")}
+    if isinstance(embedding, Tokens):
+        width = data["width"] = embedding.table_width(model.d_model)
+        if width != model.d_model:
+            data["projection"] = (embedding.projection or Projection()).model_dump(mode="json")
+        _replace(data, "scale", "sqrt_d_model", model.d_model**0.5)
+    return data
 
 
 def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:
@@ -38,10 +51,15 @@ def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:
 
 
 def _stack(stack: Stack, position: PositionKind, model: Model, *, cross: bool) -> dict[str, Any]:
-    data = stack.model_dump(mode="json", exclude={"layers", "block", "blocks", "final_norm", "position"})
-    blocks = stack.layer_blocks()
+    data = stack.model_dump(mode="json", exclude={*_OF_STACKS, "layers", "block", "blocks", "final_norm"})
+    blocks, embedding = stack.layer_blocks(), model.embedding_of(stack)
+    counts = (
+        position.embedded or not embedding.takes_tokens
+    )  # or else is how long inputs may be, not what is computed
     return {
         **data,
+        "embedding": _embedding(embedding, model),
+        "context_length": model.context_length_of(stack) if counts else None,
         "final_norm": blocks[-1].norm.model_dump(mode="json") if stack.ends_with_norm else None,
         "position": _position(position, blocks[0], model),
         "layers": [_block(block, model, cross=cross) for block in blocks],

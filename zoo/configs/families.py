@@ -14,9 +14,13 @@ MODULES: dict[str, str] = {
     "bert": "bert",
     "gpt2": "gpt2",
     "llama": "llama",
+    "marian": "marian",
     "mbart": "bart",
+    "pegasus": "marian",
     "t5": "t5",
     "mt5": "t5",
+    "vit": "vit",
+    "whisper": "whisper",
 }
 """model_type -> the module of this package that has its family."""
 
