@@ -18,6 +18,6 @@ def _mbart(config: Config, class_name: str) -> Data:
 
 
 FAMILIES = (
-    ConfigFamily("bart", _bart, write_model, classes("Bart")),
-    ConfigFamily("mbart", _mbart, write_model, classes("MBart")),
+    ConfigFamily("bart", _bart, write_model, classes("Bart", labels=3)),
+    ConfigFamily("mbart", _mbart, write_model, classes("MBart", labels=2)),
 )

@@ -143,24 +143,30 @@ def conditional_generation(config: Config) -> Data:
     return {"tie_embeddings": True, "bias": "fixed"}
 
 
-def _classification(config: Config) -> Data:
-    """The decoder is given what the encoder is, shifted to the right: the end of sequence is its last token."""
-    dropout = config.float("classifier_dropout", default=0.0)
-    labels = read_labels(config, default=3)
-    return {"labels": labels, "pooling": "last", "activation": "tanh", "dropout": dropout}
+def end_of_sequence_classification(labels: int) -> HeadClass:
+    """Classes for a sequence, by default so many, at its end.
+
+    The decoder is given what the encoder is, shifted to the right: where the encoder has the end of sequence, the
+    decoder has its last token.
+    """
+
+    def read(config: Config) -> Data:
+        dropout = config.float("classifier_dropout", default=0.0)
+        count = read_labels(config, default=labels)
+        return {"labels": count, "pooling": "last", "activation": "tanh", "dropout": dropout}
+
+    return HeadClass("classification", read, _write_classification)
 
 
 def _write_classification(head: Any) -> Data:
     return {**write_labels(head), "classifier_dropout": head.dropout}
 
 
-def classes(prefix: str) -> dict[str, HeadClass]:
-    """The classes of BART and mBART."""
+def classes(prefix: str, *, labels: int) -> dict[str, HeadClass]:
+    """The classes of BART and mBART, whose classifiers have so many labels by default."""
     return {
         f"{prefix}ForConditionalGeneration": HeadClass("language_modeling", conditional_generation),
         f"{prefix}Model": BODY,
-        f"{prefix}ForSequenceClassification": HeadClass(
-            "classification", _classification, _write_classification
-        ),
+        f"{prefix}ForSequenceClassification": end_of_sequence_classification(labels),
         f"{prefix}ForQuestionAnswering": HeadClass("question_answering"),
     }

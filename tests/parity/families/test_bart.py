@@ -19,12 +19,11 @@ from transformers import (
     MBartModel,
 )
 
-from exporters.export import Options, export
+from tests.parity.families.end_of_sequence import check_at_end
 from tests.parity.families.harness import check, check_reference
-from tests.parity.reference import assert_close, build, load, ragged
-from zoo.checkpoints.converting import convert
+from tests.parity.reference import build
 from zoo.configs.config import Config, ConfigError
-from zoo.configs.importing import import_spec, spec_of_config
+from zoo.configs.importing import spec_of_config
 
 SPECIAL = dict(
     pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=2
@@ -79,30 +78,13 @@ def test_other_classes(model_class, config_class, name, tmp_path):
     check(model_class, config_class(**CONFIGS[name], **SPECIAL, **labels), tmp_path, sides=("right",))
 
 
+@pytest.mark.parametrize("labels", [{}, {"num_labels": 5}])
 @pytest.mark.parametrize(
     ("model_class", "config_class"),
     [(BartForSequenceClassification, BartConfig), (MBartForSequenceClassification, MBartConfig)],
 )
-def test_classification_at_the_end_of_sequence(model_class, config_class, tmp_path):
-    config = config_class(**CONFIGS["one layer"], **SPECIAL, num_labels=5)
-    reference = build(model_class, config, seed=2)
-    reference.save_pretrained(tmp_path / "reference")
-    spec = import_spec(tmp_path / "reference")
-    ids, mask = ragged(3, 11, config.vocab_size - 3, "right", 3)
-    ids = (ids + 3) * mask + config.pad_token_id * (1 - mask)
-    ids[torch.arange(3), mask.sum(1) - 1] = config.eos_token_id
-    shifted = ids.roll(1, 1)
-    shifted[:, 0] = config.eos_token_id
-    with torch.no_grad():
-        expected = reference(ids, mask, shifted).logits
-        ours = load(spec, tmp_path / "reference")(ids, shifted, mask, mask).logits
-    assert_close(ours, expected)
-    export(spec, tmp_path / "onnx", Options(weights=str(tmp_path / "reference")))
-    (tmp_path / "converted").mkdir()
-    convert(spec, str(tmp_path / "reference"), tmp_path / "converted", model_type=config.model_type)
-    back = model_class.from_pretrained(tmp_path / "converted").eval()
-    with torch.no_grad():
-        assert_close(back(ids, mask, shifted).logits, expected)
+def test_classification_at_the_end_of_sequence(model_class, config_class, labels, tmp_path):
+    check_at_end(model_class, config_class(**CONFIGS["one layer"], **SPECIAL, **labels), tmp_path)
 
 
 REFUSED = [

@@ -10,13 +10,23 @@ from safetensors.torch import save_file
 from torch import nn
 from transformers import (
     MT5Config,
+    MT5EncoderModel,
     MT5ForConditionalGeneration,
+    MT5ForQuestionAnswering,
+    MT5ForSequenceClassification,
+    MT5ForTokenClassification,
+    MT5Model,
     PreTrainedModel,
     T5Config,
     T5EncoderModel,
     T5ForConditionalGeneration,
+    T5ForQuestionAnswering,
+    T5ForSequenceClassification,
+    T5ForTokenClassification,
+    T5Model,
 )
 
+from tests.parity.families.end_of_sequence import check_at_end
 from tests.parity.families.harness import check, check_reference
 from tests.parity.reference import assert_close, build, load, ragged
 from zoo.configs.config import Config, ConfigError
@@ -61,9 +71,21 @@ def test_mt5(tmp_path):
     check_reference(untied(reference, 1), tmp_path)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_the_encoder_alone(name, tmp_path):
-    check(T5EncoderModel, T5Config(**CONFIGS[name]), tmp_path)
+ENCODERS = [T5EncoderModel, T5ForTokenClassification, MT5EncoderModel, MT5ForTokenClassification]
+BOTH = [T5Model, T5ForQuestionAnswering, MT5Model, MT5ForQuestionAnswering]
+
+
+@pytest.mark.parametrize("name", ["tied", "gated-untied"])
+@pytest.mark.parametrize("model_class", [*ENCODERS, *BOTH])
+def test_other_classes(model_class, name, tmp_path):
+    config = model_class.config_class(**CONFIGS[name], classifier_dropout=0.2)
+    check(model_class, config, tmp_path)
+
+
+@pytest.mark.parametrize("model_class", [T5ForSequenceClassification, MT5ForSequenceClassification])
+def test_classification_at_the_end_of_sequence(model_class, tmp_path):
+    config = model_class.config_class(**CONFIGS["gated-tied"], num_labels=4, decoder_start_token_id=0)
+    check_at_end(model_class, config, tmp_path)
 
 
 def test_reads_a_checkpoint_that_stores_the_shared_table_under_every_name(tmp_path):
@@ -82,7 +104,7 @@ def test_reads_a_checkpoint_that_stores_the_shared_table_under_every_name(tmp_pa
 REFUSED = [
     ({"feed_forward_proj": "gated-gelus"}, "feed_forward_proj: is not modelled", "gated-gelu"),
     ({"is_decoder": True}, "is_decoder: must be false", "the decoder alone"),
-    ({"architectures": ["T5ForTokenClassification"]}, "has no class that is modelled", "T5ForConditionalGeneration"),
+    ({"architectures": ["T5ForTokenClassificatio"]}, "has no class that is modelled", "T5ForTokenClassification"),
 ]  # fmt: skip
 
 
