@@ -19,13 +19,6 @@ WITHOUT_FAMILY = {
     "torch-transformer-big",
     "transformer-base",
     "transformer-big",
-    "vit-base-16",
-    "vit-large-16",
-    "whisper-base",
-    "whisper-large-v3",
-    "whisper-medium",
-    "whisper-small",
-    "whisper-tiny",
 }
 """What no class of transformers is."""
 

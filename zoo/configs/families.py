@@ -10,6 +10,7 @@ from zoo.configs.config import Config
 from zoo.configs.family import ConfigFamily
 
 MODULES: dict[str, str] = {
+    "bart": "bart",
     "bert": "bert",
     "bloom": "bloom",
     "falcon": "falcon",
@@ -39,6 +40,11 @@ MODULES: dict[str, str] = {
     "t5": "t5",
     "mt5": "t5",
     "xlm-roberta": "roberta",
+    "marian": "marian",
+    "mbart": "bart",
+    "pegasus": "marian",
+    "vit": "vit",
+    "whisper": "whisper",
 }
 """model_type -> the module of this package that has its family."""
 
