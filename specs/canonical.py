@@ -11,6 +11,7 @@ from specs.embedding import EmbeddingKind, Projection, Tokens
 from specs.errors import SpecPath
 from specs.model import Model
 from specs.position import NoPosition, PositionKind, Rope
+from specs.rope_scaling import RopeScalingKind
 from specs.stack import Stack
 
 _ABOUT = {"name", "summary", "source", "year", "expect", "initialization"}
@@ -81,6 +82,8 @@ def _position(position: PositionKind, block: BlockParts, model: Model) -> dict[s
     data: dict[str, Any] = acting.model_dump(mode="json")
     if isinstance(acting, Rope) and isinstance(block.attention, MultiHeadShape):
         data["dimensions"] = acting.dimensions or block.attention.head_width(model.d_model)
+        if isinstance(acting.scaling, RopeScalingKind):
+            data["scaling"]["attention_factor"] = acting.scaling.amplitude(model.context_length)
     return data
 
 

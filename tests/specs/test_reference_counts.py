@@ -12,12 +12,20 @@ from zoo.configs.exporting import NoFamilyError, write_config
 
 WITHOUT_FAMILY = {
     "bert-base-sinusoidal",
+    "gpt3-1.3b",
     "nano-gpt",
     "tiny-gpt",
     "torch-transformer",
     "torch-transformer-big",
     "transformer-base",
     "transformer-big",
+    "vit-base-16",
+    "vit-large-16",
+    "whisper-base",
+    "whisper-large-v3",
+    "whisper-medium",
+    "whisper-small",
+    "whisper-tiny",
 }
 """What no class of transformers is."""
 
