@@ -10,12 +10,14 @@ from specs.block import BlockParts
 from specs.embedding import EmbeddingKind, Projection, Tokens
 from specs.errors import SpecPath
 from specs.model import Model
-from specs.position import PositionKind, Rope
+from specs.position import NoPosition, PositionKind, Rope
+from specs.rope_scaling import RopeScalingKind
 from specs.stack import Stack
 
 _ABOUT = {"name", "summary", "source", "year", "expect", "initialization"}
 _STACKS = {"encoder", "decoder"}
 _OF_STACKS = {"embedding", "position", "context_length"}  # of the model, or a stack's own
+_BRANCHES = ("attention", "feed_forward")
 
 
 def canonical(model: Model) -> dict[str, Any]:
@@ -24,6 +26,7 @@ def canonical(model: Model) -> dict[str, Any]:
     for name, stack in model.stacks():
         position = model.position_of(stack)
         data[name] = _stack(stack, position, model, cross=name == "decoder" and model.encoder is not None)
+        data[name]["causal"] = model.is_causal(name)
     for key in ("embedding", "context_length"):  # stated once where the stacks have it alike
         stated = [data[name].pop(key) for name, _ in model.stacks()]
         if all(each == stated[0] for each in stated):
@@ -61,22 +64,35 @@ def _stack(stack: Stack, position: PositionKind, model: Model, *, cross: bool) -
         "embedding": _embedding(embedding, model),
         "context_length": model.context_length_of(stack) if counts else None,
         "final_norm": blocks[-1].norm.model_dump(mode="json") if stack.ends_with_norm else None,
-        "position": _position(position, blocks[0], model),
-        "layers": [_block(block, model, cross=cross) for block in blocks],
+        "position": position.model_dump(mode="json") if position.embedded else None,
+        "layers": [_block(block, position, model, cross=cross) for block in blocks],
+        "same_as": stack.owners(),
     }
 
 
-def _position(position: PositionKind, block: BlockParts, model: Model) -> dict[str, Any]:
-    data = position.model_dump(mode="json")
-    if isinstance(position, Rope) and isinstance(block.attention, MultiHeadShape):
-        data["dimensions"] = position.dimensions or block.attention.head_width(model.d_model)
-    return data
-
-
-def _block(block: BlockParts, model: Model, *, cross: bool) -> dict[str, Any]:
-    data: dict[str, Any] = block.model_dump(mode="json")
+def _block(block: BlockParts, position: PositionKind, model: Model, *, cross: bool) -> dict[str, Any]:
+    data: dict[str, Any] = block.model_dump(mode="json", exclude={"norm"})
+    norms = {f"{branch}_norm": block.norm_of(branch).model_dump(mode="json") for branch in _BRANCHES}
     data["attention"] = _attention(block.attention, model)
+    data["attention"]["position"] = _position(position, block, model)
     data["cross_attention"] = _attention(block.cross_attention or block.attention, model) if cross else None
+    if cross:
+        norms["cross_attention_norm"] = block.norm_of("cross_attention").model_dump(mode="json")
+        data["cross_attention"] |= {"position": None, "window": None}
+    return {**data, **norms}
+
+
+def _position(position: PositionKind, block: BlockParts, model: Model) -> dict[str, Any] | None:
+    """What acts inside a block's attention: its own position or the stack's."""
+    own = getattr(block.attention, "position", None)
+    if own is None and position.embedded:
+        return NoPosition().model_dump(mode="json")
+    acting = own or position
+    data: dict[str, Any] = acting.model_dump(mode="json")
+    if isinstance(acting, Rope) and isinstance(block.attention, MultiHeadShape):
+        data["dimensions"] = acting.dimensions or block.attention.head_width(model.d_model)
+        if isinstance(acting.scaling, RopeScalingKind):
+            data["scaling"]["attention_factor"] = acting.scaling.amplitude(model.context_length)
     return data
 
 

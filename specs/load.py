@@ -33,9 +33,7 @@ def load_document(reference: str | os.PathLike[str], assignments: Sequence[str] 
     document = _extended(_locate(os.fspath(reference), Path(), None), ())
     if assignments:
         document = _varied(document, assignments)
-    for stack in ("encoder", "decoder"):
-        document = _with_named_blocks(document, stack)
-    return document
+    return with_named_blocks(document)
 
 
 def _locate(reference: str, beside: Path, mark: Mark | None) -> Path:
@@ -85,8 +83,12 @@ def _varied(document: Document, assignments: Sequence[str]) -> Document:
     return varied
 
 
-def _with_named_blocks(document: Document, stack: str) -> Document:
-    """Each of a stack's named blocks laid over its ``block``, so that it says only what differs."""
+def with_named_blocks(document: Document) -> Document:
+    """Each of the stacks' named blocks laid over their ``block``, so that it says only what differs."""
+    return reduce(_with_blocks_of, ("encoder", "decoder"), document)
+
+
+def _with_blocks_of(document: Document, stack: str) -> Document:
     layers = document.data.get(stack)
     if not isinstance(layers, dict) or not isinstance(layers.get("blocks"), dict):
         return document

@@ -1,5 +1,6 @@
 """How rotary frequencies are rescaled for contexts longer than those trained on."""
 
+import math
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
@@ -22,6 +23,10 @@ class RopeScalingKind(Component):
     def width_faults(self, dimensions: int) -> Iterable[Fault]:
         """The broken rules between the scaling and the rotated dimensions of a head."""
         return ()
+
+    def amplitude(self, context_length: int | None) -> float:
+        """What multiplies cos and sin in a model with this context_length."""
+        return 1.0
 
 
 @register("rope_scaling")
@@ -78,6 +83,9 @@ class YarnScaling(RopeScalingKind):
                 "the paper has beta_fast: 32 and beta_slow: 1",
             )
 
+    def amplitude(self, context_length: int | None) -> float:
+        return 0.1 * math.log(self.factor) + 1.0 if self.attention_factor is None else self.attention_factor
+
 
 @register("rope_scaling")
 class DynamicNTKScaling(RopeScalingKind):
@@ -131,3 +139,10 @@ class LongRopeScaling(RopeScalingKind):
             rule = f"must have a number per rotated pair: of {dimensions} dimensions, {dimensions // 2}"
             remedy = f"{dimensions // 2} numbers would work, or dimensions: {2 * len(self.short_factor)}"
             yield Fault(("short_factor",), rule, len(self.short_factor), remedy)
+
+    def amplitude(self, context_length: int | None) -> float:
+        if self.attention_factor is not None:
+            return self.attention_factor
+        assert context_length is not None
+        longer = max(1.0, context_length / self.original_context_length)
+        return math.sqrt(1 + math.log(longer) / math.log(self.original_context_length))

@@ -9,8 +9,9 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from specs.model import Model
+from tests.parity.families.llamas import LLAMA3
+from tests.parity.families.test_llama import config_of
 from tests.parity.reference import assert_close, build, llama_spec, load, positions, ragged
-from tests.parity.test_llama import LLAMA3, config_of
 from tests.zoo.gguf_files import Kind, write
 from zoo.checkpoints.llama import LLAMA
 from zoo.configs.gguf import config_of_gguf
@@ -123,7 +124,7 @@ def test_config_is_that_of_the_model(tmp_path):
         write(theirs, tmp_path / "model.gguf", metadata=fields)
         found = config_of_gguf(tmp_path / "model.gguf")
         assert found["eos_token_id"] == 2
-        again = LlamaConfig(**{**found, "eos_token_id": 0, "bos_token_id": 0})
+        again = LlamaConfig(**{**found, "eos_token_id": 0, "bos_token_id": 0, "pad_token_id": 0})
         assert again.architectures == ["LlamaForCausalLM"]
         left, right = again.to_dict(), theirs.config.to_dict()
         differing = {key for key in right if left.get(key) != right[key]}

@@ -292,7 +292,7 @@ def test_names_of_no_family(tmp_path):
     save_file({f"x{i}": torch.ones(1) for i in range(9)}, tmp_path / SINGLE)
     message = refused(tmp_path, gpt2())
     assert "has names of no family known (zoo, " in message
-    assert "for this spec: it has x0, x1," in message
+    assert " for this spec: it has x0, x1," in message
 
 
 def test_everything_wrong_is_named_in_one_error(tmp_path):

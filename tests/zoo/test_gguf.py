@@ -17,8 +17,8 @@ from transformers import LlamaForCausalLM
 from specs.model import Model
 from specs.resolved import resolved
 from specs.writing import dump
+from tests.parity.families.test_llama import config_of
 from tests.parity.reference import build, llama_spec
-from tests.parity.test_llama import config_of
 from tests.zoo.gguf_files import Kind, write
 from zoo.builder import assemble
 from zoo.checkpoints.gguf import PairsTogether

@@ -11,12 +11,23 @@ from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.checkpoints.bart import BART
 from zoo.checkpoints.bert import BERT
+from zoo.checkpoints.bloom import BLOOM
 from zoo.checkpoints.deepseek import DEEPSEEK
+from zoo.checkpoints.falcon import FALCON
 from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gguf import as_gguf
 from zoo.checkpoints.gpt2 import GPT2
-from zoo.checkpoints.llama import LLAMA
+from zoo.checkpoints.gpt_neo import GPT_NEO
+from zoo.checkpoints.gpt_neox import GPT_NEOX
+from zoo.checkpoints.gptj import GPTJ
+from zoo.checkpoints.llama import LLAMA, MISTRAL
 from zoo.checkpoints.mixtral import MIXTRAL
+from zoo.checkpoints.olmo2 import OLMO2
+from zoo.checkpoints.openai_gpt import OPENAI_GPT
+from zoo.checkpoints.opt import OPT
+from zoo.checkpoints.phi import PHI
+from zoo.checkpoints.phi3 import PHI3
+from zoo.checkpoints.stablelm import STABLELM
 from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.torch_nn import TORCH
 from zoo.checkpoints.vit import VIT
@@ -31,10 +42,22 @@ FAMILIES: tuple[Family, ...] = (
     OWN,
     BART,
     BERT,
+    BLOOM,
+    FALCON,
     GPT2,
+    GPT_NEO,
+    GPT_NEOX,
+    GPTJ,
     LLAMA,
     DEEPSEEK,
+    MISTRAL,
     MIXTRAL,
+    OLMO2,
+    OPENAI_GPT,
+    OPT,
+    PHI,
+    PHI3,
+    STABLELM,
     T5,
     TORCH,
     VIT,
@@ -58,7 +81,7 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
 
     def names_found(family: Family) -> float:
         plain = {family.plain(name) for name in files.tensors}
-        table = family.table(spec.head.kind, shapes)
+        table = family.table(spec, shapes)
         return sum(not plain.isdisjoint(names) for names in table.names()) / len(shapes)
 
     best = max(FAMILIES, key=names_found)  # the first of equals

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from zoo.checkpoints.transforms import SAME, STACKED, Shape, Transform
+from specs.model import Model
+from zoo.checkpoints.transforms import SAME, STACKED, Shape, Transform, Transposed
+
+OfSpec = Callable[[Model], Transform]
+"""What gives the transform for a spec, such as one that needs to know how many heads there are."""
 
 
 @dataclass(frozen=True)
@@ -17,14 +21,19 @@ class Rule:
     In both names ``{layer}`` and the like stand for numbers.  Where ``stored`` has one that the parameters lack, such as
     ``{expert}``, there is a tensor for every row of theirs, and ``transform`` is that of a row.  ``also`` gives names that checkpoints
     may have in its place: they count where ``stored`` is not there.  Where ``beside`` is set, the rule holds only for a model that has that parameter
-    too, and goes before one without.
+    too, and goes before one without; where ``where`` is, only for specs of which it is true.
     """
 
     stored: str
     parameters: tuple[str, ...]
-    transform: Transform = SAME
+    transform: Transform | OfSpec = SAME
     also: tuple[str, ...] = ()
     beside: str = ""
+    where: Callable[[Model], bool] | None = None
+
+    def transform_of(self, spec: Model) -> Transform:
+        """The transform for a spec that the rule holds for."""
+        return self.transform(spec) if callable(self.transform) else self.transform
 
 
 def same(stored: str, parameter: str, *, also: tuple[str, ...] = (), beside: str = "") -> Rule:
@@ -37,12 +46,23 @@ def affine(stored: str, module: str) -> tuple[Rule, Rule]:
     return same(f"{stored}.weight", f"{module}.weight"), same(f"{stored}.bias", f"{module}.bias")
 
 
+def transposed(stored: str, module: str) -> tuple[Rule, Rule]:
+    """The weight of a module, stored d_in x d_out as by GPT-2's Conv1D, and its bias."""
+    return Rule(f"{stored}.weight", (f"{module}.weight",), Transposed()), same(
+        f"{stored}.bias", f"{module}.bias"
+    )
+
+
 def fused(
-    weight: str, bias: str, modules: tuple[str, ...], transform: Transform = STACKED
+    weight: str,
+    bias: str,
+    modules: tuple[str, ...],
+    transform: Transform | OfSpec = STACKED,
+    bias_transform: Transform | OfSpec = STACKED,
 ) -> tuple[Rule, Rule]:
     """The weights of several modules as one tensor (``transform`` is theirs), and their biases as another."""
     weights, biases = (tuple(f"{module}.{leaf}" for module in modules) for leaf in ("weight", "bias"))
-    return Rule(weight, weights, transform), Rule(bias, biases, STACKED)
+    return Rule(weight, weights, transform), Rule(bias, biases, bias_transform)
 
 
 @dataclass(frozen=True)
@@ -118,18 +138,19 @@ class Family:
         """Whether a plain stored name is one that no model reads."""
         return any(fnmatchcase(name, pattern) for pattern in self.unused)
 
-    def table(self, head: str, parameters: Mapping[str, Shape]) -> Table:
-        """The names for a model with this head and parameters of these shapes."""
-        return Table((*self.rules, *self.heads.get(head, ())), parameters)
+    def table(self, spec: Model, parameters: Mapping[str, Shape]) -> Table:
+        """The names for the model of a spec, whose parameters have these shapes."""
+        return Table((*self.rules, *self.heads.get(spec.head.kind, ())), spec, parameters)
 
 
 class Table:
     """The rules of a family for one model."""
 
-    def __init__(self, rules: tuple[Rule, ...], parameters: Mapping[str, Shape]) -> None:
-        self._parameters = parameters
+    def __init__(self, rules: tuple[Rule, ...], spec: Model, parameters: Mapping[str, Shape]) -> None:
+        self._spec, self._parameters = spec, parameters
         self._rules: dict[str, list[tuple[Rule, int]]] = {}
-        for rule in sorted(rules, key=lambda rule: not rule.beside):
+        holding = (rule for rule in rules if rule.where is None or rule.where(spec))
+        for rule in sorted(holding, key=lambda rule: not rule.beside):
             for index, parameter in enumerate(rule.parameters):
                 self._rules.setdefault(_FIELD.sub("#", parameter), []).append((rule, index))
 
@@ -145,7 +166,8 @@ class Table:
                 kept = {row: f"{{{row}}}"} if row else {}
                 stored = tuple(name.format(**numbers, **kept) for name in (rule.stored, *rule.also))
                 rows = self._parameters[parameter][0] if row else 0
-                return Slot(stored, held, index, rule.transform, kept.get(row, ""), rows)
+                transform = rule.transform_of(self._spec)
+                return Slot(stored, held, index, transform, kept.get(row, ""), rows)
         return None
 
     def names(self) -> Iterator[tuple[str, ...]]:
@@ -164,8 +186,8 @@ class _OwnTable(Table):
 
 
 class _OwnNames(Family):
-    def table(self, head: str, parameters: Mapping[str, Shape]) -> Table:
-        return _OwnTable((), parameters)
+    def table(self, spec: Model, parameters: Mapping[str, Shape]) -> Table:
+        return _OwnTable((), spec, parameters)
 
 
 OWN = _OwnNames("zoo", ("zoo",), ())

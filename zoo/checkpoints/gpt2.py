@@ -5,16 +5,11 @@ Its matrices are stored d_in x d_out, and queries, keys and values as one.
 
 from __future__ import annotations
 
-from zoo.checkpoints.family import Family, Rule, affine, fused, same
+from zoo.checkpoints.family import Family, affine, fused, same, transposed
 from zoo.checkpoints.transforms import STACKED, Transposed
 
 _STORED, _BLOCK = "h.{layer}", "decoder.blocks.{layer}"
 _QUERY_KEY_VALUE = tuple(f"{_BLOCK}.attention.{projection}" for projection in ("query", "key", "value"))
-
-
-def _conv1d(stored: str, module: str) -> tuple[Rule, Rule]:
-    weight = Rule(f"{stored}.weight", (f"{module}.weight",), Transposed())
-    return weight, same(f"{stored}.bias", f"{module}.bias")
 
 
 GPT2 = Family(
@@ -32,10 +27,10 @@ GPT2 = Family(
             _QUERY_KEY_VALUE,
             Transposed(STACKED),
         ),
-        *_conv1d(f"{_STORED}.attn.c_proj", f"{_BLOCK}.attention.output"),
+        *transposed(f"{_STORED}.attn.c_proj", f"{_BLOCK}.attention.output"),
         *affine(f"{_STORED}.ln_2", f"{_BLOCK}.feed_forward_norm"),
-        *_conv1d(f"{_STORED}.mlp.c_fc", f"{_BLOCK}.feed_forward.up"),
-        *_conv1d(f"{_STORED}.mlp.c_proj", f"{_BLOCK}.feed_forward.down"),
+        *transposed(f"{_STORED}.mlp.c_fc", f"{_BLOCK}.feed_forward.up"),
+        *transposed(f"{_STORED}.mlp.c_proj", f"{_BLOCK}.feed_forward.down"),
         *affine("ln_f", "decoder.final_norm"),
     ),
     heads={

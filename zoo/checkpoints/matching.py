@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from specs.model import Model
 from zoo.checkpoints.family import OWN, Family, Slot
 from zoo.checkpoints.transforms import Shape
 from zoo.weights.files import TensorFiles
@@ -47,13 +48,13 @@ class Match:
     ignored: list[str] = field(default_factory=list)
 
 
-def match(files: TensorFiles, family: Family, model: nn.Module, head: str) -> Match:
-    """Where the parameters of a model with this kind of head are.
+def match(files: TensorFiles, family: Family, model: nn.Module, spec: Model) -> Match:
+    """Where the parameters of the model of a spec are.
 
     Raises one :class:`WeightError` that names every tensor which is missing, left over, of the wrong shape or of a
     type that weights do not come in; or else those that the model shares and the checkpoint has different.
     """
-    matching = _Matching(files, family, model, head)
+    matching = _Matching(files, family, model, spec)
     matching.find()
     matching.raise_faults()
     matching.check_copies()
@@ -70,7 +71,7 @@ class _Copy:
 
 
 class _Matching:
-    def __init__(self, files: TensorFiles, family: Family, model: nn.Module, head: str) -> None:
+    def __init__(self, files: TensorFiles, family: Family, model: nn.Module, spec: Model) -> None:
         self.match = Match()
         self._files, self._family = files, family
         self._shapes: dict[str, Shape] = {}
@@ -79,7 +80,7 @@ class _Matching:
             self._shapes[name] = tuple(parameter.shape)
             self._aliases.setdefault(id(parameter), []).append(name)
         self._fixed = fixed_values(model)
-        self._table = family.table(head, self._shapes)
+        self._table = family.table(spec, self._shapes)
         self._available = self._by_plain_name()
         self._used: set[str] = set()
         self._copies: list[_Copy] = []

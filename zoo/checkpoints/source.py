@@ -35,7 +35,7 @@ class CheckpointWeights:
         spec: Model,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        found = match(files, family, model, spec.head.kind)
+        found = match(files, family, model, spec)
         self.family = family
         self.dtype = dtype
         self.ignored: tuple[str, ...] = tuple(found.ignored)

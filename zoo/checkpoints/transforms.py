@@ -97,6 +97,25 @@ class Transposed:
 
 
 @dataclass(frozen=True)
+class Grouped:
+    """Queries, keys and values as one, group after group of query heads that share a key: in each the rows of its query
+    heads, then those of its key, then those of its value (GPT-NeoX, BLOOM: one query head to a group; Falcon)."""
+
+    groups: int
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return STACKED.stored_shape(shapes)
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        rows = [shape[0] // self.groups for shape in shapes]
+        parts = stored.unflatten(0, (self.groups, -1)).split(rows, dim=1)
+        return [part.flatten(0, 1) for part in parts]
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return torch.cat([part.unflatten(0, (self.groups, -1)) for part in parts], dim=1).flatten(0, 1)
+
+
+@dataclass(frozen=True)
 class Unsqueezed:
     """Stored with one more axis, of length 1, before its own (ViT's positions)."""
 

@@ -23,7 +23,7 @@ def stored_tensors(
     parameters = dict(weight_tensors(model, remove_duplicate=False))
     own = {id(tensor): name for name, tensor in weight_tensors(model)}
     fixed = fixed_values(model)
-    table = family.table(spec.head.kind, {name: tuple(tensor.shape) for name, tensor in parameters.items()})
+    table = family.table(spec, {name: tuple(tensor.shape) for name, tensor in parameters.items()})
     slots: dict[str, Slot] = {}
     nameless = []
     for name, _ in weight_tensors(model):

@@ -80,10 +80,8 @@ def _yarn(scaling: YarnScaling, frequencies: Tensor, rotation: Rotation) -> tupl
     low, high = max(low, 0), min(high, dimensions - 1)
     ramp = (torch.arange(dimensions // 2, dtype=torch.float32, device="cpu") - low) / ((high - low) or 0.001)
     divided = ramp.clamp(0, 1)
-    amplitude = scaling.attention_factor
-    if amplitude is None:
-        amplitude = 0.1 * math.log(scaling.factor) + 1.0 if scaling.factor > 1 else 1.0
-    return frequencies / scaling.factor * divided + frequencies * (1 - divided), amplitude
+    blended = frequencies / scaling.factor * divided + frequencies * (1 - divided)
+    return blended, scaling.amplitude(rotation.context_length)
 
 
 @_scaled.register
@@ -110,10 +108,5 @@ def _longrope(
         _numbers(1.0 / (torch.tensor(factors, dtype=torch.float32, device="cpu") * powers))
         for factors in (scaling.short_factor, scaling.long_factor)
     )
-    amplitude = scaling.attention_factor
-    if amplitude is None:
-        assert rotation.context_length is not None
-        longer = max(1.0, rotation.context_length / original)
-        amplitude = math.sqrt(1 + math.log(longer) / math.log(original))
     choose = functools.partial(functional.frequencies_by_length, short=short, long=long, original=original)
-    return choose, amplitude
+    return choose, scaling.amplitude(rotation.context_length)

@@ -22,6 +22,7 @@ NEUTRAL = frozenset(
         "_attn_implementation",
         "_commit_hash",
         "_name_or_path",
+        "_num_labels",
         "architectures",
         "attn_implementation",
         "auto_map",
@@ -98,7 +99,7 @@ class Config:
     """The fields of a config, or of a mapping inside one.
 
     Every field that is asked for counts as read; ``finish`` refuses those that are left.  ``null`` is as good as
-    absent.  A method that is given several names takes the first that is there: configs have changed their
+    absent, but for :meth:`null`.  A method that is given several names takes the first that is there: configs have changed their
     spelling.  All raise :class:`ConfigError`.
     """
 
@@ -143,6 +144,10 @@ class Config:
     def has(self, name: str) -> bool:
         """Whether a field is there and not null."""
         return self.data.get(name) is not None
+
+    def null(self, name: str) -> bool:
+        """Whether a field is there and null, where that is another value than the family's default."""
+        return name in self.data and self.data[name] is None
 
     def any(self, *names: str) -> Any:
         """The value of a field as it stands, or None."""

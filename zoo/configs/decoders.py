@@ -19,9 +19,14 @@ CONTEXT = 2048
 """max_position_embeddings of a spec without a context_length."""
 
 
-def grouped_query(config: Config, *, heads: int, width: int, d_model: int) -> Data:
-    """The attention of a config with num_key_value_heads, head_dim and attention_dropout; biases are the family's."""
-    kv_heads = config.int("num_key_value_heads", default=heads)
+def grouped_query(
+    config: Config, *, heads: int, width: int, d_model: int, kv_heads: int | None = None
+) -> Data:
+    """The attention of a config with num_key_value_heads, head_dim and attention_dropout; biases are the family's.
+
+    ``kv_heads`` is what the family has where a config does not say (default: ``heads``).
+    """
+    kv_heads = config.int("num_key_value_heads", default=kv_heads or heads)
     attention: Data = {"kind": "multi_head", "heads": heads}
     if kv_heads != heads:
         attention = {"kind": "grouped_query", "heads": heads, "kv_heads": kv_heads}

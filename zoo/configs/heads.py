@@ -48,9 +48,14 @@ def token_classification(config: Config) -> Data:
     return {"labels": read_labels(config)}
 
 
-def decoder_classes(prefix: str, *, tied: bool, bias: bool = False) -> dict[str, HeadClass]:
-    """The classes that the decoders of transformers have: ``{prefix}ForCausalLM`` and those beside it."""
-    return {
+def decoder_classes(
+    prefix: str, *, tied: bool, bias: bool = False, without: tuple[str, ...] = ()
+) -> dict[str, HeadClass]:
+    """The classes that the decoders of transformers have: ``{prefix}ForCausalLM`` and those beside it, but for some.
+
+    ``without`` are those that a family lacks, by what follows the prefix.
+    """
+    classes = {
         f"{prefix}ForCausalLM": language_modeling(tied=tied, bias=bias),
         f"{prefix}Model": BODY,
         f"{prefix}ForSequenceClassification": HeadClass(
@@ -61,3 +66,4 @@ def decoder_classes(prefix: str, *, tied: bool, bias: bool = False) -> dict[str,
         ),
         f"{prefix}ForQuestionAnswering": HeadClass("question_answering"),
     }
+    return {name: head for name, head in classes.items() if name.removeprefix(prefix) not in without}

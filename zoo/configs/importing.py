@@ -8,6 +8,7 @@ from pathlib import Path
 
 from specs.document import Document
 from specs.errors import SpecError
+from specs.load import with_named_blocks
 from specs.model import Model
 from specs.suggest import did_you_mean
 from specs.validation import validate
@@ -50,7 +51,7 @@ def spec_of_config(config: Config, *, name: str, ignored: Collection[str] = ()) 
 def validated(data: Data, where: str) -> Model:
     """A model of plain data; what breaks a rule of the language is told as the config's."""
     try:
-        return validate(Document(_tidy(data), {}, {}))
+        return validate(with_named_blocks(Document(_tidy(data), {}, {})))
     except SpecError as error:
         raise ConfigError(f"{where} describes a model that breaks a rule\n{error}") from None
 

@@ -6,7 +6,7 @@ The reference is ``transformers.modeling_rope_utils``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from specs.base import Component
@@ -24,15 +24,20 @@ def read_rope(
     theta: float = 10000.0,
     fraction: float = 1.0,
     parameters: Config | None = None,
+    kinds: Mapping[str, str] | None = None,
+    original: int | None = None,
 ) -> Data:
     """The position of a spec for heads of ``width``, of which a ``fraction`` is rotated where the config does not say.
 
     ``context`` is max_position_embeddings, ``theta`` the family's default.  ``parameters`` are those of one kind of layer where a
-    config has several.
+    config has several.  ``kinds`` are the scalings that a family takes, by its names for them (default: all), and
+    ``original`` is what it has for original_max_position_embeddings where that is no field of the scaling.
     """
-    old_theta = config.float("rope_theta")
+    kinds = {kind: kind for kind in _SCALINGS} if kinds is None else kinds
+    old_theta = config.float("rope_theta", "rotary_emb_base")
     old_fraction = config.float("partial_rotary_factor", "rotary_pct")
     old_scaling = config.part("rope_scaling")
+    outside = config.int("original_max_position_embeddings", default=original)
     stated = parameters or old_scaling or config.part("rope_parameters") or Config({}, config.where)
     base = stated.float("rope_theta", default=old_theta or theta)
     part = stated.float("partial_rotary_factor", default=old_fraction or fraction)
@@ -42,39 +47,39 @@ def read_rope(
     if int(width * part) != width:
         position["dimensions"] = int(width * part)
     if kind != "default":
-        if kind not in _SCALINGS:
+        if kind not in kinds:
             name = "rope_type" if stated.has("rope_type") else "type"
-            stated.refuse(name, "is not modelled", did_you_mean(kind, ["default", *_SCALINGS]))
-        position["scaling"] = _SCALINGS[kind](stated, config, context)
+            stated.refuse(name, "is not modelled", did_you_mean(kind, ["default", *kinds]))
+        position["scaling"] = _SCALINGS[kinds[kind]](stated, context, outside)
     stated.finish()
     return position
 
 
-def _original(stated: Config, config: Config, context: int) -> int:
-    outside = config.int("original_max_position_embeddings")
+def _original(stated: Config, context: int, outside: int | None) -> int:
+    """The context before scaling: what the config says outside the scaling goes before what it says inside."""
     inside: int = stated.int("original_max_position_embeddings", default=context)
     return inside if outside is None else outside
 
 
-def _linear(stated: Config, config: Config, context: int) -> Data:
+def _linear(stated: Config, context: int, outside: int | None) -> Data:
     stated.ignore("original_max_position_embeddings")
     return {"kind": "linear", "factor": stated.float("factor", default=REQUIRED)}
 
 
-def _dynamic(stated: Config, config: Config, context: int) -> Data:
+def _dynamic(stated: Config, context: int, outside: int | None) -> Data:
     stated.ignore("original_max_position_embeddings")  # the reference takes max_position_embeddings
     factor = stated.float("factor", default=REQUIRED)
     return {"kind": "dynamic_ntk", "factor": factor, "original_context_length": context}
 
 
-def _llama3(stated: Config, config: Config, context: int) -> Data:
+def _llama3(stated: Config, context: int, outside: int | None) -> Data:
     fields = ("factor", "low_freq_factor", "high_freq_factor")
     numbers = {name: stated.float(name, default=REQUIRED) for name in fields}
-    return {"kind": "llama3", **numbers, "original_context_length": _original(stated, config, context)}
+    return {"kind": "llama3", **numbers, "original_context_length": _original(stated, context, outside)}
 
 
-def _yarn(stated: Config, config: Config, context: int) -> Data:
-    original = _original(stated, config, context)
+def _yarn(stated: Config, context: int, outside: int | None) -> Data:
+    original = _original(stated, context, outside)
     factor = stated.float("factor", default=context / original)
     amplitude = stated.float("attention_factor")
     mscale, mscale_all_dim = stated.float("mscale"), stated.float("mscale_all_dim")
@@ -96,8 +101,8 @@ def yarn_amplitude(factor: float, mscale: float = 1.0) -> float:
     return 0.1 * mscale * math.log(factor) + 1.0 if factor > 1 else 1.0
 
 
-def _longrope(stated: Config, config: Config, context: int) -> Data:
-    original = _original(stated, config, context)
+def _longrope(stated: Config, context: int, outside: int | None) -> Data:
+    original = _original(stated, context, outside)
     factor = stated.float("factor", default=context / original)
     amplitude = stated.float("attention_factor")
     if amplitude is None:
@@ -114,7 +119,7 @@ def _longrope(stated: Config, config: Config, context: int) -> Data:
     }
 
 
-_SCALINGS: dict[str, Callable[[Config, Config, int], Data]] = {
+_SCALINGS: dict[str, Callable[[Config, int, int | None], Data]] = {
     "linear": _linear,
     "dynamic": _dynamic,
     "llama3": _llama3,
@@ -150,6 +155,13 @@ def rope_of(position: Component) -> Rope:
     return position
 
 
+def rotated_part(rope: Rope, width: int) -> float:
+    """The fraction of a head that is rotated, such that as many dimensions come of it when it is rounded down."""
+    dimensions = rope.dimensions or width
+    fraction = dimensions / width
+    return fraction if int(width * fraction) == dimensions else math.nextafter(fraction, 2.0)
+
+
 def write_rope(position: Component, *, width: int) -> Data:
     """The fields of a rotary position, in the spelling that old and new readers take.
 
@@ -158,12 +170,14 @@ def write_rope(position: Component, *, width: int) -> Data:
     rope = rope_of(position)
     fields: Data = {"rope_theta": rope.theta, "rope_scaling": None}
     if rope.dimensions is not None and rope.dimensions != width:
-        fields["partial_rotary_factor"] = rope.dimensions / width
+        fields["partial_rotary_factor"] = rotated_part(rope, width)
     if rope.scaling is not None:
         stated: dict[str, Any] = rope.scaling.model_dump(mode="json", exclude_none=True)
         kind = stated.pop("kind")
         if kind not in _KINDS:
             raise UnfitError(f"rope scaling {kind}")
+        if kind == "dynamic_ntk":  # whose reference takes the context for the original one
+            fields["max_position_embeddings"] = stated.pop("original_context_length")
         scaling: Data = {"rope_type": _KINDS[kind], **{_FIELDS[key]: value for key, value in stated.items()}}
         fields["rope_scaling"] = scaling
     return fields

@@ -93,7 +93,7 @@ def _write(
         for (wanted, entry), (name, tensor) in zip(entries.items(), tensors, strict=False):
             assert (wanted, entry.shape, entry.dtype) == (name, tuple(tensor.shape), tensor.dtype)
             file.write(
-                tensor.contiguous().view(torch.uint8).numpy().data
+                tensor.reshape(-1).view(torch.uint8).numpy().data
                 if tensor.dim()
                 else bytes(tensor.view(1).view(torch.uint8))
             )

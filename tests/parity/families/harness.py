@@ -65,6 +65,7 @@ def check_reference(
     seed: int = 1,
     length: int = 13,
     sides: tuple[str, ...] = ("right", "left"),
+    steps: bool = True,
     onnx: bool = True,
     fuzzed: bool = False,
 ) -> Model:
@@ -72,13 +73,14 @@ def check_reference(
 
     ``sides`` are where padding is tried: a family whose reference counts positions from the padding on, and takes no
     position_ids, is tried on the right alone.  Fuzz tests leave out what takes long with ``onnx=False`` for most of
-    their draws.  ``length`` is to exceed every window.
+    their draws.  ``length`` is to exceed every window; ``steps=False`` leaves out the steps after a prompt, where the outputs
+    depend on how long the input is altogether.
     """
     reference.save_pretrained(directory / "reference")
     spec = import_spec(directory / "reference")
     ours = load(spec, directory / "reference")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
-    batches = [_Batch(spec, reference.config, length, side, seed) for side in sides]
+    batches = [_Batch(spec, reference.config, length, side, seed, steps) for side in sides]
     for batch in batches:
         expected = batch.reference(reference)
         for outputs in batch.ours(ours):
@@ -103,7 +105,8 @@ def _check_conversion(spec: Model, directory: Path, reference: PreTrainedModel, 
     convert(spec, str(directory / "reference"), place, model_type=reference.config.model_type)
     written = json.loads((place / "config.json").read_text())
     assert written["architectures"] == [model_class.__name__]
-    back, report = model_class.from_pretrained(place, output_loading_info=True, attn_implementation="eager")
+    attention = reference.config._attn_implementation
+    back, report = model_class.from_pretrained(place, output_loading_info=True, attn_implementation=attention)
     for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         assert not report[kind], f"{kind}: {sorted(report[kind])[:5]}"
     assert batch.largest(batch.reference(back.eval()), batch.reference(reference)) <= 1e-6
@@ -115,8 +118,8 @@ Outputs = Mapping[str, Tensor]
 class _Batch:
     """A padded batch of random tokens, and what models make of it."""
 
-    def __init__(self, spec: Model, config: Any, length: int, side: str, seed: int) -> None:
-        self.spec = spec
+    def __init__(self, spec: Model, config: Any, length: int, side: str, seed: int, steps: bool) -> None:
+        self.spec, self.steps = spec, steps
         longest = min(length, spec.context_length_of(spec.last_stack) or length)
         vocabulary = spec.vocab_size or 1
         self.ids, self.mask = ragged(3, longest, vocabulary, side, seed)
@@ -205,6 +208,8 @@ class _Batch:
         """A full pass, then a prompt with single steps after it."""
         length = self._tokens.shape[1]
         yield call(0, length, past)[0]
+        if not self.steps:
+            return
         pieces, start = [], 0
         for end in range(length // 2 or 1, length + 1):
             outputs, past = call(start, end, past)

@@ -2,43 +2,77 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import LlamaConfig, LlamaForCausalLM, LlamaModel
+from transformers import LlamaConfig, LlamaForCausalLM
 
+from specs.canonical import canonical, differences
 from tests.parity.families.harness import check
-
-LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 2.5}
-LLAMA3 = {
-    "rope_type": "llama3", "rope_theta": 5000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 64,
-}  # fmt: skip
-YARN = {"rope_type": "yarn", "rope_theta": 700.0, "factor": 4.0, "original_max_position_embeddings": 32}
-YARN_STATED = {**YARN, "beta_fast": 8.0, "beta_slow": 2.0, "attention_factor": 0.8, "truncate": False}
+from tests.parity.families.llamas import (
+    ALL,
+    DYNAMIC,
+    EPS,
+    LINEAR,
+    LLAMA3,
+    SPECIAL,
+    YARN,
+    YARN_MSCALE,
+    YARN_STATED,
+    classes,
+    draw_head_dim,
+    draw_llama,
+    labels,
+    rotation,
+)
+from tests.parity.families.refusals import refused
+from zoo.configs.config import Config
+from zoo.configs.importing import import_spec, spec_of_config
 
 CONFIGS = {
     "grouped": dict(
         vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
         head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True,
-        mlp_bias=True, tie_word_embeddings=False, rope_parameters={"rope_type": "default", "rope_theta": 500.0},
+        mlp_bias=True, tie_word_embeddings=False, rope_parameters=rotation(500.0),
     ),
-    "tied, linear": dict(
+    "tied-linear": dict(
         vocab_size=47, hidden_size=33, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3,
         head_dim=8, intermediate_size=50, rms_norm_eps=1e-6, max_position_embeddings=128, hidden_act="gelu",
         tie_word_embeddings=True, rope_parameters=LINEAR,
     ),
+    "llama3": dict(
+        vocab_size=90, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=1,
+        head_dim=16, intermediate_size=24, rms_norm_eps=1e-5, max_position_embeddings=512,
+        tie_word_embeddings=True, rope_parameters=LLAMA3,
+    ),
     "yarn": dict(
+        vocab_size=90, hidden_size=20, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+        head_dim=24, intermediate_size=24, rms_norm_eps=1e-5, max_position_embeddings=128,
+        tie_word_embeddings=False, rope_parameters=YARN,
+    ),
+    "yarn-stated": dict(
         vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
         head_dim=32, intermediate_size=33, rms_norm_eps=1e-5, max_position_embeddings=128,
         tie_word_embeddings=False, rope_parameters=YARN_STATED,
+    ),
+    "yarn-mscale": dict(
+        vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
+        head_dim=32, intermediate_size=33, rms_norm_eps=1e-5, max_position_embeddings=128,
+        tie_word_embeddings=False, rope_parameters=YARN_MSCALE,
+    ),
+    "dynamic": dict(
+        vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        head_dim=12, intermediate_size=33, rms_norm_eps=1e-5, max_position_embeddings=16,
+        tie_word_embeddings=False, rope_parameters=DYNAMIC,
     ),
 }  # fmt: skip
 
 
 def config_of(**values) -> LlamaConfig:
     values["rope_parameters"] = dict(values["rope_parameters"])
-    return LlamaConfig(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0)
+    return LlamaConfig(**{**SPECIAL, **values})
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -46,31 +80,78 @@ def test_configuration(name, tmp_path):
     check(LlamaForCausalLM, config_of(**CONFIGS[name]), tmp_path)
 
 
-@pytest.mark.parametrize("model_class", [LlamaModel])
+@pytest.mark.parametrize("name", ["llama3", "yarn"])
+def test_beyond_the_original_context(name, tmp_path):
+    check(LlamaForCausalLM, config_of(**CONFIGS[name]), tmp_path, seed=2, length=100, onnx=False)
+
+
+def test_beyond_the_context_that_dynamic_scaling_starts_from(tmp_path):
+    check(LlamaForCausalLM, config_of(**CONFIGS["dynamic"]), tmp_path, length=40, steps=False)
+
+
+@pytest.mark.parametrize("model_class", classes("Llama", *ALL))
 def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["grouped"]), tmp_path)
+    check(model_class, config_of(**CONFIGS["grouped"], **labels(model_class)), tmp_path)
 
 
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration(data, tmp_path_factory):
-    kv_heads, groups = data.draw(st.integers(1, 4), "kv_heads"), data.draw(st.integers(1, 3), "groups")
-    default = {"rope_type": "default", "rope_theta": data.draw(st.sampled_from([100.0, 1e4, 5e5]), "theta")}
     config = config_of(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        hidden_size=kv_heads * groups * data.draw(st.integers(4, 8), "hidden_size over heads"),
-        num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-        num_attention_heads=kv_heads * groups,
-        num_key_value_heads=kv_heads,
-        head_dim=2 * data.draw(st.integers(1, 12), "pairs"),
-        intermediate_size=data.draw(st.integers(1, 70), "hidden"),
-        hidden_act=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
-        rms_norm_eps=data.draw(st.sampled_from([1e-6, 1e-5, 1e-2]), "eps"),
-        max_position_embeddings=256,
+        **draw_llama(data),
+        head_dim=draw_head_dim(data),
+        rms_norm_eps=data.draw(EPS, "eps"),
         attention_bias=data.draw(st.booleans(), "attention_bias"),
         mlp_bias=data.draw(st.booleans(), "mlp_bias"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-        rope_parameters=data.draw(st.sampled_from([default, LINEAR, LLAMA3, YARN, YARN_STATED]), "rope"),
     )
     directory, seed = tmp_path_factory.mktemp("llama"), data.draw(st.integers(0, 99), "seed")
     check(LlamaForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("hidden_act", "silo", "did you mean 'silu'?"),
+        ("rope_parameters", {"rope_type": "lama3", "factor": 2.0}, "did you mean 'llama3'?"),
+        ("rope_parameters", {"type": "linear", "factor": 2.0, "finetuned": True}, "not modelled"),
+        ("partial_rotary_factor", 0.5, "must be 1"),
+        ("residual_multiplier", 0.5, "not modelled"),
+    ],
+)
+def test_what_is_not_modelled_is_refused(field, value, said):
+    refused(config_of(**CONFIGS["grouped"]), field, value, said)
+
+
+OLD = {
+    "architectures": ["LlamaForCausalLM"], "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu",
+    "hidden_size": 32, "initializer_range": 0.02, "intermediate_size": 48, "max_position_embeddings": 131072,
+    "model_type": "llama", "num_attention_heads": 4, "num_hidden_layers": 2, "num_key_value_heads": 2,
+    "pretraining_tp": 1, "rms_norm_eps": 1e-05, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+    "transformers_version": "4.43.0", "use_cache": True, "vocab_size": 70, "attention_bias": False,
+    "attention_dropout": 0.0, "mlp_bias": False, "rope_theta": 500000.0,
+    "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                     "original_max_position_embeddings": 8192, "rope_type": "llama3"},
+}  # fmt: skip
+"""What the config of Llama 3.1 says, at a tiny size."""
+
+
+def architecture(data) -> dict:
+    return canonical(spec_of_config(Config(data, "config.json"), name="tiny"))
+
+
+def test_old_and_new_spellings_are_one_architecture(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(OLD))
+    LlamaConfig.from_pretrained(tmp_path).save_pretrained(tmp_path / "new")
+    new = json.loads((tmp_path / "new" / "config.json").read_text())
+    assert "rope_scaling" not in new
+    assert "rope_theta" not in new
+    assert not list(differences(architecture(OLD), canonical(import_spec(tmp_path / "new"))))
+
+
+def test_what_the_first_configs_say_beside_is_read_over():
+    first = {key: value for key, value in OLD.items() if not key.startswith(("rope", "attention", "mlp"))}
+    found = architecture({**first, "max_sequence_length": 2048, "rope_scaling": None, "_name_or_path": "x"})
+    (layer, _) = found["decoder"]["layers"]
+    assert layer["attention"]["position"] == {
+        "kind": "rope", "theta": 10000.0, "dimensions": 8, "layout": "half_split", "scaling": None,
+    }  # fmt: skip

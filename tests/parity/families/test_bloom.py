@@ -1,0 +1,71 @@
+"""BLOOM against transformers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import (
+    BloomConfig,
+    BloomForCausalLM,
+    BloomForQuestionAnswering,
+    BloomForSequenceClassification,
+    BloomForTokenClassification,
+    BloomModel,
+)
+
+from tests.parity.families.harness import check
+from tests.parity.families.refusals import refused
+
+CONFIGS = {
+    "odd-heads": dict(vocab_size=61, hidden_size=21, n_layer=3, n_head=3, layer_norm_epsilon=1e-3),
+    "untied": dict(
+        vocab_size=40, hidden_size=32, n_layer=1, n_head=4, layer_norm_epsilon=1e-6, tie_word_embeddings=False
+    ),
+    "twelve heads": dict(vocab_size=83, hidden_size=36, n_layer=2, n_head=12, layer_norm_epsilon=1e-5),
+}
+
+
+def config_of(**values) -> BloomConfig:
+    return BloomConfig(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration(name, tmp_path):
+    check(BloomForCausalLM, config_of(**CONFIGS[name]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "model_class",
+    [BloomModel, BloomForSequenceClassification, BloomForTokenClassification, BloomForQuestionAnswering],
+)
+def test_other_heads(model_class, tmp_path):
+    check(model_class, config_of(**CONFIGS["odd-heads"]), tmp_path)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration(data, tmp_path_factory):
+    heads = data.draw(st.integers(1, 9), "heads")
+    config = config_of(
+        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+        hidden_size=heads * data.draw(st.integers(2, 9), "head_dim"),
+        n_layer=data.draw(st.integers(1, 4), "layers"),
+        n_head=heads,
+        layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
+        tie_word_embeddings=data.draw(st.booleans(), "tied"),
+    )
+    directory, seed = tmp_path_factory.mktemp("bloom"), data.draw(st.integers(0, 99), "seed")
+    check(BloomForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
+
+
+REFUSED = {
+    "apply_residual_connection_post_layernorm": (True, "must be false"),
+    "n_inner": (30, "must be 84"),
+    "rope_theta": (4.0, "not modelled"),
+}
+
+
+@pytest.mark.parametrize("field", REFUSED)
+def test_refused(field):
+    refused(config_of(**CONFIGS["odd-heads"]), field, *REFUSED[field])

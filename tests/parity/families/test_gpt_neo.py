@@ -1,0 +1,92 @@
+"""GPT-Neo against transformers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import (
+    GPTNeoConfig,
+    GPTNeoForCausalLM,
+    GPTNeoForQuestionAnswering,
+    GPTNeoForSequenceClassification,
+    GPTNeoForTokenClassification,
+    GPTNeoModel,
+)
+
+from tests.parity.families.harness import check
+from tests.parity.families.refusals import refused
+
+CONFIGS = {
+    "alternating": dict(
+        vocab_size=61, hidden_size=21, num_layers=4, num_heads=3, intermediate_size=17, window_size=5,
+        attention_types=[[["global", "local"], 2]], activation_function="relu", layer_norm_epsilon=1e-3,
+    ),
+    "local first, untied": dict(
+        vocab_size=40, hidden_size=32, num_layers=3, num_heads=4, intermediate_size=70, window_size=3,
+        attention_types=[[["local"], 2], [["global"], 1]], activation_function="gelu",
+        layer_norm_epsilon=1e-6, tie_word_embeddings=False,
+    ),
+    "global": dict(
+        vocab_size=83, hidden_size=20, num_layers=2, num_heads=5, attention_types=[[["global"], 2]],
+        layer_norm_epsilon=1e-5,
+    ),
+}  # fmt: skip
+
+
+def config_of(**values) -> GPTNeoConfig:
+    return GPTNeoConfig(
+        **values, max_position_embeddings=29, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4
+    )
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration(name, tmp_path):
+    check(GPTNeoForCausalLM, config_of(**CONFIGS[name]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "model_class",
+    [
+        GPTNeoModel,
+        GPTNeoForSequenceClassification,
+        GPTNeoForTokenClassification,
+        GPTNeoForQuestionAnswering,
+    ],
+)
+def test_other_heads(model_class, tmp_path):
+    check(model_class, config_of(**CONFIGS["alternating"]), tmp_path)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration(data, tmp_path_factory):
+    heads = data.draw(st.integers(1, 7), "heads")
+    types = data.draw(st.lists(st.sampled_from(["global", "local"]), min_size=1, max_size=5), "types")
+    config = config_of(
+        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+        hidden_size=heads * data.draw(st.integers(3, 9), "head_dim"),
+        num_layers=len(types),
+        attention_types=[[types, 1]],
+        window_size=data.draw(st.integers(2, 15), "window"),
+        num_heads=heads,
+        intermediate_size=data.draw(st.none() | st.integers(1, 70), "hidden"),
+        activation_function=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
+        layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
+        tie_word_embeddings=data.draw(st.booleans(), "tied"),
+    )
+    directory, seed = tmp_path_factory.mktemp("gpt_neo"), data.draw(st.integers(0, 99), "seed")
+    check(GPTNeoForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
+
+
+REFUSED = {
+    "attention_types": ([[["global", "sparse"], 2]], "it may have types global and local"),
+    "num_layers": (5, "which is 5; it has 4"),
+    "activation_function": ("gelu_newer", "did you mean 'gelu_new'"),
+    "rotary_dim": (4, "not modelled"),
+}
+
+
+@pytest.mark.parametrize("field", REFUSED)
+def test_refused(field):
+    refused(config_of(**CONFIGS["alternating"]), field, *REFUSED[field])

@@ -1,0 +1,110 @@
+"""GPT-NeoX and Pythia against transformers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import (
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    GPTNeoXForQuestionAnswering,
+    GPTNeoXForSequenceClassification,
+    GPTNeoXForTokenClassification,
+    GPTNeoXModel,
+)
+
+from tests.parity.families.harness import check
+from tests.parity.families.refusals import refused
+from zoo.configs.config import Config
+from zoo.configs.importing import spec_of_config
+
+LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 2.5, "partial_rotary_factor": 0.5}
+YARN = {
+    "rope_type": "yarn", "rope_theta": 700.0, "factor": 4.0, "original_max_position_embeddings": 32,
+    "partial_rotary_factor": 1.0,
+}  # fmt: skip
+
+CONFIGS = {
+    "odd-heads": dict(
+        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
+        hidden_act="relu", layer_norm_eps=1e-3,
+        rope_parameters={"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.4},
+    ),
+    "sequential, tied": dict(
+        vocab_size=40, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=70,
+        hidden_act="gelu_new", layer_norm_eps=1e-6, use_parallel_residual=False, attention_bias=False,
+        tie_word_embeddings=True, rope_parameters=LINEAR,
+    ),
+    "yarn": dict(
+        vocab_size=83, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, intermediate_size=33,
+        rope_parameters=YARN,
+    ),
+}  # fmt: skip
+
+
+def config_of(**values) -> GPTNeoXConfig:
+    values["rope_parameters"] = dict(values["rope_parameters"])
+    return GPTNeoXConfig(
+        **values, max_position_embeddings=128, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4
+    )
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration(name, tmp_path):
+    check(GPTNeoXForCausalLM, config_of(**CONFIGS[name]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "model_class",
+    [
+        GPTNeoXModel,
+        GPTNeoXForSequenceClassification,
+        GPTNeoXForTokenClassification,
+        GPTNeoXForQuestionAnswering,
+    ],
+)
+def test_other_heads(model_class, tmp_path):
+    check(model_class, config_of(**CONFIGS["odd-heads"]), tmp_path)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration(data, tmp_path_factory):
+    heads, width = data.draw(st.integers(1, 7), "heads"), data.draw(st.integers(2, 12), "head_dim")
+    rotated = 2 * data.draw(st.integers(1, width // 2), "pairs")
+    rope = data.draw(st.sampled_from([LINEAR, YARN, {"rope_type": "default", "rope_theta": 300.0}]), "rope")
+    config = config_of(
+        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+        hidden_size=heads * width,
+        num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
+        num_attention_heads=heads,
+        intermediate_size=data.draw(st.integers(1, 70), "hidden"),
+        hidden_act=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
+        layer_norm_eps=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
+        use_parallel_residual=data.draw(st.booleans(), "parallel"),
+        attention_bias=data.draw(st.booleans(), "attention_bias"),
+        tie_word_embeddings=data.draw(st.booleans(), "tied"),
+        rope_parameters={**rope, "partial_rotary_factor": (rotated + 0.5) / width},
+    )
+    directory, seed = tmp_path_factory.mktemp("gpt_neox"), data.draw(st.integers(0, 99), "seed")
+    check(GPTNeoXForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
+
+
+def test_the_old_spelling_of_rotary_positions():
+    fields = {"hidden_size": 40, "num_attention_heads": 2, "rotary_pct": 0.2, "rotary_emb_base": 700}
+    spec = spec_of_config(Config({"model_type": "gpt_neox", **fields}, "config.json"), name="tiny")
+    assert (spec.position.theta, spec.position.dimensions) == (700.0, 4)
+
+
+REFUSED = {
+    "is_decoder": (True, "must be false"),
+    "hidden_act": ("geluu", "did you mean 'gelu'"),
+    "rope_parameters": ({"rope_type": "yarm", "factor": 2.0}, "did you mean 'yarn'"),
+    "num_key_value_heads": (1, "not modelled"),
+}
+
+
+@pytest.mark.parametrize("field", REFUSED)
+def test_refused(field):
+    refused(config_of(**CONFIGS["odd-heads"]), field, *REFUSED[field])

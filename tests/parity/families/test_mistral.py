@@ -1,0 +1,96 @@
+"""Mistral against transformers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import MistralConfig, MistralForCausalLM
+
+from tests.parity.families.harness import check
+from tests.parity.families.llamas import (
+    ALL,
+    EPS,
+    LINEAR,
+    SPECIAL,
+    YARN,
+    classes,
+    draw_head_dim,
+    draw_llama,
+    labels,
+    rotation,
+)
+from tests.parity.families.refusals import refused
+from zoo.configs.config import Config
+from zoo.configs.importing import spec_of_config
+
+CONFIGS = {
+    "windowed": dict(
+        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+        head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, sliding_window=5,
+        tie_word_embeddings=True, rope_parameters=rotation(500.0),
+    ),
+    "without a window": dict(
+        vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+        intermediate_size=50, rms_norm_eps=1e-5, max_position_embeddings=128, sliding_window=None,
+        hidden_act="gelu_new", rope_parameters=LINEAR,
+    ),
+    "yarn": dict(
+        vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
+        head_dim=32, intermediate_size=33, max_position_embeddings=128, sliding_window=2, rope_parameters=YARN,
+    ),
+}  # fmt: skip
+
+
+def config_of(**values) -> MistralConfig:
+    values["rope_parameters"] = dict(values["rope_parameters"])
+    return MistralConfig(**{**SPECIAL, **values})
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration(name, tmp_path):
+    check(MistralForCausalLM, config_of(**CONFIGS[name]), tmp_path)
+
+
+@pytest.mark.parametrize("model_class", classes("Mistral", *ALL))
+def test_other_heads(model_class, tmp_path):
+    check(model_class, config_of(**CONFIGS["windowed"], **labels(model_class)), tmp_path)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration(data, tmp_path_factory):
+    config = config_of(
+        **draw_llama(data),
+        head_dim=draw_head_dim(data),
+        rms_norm_eps=data.draw(EPS, "eps"),
+        sliding_window=data.draw(st.none() | st.integers(2, 15), "window"),
+    )
+    directory, seed = tmp_path_factory.mktemp("mistral"), data.draw(st.integers(0, 99), "seed")
+    check(MistralForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("hidden_act", "sillu", "did you mean 'silu'?"),
+        ("rope_parameters", {"rope_type": "yarm", "factor": 2.0}, "did you mean 'yarn'?"),
+        ("layer_types", ["full_attention"] * 3, "must be sliding_attention throughout"),
+        ("layer_types", ["sliding"] * 3, "sliding_attention"),
+        ("layer_types", ["sliding_attention"], "each of the 3 layers"),
+        ("attention_bias", True, "not modelled"),
+    ],
+)
+def test_what_is_not_modelled_is_refused(field, value, said):
+    refused(config_of(**CONFIGS["windowed"]), field, value, said)
+
+
+def test_a_config_that_says_little_has_the_defaults_of_the_first_model_but_null_is_no_window():
+    def first_layer(**fields):
+        data = {"model_type": "mistral", "num_hidden_layers": 1, **fields}
+        model = spec_of_config(Config(data, "config.json"), name="tiny")
+        return model.decoder.block.attention
+
+    assert (first_layer().window, first_layer().key_value_heads) == (4096, 8)
+    assert first_layer(sliding_window=None).window is None
+    assert first_layer(num_key_value_heads=None).key_value_heads == 32

@@ -1,0 +1,154 @@
+"""Qwen2 and Qwen3 against transformers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+
+from tests.parity.families.harness import check
+from tests.parity.families.llamas import (
+    ALL,
+    EPS,
+    LLAMA3,
+    SPECIAL,
+    YARN,
+    classes,
+    draw_head_dim,
+    draw_llama,
+    labels,
+    rotation,
+)
+from tests.parity.families.refusals import refused
+from zoo.configs.config import Config
+from zoo.configs.importing import spec_of_config
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+CONFIGS = {
+    "windows above": dict(
+        vocab_size=61, hidden_size=60, num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=2,
+        intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, use_sliding_window=True,
+        sliding_window=4, max_window_layers=3, tie_word_embeddings=True, rope_parameters=rotation(500.0),
+    ),
+    "windows everywhere": dict(
+        vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+        intermediate_size=50, rms_norm_eps=1e-5, max_position_embeddings=128, hidden_act="gelu_new",
+        use_sliding_window=True, sliding_window=7, max_window_layers=0, rope_parameters=YARN,
+    ),
+    "windows not used": dict(
+        vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
+        intermediate_size=33, max_position_embeddings=128, sliding_window=5, max_window_layers=1,
+        rope_parameters=LLAMA3,
+    ),
+    "windows by layer": dict(
+        vocab_size=31, hidden_size=24, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=3,
+        intermediate_size=33, max_position_embeddings=128, use_sliding_window=True, sliding_window=3,
+        layer_types=[SLIDING, FULL, SLIDING, FULL, SLIDING], rope_parameters=rotation(30.0),
+    ),
+}  # fmt: skip
+MORE = {
+    "windows above": {"head_dim": 14, "attention_bias": True},
+    "windows everywhere": {"head_dim": 8},
+    "windows not used": {"head_dim": 16},
+    "windows by layer": {"head_dim": 4, "attention_bias": True},
+}
+"""What Qwen3 has beyond."""
+
+
+def qwen2(name: str, **more) -> Qwen2Config:
+    return configured(Qwen2Config, **CONFIGS[name], **more)
+
+
+def qwen3(name: str, **more) -> Qwen3Config:
+    return configured(Qwen3Config, **CONFIGS[name], **MORE[name], **more)
+
+
+def configured(config_class, **values):
+    values["rope_parameters"] = dict(values["rope_parameters"])
+    return config_class(**{**SPECIAL, **values})
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration_of_qwen2(name, tmp_path):
+    check(Qwen2ForCausalLM, qwen2(name), tmp_path)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration_of_qwen3(name, tmp_path):
+    check(Qwen3ForCausalLM, qwen3(name), tmp_path)
+
+
+@pytest.mark.parametrize("model_class", classes("Qwen2", *ALL))
+def test_other_heads_of_qwen2(model_class, tmp_path):
+    check(model_class, qwen2("windows above", **labels(model_class)), tmp_path)
+
+
+@pytest.mark.parametrize("model_class", classes("Qwen3", *ALL))
+def test_other_heads_of_qwen3(model_class, tmp_path):
+    check(model_class, qwen3("windows by layer", **labels(model_class)), tmp_path)
+
+
+def draw_windows(data, layers: int):
+    if not data.draw(st.booleans(), "windows"):
+        return {"max_window_layers": data.draw(st.integers(0, 4), "max_window_layers")}
+    fields = {"use_sliding_window": True, "sliding_window": data.draw(st.integers(2, 15), "window")}
+    if data.draw(st.booleans(), "layer_types"):
+        kinds = st.lists(st.sampled_from([FULL, SLIDING]), min_size=layers, max_size=layers)
+        return {**fields, "layer_types": data.draw(kinds, "kinds")}
+    return {**fields, "max_window_layers": data.draw(st.integers(0, layers), "max_window_layers")}
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration_of_qwen2(data, tmp_path_factory):
+    common = draw_llama(data)
+    windows = draw_windows(data, common["num_hidden_layers"])
+    config = Qwen2Config(**common, **windows, rms_norm_eps=data.draw(EPS, "eps"))
+    directory, seed = tmp_path_factory.mktemp("qwen2"), data.draw(st.integers(0, 99), "seed")
+    check(Qwen2ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration_of_qwen3(data, tmp_path_factory):
+    common = draw_llama(data)
+    windows = draw_windows(data, common["num_hidden_layers"])
+    bias = data.draw(st.booleans(), "attention_bias")
+    more = {"head_dim": draw_head_dim(data), "rms_norm_eps": data.draw(EPS, "eps"), "attention_bias": bias}
+    config = Qwen3Config(**common, **windows, **more)
+    directory, seed = tmp_path_factory.mktemp("qwen3"), data.draw(st.integers(0, 99), "seed")
+    check(Qwen3ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
+
+
+REFUSED = [
+    ("hidden_act", "geglu", "did you mean 'gelu'?"),
+    ("rope_parameters", {"rope_type": "mrope", "mrope_section": [2, 3, 3]}, "not modelled"),
+    ("layer_types", [SLIDING, FULL], "each of the 4 layers"),
+    ("layer_types", [FULL, FULL, FULL, "chunked_attention"], "a kind that is not modelled"),
+    ("use_sliding_window", False, "sliding_attention without a window"),
+    ("use_mrope", True, "not modelled"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "said"), REFUSED)
+def test_what_is_not_modelled_is_refused(field, value, said):
+    refused(qwen2("windows above"), field, value, said)
+    refused(qwen3("windows above"), field, value, said)
+
+
+def test_the_first_configs_say_windows_by_a_number_of_layers():
+    first = {
+        "model_type": "qwen2", "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "num_hidden_layers": 6, "intermediate_size": 40, "vocab_size": 90, "max_window_layers": 4,
+        "sliding_window": 16, "use_sliding_window": True, "rope_theta": 1000000.0,
+    }  # fmt: skip
+
+    def windows(data):
+        stack = spec_of_config(Config(data, "config.json"), name="tiny").decoder
+        return [block.attention.window for block in stack.layer_blocks()]
+
+    assert windows(first) == [None] * 4 + [16] * 2
+    assert windows({**first, "use_sliding_window": False}) == [None] * 6
+    assert windows({**first, "max_window_layers": 28}) == [None] * 6

@@ -1,0 +1,94 @@
+"""SmolLM3 against transformers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import SmolLM3Config, SmolLM3ForCausalLM
+
+from tests.parity.families.harness import check
+from tests.parity.families.llamas import ALL, EPS, SPECIAL, YARN, classes, draw_llama, labels, rotation
+from tests.parity.families.refusals import refused
+from zoo.configs.config import Config
+from zoo.configs.importing import spec_of_config
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+CONFIGS = {
+    "every fourth": dict(
+        vocab_size=61, hidden_size=36, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
+        intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True, mlp_bias=True,
+        tie_word_embeddings=False, rope_parameters=rotation(500.0),
+    ),
+    "windows where nothing rotates": dict(
+        vocab_size=47, hidden_size=40, num_hidden_layers=4, num_attention_heads=5, num_key_value_heads=5,
+        intermediate_size=50, rms_norm_eps=1e-5, max_position_embeddings=128, hidden_act="gelu_new",
+        use_sliding_window=True, sliding_window=4, no_rope_layer_interval=2, rope_parameters=YARN,
+    ),
+    "every kind of layer": dict(
+        vocab_size=31, hidden_size=28, num_hidden_layers=4, num_attention_heads=7, num_key_value_heads=1,
+        intermediate_size=33, max_position_embeddings=128, use_sliding_window=True, sliding_window=5,
+        no_rope_layers=[1, 0, 1, 0], layer_types=[SLIDING, SLIDING, FULL, FULL], rope_parameters=rotation(90.0),
+    ),
+}  # fmt: skip
+
+
+def config_of(**values) -> SmolLM3Config:
+    values["rope_parameters"] = dict(values["rope_parameters"])
+    return SmolLM3Config(**{**SPECIAL, **values})
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration(name, tmp_path):
+    check(SmolLM3ForCausalLM, config_of(**CONFIGS[name]), tmp_path)
+
+
+@pytest.mark.parametrize("model_class", classes("SmolLM3", *ALL))
+def test_other_heads(model_class, tmp_path):
+    check(model_class, config_of(**CONFIGS["every fourth"], **labels(model_class)), tmp_path)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration(data, tmp_path_factory):
+    common = draw_llama(data)
+    layers = common["num_hidden_layers"]
+    windows = data.draw(st.booleans(), "windows")
+    rotated = st.lists(st.integers(0, 1), min_size=layers, max_size=layers)
+    config = SmolLM3Config(
+        **common,
+        rms_norm_eps=data.draw(EPS, "eps"),
+        attention_bias=data.draw(st.booleans(), "attention_bias"),
+        mlp_bias=data.draw(st.booleans(), "mlp_bias"),
+        no_rope_layers=data.draw(st.none() | rotated, "rotated"),
+        no_rope_layer_interval=data.draw(st.integers(1, 4), "interval"),
+        use_sliding_window=windows,
+        sliding_window=data.draw(st.integers(2, 15), "window") if windows else None,
+    )
+    directory, seed = tmp_path_factory.mktemp("smollm3"), data.draw(st.integers(0, 99), "seed")
+    check(SmolLM3ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("hidden_act", "relu3", "did you mean 'relu'?"),
+        ("rope_parameters", {"rope_type": "yarnn", "factor": 2.0}, "did you mean 'yarn'?"),
+        ("no_rope_layers", [1, 0], "each of the 5 layers"),
+        ("no_rope_layers", [1, 0, 1, 2, 1], "0 or 1"),
+        ("layer_types", [FULL] * 4 + [SLIDING], "without a window"),
+        ("layer_types", [FULL] * 4, "each of the 5 layers"),
+        ("nope_scaling", 2.0, "not modelled"),
+    ],
+)
+def test_what_is_not_modelled_is_refused(field, value, said):
+    refused(config_of(**CONFIGS["every fourth"]), field, value, said)
+
+
+def test_the_interval_counts_where_no_list_says_which_layers_rotate():
+    data = config_of(**CONFIGS["every fourth"]).to_dict()
+    del data["no_rope_layers"], data["layer_types"]
+    blocks = spec_of_config(Config(data, "config.json"), name="tiny").decoder.layer_blocks()
+    own = [block.attention.position for block in blocks]
+    assert [position and position.kind for position in own] == [None, None, None, "none", None]

@@ -1,0 +1,98 @@
+"""StableLM against transformers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import (
+    StableLmConfig,
+    StableLmForCausalLM,
+    StableLmForSequenceClassification,
+    StableLmForTokenClassification,
+    StableLmModel,
+)
+
+from tests.parity.families.harness import check
+from tests.parity.families.refusals import refused
+
+LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 2.5, "partial_rotary_factor": 0.5}
+YARN = {
+    "rope_type": "yarn", "rope_theta": 700.0, "factor": 4.0, "original_max_position_embeddings": 32,
+    "partial_rotary_factor": 1.0,
+}  # fmt: skip
+
+CONFIGS = {
+    "odd-heads": dict(
+        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, num_key_value_heads=3,
+        intermediate_size=17, hidden_act="gelu", layer_norm_eps=1e-3, use_qkv_bias=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.4},
+    ),
+    "parallel, norms per head": dict(
+        vocab_size=40, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        intermediate_size=70, layer_norm_eps=1e-6, qk_layernorm=True, use_parallel_residual=True,
+        tie_word_embeddings=True, rope_parameters=LINEAR,
+    ),
+    "yarn": dict(
+        vocab_size=83, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, num_key_value_heads=1,
+        intermediate_size=33, qk_layernorm=True, use_qkv_bias=True, rope_parameters=YARN,
+    ),
+}  # fmt: skip
+
+
+def config_of(**values) -> StableLmConfig:
+    values["rope_parameters"] = dict(values["rope_parameters"])
+    return StableLmConfig(
+        **values, max_position_embeddings=128, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4
+    )
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration(name, tmp_path):
+    check(StableLmForCausalLM, config_of(**CONFIGS[name]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "model_class", [StableLmModel, StableLmForSequenceClassification, StableLmForTokenClassification]
+)
+def test_other_heads(model_class, tmp_path):
+    check(model_class, config_of(**CONFIGS["parallel, norms per head"]), tmp_path)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration(data, tmp_path_factory):
+    kv_heads, groups = data.draw(st.integers(1, 4), "kv_heads"), data.draw(st.integers(1, 3), "groups")
+    width = data.draw(st.integers(4, 12), "head_dim")
+    rotated = 2 * data.draw(st.integers(1, width // 2), "pairs")
+    rope = data.draw(st.sampled_from([LINEAR, YARN, {"rope_type": "default", "rope_theta": 300.0}]), "rope")
+    config = config_of(
+        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+        hidden_size=kv_heads * groups * width,
+        num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
+        num_attention_heads=kv_heads * groups,
+        num_key_value_heads=kv_heads,
+        intermediate_size=data.draw(st.integers(1, 70), "hidden"),
+        hidden_act=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
+        layer_norm_eps=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
+        use_qkv_bias=data.draw(st.booleans(), "bias"),
+        qk_layernorm=data.draw(st.booleans(), "qk_layernorm"),
+        use_parallel_residual=data.draw(st.booleans(), "parallel"),
+        tie_word_embeddings=data.draw(st.booleans(), "tied"),
+        rope_parameters={**rope, "partial_rotary_factor": (rotated + 0.5) / width},
+    )
+    directory, seed = tmp_path_factory.mktemp("stablelm"), data.draw(st.integers(0, 99), "seed")
+    check(StableLmForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
+
+
+REFUSED = {
+    "hidden_act": ("sillu", "did you mean 'silu'"),
+    "rope_parameters": ({"rope_type": "lama3"}, "did you mean 'llama3'"),
+    "rotary_scaling": (4, "not modelled"),
+    "architectures": (["StableLmForQuestionAnswering"], "has no class that is modelled"),
+}
+
+
+@pytest.mark.parametrize("field", REFUSED)
+def test_refused(field):
+    refused(config_of(**CONFIGS["odd-heads"]), field, *REFUSED[field])

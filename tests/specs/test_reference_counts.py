@@ -1,0 +1,45 @@
+"""Every preset against transformers: its model of the config that we write has as many parameters."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import transformers
+
+from specs.catalog import preset_names
+from specs.load import load
+from zoo.configs.exporting import NoFamilyError, write_config
+
+WITHOUT_FAMILY = {
+    "bert-base-sinusoidal",
+    "gpt3-1.3b",
+    "nano-gpt",
+    "tiny-gpt",
+    "torch-transformer",
+    "torch-transformer-big",
+    "transformer-base",
+    "transformer-big",
+}
+"""What no class of transformers is."""
+
+TIED_TILL_LOADED = {"t5", "mt5"}
+"""Families whose head transformers ties until it loads a checkpoint that has one, as those of T5 1.1 have."""
+
+
+@pytest.mark.parametrize("name", sorted(set(preset_names()) - WITHOUT_FAMILY))
+def test_the_reference_has_as_many_parameters(name):
+    spec = load(name)
+    config = write_config(spec)
+    model_class = getattr(transformers, config["architectures"][0])
+    with torch.device("meta"):
+        model = model_class(model_class.config_class.from_dict(config))
+    count = sum(parameter.numel() for parameter in model.parameters())
+    if config["model_type"] in TIED_TILL_LOADED and not getattr(spec.head, "tie_embeddings", True):
+        count += spec.vocab_size * spec.d_model
+    assert count == spec.expect.parameters
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_FAMILY))
+def test_the_others_fit_no_family(name):
+    with pytest.raises(NoFamilyError):
+        write_config(load(name))
