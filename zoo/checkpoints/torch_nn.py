@@ -7,10 +7,10 @@ of its own ``generator``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 
-from zoo.checkpoints.family import Family, Rule, Table, affine, same
-from zoo.checkpoints.transforms import STACKED, Shape
+from zoo.checkpoints.family import Family, Rule, affine, same
+from zoo.checkpoints.transforms import STACKED
 
 _ALONE = {
     "layers.": "encoder.",
@@ -24,12 +24,6 @@ class _TorchNames(Family):
     def plain(self, name: str) -> str:
         name = name.removeprefix("transformer.")
         return next((place + name for start, place in _ALONE.items() if name.startswith(start)), name)
-
-    def table(self, head: str, parameters: Mapping[str, Shape]) -> Table:
-        """A decoder without an encoder is an encoder with a causal mask: nn.TransformerDecoder always attends to one."""
-        alone = not any(name.startswith("encoder.") for name in parameters)
-        stacks = _stack("encoder", "decoder") if alone else ()
-        return Table((*stacks, *self.rules, *self.heads.get(head, ())), parameters)
 
 
 def _attention(stored: str, module: str) -> tuple[Rule, ...]:
@@ -59,12 +53,18 @@ def _stack(stored: str, stack: str) -> tuple[Rule, ...]:
     )  # fmt: skip
 
 
+_DECODER_ALONE = tuple(
+    replace(rule, where=lambda spec: spec.encoder is None) for rule in _stack("encoder", "decoder")
+)
+"""A decoder without an encoder is an encoder with a causal mask: nn.TransformerDecoder always attends to one."""
+
 TORCH = _TorchNames(
     name="torch",
     model_types=(),
     rules=(
         same("embedding.weight", "embedding.token.weight"),
         same("embedding.weight", "encoder_embedding.token.weight"),
+        *_DECODER_ALONE,
         *_stack("encoder", "encoder"),
         *_stack("decoder", "decoder"),
     ),

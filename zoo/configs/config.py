@@ -30,6 +30,7 @@ NEUTRAL = frozenset(
         "begin_suppress_tokens",
         "bos_token_id",
         "chunk_size_feed_forward",
+        "cls_token_id",
         "decoder_start_token_id",
         "diversity_penalty",
         "do_sample",
