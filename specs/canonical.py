@@ -31,16 +31,6 @@ def canonical(model: Model) -> dict[str, Any]:
     return result
 
 
-def _embedding(embedding: EmbeddingKind, model: Model) -> dict[str, Any]:
-    data = {"kind": embedding.kind, **embedding.model_dump(mode="json")}
-    if isinstance(embedding, Tokens):
-        width = data["width"] = embedding.table_width(model.d_model)
-        if width != model.d_model:
-            data["projection"] = (embedding.projection or Projection()).model_dump(mode="json")
-        _replace(data, "scale", "sqrt_d_model", model.d_model**0.5)
-    return data
-
-
 def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:
     if part.get(key) == word:
         part[key] = value

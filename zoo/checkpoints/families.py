@@ -46,6 +46,10 @@ from zoo.weights.tensors import weight_tensors
 
 FAMILIES: tuple[Family, ...] = (
     OWN,
+<<<<<<< HEAD
+=======
+    BART,
+>>>>>>> seq2seq
     BERT,
     BLOOM,
     FALCON,
@@ -70,7 +74,10 @@ FAMILIES: tuple[Family, ...] = (
     MODERNBERT,
     ROBERTA,
     T5,
+<<<<<<< HEAD
     BART,
+=======
+>>>>>>> seq2seq
     TORCH,
     VIT,
     WHISPER,

@@ -7,11 +7,16 @@ of its own ``generator``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 
+<<<<<<< HEAD
 from specs.model import Model
 from zoo.checkpoints.family import Family, Rule, Table, affine, same
 from zoo.checkpoints.transforms import STACKED, Shape
+=======
+from zoo.checkpoints.family import Family, Rule, affine, same
+from zoo.checkpoints.transforms import STACKED
+>>>>>>> seq2seq
 
 _ALONE = {
     "layers.": "encoder.",
@@ -26,12 +31,15 @@ class _TorchNames(Family):
         name = name.removeprefix("transformer.")
         return next((place + name for start, place in _ALONE.items() if name.startswith(start)), name)
 
+<<<<<<< HEAD
     def table(self, spec: Model, parameters: Mapping[str, Shape]) -> Table:
         """A decoder without an encoder is an encoder with a causal mask: nn.TransformerDecoder always attends to one."""
         alone = spec.encoder is None
         stacks = _stack("encoder", "decoder") if alone else ()
         return Table((*stacks, *self.rules, *self.heads.get(spec.head.kind, ())), spec, parameters)
 
+=======
+>>>>>>> seq2seq
 
 def _attention(stored: str, module: str) -> tuple[Rule, ...]:
     projections = [f"{module}.{projection}" for projection in ("query", "key", "value")]
@@ -60,12 +68,18 @@ def _stack(stored: str, stack: str) -> tuple[Rule, ...]:
     )  # fmt: skip
 
 
+_DECODER_ALONE = tuple(
+    replace(rule, where=lambda spec: spec.encoder is None) for rule in _stack("encoder", "decoder")
+)
+"""A decoder without an encoder is an encoder with a causal mask: nn.TransformerDecoder always attends to one."""
+
 TORCH = _TorchNames(
     name="torch",
     model_types=(),
     rules=(
         same("embedding.weight", "embedding.token.weight"),
         same("embedding.weight", "encoder_embedding.token.weight"),
+        *_DECODER_ALONE,
         *_stack("encoder", "encoder"),
         *_stack("decoder", "decoder"),
     ),

@@ -24,11 +24,17 @@ MODULES: dict[str, str] = {
     "gpt_neox": "gpt_neox",
     "gptj": "gptj",
     "llama": "llama",
+<<<<<<< HEAD
+=======
+    "marian": "marian",
+    "mbart": "bart",
+>>>>>>> seq2seq
     "mistral": "mistral",
     "olmo": "olmo",
     "olmo2": "olmo2",
     "openai-gpt": "openai_gpt",
     "opt": "opt",
+    "pegasus": "marian",
     "phi": "phi",
     "phi3": "phi3",
     "qwen2": "qwen2",
@@ -39,12 +45,17 @@ MODULES: dict[str, str] = {
     "roberta": "roberta",
     "t5": "t5",
     "mt5": "t5",
+    "vit": "vit",
+    "whisper": "whisper",
     "xlm-roberta": "roberta",
+<<<<<<< HEAD
     "marian": "marian",
     "mbart": "bart",
     "pegasus": "marian",
     "vit": "vit",
     "whisper": "whisper",
+=======
+>>>>>>> seq2seq
 }
 """model_type -> the module of this package that has its family."""
 
