@@ -7,7 +7,6 @@ from typing import Any
 
 from specs.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
 from specs.block import BlockParts
-from specs.embedding import EmbeddingKind, Projection, Tokens
 from specs.errors import SpecPath
 from specs.model import Model
 from specs.position import NoPosition, PositionKind, Rope
@@ -34,6 +33,16 @@ def canonical(model: Model) -> dict[str, Any]:
 def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:
     if part.get(key) == word:
         part[key] = value
+
+
+def _embedding(embedding: EmbeddingKind, model: Model) -> dict[str, Any]:
+    data: dict[str, Any] = {"kind": embedding.kind, **embedding.model_dump(mode="json")}
+    if isinstance(embedding, Tokens):
+        width = embedding.table_width(model.d_model)
+        projection = embedding.projection or (Projection() if width != model.d_model else None)
+        data |= {"width": width, "projection": projection and projection.model_dump(mode="json")}
+        _replace(data, "scale", "sqrt_d_model", model.d_model**0.5)
+    return data
 
 
 def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:

@@ -46,10 +46,6 @@ from zoo.weights.tensors import weight_tensors
 
 FAMILIES: tuple[Family, ...] = (
     OWN,
-<<<<<<< HEAD
-=======
-    BART,
->>>>>>> seq2seq
     BERT,
     BLOOM,
     FALCON,
@@ -74,10 +70,7 @@ FAMILIES: tuple[Family, ...] = (
     MODERNBERT,
     ROBERTA,
     T5,
-<<<<<<< HEAD
     BART,
-=======
->>>>>>> seq2seq
     TORCH,
     VIT,
     WHISPER,

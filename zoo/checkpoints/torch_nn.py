@@ -9,14 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-<<<<<<< HEAD
-from specs.model import Model
-from zoo.checkpoints.family import Family, Rule, Table, affine, same
-from zoo.checkpoints.transforms import STACKED, Shape
-=======
 from zoo.checkpoints.family import Family, Rule, affine, same
 from zoo.checkpoints.transforms import STACKED
->>>>>>> seq2seq
 
 _ALONE = {
     "layers.": "encoder.",
@@ -31,15 +25,6 @@ class _TorchNames(Family):
         name = name.removeprefix("transformer.")
         return next((place + name for start, place in _ALONE.items() if name.startswith(start)), name)
 
-<<<<<<< HEAD
-    def table(self, spec: Model, parameters: Mapping[str, Shape]) -> Table:
-        """A decoder without an encoder is an encoder with a causal mask: nn.TransformerDecoder always attends to one."""
-        alone = spec.encoder is None
-        stacks = _stack("encoder", "decoder") if alone else ()
-        return Table((*stacks, *self.rules, *self.heads.get(spec.head.kind, ())), spec, parameters)
-
-=======
->>>>>>> seq2seq
 
 def _attention(stored: str, module: str) -> tuple[Rule, ...]:
     projections = [f"{module}.{projection}" for projection in ("query", "key", "value")]

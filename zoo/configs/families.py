@@ -24,11 +24,6 @@ MODULES: dict[str, str] = {
     "gpt_neox": "gpt_neox",
     "gptj": "gptj",
     "llama": "llama",
-<<<<<<< HEAD
-=======
-    "marian": "marian",
-    "mbart": "bart",
->>>>>>> seq2seq
     "mistral": "mistral",
     "olmo": "olmo",
     "olmo2": "olmo2",
@@ -48,14 +43,8 @@ MODULES: dict[str, str] = {
     "vit": "vit",
     "whisper": "whisper",
     "xlm-roberta": "roberta",
-<<<<<<< HEAD
     "marian": "marian",
     "mbart": "bart",
-    "pegasus": "marian",
-    "vit": "vit",
-    "whisper": "whisper",
-=======
->>>>>>> seq2seq
 }
 """model_type -> the module of this package that has its family."""
 
