@@ -7,6 +7,7 @@ from typing import Any
 
 from specs.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
 from specs.block import BlockParts
+from specs.embedding import EmbeddingKind, Projection, Tokens
 from specs.errors import SpecPath
 from specs.model import Model
 from specs.position import NoPosition, PositionKind, Rope
@@ -14,22 +15,17 @@ from specs.rope_scaling import RopeScalingKind
 from specs.stack import Stack
 
 _ABOUT = {"name", "summary", "source", "year", "expect", "initialization"}
+_BY_STACK = {"encoder", "decoder", "embedding", "context_length", "position"}
+_BY_LAYER = {"layers", "block", "blocks", "final_norm"}
 _BRANCHES = ("attention", "feed_forward")
 
 
 def canonical(model: Model) -> dict[str, Any]:
     """Plain data of what the model computes: stacks layer by layer, no name, no dropout, no recipe for weights."""
-    data: dict[str, Any] = model.model_dump(mode="json", exclude={*_ABOUT, "encoder", "decoder", "position"})
-    positions = []
+    data: dict[str, Any] = model.model_dump(mode="json", exclude=_ABOUT | _BY_STACK)
     for name, stack in model.stacks():
-        position = model.position_of(stack)
-        positions.append(position)
-        data[name] = _stack(stack, position, model, cross=name == "decoder" and model.encoder is not None)
+        data[name] = _stack(stack, model, cross=name == "decoder" and model.encoder is not None)
         data[name]["causal"] = model.is_causal(name)
-    if not any(position.embedded for position in positions):
-        data["context_length"] = None  # how long inputs may be, not what is computed
-    data["embedding"]["width"] = model.embedding_width
-    _replace(data["embedding"], "scale", "sqrt_d_model", model.d_model**0.5)
     _replace(data["head"], "scale", "inverse_sqrt_d_model", model.d_model**-0.5)
     result: dict[str, Any] = _without_dropout(data)
     return result
@@ -40,16 +36,29 @@ def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:
         part[key] = value
 
 
-def _stack(stack: Stack, position: PositionKind, model: Model, *, cross: bool) -> dict[str, Any]:
-    data = stack.model_dump(mode="json", exclude={"layers", "block", "blocks", "final_norm", "position"})
-    blocks = stack.layer_blocks()
+def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
+    blocks, position, embedding = stack.layer_blocks(), model.position_of(stack), model.embedding_of(stack)
+    # Otherwise the context length is how long inputs may be, not what is computed.
+    bounded = position.embedded or not embedding.takes_tokens
     return {
-        **data,
+        **stack.model_dump(mode="json", exclude=_BY_STACK | _BY_LAYER),
+        "embedding": _embedding(embedding, model),
+        "context_length": model.context_length_of(stack) if bounded else None,
         "final_norm": blocks[-1].norm.model_dump(mode="json") if stack.ends_with_norm else None,
         "position": position.model_dump(mode="json") if position.embedded else None,
         "layers": [_block(block, position, model, cross=cross) for block in blocks],
         "same_as": stack.owners(),
     }
+
+
+def _embedding(embedding: EmbeddingKind, model: Model) -> dict[str, Any]:
+    data: dict[str, Any] = {"kind": embedding.kind, **embedding.model_dump(mode="json")}
+    if isinstance(embedding, Tokens):
+        width = embedding.table_width(model.d_model)
+        projection = embedding.projection or (Projection() if width != model.d_model else None)
+        data |= {"width": width, "projection": projection and projection.model_dump(mode="json")}
+        _replace(data, "scale", "sqrt_d_model", model.d_model**0.5)
+    return data
 
 
 def _block(block: BlockParts, position: PositionKind, model: Model, *, cross: bool) -> dict[str, Any]:

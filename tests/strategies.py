@@ -302,7 +302,7 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -
         case "question_answering":
             data["bias"] = draw(st.booleans())
     if kind in ("classification", "pooled"):
-        places = ["last", "mean", {"token": draw(st.integers(0, 6))}]
+        places = ["last", "mean", *([{"token": draw(st.integers(0, 6))}] if vocabulary else [])]
         data["pooling"] = draw(st.sampled_from(places if causal else ["first", *places]))
     if kind in ("classification", "pooled", "token_classification", "question_answering"):
         data["activation"] = draw(st.sampled_from([None, "tanh", "relu"]))

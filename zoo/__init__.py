@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from zoo.checks import BehaviourReport, ShapeReport
     from zoo.reports.parameters import ParameterReport
 
-__all__ = ["build", "check_behaviour", "check_shapes", "load", "parameters", "presets"]
+__all__ = [
+    "build",
+    "check_behaviour",
+    "check_shapes",
+    "convert",
+    "import_checkpoint",
+    "load",
+    "parameters",
+    "presets",
+]
 
 
 def presets() -> list[str]:
@@ -66,6 +75,40 @@ def build(
     if weights is not None:
         materialize(model, open_weights(weights, model, described, seed=seed, dtype=dtype or torch.float32))
     return model
+
+
+def import_checkpoint(path: str | os.PathLike[str], *, name: str | None = None) -> Model:
+    """The spec of a Hugging Face checkpoint: of its directory, its config.json, or a GGUF file.
+
+    Raises :class:`zoo.configs.config.ConfigError` for what is not modelled, with the field and the nearest that is.
+    """
+    from pathlib import Path
+
+    from zoo.configs.importing import import_spec
+
+    return import_spec(Path(path), name=name)
+
+
+def convert(
+    spec: Model,
+    weights: str,
+    directory: str | os.PathLike[str],
+    *,
+    family: str | None = None,
+    dtype: str = "fp32",
+) -> None:
+    """Write a spec with its weights as a checkpoint that ``from_pretrained`` loads, into an empty or new directory.
+
+    ``family`` is a model_type (default: the first whose config can say all of the spec), ``dtype`` fp32, fp16 or
+    bf16.  Raises :class:`specs.errors.UserError`, and then leaves nothing behind.
+    """
+    from pathlib import Path
+
+    from zoo.checkpoints.converting import convert as convert_checkpoint
+    from zoo.destination import replacing
+
+    with replacing(Path(directory)) as place:
+        convert_checkpoint(spec, weights, place, model_type=family, dtype=dtype)
 
 
 def parameters(spec: Model) -> ParameterReport:

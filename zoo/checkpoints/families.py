@@ -9,9 +9,13 @@ from torch import nn
 
 from specs.model import Model
 from specs.suggest import did_you_mean
+from zoo.checkpoints.albert import ALBERT
 from zoo.checkpoints.bert import BERT
 from zoo.checkpoints.bloom import BLOOM
+from zoo.checkpoints.clip import CLIP
 from zoo.checkpoints.deepseek import DEEPSEEK
+from zoo.checkpoints.distilbert import DISTILBERT
+from zoo.checkpoints.electra import ELECTRA
 from zoo.checkpoints.falcon import FALCON
 from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gguf import as_gguf
@@ -21,11 +25,13 @@ from zoo.checkpoints.gpt_neox import GPT_NEOX
 from zoo.checkpoints.gptj import GPTJ
 from zoo.checkpoints.llama import LLAMA, MISTRAL
 from zoo.checkpoints.mixtral import MIXTRAL
+from zoo.checkpoints.modernbert import MODERNBERT
 from zoo.checkpoints.olmo2 import OLMO2
 from zoo.checkpoints.openai_gpt import OPENAI_GPT
 from zoo.checkpoints.opt import OPT
 from zoo.checkpoints.phi import PHI
 from zoo.checkpoints.phi3 import PHI3
+from zoo.checkpoints.roberta import ROBERTA
 from zoo.checkpoints.stablelm import STABLELM
 from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.vit import VIT
@@ -55,6 +61,12 @@ FAMILIES: tuple[Family, ...] = (
     PHI,
     PHI3,
     STABLELM,
+    ALBERT,
+    CLIP,
+    DISTILBERT,
+    ELECTRA,
+    MODERNBERT,
+    ROBERTA,
     T5,
     VIT,
     WHISPER,

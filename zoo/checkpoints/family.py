@@ -19,14 +19,16 @@ class Rule:
     """One stored tensor and the parameters it holds.
 
     In both names ``{layer}`` and the like stand for numbers.  Where ``stored`` has one that the parameters lack, such as
-    ``{expert}``, there is a tensor for every row of theirs, and ``transform`` is that of a row.  ``also`` gives names that checkpoints
-    may have in its place: they count where ``stored`` is not there.  Where ``beside`` is set, the rule holds only for a model that has that parameter
-    too, and goes before one without; where ``where`` is, only for specs of which it is true.
+    ``{expert}``, there is a tensor for every row of theirs, and ``transform`` is that of a row.  ``copies`` are names
+    under which checkpoints store the tensor again, and ``also`` names that they may have in its place: they count where
+    ``stored`` is not there.  Where ``beside`` is set, the rule holds only for a model that has that parameter too, and
+    goes before one without; where ``where`` is, only for specs of which it is true.
     """
 
     stored: str
     parameters: tuple[str, ...]
     transform: Transform | OfSpec = SAME
+    copies: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     beside: str = ""
     where: Callable[[Model], bool] | None = None
@@ -36,9 +38,16 @@ class Rule:
         return self.transform(spec) if callable(self.transform) else self.transform
 
 
-def same(stored: str, parameter: str, *, also: tuple[str, ...] = (), beside: str = "") -> Rule:
+def same(
+    stored: str,
+    parameter: str,
+    *,
+    copies: tuple[str, ...] = (),
+    also: tuple[str, ...] = (),
+    beside: str = "",
+) -> Rule:
     """A tensor stored as it is."""
-    return Rule(stored, (parameter,), also=also, beside=beside)
+    return Rule(stored, (parameter,), copies=copies, also=also, beside=beside)
 
 
 def affine(stored: str, module: str) -> tuple[Rule, Rule]:
@@ -68,7 +77,7 @@ def fused(
 @dataclass(frozen=True)
 class Slot:
     """The stored tensor of a parameter: its possible names, the first that is there counting, and the ``index`` of
-    the parameter among the ``parameters`` that it holds.
+    the parameter among the ``parameters`` that it holds.  It is written under the first name and the ``copies`` after it.
 
     Where it is ``rows`` tensors, one for each row of the parameters, ``field`` stands in the names for the row.
     """
@@ -79,6 +88,7 @@ class Slot:
     transform: Transform = SAME
     field: str = ""
     rows: int = 0
+    copies: int = 0
 
     def names(self, stored: str) -> tuple[str, ...]:
         """The names of the tensors that one of the possible names stands for."""
@@ -100,7 +110,8 @@ class Family:
     ``rules`` name the body, ``heads`` each head by its kind in a spec.  Names outside ``outside`` may carry ``prefix``,
     and do where there is a head beyond ``bare_heads``; ``head_prefixes`` are of heads that have another.  ``renamed``
     gives endings that old files write otherwise.
-    ``optional`` are tensors that a spec need not have a place for, such as other heads, and ``unused`` those that no model
+    ``places`` gives, for a spec whose layers are not stored by their numbers, other numbers for each layer, which stored names may have
+    in place of ``{layer}``.  ``optional`` are tensors that a spec need not have a place for, such as other heads, and ``unused`` those that no model
     reads, such as buffers: patterns of whole names.
     """
 
@@ -113,6 +124,7 @@ class Family:
     outside: tuple[str, ...] = ()
     bare_heads: tuple[str, ...] = ("none", "pooler", "pooled")
     renamed: Mapping[str, str] = field(default_factory=dict)
+    places: Callable[[Model], Sequence[Mapping[str, int]]] | None = None
     optional: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
 
@@ -140,14 +152,21 @@ class Family:
 
     def table(self, spec: Model, parameters: Mapping[str, Shape]) -> Table:
         """The names for the model of a spec, whose parameters have these shapes."""
-        return Table((*self.rules, *self.heads.get(spec.head.kind, ())), spec, parameters)
+        places = self.places(spec) if self.places else ()
+        return Table((*self.rules, *self.heads.get(spec.head.kind, ())), spec, parameters, places)
 
 
 class Table:
     """The rules of a family for one model."""
 
-    def __init__(self, rules: tuple[Rule, ...], spec: Model, parameters: Mapping[str, Shape]) -> None:
-        self._spec, self._parameters = spec, parameters
+    def __init__(
+        self,
+        rules: tuple[Rule, ...],
+        spec: Model,
+        parameters: Mapping[str, Shape],
+        places: Sequence[Mapping[str, int]] = (),
+    ) -> None:
+        self._spec, self._parameters, self._places = spec, parameters, places
         self._rules: dict[str, list[tuple[Rule, int]]] = {}
         holding = (rule for rule in rules if rule.where is None or rule.where(spec))
         for rule in sorted(holding, key=lambda rule: not rule.beside):
@@ -162,12 +181,16 @@ class Table:
             held = tuple(name.format(**numbers) for name in rule.parameters)
             needed = (*held, *([rule.beside.format(**numbers)] if rule.beside else ()))
             if all(name in self._parameters for name in needed):
+                if self._places and "layer" in numbers:
+                    numbers |= {field: str(i) for field, i in self._places[int(numbers["layer"])].items()}
                 row = next((field for field in _FIELD.findall(rule.stored) if field not in numbers), "")
                 kept = {row: f"{{{row}}}"} if row else {}
-                stored = tuple(name.format(**numbers, **kept) for name in (rule.stored, *rule.also))
+                stored = tuple(
+                    name.format(**numbers, **kept) for name in (rule.stored, *rule.copies, *rule.also)
+                )
                 rows = self._parameters[parameter][0] if row else 0
                 transform = rule.transform_of(self._spec)
-                return Slot(stored, held, index, transform, kept.get(row, ""), rows)
+                return Slot(stored, held, index, transform, kept.get(row, ""), rows, len(rule.copies))
         return None
 
     def names(self) -> Iterator[tuple[str, ...]]:

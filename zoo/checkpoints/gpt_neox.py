@@ -31,9 +31,11 @@ GPT_NEOX = Family(
         *affine(f"{_STORED}.mlp.dense_4h_to_h", f"{_BLOCK}.feed_forward.down"),
         *affine("final_layer_norm", "decoder.final_norm"),
     ),
-    heads=decoder_heads(),
-    renamed={"embed_out.weight": "lm_head.weight"},
-    optional=OPTIONAL,
+    heads={
+        **decoder_heads(),
+        "language_modeling": (same("embed_out.weight", "head.vocabulary.weight", also=("lm_head.weight",)),),
+    },
+    optional=("embed_out.*", *OPTIONAL),
     unused=(
         "layers.*.attention.bias",
         "layers.*.attention.masked_bias",

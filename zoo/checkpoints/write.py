@@ -15,7 +15,7 @@ from zoo.weights.tensors import fixed_values, weight_tensors
 def stored_tensors(
     model: nn.Module, spec: Model, family: Family, values: Callable[[str], Tensor] | None = None
 ) -> Iterator[tuple[str, Tensor]]:
-    """Every stored tensor by its full name, one at a time; what the model shares comes once.
+    """Every stored tensor by its full name, one at a time; what the model shares comes once, but for a family's copies.
 
     ``values`` gives those of a parameter, whole and in its own shape (default: what the model holds).  Raises
     :class:`WeightError`, naming them, when the family has no place for some parameters.
@@ -35,10 +35,12 @@ def stored_tensors(
     if nameless:
         more = f" and {len(nameless) - 8} more" if len(nameless) > 8 else ""
         raise WeightError(f"{family.name} checkpoints have no place for {', '.join(nameless[:8])}{more}")
-    for stored, slot in slots.items():
+    for slot in slots.values():
         held = [parameters[part].detach() for part in slot.parameters]
         if values is not None:
             held = [values(own[id(parameters[part])]) for part in slot.parameters]
-        for row, name in enumerate(slot.names(stored)):
-            parts = [part[row] for part in held] if slot.field else held
-            yield family.full(name, spec.head.kind), slot.transform.join(parts).contiguous()
+        for copy, stored in enumerate(slot.stored[: 1 + slot.copies]):
+            for row, name in enumerate(slot.names(stored)):
+                parts = [part[row] for part in held] if slot.field else held
+                tensor = slot.transform.join(parts).contiguous()
+                yield family.full(name, spec.head.kind), tensor.clone() if copy else tensor

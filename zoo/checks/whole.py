@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from specs.embedding import Patches, Spectrogram
+from specs.model import Model
 from zoo.checks.dependence import depends
 from zoo.checks.finite import not_finite, tensors_of
 from zoo.checks.result import Check, equal, skipped
@@ -29,6 +30,10 @@ def bidirectional(side: Side, subject: Subject) -> Check:
         return skipped(name, explanation, _SKIPPED)
     if side.length < 2:
         return skipped(name, explanation, "an input comes to one vector")
+    if side.causal:
+        return skipped(name, explanation, "the spec lets vectors see only those before them")
+    if _reach(subject.spec, side.length) < side.length - 1:
+        return skipped(name, explanation, "the windows of all layers together do not span an input")
 
     def change() -> float:
         inputs, others = side.draw(1, 0), side.draw(1, 1)
@@ -42,6 +47,13 @@ def bidirectional(side: Side, subject: Subject) -> Check:
         return min(first, last)
 
     return depends(name, subject, change, explanation)
+
+
+def _reach(spec: Model, length: int) -> int:
+    """How many places away the encoder's outputs see, each layer adding what its window lets it see."""
+    assert spec.encoder is not None
+    windows = [getattr(block.attention, "window", None) for block in spec.encoder.layer_blocks()]
+    return sum(length if window is None else window // 2 for window in windows)
 
 
 def order(side: Side, subject: Subject) -> Check:

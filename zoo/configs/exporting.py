@@ -24,7 +24,8 @@ class NoFamilyError(UserError):
 
 @dataclass(frozen=True)
 class Misfit:
-    """What of a spec one class of a family cannot say; ``unlike`` where not even its fields could be filled in."""
+    """What of a spec one class of a family cannot say; ``unlike`` where not even its fields could be filled in, or its
+    models are of another architecture."""
 
     class_name: str
     reasons: tuple[str, ...]
@@ -58,9 +59,10 @@ def _fitted(model: Model, family: ConfigFamily, class_name: str) -> Data | Misfi
         return Misfit(class_name, (str(error),))
     except ConfigError as error:
         return Misfit(class_name, (str(error).splitlines()[-1].strip(),))
-    found = differences(canonical(model), canonical(back))
+    found = list(differences(canonical(model), canonical(back)))
     reasons = tuple(dict.fromkeys(_reason(path, ours, theirs) for path, ours, theirs in found))
-    return Misfit(class_name, reasons, unlike=False) if reasons else data
+    unlike = any(path[0] == "architecture" for path, _, _ in found)
+    return Misfit(class_name, reasons, unlike) if reasons else data
 
 
 def _reason(path: SpecPath, ours: Any, theirs: Any) -> str:

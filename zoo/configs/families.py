@@ -13,6 +13,11 @@ MODULES: dict[str, str] = {
     "bert": "bert",
     "bloom": "bloom",
     "falcon": "falcon",
+    "albert": "albert",
+    "clip_text_model": "clip",
+    "clip": "clip",
+    "distilbert": "distilbert",
+    "electra": "electra",
     "gpt2": "gpt2",
     "gpt_neo": "gpt_neo",
     "gpt_neox": "gpt_neox",
@@ -29,8 +34,11 @@ MODULES: dict[str, str] = {
     "qwen3": "qwen3",
     "smollm3": "smollm3",
     "stablelm": "stablelm",
+    "modernbert": "modernbert",
+    "roberta": "roberta",
     "t5": "t5",
     "mt5": "t5",
+    "xlm-roberta": "roberta",
 }
 """model_type -> the module of this package that has its family."""
 

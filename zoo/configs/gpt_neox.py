@@ -19,7 +19,7 @@ def _read(config: Config, class_name: str) -> Data:
     dropout = config.float("hidden_dropout", default=0.0)
     parallel = config.bool("use_parallel_residual", default=True)
     config.must("is_decoder", False, "which the reference itself does not look at")
-    config.ignore("classifier_dropout")
+    config.ignore("classifier_dropout", "attention_probs_dropout_prob", "hidden_dropout_prob")
     return {
         "architecture": "decoder",
         "vocab_size": config.int("vocab_size", default=50432),

@@ -11,18 +11,29 @@ from zoo.configs.family import Data
 def pattern(names: Sequence[str | None]) -> int | list[Data]:
     """The ``layers`` of a stack whose layers use these blocks (None: the stack's own), as short as they go.
 
-    ``[a, b, a, b]`` becomes one group of two runs; ``[None, None]`` the count 2.
+    ``[a, b, a, b]`` becomes one group of two runs, ``[a, b, c, b, c]`` a run and a group; ``[None, None]`` the count 2.
     """
     if all(name is None for name in names):
         return len(names)
-    for length in range(2, len(names) // 2 + 1):
-        whole = len(names) // length
-        if list(names[: whole * length]) == list(names[:length]) * whole:
-            group: Data = {"pattern": _runs(names[:length]), "repeat": whole}
-            rest = names[whole * length :]
-            if len(group["pattern"]) + len(rest) < len(_runs(names)):
-                return [group, *_runs(rest)]
-    return _runs(names)
+    best = _runs(names)
+    fewest = len(best)
+    for start in range(min(len(names), _LONGEST)):
+        for length in range(2, min((len(names) - start) // 2, _LONGEST) + 1):
+            once = list(names[start : start + length])
+            times = 1
+            while list(names[start + times * length : start + (times + 1) * length]) == once:
+                times += 1
+            rest = names[start + times * length :]
+            group: Data = {"pattern": _runs(once), "repeat": times}
+            entries = [*_runs(names[:start]), group, *_runs(rest)]
+            lines = len(entries) - 1 + len(group["pattern"])
+            if times > 1 and lines < fewest:
+                best, fewest = entries, lines
+    return best
+
+
+_LONGEST = 32
+"""Layers before a group, or in a pattern, that are tried."""
 
 
 def _runs(names: Sequence[str | None]) -> list[Data]:

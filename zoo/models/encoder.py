@@ -20,7 +20,9 @@ class Encoder(nn.Module):
         super().__init__()
         assert spec.encoder is not None
         context = BuildContext.of(spec, "encoder")
-        self.embedding: Embedding = build_component(spec.embedding_of(spec.encoder), context)  # type: ignore[assignment]
+        embedding = spec.embedding_of(spec.encoder)
+        self.takes_tokens = embedding.takes_tokens
+        self.embedding: Embedding = build_component(embedding, context)  # type: ignore[assignment]
         self.encoder = Stack(spec.encoder, context.position_kind, context)
         self.head = build_component(spec.head, context.with_token(self.embedding.token))
 
@@ -34,4 +36,4 @@ class Encoder(nn.Module):
         mask, positions = self.embedding.places(inputs, attention_mask)  # B T
         x = self.embedding(inputs, positions, token_type_ids)  # B T D
         x, _ = self.encoder(x, positions, mask)
-        return Outputs(self.head(x, TokenSequence(inputs if self.embedding.takes_tokens else None, mask)))
+        return Outputs(self.head(x, TokenSequence(inputs if self.takes_tokens else None, mask)))

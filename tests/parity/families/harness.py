@@ -21,6 +21,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from exporters.export import Options, export
+from specs.head import sought_token
 from specs.model import Model
 from tests.parity.reference import build, difference, load, positions, ragged
 from zoo.checkpoints.converting import convert
@@ -66,21 +67,23 @@ def check_reference(
     length: int = 13,
     sides: tuple[str, ...] = ("right", "left"),
     steps: bool = True,
+    position_ids: bool = True,
     onnx: bool = True,
     fuzzed: bool = False,
 ) -> Model:
     """Put a reference model through everything; gives the spec that was imported.
 
     ``sides`` are where padding is tried: a family whose reference counts positions from the padding on, and takes no
-    position_ids, is tried on the right alone.  Fuzz tests leave out what takes long with ``onnx=False`` for most of
-    their draws.  ``length`` is to exceed every window; ``steps=False`` leaves out the steps after a prompt, where the outputs
-    depend on how long the input is altogether.
+    position_ids, is tried on the right alone; ``position_ids=False`` leaves positions to a reference that counts real
+    tokens.  Fuzz tests leave out what takes long with ``onnx=False`` for most of their draws.  ``length`` is to exceed
+    every window; ``steps=False`` leaves out the steps after a prompt, where the outputs depend on how long the input is
+    altogether.
     """
     reference.save_pretrained(directory / "reference")
     spec = import_spec(directory / "reference")
     ours = load(spec, directory / "reference")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
-    batches = [_Batch(spec, reference.config, length, side, seed, steps) for side in sides]
+    batches = [_Batch(spec, reference.config, length, side, seed, steps, position_ids) for side in sides]
     for batch in batches:
         expected = batch.reference(reference)
         for outputs in batch.ours(ours):
@@ -118,8 +121,10 @@ Outputs = Mapping[str, Tensor]
 class _Batch:
     """A padded batch of random tokens, and what models make of it."""
 
-    def __init__(self, spec: Model, config: Any, length: int, side: str, seed: int, steps: bool) -> None:
-        self.spec, self.steps = spec, steps
+    def __init__(
+        self, spec: Model, config: Any, length: int, side: str, seed: int, steps: bool, position_ids: bool
+    ) -> None:
+        self.spec, self.steps, self.position_ids = spec, steps, position_ids
         longest = min(length, spec.context_length or length)
         self.ids, self.mask = ragged(3, longest, spec.vocab_size, side, seed)
         self.target, _ = ragged(3, max(2, longest - 2), spec.vocab_size, "right", seed + 1)
@@ -128,6 +133,12 @@ class _Batch:
             other = (padding + 1) % spec.vocab_size
             self.ids = self.ids.where(self.ids != padding, other).where(self.mask == 1, padding)
             self.target = self.target.where(self.target != padding, other)
+        end = sought_token(spec.head)
+        if end is not None:  # once in every row, where the reference finds it too
+            other = next(id for id in range(spec.vocab_size) if id not in (end, padding))
+            last = (self.mask * torch.arange(longest)).argmax(1)
+            self.ids = self.ids.where(self.ids != end, other)
+            self.ids[torch.arange(3), last] = end
         types = spec.embedding.token_types
         generator = torch.Generator().manual_seed(seed)
         self.types = torch.randint(0, types, self.ids.shape, generator=generator) if types else None
@@ -150,7 +161,7 @@ class _Batch:
             feeds["token_type_ids"] = self.types
         if self._cross:
             feeds["decoder_input_ids"] = self.target
-        elif "position_ids" in takes:
+        elif self.position_ids and "position_ids" in takes:
             feeds["position_ids"] = positions(self.mask)
         return {name: value for name, value in model(**feeds).items() if name in SAME_NAMES}
 

@@ -52,7 +52,7 @@ def test_any_configuration(data, tmp_path_factory):
         hidden_size=heads * data.draw(st.integers(2, 9), "head_dim"),
         n_layer=data.draw(st.integers(1, 4), "layers"),
         n_head=heads,
-        layer_norm_epsilon=data.draw(st.sampled_from([1e-6, 1e-5, 1e-2]), "eps"),
+        layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
         tie_word_embeddings=data.draw(st.booleans(), "tied"),
     )
     directory, seed = tmp_path_factory.mktemp("bloom"), data.draw(st.integers(0, 99), "seed")

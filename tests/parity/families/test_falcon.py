@@ -102,7 +102,7 @@ def test_any_configuration(data, tmp_path_factory):
         bias=data.draw(st.booleans(), "bias"),
         ffn_hidden_size=data.draw(st.integers(1, 70), "hidden"),
         activation=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
-        layer_norm_epsilon=data.draw(st.sampled_from([1e-6, 1e-5, 1e-2]), "eps"),
+        layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
         tie_word_embeddings=data.draw(st.booleans(), "tied"),
         rope_parameters=data.draw(st.sampled_from([PLAIN, LINEAR]), "rope"),
     )

@@ -62,7 +62,7 @@ def test_any_configuration(data, tmp_path_factory):
         n_positions=40,
         rotary_dim=2 * data.draw(st.integers(1, width // 2), "pairs"),
         activation_function=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
-        layer_norm_epsilon=data.draw(st.sampled_from([1e-6, 1e-5, 1e-2]), "eps"),
+        layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
         tie_word_embeddings=data.draw(st.booleans(), "tied"),
     )
     directory, seed = tmp_path_factory.mktemp("gptj"), data.draw(st.integers(0, 99), "seed")

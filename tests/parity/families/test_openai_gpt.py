@@ -54,7 +54,7 @@ def test_any_configuration(data, tmp_path_factory):
         n_head=heads,
         n_positions=data.draw(st.integers(5, 40), "context_length"),
         afn=data.draw(st.sampled_from(["gelu", "relu", "silu", "swish"]), "activation"),
-        layer_norm_epsilon=data.draw(st.sampled_from([1e-6, 1e-5, 1e-2]), "eps"),
+        layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
         tie_word_embeddings=data.draw(st.booleans(), "tied"),
     )
     directory, seed = tmp_path_factory.mktemp("openai-gpt"), data.draw(st.integers(0, 99), "seed")

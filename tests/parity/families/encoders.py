@@ -1,0 +1,45 @@
+"""What the tests of encoders have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import transformers
+from hypothesis import strategies as st
+
+ACTIVATIONS = st.sampled_from(["gelu", "gelu_new", "relu", "silu"])
+EPS = st.sampled_from([1e-12, 1e-5, 1e-2])
+
+
+def sides(model_class: type) -> tuple[str, ...]:
+    """Where padding is tried: references that pool the first column take it for the first token."""
+    name = model_class.__name__
+    return ("right",) if name.endswith(("Model", "ForSequenceClassification")) else ("right", "left")
+
+
+def classes(prefix: str) -> list[type]:
+    """The classes of a family that have other heads than that of masked language modeling."""
+    names = ("Model", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+    return [getattr(transformers, f"{prefix}{name}") for name in names]
+
+
+def labels(model_class: type) -> dict[str, Any]:
+    """How many labels a head has: answers have a start and an end."""
+    return {"num_labels": 2 if model_class.__name__.endswith("QuestionAnswering") else 5}
+
+
+def draw_bert(data: st.DataObject) -> dict[str, Any]:
+    """Any fields of a config with BERT's."""
+    heads = data.draw(st.integers(1, 7), "heads")
+    return dict(
+        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+        hidden_size=heads * data.draw(st.integers(3, 9), "head_dim"),
+        num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
+        num_attention_heads=heads,
+        intermediate_size=data.draw(st.integers(1, 70), "hidden"),
+        hidden_act=data.draw(ACTIVATIONS, "activation"),
+        layer_norm_eps=data.draw(EPS, "eps"),
+        type_vocab_size=data.draw(st.integers(1, 4), "token_types"),
+        max_position_embeddings=data.draw(st.integers(1, 40), "context_length"),
+        tie_word_embeddings=data.draw(st.booleans(), "tied"),
+    )

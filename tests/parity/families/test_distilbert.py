@@ -1,0 +1,70 @@
+"""DistilBERT against transformers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import DistilBertConfig, DistilBertForMaskedLM
+
+from tests.parity.families.encoders import ACTIVATIONS, classes, labels, sides
+from tests.parity.families.harness import check
+from tests.parity.families.refusals import refused
+
+CONFIGS = {
+    "odd heads": dict(
+        vocab_size=61, dim=21, n_layers=3, n_heads=3, hidden_dim=17, activation="gelu_new",
+        max_position_embeddings=23, sinusoidal_pos_embds=True,
+    ),
+    "untied": dict(
+        vocab_size=33, dim=40, n_layers=1, n_heads=5, hidden_dim=96, activation="relu",
+        max_position_embeddings=19, tie_word_embeddings=False,
+    ),
+    "exact gelu": dict(
+        vocab_size=97, dim=28, n_layers=2, n_heads=7, hidden_dim=50, activation="gelu",
+        max_position_embeddings=31, dropout=0.3, attention_dropout=0.2, qa_dropout=0.4, seq_classif_dropout=0.5,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration(name, tmp_path):
+    check(DistilBertForMaskedLM, DistilBertConfig(**CONFIGS[name]), tmp_path)
+
+
+@pytest.mark.parametrize("model_class", classes("DistilBert"))
+def test_other_heads(model_class, tmp_path):
+    config = DistilBertConfig(**CONFIGS["odd heads"], **labels(model_class))
+    check(model_class, config, tmp_path, sides=sides(model_class))
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration(data, tmp_path_factory):
+    heads = data.draw(st.integers(1, 7), "heads")
+    config = DistilBertConfig(
+        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+        dim=heads * data.draw(st.integers(3, 9), "head_dim"),
+        n_layers=data.draw(st.integers(1, 4), "layers"),
+        n_heads=heads,
+        hidden_dim=data.draw(st.integers(1, 70), "hidden"),
+        activation=data.draw(ACTIVATIONS, "activation"),
+        max_position_embeddings=data.draw(st.integers(1, 40), "context_length"),
+        tie_word_embeddings=data.draw(st.booleans(), "tied"),
+    )
+    model_class = data.draw(st.sampled_from([DistilBertForMaskedLM, *classes("DistilBert")]), "class")
+    directory, seed = tmp_path_factory.mktemp("distilbert"), data.draw(st.integers(0, 99), "seed")
+    where = sides(model_class)
+    check(model_class, config, directory, seed=seed, sides=where, onnx=seed % 5 == 0, fuzzed=True)
+
+
+REFUSED = {
+    "activation": ("gelu_nwe", "did you mean 'gelu_new'"),
+    "architectures": (["DistilBertForMultipleChoice"], "has no class that is modelled"),
+    "pruned_heads": ({"0": [1]}, "--ignore pruned_heads"),
+}
+
+
+@pytest.mark.parametrize("field", REFUSED)
+def test_refused(field):
+    refused(DistilBertConfig(**CONFIGS["odd heads"]), field, *REFUSED[field])
