@@ -8,6 +8,7 @@ import pytest
 
 from specs.canonical import canonical, differences
 from specs.load import load
+from tests.zoo.published_llamas import LLAMAS
 from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
 
@@ -75,6 +76,7 @@ STABLELM = {
 }  # fmt: skip
 
 PUBLISHED: dict[str, dict[str, Any]] = {
+    **LLAMAS,
     "gpt1": {
         "architectures": ["OpenAIGPTLMHeadModel"], "model_type": "openai-gpt", "afn": "gelu", "attn_pdrop": 0.1,
         "embd_pdrop": 0.1, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "n_ctx": 512, "n_embd": 768,
