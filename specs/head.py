@@ -194,6 +194,14 @@ class QuestionAnswering(TransformingHead):
 
 
 @register("head")
+class ReplacedTokenDetection(TransformingHead):
+    """For each token one score, of whether it stands in another's place: transform, score (ELECTRA's discriminator)."""
+
+    kind: Literal["replaced_token_detection"] = "replaced_token_detection"
+    bias: bool = True
+
+
+@register("head")
 class NoHead(Component):
     """The last hidden state alone."""
 

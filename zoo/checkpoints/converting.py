@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,11 @@ from zoo.weights.tensors import weight_tensors
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """The types that weights are written in, by the names of the command line."""
 
-_CARRIED_FIELDS = (
+_LABELS = ("id2label", "label2id")
+_TOKENS = (
     *(f"{name}_token_id" for name in ("bos", "eos", "pad", "sep", "cls", "mask", "unk", "decoder_start")),
     "forced_bos_token_id",
     "forced_eos_token_id",
-    "id2label",
-    "label2id",
 )
 _CARRIED_FILES = [
     "added_tokens.json",
@@ -100,7 +100,7 @@ def convert(
     origin = Path(weights)
     _write_json(
         directory / CONFIG,
-        {**config, **_carried_fields(origin), "dtype": str(DTYPES[dtype]).removeprefix("torch.")},
+        {**config, **_carried_fields(origin, config), "dtype": str(DTYPES[dtype]).removeprefix("torch.")},
     )
     for name in _CARRIED_FILES:
         if (origin / name).is_file():
@@ -118,13 +118,14 @@ def convert(
     return result
 
 
-def _carried_fields(origin: Path) -> dict[str, Any]:
-    """The special tokens and labels of the checkpoint that the weights are from."""
+def _carried_fields(origin: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The labels of the checkpoint that the weights are from, and the special tokens that the config leaves open."""
     try:
         data = json.loads((origin / CONFIG).read_bytes())
     except (OSError, ValueError):
         return {}
-    return {name: data[name] for name in _CARRIED_FIELDS if name in data} if isinstance(data, dict) else {}
+    fields = [*_LABELS, *(name for name in _TOKENS if config.get(name) is None)]
+    return {name: data[name] for name in fields if name in data} if isinstance(data, dict) else {}
 
 
 def _write_json(path: Path, data: Any) -> None:

@@ -46,7 +46,6 @@ from zoo.weights.tensors import weight_tensors
 
 FAMILIES: tuple[Family, ...] = (
     OWN,
-    BART,
     BERT,
     BLOOM,
     FALCON,
@@ -71,6 +70,7 @@ FAMILIES: tuple[Family, ...] = (
     MODERNBERT,
     ROBERTA,
     T5,
+    BART,
     TORCH,
     VIT,
     WHISPER,

@@ -24,8 +24,6 @@ MODULES: dict[str, str] = {
     "gpt_neox": "gpt_neox",
     "gptj": "gptj",
     "llama": "llama",
-    "marian": "marian",
-    "mbart": "bart",
     "mistral": "mistral",
     "olmo": "olmo",
     "olmo2": "olmo2",
@@ -45,6 +43,8 @@ MODULES: dict[str, str] = {
     "vit": "vit",
     "whisper": "whisper",
     "xlm-roberta": "roberta",
+    "marian": "marian",
+    "mbart": "bart",
 }
 """model_type -> the module of this package that has its family."""
 
