@@ -248,6 +248,15 @@ def named(checks: tuple[Check, ...], name: str) -> Check:
     return next(check for check in checks if check.name == name)
 
 
+def test_norms_of_keys_may_shift_all_scores_of_a_query() -> None:
+    norms = {"qk_norm": {"norm": NORM, "over": "head"}}
+    block = {**BLOCK, "attention": {**BLOCK["attention"], "bias": False, **norms}}  # type: ignore[dict-item]
+    layers = {"layers": 1, "block": block}
+    check = named(check_behaviour(gpt2(decoder=layers)).checks, "gradients")
+    assert check.status == "passed"
+    assert "key biases may get none" in check.explanation
+
+
 def test_parameters_without_a_gradient_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     has_an_unused_parameter(monkeypatch)
     check = named(check_behaviour(gpt2()).checks, "gradients")

@@ -56,9 +56,9 @@ def gradients(subject: Subject) -> Check:
 
 
 def _shift_all_scores(model: ZooModel) -> set[str]:
-    """The biases of keys: where positions do not act on keys, softmax takes no notice of them."""
-    attentions = [(path, module) for path, module in model.named_modules() if isinstance(module, Projections)]
-    return {f"{path}.key.bias" for path, attention in attentions if attention.key.bias is not None}
+    """The biases of keys and of their norms: where positions do not act on keys, softmax takes no notice of them."""
+    paths = [path for path, module in model.named_modules() if isinstance(module, Projections)]
+    return {f"{path}.{part}.bias" for path in paths for part in ("key", "key_norm")} & _trained(model).keys()
 
 
 def _without_gradient(model: ZooModel, spec: Model) -> set[str]:
