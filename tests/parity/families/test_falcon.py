@@ -15,6 +15,7 @@ from transformers import (
 )
 
 from tests.parity.families.harness import check_reference
+from tests.parity.families.llamas import DYNAMIC, LLAMA3
 from tests.parity.families.refusals import refused
 from tests.parity.reference import build
 
@@ -90,7 +91,7 @@ def test_any_configuration(data, tmp_path_factory):
     parallel, alibi = data.draw(st.booleans(), "parallel"), data.draw(st.booleans(), "alibi")
     config = config_of(
         vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        hidden_size=heads * 2 * data.draw(st.integers(1, 6), "pairs"),
+        hidden_size=heads * 2 * data.draw(st.integers(2, 6), "pairs"),
         num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
         num_attention_heads=heads,
         num_kv_heads=kv_heads if new else heads,
@@ -104,7 +105,7 @@ def test_any_configuration(data, tmp_path_factory):
         activation=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
         layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
         tie_word_embeddings=data.draw(st.booleans(), "tied"),
-        rope_parameters=data.draw(st.sampled_from([PLAIN, LINEAR]), "rope"),
+        rope_parameters=data.draw(st.sampled_from([PLAIN, LINEAR, DYNAMIC, LLAMA3]), "rope"),
     )
     directory, seed = tmp_path_factory.mktemp("falcon"), data.draw(st.integers(0, 99), "seed")
     check_falcon(FalconForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)

@@ -15,6 +15,7 @@ from transformers import (
 )
 
 from tests.parity.families.harness import check
+from tests.parity.families.llamas import DYNAMIC, LLAMA3
 from tests.parity.families.refusals import refused
 from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
@@ -24,6 +25,7 @@ YARN = {
     "rope_type": "yarn", "rope_theta": 700.0, "factor": 4.0, "original_max_position_embeddings": 32,
     "partial_rotary_factor": 1.0,
 }  # fmt: skip
+PLAIN = {"rope_type": "default", "rope_theta": 300.0}
 
 CONFIGS = {
     "odd-heads": dict(
@@ -45,9 +47,8 @@ CONFIGS = {
 
 def config_of(**values) -> GPTNeoXConfig:
     values["rope_parameters"] = dict(values["rope_parameters"])
-    return GPTNeoXConfig(
-        **values, max_position_embeddings=128, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4
-    )
+    values.setdefault("max_position_embeddings", 128)
+    return GPTNeoXConfig(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -68,12 +69,18 @@ def test_other_heads(model_class, tmp_path):
     check(model_class, config_of(**CONFIGS["odd-heads"]), tmp_path)
 
 
+def test_beyond_the_context_that_dynamic_scaling_starts_from(tmp_path):
+    rope = {**DYNAMIC, "partial_rotary_factor": 0.4}
+    config = config_of(**{**CONFIGS["odd-heads"], "max_position_embeddings": 8, "rope_parameters": rope})
+    check(GPTNeoXForCausalLM, config, tmp_path, length=13, steps=False)
+
+
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration(data, tmp_path_factory):
-    heads, width = data.draw(st.integers(1, 7), "heads"), data.draw(st.integers(2, 12), "head_dim")
-    rotated = 2 * data.draw(st.integers(1, width // 2), "pairs")
-    rope = data.draw(st.sampled_from([LINEAR, YARN, {"rope_type": "default", "rope_theta": 300.0}]), "rope")
+    heads, width = data.draw(st.integers(1, 7), "heads"), data.draw(st.integers(4, 9), "head_dim")
+    rotated = 2 * data.draw(st.integers(2, width // 2), "pairs")
+    rope = data.draw(st.sampled_from([LINEAR, DYNAMIC, LLAMA3, YARN, PLAIN]), "rope")
     config = config_of(
         vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
         hidden_size=heads * width,
