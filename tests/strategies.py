@@ -278,6 +278,7 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -
         "pooled",
         "token_classification",
         "question_answering",
+        "replaced_token_detection",
         *([] if causal else ["pooler"]),
     ]
     kind = draw(st.sampled_from(kinds))
@@ -299,12 +300,12 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -
         case "pooled":
             data["projection"] = draw(st.sampled_from([None, 5]))
             data["normalize"] = draw(st.booleans())
-        case "question_answering":
+        case "question_answering" | "replaced_token_detection":
             data["bias"] = draw(st.booleans())
     if kind in ("classification", "pooled"):
         places = ["last", "mean", *([{"token": draw(st.integers(0, 6))}] if vocabulary else [])]
         data["pooling"] = draw(st.sampled_from(places if causal else ["first", *places]))
-    if kind in ("classification", "pooled", "token_classification", "question_answering"):
+    if kind not in ("none", "pooler", "language_modeling", "masked_language_modeling"):
         data["activation"] = draw(st.sampled_from([None, "tanh", "relu"]))
         if data["activation"]:
             data["dense_bias"] = draw(st.booleans())

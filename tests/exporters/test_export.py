@@ -134,6 +134,7 @@ HEADS: list[dict[str, Any]] = [
     {"kind": "token_classification", "labels": 3},
     {"kind": "token_classification", "labels": 3, "activation": "gelu", "norm": {"kind": "layer_norm"}},
     {"kind": "question_answering"},
+    {"kind": "replaced_token_detection", "activation": "gelu", "bias": False},
     {"kind": "pooled", "pooling": {"token": 7}},
     {"kind": "pooled", "pooling": {"token": 7}, "projection": 5, "output": "text_embeds"},
     {"kind": "pooled", "pooling": "mean", "normalize": True, "output": "sentence_embedding"},

@@ -343,6 +343,7 @@ HEADS: list[dict[str, Any]] = [
     {"kind": "token_classification", "labels": 6},
     {"kind": "token_classification", "labels": 2, "activation": "gelu", "norm": NORM, "dense_bias": False},
     {"kind": "question_answering"},
+    {"kind": "replaced_token_detection", "activation": "gelu"},
 ]
 
 
@@ -357,6 +358,7 @@ def test_heads_of_every_architecture(architecture: str, head: dict[str, Any]) ->
     [
         ({"kind": "question_answering"}, {"start_logits", "end_logits"}),
         ({"kind": "token_classification", "labels": 2}, {"logits"}),
+        ({"kind": "replaced_token_detection"}, {"logits"}),
         ({"kind": "classification", "labels": 2}, set()),
         ({"kind": "pooler"}, {"last_hidden_state"}),
         ({"kind": "pooled", "normalize": True}, {"last_hidden_state"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -139,12 +140,19 @@ def test_what_no_config_can_say_is_told_with_what_differs_from_the_nearest() -> 
     assert text.startswith(
         f"{spec.name} fits no class of gpt2: the nearest is GPT2LMHeadModel, which has no field for\n"
     )
-    assert "decoder.layers['*'].norm.kind: 'rms_norm' (it has 'layer_norm')" in text
+    assert "decoder.layers[*].attention_norm.kind: 'rms_norm' (it has 'layer_norm')" in text
 
 
 def test_an_unknown_family_is_told_with_the_nearest() -> None:
     with pytest.raises(NoFamilyError, match="there is no family 'lama': did you mean 'llama'"):
         write_config(load("gpt2"), "lama")
+
+
+def test_of_families_that_fit_alike_the_one_that_is_preferred_is_taken() -> None:
+    spec = load("phi-4")
+    assert write_config(spec)["model_type"] == "llama"
+    assert write_config(spec, preferred="phi3")["model_type"] == "phi3"
+    assert write_config(spec, preferred="gpt2")["model_type"] == "llama"
 
 
 def test_a_written_config_gives_the_same_architecture() -> None:
@@ -183,11 +191,37 @@ def test_specs_that_say_one_model_in_two_ways_are_equal(name: str, assignment: s
 
 
 @pytest.mark.parametrize(
+    ("scaling", "amplitude"),
+    [
+        ("{kind: yarn, factor: 4.0, original_context_length: 1024", 0.1 * math.log(4.0) + 1.0),
+        (
+            f"{{kind: longrope, short_factor: {[1.0] * 64}, long_factor: {[2.0] * 64}, original_context_length: 512",
+            math.sqrt(1 + math.log(4096 / 512) / math.log(512)),
+        ),
+    ],
+)
+def test_an_amplitude_that_is_stated_as_it_would_be_anyway_changes_nothing(
+    scaling: str, amplitude: float
+) -> None:
+    unsaid = load("llama-2-7b", [f"position.scaling={scaling}}}"])
+    stated = load("llama-2-7b", [f"position.scaling={scaling}, attention_factor: {amplitude}}}"])
+    assert not list(differences(canonical(unsaid), canonical(stated)))
+    other = load("llama-2-7b", [f"position.scaling={scaling}, attention_factor: 1.5}}"])
+    assert {path[-1] for path, _, _ in differences(canonical(unsaid), canonical(other))} == {
+        "attention_factor"
+    }
+
+
+@pytest.mark.parametrize(
     ("name", "assignment", "path"),
     [
         ("gpt2", "decoder.block.attention.scale=1", ("decoder", "layers", 0, "attention", "scale")),
-        ("gpt2", "context_length=7", ("context_length",)),
-        ("llama-2-7b", "position.dimensions=64", ("decoder", "position", "dimensions")),
+        ("gpt2", "context_length=7", ("decoder", "context_length")),
+        (
+            "llama-2-7b",
+            "position.dimensions=64",
+            ("decoder", "layers", 0, "attention", "position", "dimensions"),
+        ),
         ("gpt2", "decoder.final_norm=false", ("decoder", "final_norm")),
         ("gpt2", "head.tie_embeddings=false", ("head", "tie_embeddings")),
         ("gpt2", "decoder.layers=11", ("decoder", "layers")),

@@ -22,6 +22,10 @@ ELECTRA = Family(
             *affine("classifier.dense", "head.dense"),
             *affine("classifier.out_proj", "head.labels"),
         ),
+        "replaced_token_detection": (
+            *affine("discriminator_predictions.dense", "head.dense"),
+            *affine("discriminator_predictions.dense_prediction", "head.score"),
+        ),
         "token_classification": affine("classifier", "head.labels"),
         "question_answering": affine("qa_outputs", "head.span"),
     },

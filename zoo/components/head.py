@@ -191,6 +191,18 @@ class QuestionAnswering(TransformingHead):
         return {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
 
 
+@builds(spec.ReplacedTokenDetection)
+class ReplacedTokenDetection(TransformingHead):
+    """logits: B T."""
+
+    def __init__(self, spec: spec.ReplacedTokenDetection, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.score = Linear(context.d_model, 1, bias=spec.bias)
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        return {"logits": self.score(self.transform(x))[..., 0]}
+
+
 @builds(spec.NoHead)
 class NoHead(nn.Module):
     """last_hidden_state: B T D."""

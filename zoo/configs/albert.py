@@ -18,7 +18,9 @@ from zoo.configs.family import ConfigFamily, Data, HeadClass
 
 def _read(config: Config, class_name: str) -> Data:
     config.ignore("classifier_dropout_prob")  # of some heads
-    config.ignore("down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks")
+    config.ignore(
+        "down_scale_factor", "gap_size", "layers_to_keep", "net_structure_type", "num_memory_blocks"
+    )
     body = read_bert(
         config, vocab_size=30000, d_model=4096, heads=64, hidden=16384, activation="gelu_new", dropout=0.0
     )

@@ -56,6 +56,7 @@ def _write(model: Model) -> Data:
         "attention_dropout": attention.dropout,
         "max_position_embeddings": rows_of(model),
         "layer_norm_eps": eps_of(block.norm),
+        "bos_token_id": None,  # whose default may be beyond the vocabulary
         **std_of(model),
     }
 

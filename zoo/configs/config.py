@@ -61,6 +61,7 @@ NEUTRAL = frozenset(
         "num_return_sequences",
         "output_attentions",
         "output_hidden_states",
+        "output_past",
         "output_scores",
         "pad_token_id",
         "prefix",
@@ -70,6 +71,8 @@ NEUTRAL = frozenset(
         "repetition_penalty",
         "return_dict",
         "return_dict_in_generate",
+        "sbert_ce_default_activation_function",
+        "sentence_transformers",
         "sep_token_id",
         "suppress_tokens",
         "task_specific_params",
@@ -87,6 +90,7 @@ NEUTRAL = frozenset(
         "unk_token_id",
         "use_bfloat16",
         "use_cache",
+        "xla_device",
     ]
 )
 """Fields of every family that say nothing of the forward pass, or are read by the head."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specs.model import Model
+from zoo.configs.activations import read_activation
 from zoo.configs.config import Config
 from zoo.configs.encoders import classification, masked, of_tokens, read_bert, read_norm, write_bert
 from zoo.configs.family import ConfigFamily, Data, HeadClass
@@ -27,9 +28,14 @@ def _masked(config: Config) -> Data:
     return {"activation": "gelu", "norm": read_norm(config)}
 
 
+def _detecting(config: Config) -> Data:
+    return {"activation": read_activation(config, "hidden_act", "gelu")}
+
+
 CLASSES = {
     "ElectraModel": BODY,
     "ElectraForMaskedLM": masked(_masked),
+    "ElectraForPreTraining": HeadClass("replaced_token_detection", _detecting),
     "ElectraForSequenceClassification": classification("gelu"),
     "ElectraForTokenClassification": of_tokens(),
     "ElectraForQuestionAnswering": HeadClass("question_answering"),

@@ -32,6 +32,13 @@ def read_bert(
     norm = read_norm(config)
     rate = config.float("hidden_dropout_prob", default=dropout)
     config.must("position_embedding_type", "absolute", "other kinds are of old releases")
+    config.ignore("directionality")  # of TensorFlow's files, as the next are
+    config.ignore(
+        *(
+            f"pooler_{name}"
+            for name in ("fc_size", "num_attention_heads", "num_fc_layers", "size_per_head", "type")
+        )
+    )
     config.must("is_decoder", False, "it is a decoder then")
     config.must("add_cross_attention", False, "it is a decoder then")
     return {

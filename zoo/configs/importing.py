@@ -42,6 +42,7 @@ def spec_of_config(config: Config, *, name: str, ignored: Collection[str] = ()) 
         config.refuse(
             "quantization_config", "quantized checkpoints are not read", "take the original checkpoint"
         )
+    config.must("pruned_heads", {}, "layers that were pruned are not modelled")
     family = family_of_config(config)
     data = family.spec(config, _class_name(config, family))
     config.finish(ignored)

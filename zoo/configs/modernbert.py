@@ -120,6 +120,10 @@ def _read_ropes(config: Config, width: int, context: int) -> dict[str, Data]:
     return ropes
 
 
+_TOKENS = tuple(f"{name}_token_id" for name in ("pad", "bos", "eos", "cls", "sep"))
+"""Special tokens, whose defaults may be beyond the vocabulary."""
+
+
 def _write(model: Model) -> Data:
     stack = stack_of(model)
     blocks = stack.layer_blocks()
@@ -132,6 +136,7 @@ def _write(model: Model) -> Data:
     window = max(attention_of(block).window or 0 for block in blocks)
     return {
         "vocab_size": model.vocab_size,
+        **dict.fromkeys(_TOKENS),
         "hidden_size": model.d_model,
         "num_hidden_layers": len(blocks),
         "num_attention_heads": attention.heads,

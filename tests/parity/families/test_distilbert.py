@@ -61,7 +61,7 @@ def test_any_configuration(data, tmp_path_factory):
 REFUSED = {
     "activation": ("gelu_nwe", "did you mean 'gelu_new'"),
     "architectures": (["DistilBertForMultipleChoice"], "has no class that is modelled"),
-    "pruned_heads": ({"0": [1]}, "--ignore pruned_heads"),
+    "pruned_heads": ({"0": [1]}, "must be {}: layers that were pruned are not modelled"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import ElectraConfig, ElectraForMaskedLM
+from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
 
 from tests.parity.families.encoders import classes, draw_bert, labels, sides
 from tests.parity.families.harness import check
@@ -29,13 +29,15 @@ CONFIGS = {
     ),
 }  # fmt: skip
 
+OTHERS = [ElectraForPreTraining, *classes("Electra")]
+
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(ElectraForMaskedLM, ElectraConfig(**CONFIGS[name]), tmp_path)
 
 
-@pytest.mark.parametrize("model_class", classes("Electra"))
+@pytest.mark.parametrize("model_class", OTHERS)
 def test_other_heads(model_class, tmp_path):
     config = ElectraConfig(**CONFIGS["odd heads"], **labels(model_class))
     check(model_class, config, tmp_path, sides=sides(model_class))
@@ -45,7 +47,7 @@ def test_other_heads(model_class, tmp_path):
 @given(data=st.data())
 def test_any_configuration(data, tmp_path_factory):
     config = ElectraConfig(**draw_bert(data), embedding_size=data.draw(st.integers(8, 30), "width"))
-    model_class = data.draw(st.sampled_from([ElectraForMaskedLM, *classes("Electra")]), "class")
+    model_class = data.draw(st.sampled_from([ElectraForMaskedLM, *OTHERS]), "class")
     directory, seed = tmp_path_factory.mktemp("electra"), data.draw(st.integers(0, 99), "seed")
     where = sides(model_class)
     check(model_class, config, directory, seed=seed, sides=where, onnx=seed % 5 == 0, fuzzed=True)

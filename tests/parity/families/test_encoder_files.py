@@ -1,0 +1,88 @@
+"""Checkpoints of encoders as older releases and other heads left them: tensors more, fewer, or under other names."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import transformers as hf
+from safetensors.torch import load_file, save_file
+
+from tests.parity.families import (
+    test_albert,
+    test_bert,
+    test_clip,
+    test_distilbert,
+    test_electra,
+    test_modernbert,
+    test_roberta,
+)
+from tests.parity.reference import assert_close, build, load, ragged
+from zoo.configs.importing import import_spec
+
+BERT = hf.BertConfig(**test_bert.CONFIGS["odd heads"])
+ROBERTA = hf.RobertaConfig(**test_roberta.CONFIGS["odd heads"])
+DISTILBERT = hf.DistilBertConfig(**test_distilbert.CONFIGS["odd heads"])
+ELECTRA = hf.ElectraConfig(**test_electra.CONFIGS["odd heads"])
+ALBERT = hf.AlbertConfig(**test_albert.CONFIGS["one layer for all"])
+MODERNBERT = test_modernbert.config_of(**test_modernbert.CONFIGS["every other"])
+CLIP = test_clip.config_of(**test_clip.CONFIGS["odd heads"])
+
+# model, what is stored under another name, what is stored besides
+FILES = {
+    "bert, named by TensorFlow": (
+        hf.BertModel, BERT, {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"},
+        ("embeddings.position_ids", "embeddings.token_type_ids"),
+    ),
+    "bert with a prefix and its first heads": (
+        hf.BertModel, BERT, {"": "bert."},
+        ("cls.predictions.bias", "cls.predictions.decoder.weight", "cls.seq_relationship.weight"),
+    ),
+    "bert with the scores' bias as it was": (
+        hf.BertForMaskedLM, BERT, {},
+        ("cls.seq_relationship.weight", "cls.seq_relationship.bias", "bert.pooler.dense.weight"),
+    ),
+    "roberta with a pooler beside its scores": (
+        hf.RobertaForMaskedLM, ROBERTA, {}, ("roberta.pooler.dense.weight", "roberta.embeddings.position_ids"),
+    ),
+    "the body of a roberta with scores": (
+        hf.RobertaModel, ROBERTA, {"": "roberta."}, ("lm_head.bias", "lm_head.dense.weight"),
+    ),
+    "the body of a distilbert with scores": (
+        hf.DistilBertModel, DISTILBERT, {"": "distilbert."}, ("vocab_projector.bias", "vocab_transform.weight"),
+    ),
+    "the body of an electra that detects": (
+        hf.ElectraModel, ELECTRA, {"": "electra."},
+        ("discriminator_predictions.dense.weight", "electra.embeddings.position_ids"),
+    ),
+    "albert with its sentence order": (
+        hf.AlbertForMaskedLM, ALBERT, {},
+        ("albert.pooler.weight", "sop_classifier.classifier.weight", "albert.embeddings.position_ids"),
+    ),
+    "the body of a modernbert with scores": (
+        hf.ModernBertModel, MODERNBERT, {"": "model."}, ("head.dense.weight", "decoder.bias"),
+    ),
+    "clip of older releases": (
+        hf.CLIPTextModel, CLIP, {"": "text_model."}, ("text_model.embeddings.position_ids",),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_is_read(name, tmp_path):
+    model_class, config, renamed, besides = FILES[name]
+    reference = build(model_class, config, seed=1)
+    reference.save_pretrained(tmp_path)
+    tensors = {}
+    for stored, tensor in load_file(tmp_path / "model.safetensors").items():
+        for ours, theirs in renamed.items():
+            stored = stored.replace(ours, theirs) if ours else theirs + stored
+        tensors[stored] = tensor
+    assert not set(besides) & set(tensors)
+    save_file(tensors | {extra: torch.ones(1) for extra in besides}, tmp_path / "model.safetensors")
+    spec = import_spec(tmp_path)
+    ids, mask = ragged(3, 9, spec.vocab_size, "right", seed=2)
+    ids = ids.where(ids > 1, 5).where(mask == 1, config.pad_token_id)
+    with torch.no_grad():
+        ours, theirs = load(spec, tmp_path)(ids, mask), reference(ids, attention_mask=mask)
+    output = "logits" if "logits" in theirs else "last_hidden_state"
+    assert_close(ours[output], theirs[output], mask)

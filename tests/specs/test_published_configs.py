@@ -1,0 +1,105 @@
+"""Configs as they were published, of several years: each is read as the preset of its model."""
+
+from __future__ import annotations
+
+import pytest
+
+from specs.canonical import canonical, differences
+from specs.load import load
+from zoo.configs.config import Config
+from zoo.configs.importing import spec_of_config
+
+BERT = {
+    "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768,
+    "initializer_range": 0.02, "intermediate_size": 3072, "max_position_embeddings": 512,
+    "num_attention_heads": 12, "num_hidden_layers": 12, "type_vocab_size": 2,
+}  # fmt: skip
+SMALL = {"hidden_size": 384, "intermediate_size": 1536}
+CONFIGS = {
+    "bert-base": {
+        **BERT, "architectures": ["BertModel"], "gradient_checkpointing": False, "layer_norm_eps": 1e-12,
+        "model_type": "bert", "pad_token_id": 0, "position_embedding_type": "absolute",
+        "transformers_version": "4.6.0.dev0", "use_cache": True, "vocab_size": 30522,
+    },
+    "bert-base-multilingual-cased": {
+        **BERT, "architectures": ["BertModel"], "directionality": "bidi", "layer_norm_eps": 1e-12,
+        "model_type": "bert", "pad_token_id": 0, "pooler_fc_size": 768, "pooler_num_attention_heads": 12,
+        "pooler_num_fc_layers": 3, "pooler_size_per_head": 128, "pooler_type": "first_token_transform",
+        "vocab_size": 119547,
+    },
+    "minilm-l12": {
+        **BERT, **SMALL, "_name_or_path": "microsoft/MiniLM-L12-H384-uncased", "architectures": ["BertModel"],
+        "gradient_checkpointing": False, "layer_norm_eps": 1e-12, "model_type": "bert", "pad_token_id": 0,
+        "position_embedding_type": "absolute", "transformers_version": "4.8.2", "use_cache": True,
+        "vocab_size": 30522,
+    },
+    "bge-small-en": {
+        **BERT, **SMALL, "architectures": ["BertModel"], "classifier_dropout": None,
+        "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "layer_norm_eps": 1e-12, "model_type": "bert",
+        "pad_token_id": 0, "position_embedding_type": "absolute", "torch_dtype": "float32", "use_cache": True,
+        "transformers_version": "4.30.0", "vocab_size": 30522,
+    },
+    "roberta-base": {
+        **BERT, "architectures": ["RobertaModel"], "bos_token_id": 0, "eos_token_id": 2, "layer_norm_eps": 1e-05,
+        "max_position_embeddings": 514, "model_type": "roberta", "pad_token_id": 1, "type_vocab_size": 1,
+        "vocab_size": 50265,
+    },
+    "xlm-roberta-base": {
+        **BERT, "architectures": ["XLMRobertaModel"], "bos_token_id": 0, "eos_token_id": 2,
+        "layer_norm_eps": 1e-05, "max_position_embeddings": 514, "model_type": "xlm-roberta",
+        "output_past": True, "pad_token_id": 1, "position_embedding_type": "absolute", "type_vocab_size": 1,
+        "transformers_version": "4.17.0.dev0", "use_cache": True, "vocab_size": 250002,
+    },
+    "distilbert-base": {
+        "activation": "gelu", "architectures": ["DistilBertModel"], "attention_dropout": 0.1, "dim": 768,
+        "dropout": 0.1, "finetuning_task": None, "hidden_dim": 3072, "initializer_range": 0.02,
+        "max_position_embeddings": 512, "model_type": "distilbert", "n_heads": 12, "n_layers": 6,
+        "num_labels": 2, "output_attentions": False, "output_hidden_states": False, "output_past": True,
+        "pad_token_id": 0, "pruned_heads": {}, "qa_dropout": 0.1, "seq_classif_dropout": 0.2,
+        "sinusoidal_pos_embds": False, "tie_weights_": True, "torchscript": False, "use_bfloat16": False,
+        "vocab_size": 30522, "xla_device": None,
+    },
+    "electra-small": {
+        **BERT, "architectures": ["ElectraModel"], "embedding_size": 128, "hidden_size": 256,
+        "intermediate_size": 1024, "layer_norm_eps": 1e-12, "model_type": "electra", "num_attention_heads": 4,
+        "pad_token_id": 0, "position_embedding_type": "absolute", "summary_activation": "gelu",
+        "summary_last_dropout": 0.1, "summary_type": "first", "summary_use_proj": True, "vocab_size": 30522,
+    },
+    "albert-base-v2": {
+        **BERT, "architectures": ["AlbertModel"], "attention_probs_dropout_prob": 0, "bos_token_id": 2,
+        "classifier_dropout_prob": 0.1, "down_scale_factor": 1, "embedding_size": 128, "eos_token_id": 3,
+        "gap_size": 0, "hidden_act": "gelu_new", "hidden_dropout_prob": 0, "inner_group_num": 1,
+        "layer_norm_eps": 1e-12, "model_type": "albert", "net_structure_type": 0, "num_hidden_groups": 1,
+        "num_memory_blocks": 0, "pad_token_id": 0, "vocab_size": 30000,
+    },
+    "modernbert-base": {
+        "architectures": ["ModernBertModel"], "attention_bias": False, "attention_dropout": 0.0,
+        "bos_token_id": 50281, "classifier_activation": "gelu", "classifier_bias": False,
+        "classifier_dropout": 0.0, "classifier_pooling": "mean", "cls_token_id": 50281, "decoder_bias": True,
+        "deterministic_flash_attn": False, "embedding_dropout": 0.0, "eos_token_id": 50282,
+        "global_attn_every_n_layers": 3, "global_rope_theta": 160000.0, "gradient_checkpointing": False,
+        "hidden_activation": "gelu", "hidden_size": 768, "initializer_cutoff_factor": 2.0,
+        "initializer_range": 0.02, "intermediate_size": 1152, "layer_norm_eps": 1e-05, "local_attention": 128,
+        "local_rope_theta": 10000.0, "max_position_embeddings": 8192, "mlp_bias": False, "mlp_dropout": 0.0,
+        "model_type": "modernbert", "norm_bias": False, "norm_eps": 1e-05, "num_attention_heads": 12,
+        "num_hidden_layers": 22, "pad_token_id": 50283, "position_embedding_type": "absolute",
+        "sep_token_id": 50282, "tie_word_embeddings": True, "torch_dtype": "float32",
+        "transformers_version": "4.47.0.dev0", "vocab_size": 50368,
+    },
+    "clip-vit-l14-text": {
+        "_name_or_path": "openai/clip-vit-large-patch14", "architectures": ["CLIPTextModel"],
+        "attention_dropout": 0.0, "bos_token_id": 0, "dropout": 0.0, "eos_token_id": 2,
+        "hidden_act": "quick_gelu", "hidden_size": 768, "initializer_factor": 1.0, "initializer_range": 0.02,
+        "intermediate_size": 3072, "layer_norm_eps": 1e-05, "max_position_embeddings": 77,
+        "model_type": "clip_text_model", "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 1,
+        "projection_dim": 768, "torch_dtype": "float32", "transformers_version": "4.22.0.dev0",
+        "vocab_size": 49408,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_is_read_as_the_preset(name):
+    read = spec_of_config(Config(CONFIGS[name], "config.json"), name=name)
+    assert not list(differences(canonical(read), canonical(load(name))))
+    assert read.initialization == load(name).initialization
