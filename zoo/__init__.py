@@ -99,7 +99,7 @@ def convert(
 ) -> None:
     """Write a spec with its weights as a checkpoint that ``from_pretrained`` loads, into an empty or new directory.
 
-    ``family`` is a model_type (default: the first whose config can say all of the spec), ``dtype`` fp32, fp16 or
+    ``family`` is a model_type (default: that of the weights, or the first, whose config can say all of the spec), ``dtype`` fp32, fp16 or
     bf16.  Raises :class:`specs.errors.UserError`, and then leaves nothing behind.
     """
     from pathlib import Path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,13 @@ def test_an_unknown_family_is_told_with_the_nearest() -> None:
         write_config(load("gpt2"), "lama")
 
 
+def test_of_families_that_fit_alike_the_one_that_is_preferred_is_taken() -> None:
+    spec = load("phi-4")
+    assert write_config(spec)["model_type"] == "llama"
+    assert write_config(spec, preferred="phi3")["model_type"] == "phi3"
+    assert write_config(spec, preferred="gpt2")["model_type"] == "llama"
+
+
 def test_a_written_config_gives_the_same_architecture() -> None:
     for name in ("gpt2", "bert-base-mlm", "llama-3-8b", "t5-small"):
         spec = load(name)
@@ -180,6 +188,28 @@ def test_every_preset_has_an_architecture_that_differs_from_nothing_but_others(n
 )
 def test_specs_that_say_one_model_in_two_ways_are_equal(name: str, assignment: str) -> None:
     assert not list(differences(canonical(load(name)), canonical(load(name, [assignment]))))
+
+
+@pytest.mark.parametrize(
+    ("scaling", "amplitude"),
+    [
+        ("{kind: yarn, factor: 4.0, original_context_length: 1024", 0.1 * math.log(4.0) + 1.0),
+        (
+            f"{{kind: longrope, short_factor: {[1.0] * 64}, long_factor: {[2.0] * 64}, original_context_length: 512",
+            math.sqrt(1 + math.log(4096 / 512) / math.log(512)),
+        ),
+    ],
+)
+def test_an_amplitude_that_is_stated_as_it_would_be_anyway_changes_nothing(
+    scaling: str, amplitude: float
+) -> None:
+    unsaid = load("llama-2-7b", [f"position.scaling={scaling}}}"])
+    stated = load("llama-2-7b", [f"position.scaling={scaling}, attention_factor: {amplitude}}}"])
+    assert not list(differences(canonical(unsaid), canonical(stated)))
+    other = load("llama-2-7b", [f"position.scaling={scaling}, attention_factor: 1.5}}"])
+    assert {path[-1] for path, _, _ in differences(canonical(unsaid), canonical(other))} == {
+        "attention_factor"
+    }
 
 
 @pytest.mark.parametrize(

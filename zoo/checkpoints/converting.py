@@ -78,10 +78,13 @@ def convert(
 ) -> Conversion:
     """Write config, weights and tokenizer into a directory, which is there and empty.
 
-    The family is ``model_type``, or the first whose config can say all of the spec; ``weights`` are as for
+    The family is ``model_type``, or that of the checkpoint of the weights, or the first, whose config can say all of
+    the spec; ``weights`` are as for
     :func:`zoo.weights.open.open_weights`.  At no time is more than one stored tensor in memory.  Raises :class:`specs.errors.UserError`.
     """
-    config = write_config(spec, model_type)
+    origin = Path(weights)
+    stated = _stated(origin)
+    config = write_config(spec, model_type, preferred=stated.get("model_type"))
     family = family_of_model_type(config["model_type"])
     model = assemble(spec, DTYPES[dtype])
     source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
@@ -97,10 +100,9 @@ def convert(
     shapes = dict(weight_tensors(model))
     tensors = stored_tensors(model, spec, family, lambda name: whole(shapes[name], source.pieces(name)))
     save(directory, layout, tensors, advance, shard=shard)
-    origin = Path(weights)
     _write_json(
         directory / CONFIG,
-        {**config, **_carried_fields(origin, config), "dtype": str(DTYPES[dtype]).removeprefix("torch.")},
+        {**config, **_carried_fields(stated, config), "dtype": str(DTYPES[dtype]).removeprefix("torch.")},
     )
     for name in _CARRIED_FILES:
         if (origin / name).is_file():
@@ -118,14 +120,19 @@ def convert(
     return result
 
 
-def _carried_fields(origin: Path, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The labels of the checkpoint that the weights are from, and the special tokens that the config leaves open."""
+def _stated(origin: Path) -> dict[str, Any]:
+    """The config of the checkpoint that the weights are from, if it has one."""
     try:
         data = json.loads((origin / CONFIG).read_bytes())
     except (OSError, ValueError):
         return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _carried_fields(stated: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """The labels of the checkpoint that the weights are from, and the special tokens that the config leaves open."""
     fields = [*_LABELS, *(name for name in _TOKENS if config.get(name) is None)]
-    return {name: data[name] for name in fields if name in data} if isinstance(data, dict) else {}
+    return {name: stated[name] for name in fields if name in stated}
 
 
 def _write_json(path: Path, data: Any) -> None:

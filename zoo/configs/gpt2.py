@@ -11,7 +11,8 @@ from zoo.configs.heads import (
     BODY,
     language_modeling,
     last_token_classification,
-    token_classification,
+    read_decoder_tokens,
+    write_decoder_tokens,
     write_labels,
 )
 
@@ -85,7 +86,9 @@ CLASSES = {
     "GPT2LMHeadModel": language_modeling(tied=True),
     "GPT2Model": BODY,
     "GPT2ForSequenceClassification": HeadClass("classification", last_token_classification, write_labels),
-    "GPT2ForTokenClassification": HeadClass("token_classification", token_classification, write_labels),
+    "GPT2ForTokenClassification": HeadClass(
+        "token_classification", read_decoder_tokens, write_decoder_tokens
+    ),
     "GPT2ForQuestionAnswering": HeadClass("question_answering"),
 }
 

@@ -48,6 +48,17 @@ def token_classification(config: Config) -> Data:
     return {"labels": read_labels(config)}
 
 
+def read_decoder_tokens(config: Config) -> Data:
+    """A class for every token, as decoders have it: after the dropout of the classifier, or else of the layers."""
+    dropout = config.float("classifier_dropout", "hidden_dropout", default=0.1)
+    return {**token_classification(config), "dropout": dropout}
+
+
+def write_decoder_tokens(head: Any) -> Data:
+    """The fields of a classifier of tokens."""
+    return {**write_labels(head), "classifier_dropout": head.dropout}
+
+
 def decoder_classes(
     prefix: str, *, tied: bool, bias: bool = False, without: tuple[str, ...] = ()
 ) -> dict[str, HeadClass]:
@@ -62,7 +73,7 @@ def decoder_classes(
             "classification", last_token_classification, write_labels
         ),
         f"{prefix}ForTokenClassification": HeadClass(
-            "token_classification", token_classification, write_labels
+            "token_classification", read_decoder_tokens, write_decoder_tokens
         ),
         f"{prefix}ForQuestionAnswering": HeadClass("question_answering"),
     }

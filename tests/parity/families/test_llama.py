@@ -155,3 +155,13 @@ def test_what_the_first_configs_say_beside_is_read_over():
     assert layer["attention"]["position"] == {
         "kind": "rope", "theta": 10000.0, "dimensions": 8, "layout": "half_split", "scaling": None,
     }  # fmt: skip
+
+
+def test_the_dropout_of_a_classifier_of_tokens_is_read():
+    tokens = {**OLD, "architectures": ["LlamaForTokenClassification"], "num_labels": 3}
+
+    def head(**fields):
+        return spec_of_config(Config({**tokens, **fields}, "config.json"), name="tiny").head
+
+    assert (head().labels, head().dropout) == (3, 0.1)
+    assert head(classifier_dropout=0.25).dropout == 0.25

@@ -21,8 +21,10 @@ from tests.parity.families.llamas import (
     rotation,
 )
 from tests.parity.families.refusals import refused
+from tests.parity.reference import build
+from zoo.checkpoints.converting import convert
 from zoo.configs.config import Config
-from zoo.configs.importing import spec_of_config
+from zoo.configs.importing import import_spec, spec_of_config
 
 CONFIGS = {
     "windowed": dict(
@@ -94,3 +96,11 @@ def test_a_config_that_says_little_has_the_defaults_of_the_first_model_but_null_
     assert (first_layer().window, first_layer().key_value_heads) == (4096, 8)
     assert first_layer(sliding_window=None).window is None
     assert first_layer(num_key_value_heads=None).key_value_heads == 32
+
+
+def test_a_checkpoint_that_llama_fits_too_is_converted_to_its_own_family(tmp_path):
+    reference = build(MistralForCausalLM, config_of(**CONFIGS["without a window"]), seed=1)
+    reference.save_pretrained(tmp_path / "reference")
+    (tmp_path / "converted").mkdir()
+    spec = import_spec(tmp_path / "reference")
+    assert convert(spec, str(tmp_path / "reference"), tmp_path / "converted").model_type == "mistral"
