@@ -78,10 +78,11 @@ def convert(
 ) -> Conversion:
     """Write config, weights and tokenizer into a directory, which is there and empty.
 
-    The family is ``model_type``, or the first whose config can say all of the spec; ``weights`` are as for
+    The family is ``model_type``, or that of the weights, or else the first whose config can say all of the spec; ``weights`` are as for
     :func:`zoo.weights.open.open_weights`.  At no time is more than one stored tensor in memory.  Raises :class:`specs.errors.UserError`.
     """
-    config = write_config(spec, model_type)
+    origin = _origin_config(Path(weights))
+    config = write_config(spec, model_type, preferred=origin.get("model_type"))
     family = family_of_model_type(config["model_type"])
     model = assemble(spec, DTYPES[dtype])
     source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
@@ -97,14 +98,13 @@ def convert(
     shapes = dict(weight_tensors(model))
     tensors = stored_tensors(model, spec, family, lambda name: whole(shapes[name], source.pieces(name)))
     save(directory, layout, tensors, advance, shard=shard)
-    origin = Path(weights)
     _write_json(
         directory / CONFIG,
         {**config, **_carried_fields(origin, config), "dtype": str(DTYPES[dtype]).removeprefix("torch.")},
     )
     for name in _CARRIED_FILES:
-        if (origin / name).is_file():
-            shutil.copyfile(origin / name, directory / name)
+        if (Path(weights) / name).is_file():
+            shutil.copyfile(Path(weights) / name, directory / name)
     (directory / "spec.yaml").write_text(dump(resolved(spec)))
     result = Conversion(
         class_name=config["architectures"][0],
@@ -118,14 +118,19 @@ def convert(
     return result
 
 
-def _carried_fields(origin: Path, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The labels of the checkpoint that the weights are from, and the special tokens that the config leaves open."""
+def _origin_config(origin: Path) -> dict[str, Any]:
+    """The config of the checkpoint that the weights are from, empty where there is none."""
     try:
         data = json.loads((origin / CONFIG).read_bytes())
     except (OSError, ValueError):
         return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _carried_fields(origin: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """The labels of the checkpoint that the weights are from, and the special tokens that the config leaves open."""
     fields = [*_LABELS, *(name for name in _TOKENS if config.get(name) is None)]
-    return {name: data[name] for name in fields if name in data} if isinstance(data, dict) else {}
+    return {name: origin[name] for name in fields if name in origin}
 
 
 def _write_json(path: Path, data: Any) -> None:
