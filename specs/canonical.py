@@ -36,6 +36,16 @@ def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:
         part[key] = value
 
 
+def _embedding(embedding: EmbeddingKind, model: Model) -> dict[str, Any]:
+    data: dict[str, Any] = {"kind": embedding.kind, **embedding.model_dump(mode="json")}
+    if isinstance(embedding, Tokens):
+        width = embedding.table_width(model.d_model)
+        projection = embedding.projection or (Projection() if width != model.d_model else None)
+        data |= {"width": width, "projection": projection and projection.model_dump(mode="json")}
+        _replace(data, "scale", "sqrt_d_model", model.d_model**0.5)
+    return data
+
+
 def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
     blocks, position, embedding = stack.layer_blocks(), model.position_of(stack), model.embedding_of(stack)
     # Otherwise the context length is how long inputs may be, not what is computed.
@@ -49,16 +59,6 @@ def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
         "layers": [_block(block, position, model, cross=cross) for block in blocks],
         "same_as": stack.owners(),
     }
-
-
-def _embedding(embedding: EmbeddingKind, model: Model) -> dict[str, Any]:
-    data: dict[str, Any] = {"kind": embedding.kind, **embedding.model_dump(mode="json")}
-    if isinstance(embedding, Tokens):
-        width = embedding.table_width(model.d_model)
-        projection = embedding.projection or (Projection() if width != model.d_model else None)
-        data |= {"width": width, "projection": projection and projection.model_dump(mode="json")}
-        _replace(data, "scale", "sqrt_d_model", model.d_model**0.5)
-    return data
 
 
 def _block(block: BlockParts, position: PositionKind, model: Model, *, cross: bool) -> dict[str, Any]:
@@ -104,8 +104,10 @@ def _without_dropout(value: Any) -> Any:
 
 
 def differences(a: Any, b: Any, path: SpecPath = ()) -> Iterator[tuple[SpecPath, Any, Any]]:
-    """Where two canonical architectures differ: the path and both values."""
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
+    """Where two canonical architectures differ: the path and both values; of parts of two kinds, their kinds alone."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping) and a.get("kind") != b.get("kind"):
+        yield (*path, "kind"), a.get("kind"), b.get("kind")
+    elif isinstance(a, Mapping) and isinstance(b, Mapping):
         for key in [*a, *(key for key in b if key not in a)]:
             yield from differences(a.get(key), b.get(key), (*path, key))
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):

@@ -30,7 +30,7 @@ def preset_names() -> list[str]:
 def presets() -> list[Preset]:
     """Every preset, sorted by name."""
     names = preset_names()
-    data = {name: _first_values((PRESETS / f"{name}.yaml").read_text()) for name in names}
+    data = {name: _first_values((PRESETS / f"{name}.yaml").read_text("utf-8")) for name in names}
     return [_preset(data, name) for name in names]
 
 

@@ -37,7 +37,7 @@ def test_list_has_every_preset_with_its_parameters(run):
 
 def test_list_takes_a_pattern_and_an_architecture(run):
     assert [row[0] for row in rows(run("list", "gpt2-?????").stdout)] == ["gpt2-large"]
-    result = run("list", "t*", "--architecture", "decoder", "--json")
+    result = run("list", "tiny-*", "--architecture", "decoder", "--json")
     assert json.loads(result.stdout) == [
         {
             "name": "tiny-gpt",

@@ -19,15 +19,11 @@ WITHOUT_FAMILY = {
     "torch-transformer-big",
     "transformer-base",
     "transformer-big",
-    "vit-base-16",
-    "vit-large-16",
-    "whisper-base",
-    "whisper-large-v3",
-    "whisper-medium",
-    "whisper-small",
-    "whisper-tiny",
 }
 """What no class of transformers is."""
+
+TIED_TILL_LOADED = {"t5", "mt5"}
+"""Families whose head transformers ties until it loads a checkpoint that has one, as those of T5 1.1 have."""
 
 
 @pytest.mark.parametrize("name", sorted(set(preset_names()) - WITHOUT_FAMILY))
@@ -37,7 +33,10 @@ def test_the_reference_has_as_many_parameters(name):
     model_class = getattr(transformers, config["architectures"][0])
     with torch.device("meta"):
         model = model_class(model_class.config_class.from_dict(config))
-    assert sum(parameter.numel() for parameter in model.parameters()) == spec.expect.parameters
+    count = sum(parameter.numel() for parameter in model.parameters())
+    if config["model_type"] in TIED_TILL_LOADED and not getattr(spec.head, "tie_embeddings", True):
+        count += spec.vocab_size * spec.d_model
+    assert count == spec.expect.parameters
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_FAMILY))

@@ -17,7 +17,7 @@ from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
 from zoo.checkpoints.mixtral import MIXTRAL
 from zoo.checkpoints.t5 import T5
-from zoo.checkpoints.transforms import SAME, STACKED, Interleaved, Transposed, Unsqueezed
+from zoo.checkpoints.transforms import SAME, STACKED, Grouped, Interleaved, Transposed, Unsqueezed
 from zoo.checkpoints.vit import VIT
 from zoo.checkpoints.whisper import WHISPER
 from zoo.checkpoints.write import stored_tensors
@@ -460,9 +460,11 @@ def test_raw_is_for_tensors_stored_as_they_are_wanted(tmp_path):
         assert content[offset : offset + nbytes] == next(source.pieces(name)).numpy().tobytes()
 
 
-@pytest.mark.parametrize("transform", [SAME, STACKED, Transposed(), Transposed(STACKED), Unsqueezed()])
+@pytest.mark.parametrize(
+    "transform", [SAME, STACKED, Transposed(), Transposed(STACKED), Grouped(2), Unsqueezed()]
+)
 def test_transforms_can_be_undone(transform):
-    shapes = [(4, 6)] if transform in (SAME, Transposed(), Unsqueezed()) else [(4, 6), (2, 6), (3, 6)]
+    shapes = [(4, 6)] if transform in (SAME, Transposed(), Unsqueezed()) else [(4, 6), (2, 6), (2, 6)]
     parts = [torch.randn(shape) for shape in shapes]
     joined = transform.join(parts)
     assert transform.stored_shape(shapes) == joined.shape

@@ -139,7 +139,7 @@ def test_what_no_config_can_say_is_told_with_what_differs_from_the_nearest() -> 
     assert text.startswith(
         f"{spec.name} fits no class of gpt2: the nearest is GPT2LMHeadModel, which has no field for\n"
     )
-    assert "decoder.layers['*'].norm.kind: 'rms_norm' (it has 'layer_norm')" in text
+    assert "decoder.layers[*].attention_norm.kind: 'rms_norm' (it has 'layer_norm')" in text
 
 
 def test_an_unknown_family_is_told_with_the_nearest() -> None:
@@ -186,8 +186,12 @@ def test_specs_that_say_one_model_in_two_ways_are_equal(name: str, assignment: s
     ("name", "assignment", "path"),
     [
         ("gpt2", "decoder.block.attention.scale=1", ("decoder", "layers", 0, "attention", "scale")),
-        ("gpt2", "context_length=7", ("context_length",)),
-        ("llama-2-7b", "position.dimensions=64", ("decoder", "position", "dimensions")),
+        ("gpt2", "context_length=7", ("decoder", "context_length")),
+        (
+            "llama-2-7b",
+            "position.dimensions=64",
+            ("decoder", "layers", 0, "attention", "position", "dimensions"),
+        ),
         ("gpt2", "decoder.final_norm=false", ("decoder", "final_norm")),
         ("gpt2", "head.tie_embeddings=false", ("head", "tie_embeddings")),
         ("gpt2", "decoder.layers=11", ("decoder", "layers")),

@@ -10,6 +10,7 @@ from torch import nn
 from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.checkpoints.albert import ALBERT
+from zoo.checkpoints.bart import BART
 from zoo.checkpoints.bert import BERT
 from zoo.checkpoints.bloom import BLOOM
 from zoo.checkpoints.clip import CLIP
@@ -34,6 +35,7 @@ from zoo.checkpoints.phi3 import PHI3
 from zoo.checkpoints.roberta import ROBERTA
 from zoo.checkpoints.stablelm import STABLELM
 from zoo.checkpoints.t5 import T5
+from zoo.checkpoints.torch_nn import TORCH
 from zoo.checkpoints.vit import VIT
 from zoo.checkpoints.whisper import WHISPER
 from zoo.weights.files import TensorFiles
@@ -68,6 +70,8 @@ FAMILIES: tuple[Family, ...] = (
     MODERNBERT,
     ROBERTA,
     T5,
+    BART,
+    TORCH,
     VIT,
     WHISPER,
 )

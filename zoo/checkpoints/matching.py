@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from specs.model import Model
 from zoo.checkpoints.family import OWN, Family, Slot
-from zoo.checkpoints.transforms import Shape
+from zoo.checkpoints.transforms import Grouped, Shape
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
 from zoo.weights.stored import Stored, kind_fault
@@ -37,6 +37,12 @@ class Found:
     def values(self, row: int = 0) -> Tensor:
         """The parameter, or a row of it, in its own shape and the file's dtype, on mapped pages where the layout allows."""
         return self.slot.transform.split(self.stored[row].read(), self.shapes)[self.slot.index]
+
+    @property
+    def mapped(self) -> bool:
+        """Whether values are on mapped pages, rather than put together anew each time."""
+        together = isinstance(self.slot.transform, Grouped) and self.slot.transform.groups > 1
+        return self.stored[0].place is not None and not together
 
 
 @dataclass
@@ -194,6 +200,7 @@ class _Matching:
             yield "the checkpoint has fewer layers than the spec"
         if "head.vocabulary.weight" in self._missing.values():
             yield "a checkpoint that ties its embeddings stores no matrix for the head: head.tie_embeddings: true reads it"
+        yield from (remedy for name, remedy in self._family.remedies.items() if name in self._missing)
 
     def check_copies(self) -> None:
         """Tensors that the model shares must be equal where the checkpoint stores them twice."""

@@ -58,7 +58,7 @@ class CheckpointWeights:
                 continue
             count, step = len(values), max(1, PIECE // values[0].numel())
             for start in range(0, count, step):
-                if stored.place is not None:  # mapped anew, so that pages already read are given back
+                if found.mapped:  # anew, so that pages already read are given back
                     values = found.values(row)
                 piece = values[start : start + step].contiguous().to(self.dtype).view(-1)
                 yield self._finite(piece, stored)

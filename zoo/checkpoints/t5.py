@@ -1,11 +1,11 @@
-"""T5 (Raffel et al., 2019) and T5 1.1: ``T5ForConditionalGeneration``, ``T5Model``.
+"""T5 (Raffel et al., 2019), T5 1.1 and mT5: ``T5ForConditionalGeneration``, ``T5Model`` and its other heads.
 
 A layer's parts are numbered in order: self-attention 0, in the decoder cross-attention 1, feed-forward last.
 """
 
 from __future__ import annotations
 
-from zoo.checkpoints.family import Family, Rule, same
+from zoo.checkpoints.family import Family, Rule, affine, same
 
 _PROJECTIONS = {"q": "query", "k": "key", "v": "value", "o": "output"}
 
@@ -51,7 +51,17 @@ T5 = Family(
             "decoder.block.{layer}.layer.1.EncDecAttention", "decoder.blocks.{layer}.cross_attention"
         ),
     ),
-    heads={"language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),)},
-    optional=("lm_head.weight",),
+    heads={
+        "language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),),
+        "classification": (
+            *affine("classification_head.dense", "head.dense"),
+            *affine("classification_head.out_proj", "head.labels"),
+        ),
+        "token_classification": affine("classifier", "head.labels"),
+        "question_answering": affine("qa_outputs", "head.span"),
+    },
+    head_prefixes={"classification": "transformer.", "token_classification": "transformer."},
+    outside=("lm_head.", "classification_head.", "classifier.", "qa_outputs."),
+    optional=("lm_head.weight", "classification_head.*", "classifier.*", "qa_outputs.*"),
     unused=("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",),
 )

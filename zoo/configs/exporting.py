@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -68,8 +69,8 @@ def _fitted(model: Model, family: ConfigFamily, class_name: str) -> Data | Misfi
 
 
 def _reason(path: SpecPath, ours: Any, theirs: Any) -> str:
-    every = tuple("*" if isinstance(part, int) else part for part in path)  # layers differ alike
-    return f"{path_text(every)}: {shorten(ours)} (it has {shorten(theirs)})"
+    every = re.sub(r"\[\d+\]", "[*]", path_text(path))  # layers differ alike
+    return f"{every}: {shorten(ours)} (it has {shorten(theirs)})"
 
 
 def _refusal(model: Model, misfits: Iterable[Misfit], model_type: str | None) -> str:

@@ -10,6 +10,7 @@ from zoo.configs.config import Config
 from zoo.configs.family import ConfigFamily
 
 MODULES: dict[str, str] = {
+    "bart": "bart",
     "bert": "bert",
     "bloom": "bloom",
     "falcon": "falcon",
@@ -28,6 +29,7 @@ MODULES: dict[str, str] = {
     "olmo2": "olmo2",
     "openai-gpt": "openai_gpt",
     "opt": "opt",
+    "pegasus": "marian",
     "phi": "phi",
     "phi3": "phi3",
     "qwen2": "qwen2",
@@ -38,7 +40,11 @@ MODULES: dict[str, str] = {
     "roberta": "roberta",
     "t5": "t5",
     "mt5": "t5",
+    "vit": "vit",
+    "whisper": "whisper",
     "xlm-roberta": "roberta",
+    "marian": "marian",
+    "mbart": "bart",
 }
 """model_type -> the module of this package that has its family."""
 

@@ -11,10 +11,10 @@ BODY = HeadClass("none")
 """The body alone."""
 
 
-def read_labels(config: Config) -> int:
-    """How many classes a classifier tells apart: transformers' default is 2."""
+def read_labels(config: Config, default: int = 2) -> int:
+    """How many classes a classifier tells apart."""
     names = config.part("id2label")
-    labels: int = config.int("num_labels", default=2 if names is None else len(names.data))
+    labels: int = config.int("num_labels", default=default if names is None else len(names.data))
     return labels
 
 

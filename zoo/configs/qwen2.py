@@ -20,6 +20,7 @@ _BIAS = {"query": True, "key": True, "value": True, "output": False}
 
 
 def _read(config: Config, class_name: str) -> Data:
+    config.must("use_mrope", False, "rotary positions of several axes are not modelled")
     data = read_llama(config, _DEFAULTS, attention={"bias": _BIAS})
     return with_windows(data, *read_windowed_layers(config, data["decoder"]["layers"]))
 

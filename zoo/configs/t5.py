@@ -11,6 +11,8 @@ from zoo.configs.activations import ACTIVATIONS, write_activation
 from zoo.configs.config import Config
 from zoo.configs.decoders import attention_of, eps_of
 from zoo.configs.family import ConfigFamily, Data, HeadClass, UnfitError
+from zoo.configs.heads import BODY, token_classification, write_labels
+from zoo.configs.seq2seq import end_of_sequence_classification
 
 
 def _feed_forward(config: Config, default: str) -> Data:
@@ -35,7 +37,7 @@ def _reader(*, feed_forward: str, heads: int, layers: int, vocab_size: int) -> A
     def read(config: Config, class_name: str) -> Data:
         dropout = config.float("dropout_rate", default=0.1)
         config.must("is_decoder", False, "it is the decoder alone")
-        config.ignore("classifier_dropout", "n_positions", "output_past")
+        config.ignore("classifier_dropout", "scale_decoder_outputs", "n_positions", "output_past")
         block = {
             "kind": "pre_norm",
             "norm": {"kind": "rms_norm", "eps": config.float("layer_norm_epsilon", default=1e-6)},
@@ -53,7 +55,7 @@ def _reader(*, feed_forward: str, heads: int, layers: int, vocab_size: int) -> A
         depth = config.int("num_layers", default=layers)
         stacks: Data = {"encoder": {"layers": depth, "block": block}}
         decoder_depth = config.int("num_decoder_layers", default=depth)
-        if class_name.endswith("EncoderModel"):
+        if class_name.endswith(("EncoderModel", "ForTokenClassification")):
             architecture = "encoder"
         else:
             architecture = "encoder-decoder"
@@ -140,14 +142,20 @@ def _classes(prefix: str, language_modeling: HeadClass) -> dict[str, HeadClass]:
     return {
         f"{prefix}ForConditionalGeneration": language_modeling,
         f"{prefix}WithLMHeadModel": language_modeling,
-        f"{prefix}Model": HeadClass("none", _unscaled),
-        f"{prefix}EncoderModel": HeadClass("none", _unscaled),
+        f"{prefix}Model": BODY,
+        f"{prefix}EncoderModel": BODY,
+        f"{prefix}ForSequenceClassification": end_of_sequence_classification(labels=2),
+        f"{prefix}ForTokenClassification": HeadClass("token_classification", _of_tokens, _write_of_tokens),
+        f"{prefix}ForQuestionAnswering": HeadClass("question_answering"),
     }
 
 
-def _unscaled(config: Config) -> Data:
-    config.ignore("scale_decoder_outputs")
-    return {}
+def _of_tokens(config: Config) -> Data:
+    return {**token_classification(config), "dropout": config.float("classifier_dropout", default=0.0)}
+
+
+def _write_of_tokens(head: Any) -> Data:
+    return {**write_labels(head), "classifier_dropout": head.dropout}
 
 
 T5 = ConfigFamily(

@@ -125,23 +125,31 @@ class _Batch:
         self, spec: Model, config: Any, length: int, side: str, seed: int, steps: bool, position_ids: bool
     ) -> None:
         self.spec, self.steps, self.position_ids = spec, steps, position_ids
-        longest = min(length, spec.context_length or length)
-        self.ids, self.mask = ragged(3, longest, spec.vocab_size, side, seed)
-        self.target, _ = ragged(3, max(2, longest - 2), spec.vocab_size, "right", seed + 1)
+        longest = min(length, spec.context_length_of(spec.last_stack) or length)
+        vocabulary = spec.vocab_size or 1
+        self.ids, self.mask = ragged(3, longest, vocabulary, side, seed)
+        self.target, _ = ragged(3, max(2, longest - 2), vocabulary, "right", seed + 1)
         padding = getattr(config, "pad_token_id", None)
-        if padding is not None and spec.vocab_size > 1:  # some references find the real tokens by their ids
-            other = (padding + 1) % spec.vocab_size
+        if padding is not None and vocabulary > 1:  # some references find the real tokens by their ids
+            other = (padding + 1) % vocabulary
             self.ids = self.ids.where(self.ids != padding, other).where(self.mask == 1, padding)
             self.target = self.target.where(self.target != padding, other)
         end = sought_token(spec.head)
         if end is not None:  # once in every row, where the reference finds it too
-            other = next(id for id in range(spec.vocab_size) if id not in (end, padding))
+            other = next(id for id in range(vocabulary) if id not in (end, padding))
             last = (self.mask * torch.arange(longest)).argmax(1)
             self.ids = self.ids.where(self.ids != end, other)
             self.ids[torch.arange(3), last] = end
-        types = spec.embedding.token_types
+        first = spec.encoder or spec.last_stack
+        embedding: Any = spec.embedding_of(first)
+        types = getattr(embedding, "token_types", 0)
         generator = torch.Generator().manual_seed(seed)
         self.types = torch.randint(0, types, self.ids.shape, generator=generator) if types else None
+        self.given = {"input_ids": self.ids, "attention_mask": self.mask}
+        if not embedding.takes_tokens:  # an image or a sound, all of which is there
+            shape = (3, *embedding.input_shape(spec.context_length_of(first)))
+            self.given = {embedding.input_name: torch.randn(shape, generator=generator)}
+            self.mask = torch.ones_like(self.mask)
 
     @property
     def _cross(self) -> bool:
@@ -156,7 +164,7 @@ class _Batch:
     def reference(self, model: Any) -> Outputs:
         """The reference's outputs."""
         takes = inspect.signature(model.forward).parameters
-        feeds: dict[str, Any] = {"input_ids": self.ids, "attention_mask": self.mask}
+        feeds: dict[str, Any] = dict(self.given)
         if self.types is not None and "token_type_ids" in takes:
             feeds["token_type_ids"] = self.types
         if self._cross:
@@ -170,14 +178,14 @@ class _Batch:
         """Our outputs in one pass, and for decoders those of a prompt with single steps after it."""
         if self.spec.architecture == "encoder":
             types = {} if self.types is None else {"token_type_ids": self.types}
-            yield model(self.ids, self.mask, **types)
+            yield model(*self.given.values(), **types)
             return
-        encoded = model.encode(self.ids, self.mask).present_key_values if self._cross else None
+        encoded = model.encode(*self.given.values()).present_key_values if self._cross else None
 
         def call(start: int, end: int, past: Any) -> tuple[Outputs, Any]:
             ids = self._tokens[:, start:end]
             if self._cross:
-                outputs = model.decode(ids, encoded, self.mask, past)
+                outputs = model.decode(ids, encoded, self.given.get("attention_mask"), past)
             else:
                 outputs = model(ids, self.mask[:, :end], past)
             return outputs, outputs.present_key_values
@@ -186,7 +194,7 @@ class _Batch:
 
     def onnx(self, directory: Path) -> Iterator[Outputs]:
         """What the exported files give, in the same passes."""
-        feeds = {"input_ids": self.ids, "attention_mask": self.mask, "token_type_ids": self.types}
+        feeds = {**self.given, "token_type_ids": self.types}
         if self.spec.architecture == "encoder":
             yield _run(_session(directory / "model.onnx"), feeds)
             return
@@ -217,7 +225,11 @@ class _Batch:
         for end in range(length // 2 or 1, length + 1):
             outputs, past = call(start, end, past)
             pieces.append(
-                {name: value for name, value in outputs.items() if value.shape[1:2] == (end - start,)}
+                {
+                    name: value
+                    for name, value in outputs.items()
+                    if name in SAME_NAMES and value.shape[1:2] == (end - start,)
+                }
             )
             start = end
         names = set.intersection(*(set(piece) for piece in pieces))

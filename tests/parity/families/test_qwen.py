@@ -128,7 +128,7 @@ REFUSED = [
     ("layer_types", [SLIDING, FULL], "each of the 4 layers"),
     ("layer_types", [FULL, FULL, FULL, "chunked_attention"], "a kind that is not modelled"),
     ("use_sliding_window", False, "sliding_attention without a window"),
-    ("use_mrope", True, "not modelled"),
+    ("use_mrope", True, "use_mrope"),
 ]
 
 

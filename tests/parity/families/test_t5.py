@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import save_file
 from torch import nn
 from transformers import (
     MT5Config,
+    MT5EncoderModel,
     MT5ForConditionalGeneration,
+    MT5ForQuestionAnswering,
+    MT5ForSequenceClassification,
+    MT5ForTokenClassification,
+    MT5Model,
     PreTrainedModel,
     T5Config,
     T5EncoderModel,
     T5ForConditionalGeneration,
+    T5ForQuestionAnswering,
+    T5ForSequenceClassification,
+    T5ForTokenClassification,
+    T5Model,
 )
 
+from tests.parity.families.end_of_sequence import check_at_end
 from tests.parity.families.harness import check, check_reference
-from tests.parity.reference import build
+from tests.parity.reference import assert_close, build, load, ragged
+from zoo.configs.config import Config, ConfigError
+from zoo.configs.importing import import_spec, spec_of_config
 
 CONFIGS = {
     "tied": dict(
@@ -56,6 +71,71 @@ def test_mt5(tmp_path):
     check_reference(untied(reference, 1), tmp_path)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_the_encoder_alone(name, tmp_path):
-    check(T5EncoderModel, T5Config(**CONFIGS[name]), tmp_path)
+ENCODERS = [T5EncoderModel, T5ForTokenClassification, MT5EncoderModel, MT5ForTokenClassification]
+BOTH = [T5Model, T5ForQuestionAnswering, MT5Model, MT5ForQuestionAnswering]
+
+
+@pytest.mark.parametrize("name", ["tied", "gated-untied"])
+@pytest.mark.parametrize("model_class", [*ENCODERS, *BOTH])
+def test_other_classes(model_class, name, tmp_path):
+    config = model_class.config_class(**CONFIGS[name], classifier_dropout=0.2)
+    check(model_class, config, tmp_path)
+
+
+@pytest.mark.parametrize("model_class", [T5ForSequenceClassification, MT5ForSequenceClassification])
+def test_classification_at_the_end_of_sequence(model_class, tmp_path):
+    config = model_class.config_class(**CONFIGS["gated-tied"], num_labels=4, decoder_start_token_id=0)
+    check_at_end(model_class, config, tmp_path)
+
+
+def test_reads_a_checkpoint_that_stores_the_shared_table_under_every_name(tmp_path):
+    reference = build(T5ForConditionalGeneration, T5Config(**CONFIGS["tied"]), seed=3)
+    reference.save_pretrained(tmp_path)
+    tensors = {name: tensor.clone() for name, tensor in reference.state_dict().items()}
+    copies = {"shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"}
+    assert copies <= set(tensors)
+    save_file(tensors, tmp_path / "model.safetensors")
+    model = load(import_spec(tmp_path), tmp_path)
+    ids, mask = ragged(2, 7, reference.config.vocab_size, "right", 4)
+    with torch.no_grad():
+        assert_close(model(ids, ids, mask).logits, reference(ids, mask, ids).logits)
+
+
+REFUSED = [
+    ({"feed_forward_proj": "gated-gelus"}, "feed_forward_proj: is not modelled", "gated-gelu"),
+    ({"is_decoder": True}, "is_decoder: must be false", "the decoder alone"),
+    ({"architectures": ["T5ForTokenClassificatio"]}, "has no class that is modelled", "T5ForTokenClassification"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "rule", "remedy"), REFUSED, ids=[next(iter(case[0])) for case in REFUSED])
+def test_what_is_not_modelled_is_refused(change, rule, remedy):
+    config = Config({"model_type": "t5", **change}, "config.json")
+    with pytest.raises(ConfigError, match=rule) as caught:
+        spec_of_config(config, name="t5")
+    assert remedy in str(caught.value)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration(data, tmp_path_factory):
+    buckets = 4 * data.draw(st.integers(1, 9), "buckets")
+    forms = ["relu", "gated-gelu", "gated-silu", "gelu"]
+    tied = data.draw(st.booleans(), "tied")
+    config = T5Config(
+        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+        d_model=data.draw(st.integers(4, 40), "d_model"),
+        d_kv=data.draw(st.integers(1, 9), "d_kv"),
+        d_ff=data.draw(st.integers(1, 60), "d_ff"),
+        num_layers=data.draw(st.integers(1, 3), "layers"),
+        num_decoder_layers=data.draw(st.integers(1, 3), "decoder_layers"),
+        num_heads=data.draw(st.integers(1, 6), "heads"),
+        relative_attention_num_buckets=buckets,
+        relative_attention_max_distance=buckets // 2 + data.draw(st.integers(1, 40), "reach"),
+        layer_norm_epsilon=data.draw(st.sampled_from([1e-6, 1e-2]), "eps"),
+        feed_forward_proj=data.draw(st.sampled_from(forms), "feed_forward"),
+        tie_word_embeddings=tied,
+    )
+    directory, seed = tmp_path_factory.mktemp("t5"), data.draw(st.integers(0, 99), "seed")
+    reference = untied(build(T5ForConditionalGeneration, config, seed), seed)
+    check_reference(reference, directory, seed=seed, length=15, onnx=seed % 5 == 0, fuzzed=True)
