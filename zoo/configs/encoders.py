@@ -120,6 +120,15 @@ def rows_of(model: Model) -> int:
 # ------------------------------------------------------------------------------------------------------------ heads
 
 
+def pooler(weight: str = "pooler.dense.weight") -> HeadClass:
+    """The body with its pooler, or alone where the checkpoint has no ``weight`` of one: sentence encoders often drop it."""
+
+    def read(config: Config) -> Data:
+        return {"kind": "none"} if config.lacks(weight) else {}
+
+    return HeadClass("pooler", read)
+
+
 def masked(read: Callable[[Config], Data]) -> HeadClass:
     """Scores of the masked token; ``read`` gives activation and norm of the transform."""
 
