@@ -43,7 +43,7 @@ def convert(
         typer.Option(
             "--as",
             metavar="FAMILY",
-            help="The model_type to write.  [default: the first that can say all of the spec]",
+            help="The model_type to write.  [default: that of the weights, or the first that can say all of the spec]",
             autocompletion=complete_family,
             show_default=False,
         ),

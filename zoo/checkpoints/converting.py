@@ -105,8 +105,8 @@ def convert(
         {**config, **_carried_fields(stated, config), "dtype": str(DTYPES[dtype]).removeprefix("torch.")},
     )
     for name in _CARRIED_FILES:
-        if (origin / name).is_file():
-            shutil.copyfile(origin / name, directory / name)
+        if (Path(weights) / name).is_file():
+            shutil.copyfile(Path(weights) / name, directory / name)
     (directory / "spec.yaml").write_text(dump(resolved(spec)))
     result = Conversion(
         class_name=config["architectures"][0],

@@ -12,7 +12,7 @@ from specs.stack import LayerGroup, Stack
 from zoo.configs.activations import read_activation
 from zoo.configs.config import Config
 from zoo.configs.decoders import stack_of
-from zoo.configs.encoders import classification, masked, of_tokens, read_bert, read_norm, write_bert
+from zoo.configs.encoders import classification, masked, of_tokens, pooler, read_bert, read_norm, write_bert
 from zoo.configs.family import ConfigFamily, Data, HeadClass
 
 
@@ -75,7 +75,7 @@ def _masked(config: Config) -> Data:
 
 
 CLASSES = {
-    "AlbertModel": HeadClass("pooler"),
+    "AlbertModel": pooler("pooler.weight"),
     "AlbertForMaskedLM": masked(_masked),
     "AlbertForPreTraining": masked(_masked),
     "AlbertForSequenceClassification": classification("tanh", _dropout),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zoo.configs.activations import read_activation
 from zoo.configs.config import Config
-from zoo.configs.encoders import classification, masked, of_tokens, read_bert, read_norm, write_bert
+from zoo.configs.encoders import classification, masked, of_tokens, pooler, read_bert, read_norm, write_bert
 from zoo.configs.family import ConfigFamily, Data, HeadClass
 
 
@@ -18,7 +18,7 @@ def _masked(config: Config) -> Data:
 
 
 CLASSES = {
-    "BertModel": HeadClass("pooler"),
+    "BertModel": pooler(),
     "BertForMaskedLM": masked(_masked),
     "BertForPreTraining": masked(_masked),
     "BertForSequenceClassification": classification("tanh"),

@@ -146,6 +146,11 @@ class Config:
         """Whether the checkpoint of the config is there and has a tensor: some configs do not say what they tie."""
         return tensor in self._tensors()
 
+    def lacks(self, ending: str) -> bool:
+        """Whether the checkpoint of the config is there and has no tensor whose name ends so."""
+        tensors = self._tensors()
+        return bool(tensors) and not any(name.endswith(ending) for name in tensors)
+
     def has(self, name: str) -> bool:
         """Whether a field is there and not null."""
         return self.data.get(name) is not None

@@ -31,6 +31,9 @@ def read_bert(
     """The body of a config with BERT's fields, whose defaults the family has its own; positions are not offset."""
     norm = read_norm(config)
     rate = config.float("hidden_dropout_prob", default=dropout)
+    types = config.int("type_vocab_size", default=2)
+    if types < 1:
+        config.refuse("type_vocab_size", "must be 1 or more: the reference adds one of them to every token")
     config.must("position_embedding_type", "absolute", "other kinds are of old releases")
     config.ignore("directionality")  # of TensorFlow's files, as the next are
     config.ignore(
@@ -48,7 +51,7 @@ def read_bert(
         "context_length": config.int("max_position_embeddings", default=512),
         "position": {"kind": "learned"},
         "embedding": {
-            "token_types": config.int("type_vocab_size", default=2),
+            "token_types": types,
             "norm": norm,
             "dropout": rate,
         },
@@ -83,6 +86,8 @@ def write_bert(model: Model) -> Data:
     """BERT's fields.  Raises :class:`UnfitError` for a model that is too unlike."""
     block = only_block(model)
     attention, feed_forward = attention_of(block), mlp_of(block)
+    if not tokens_of(model).token_types:
+        raise UnfitError("embedding.token_types 0: it has one at least")
     return {
         "vocab_size": model.vocab_size,
         "hidden_size": model.d_model,
@@ -113,6 +118,15 @@ def rows_of(model: Model) -> int:
 
 
 # ------------------------------------------------------------------------------------------------------------ heads
+
+
+def pooler(weight: str = "pooler.dense.weight") -> HeadClass:
+    """The body with its pooler, or alone where the checkpoint has no ``weight`` of one: sentence encoders often drop it."""
+
+    def read(config: Config) -> Data:
+        return {"kind": "none"} if config.lacks(weight) else {}
+
+    return HeadClass("pooler", read)
 
 
 def masked(read: Callable[[Config], Data]) -> HeadClass:

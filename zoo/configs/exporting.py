@@ -36,13 +36,14 @@ class Misfit:
 def write_config(model: Model, model_type: str | None = None, *, preferred: str | None = None) -> Data:
     """The config of a spec, for the first family that can say all of it, or for the one that is asked for.
 
-    The family of ``preferred``, a model_type, is tried before the others.  Each candidate is read back, and has to give the same architecture.  Raises :class:`NoFamilyError`.
+    ``preferred`` is the model_type of a family that is tried before the others.
+    Each candidate is read back, and has to give the same architecture.  Raises :class:`NoFamilyError`.
     """
     if model_type is not None and model_type not in model_types():
         raise NoFamilyError(f"there is no family {model_type!r}: {did_you_mean(model_type, model_types())}")
     misfits = []
-    families = sorted(config_families(), key=lambda family: family.model_type != preferred)
-    for family in [config_family(model_type)] if model_type else families:
+    others = sorted(config_families(), key=lambda family: family.model_type != preferred)
+    for family in [config_family(model_type)] if model_type else others:
         for class_name in family.classes:
             if family.classes[class_name].kind != model.head.kind:
                 continue

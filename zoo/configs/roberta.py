@@ -12,6 +12,7 @@ from zoo.configs.encoders import (
     learned_of,
     masked,
     of_tokens,
+    pooler,
     read_bert,
     read_norm,
     write_bert,
@@ -44,7 +45,7 @@ def _masked(config: Config) -> Data:
 
 def _classes(prefix: str) -> dict[str, HeadClass]:
     return {
-        f"{prefix}Model": HeadClass("pooler"),
+        f"{prefix}Model": pooler(),
         f"{prefix}ForMaskedLM": masked(_masked),
         f"{prefix}ForSequenceClassification": classification("tanh"),
         f"{prefix}ForTokenClassification": of_tokens(),

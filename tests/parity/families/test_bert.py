@@ -50,6 +50,7 @@ def test_any_configuration(data, tmp_path_factory):
 
 
 REFUSED = {
+    "type_vocab_size": (0, "must be 1 or more"),
     "position_embedding_type": ("relative_key", 'must be "absolute"'),
     "is_decoder": (True, "must be false"),
     "add_cross_attention": (True, "must be false"),

@@ -10,6 +10,9 @@ from transformers import DistilBertConfig, DistilBertForMaskedLM
 from tests.parity.families.encoders import ACTIVATIONS, classes, labels, sides
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from zoo.configs.config import Config
+from zoo.configs.exporting import write_config
+from zoo.configs.importing import spec_of_config
 
 CONFIGS = {
     "odd heads": dict(
@@ -36,6 +39,15 @@ def test_configuration(name, tmp_path):
 def test_other_heads(model_class, tmp_path):
     config = DistilBertConfig(**CONFIGS["odd heads"], **labels(model_class))
     check(model_class, config, tmp_path, sides=sides(model_class))
+
+
+def test_a_spec_of_it_is_written_as_no_bert(tmp_path):
+    model_class = classes("DistilBert")[-1]
+    config = DistilBertConfig(
+        **CONFIGS["odd heads"], **labels(model_class), architectures=[model_class.__name__]
+    )
+    spec = spec_of_config(Config(config.to_dict(), "config.json"), name="tiny")
+    assert write_config(spec)["architectures"] == [model_class.__name__]
 
 
 @settings(max_examples=10, deadline=None)

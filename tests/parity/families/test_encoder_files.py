@@ -86,3 +86,17 @@ def test_is_read(name, tmp_path):
         ours, theirs = load(spec, tmp_path)(ids, mask), reference(ids, attention_mask=mask)
     output = "logits" if "logits" in theirs else "last_hidden_state"
     assert_close(ours[output], theirs[output], mask)
+
+
+@pytest.mark.parametrize(
+    ("model_class", "config"), [(hf.BertModel, BERT), (hf.RobertaModel, ROBERTA), (hf.AlbertModel, ALBERT)]
+)
+def test_a_body_without_its_pooler_is_read_as_one(model_class, config, tmp_path):
+    reference = model_class(config, add_pooling_layer=False).eval()
+    reference.save_pretrained(tmp_path)
+    spec = import_spec(tmp_path)
+    assert spec.head.kind == "none"
+    ids = torch.arange(5, 15)[None]
+    with torch.no_grad():
+        ours, theirs = load(spec, tmp_path)(ids), reference(ids)
+    assert_close(ours.last_hidden_state, theirs.last_hidden_state)

@@ -10,6 +10,9 @@ from transformers import RobertaConfig, RobertaForMaskedLM, XLMRobertaConfig, XL
 from tests.parity.families.encoders import classes, draw_bert, labels, sides
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from tests.parity.reference import build
+from zoo.checkpoints.converting import convert
+from zoo.configs.importing import import_spec
 
 CONFIGS = {
     "odd heads": dict(
@@ -43,6 +46,16 @@ def test_other_heads(model_class, tmp_path):
 def test_xlm_roberta(model_class, tmp_path):
     config = XLMRobertaConfig(**CONFIGS["other padding"], **labels(model_class))
     check(model_class, config, tmp_path, sides=sides(model_class), position_ids=False)
+
+
+def test_weights_keep_their_family(tmp_path):
+    reference = build(XLMRobertaForMaskedLM, XLMRobertaConfig(**CONFIGS["odd heads"]), seed=1)
+    reference.save_pretrained(tmp_path / "reference")
+    (tmp_path / "converted").mkdir()
+    written = convert(
+        import_spec(tmp_path / "reference"), str(tmp_path / "reference"), tmp_path / "converted"
+    )
+    assert (written.model_type, written.class_name) == ("xlm-roberta", "XLMRobertaForMaskedLM")
 
 
 @settings(max_examples=10, deadline=None)
