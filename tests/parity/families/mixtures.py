@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
+from transformers import PreTrainedConfig
 
 from specs.model import Model
 from tests.parity.families.harness import check_reference
 from tests.parity.reference import build
+from zoo.configs.config import Config, ConfigError
+from zoo.configs.importing import spec_of_config
 
 
 def check(model_class: type, config: Any, directory: Any, *, seed: int = 1, **options: Any) -> Model:
@@ -20,3 +24,12 @@ def check(model_class: type, config: Any, directory: Any, *, seed: int = 1, **op
         if name.endswith("e_score_correction_bias"):
             buffer.normal_(0.0, 0.1, generator=generator)
     return check_reference(reference, directory, seed=seed, **options)
+
+
+def breaks_a_rule(config: PreTrainedConfig, changes: dict[str, Any], said: str) -> None:
+    """A config with other values is refused for a rule of the language, in its words."""
+    data = {**config.to_dict(), **changes}
+    with pytest.raises(ConfigError) as caught:
+        spec_of_config(Config(data, "config.json"), name="tiny")
+    assert str(caught.value).startswith("config.json describes a model that breaks a rule")
+    assert said in str(caught.value)

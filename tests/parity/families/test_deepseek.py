@@ -11,7 +11,7 @@ from transformers import DeepseekV2Config, DeepseekV2ForCausalLM, DeepseekV3Conf
 
 from specs.canonical import canonical, differences
 from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, classes, labels, rotation
-from tests.parity.families.mixtures import check
+from tests.parity.families.mixtures import breaks_a_rule, check
 from tests.parity.families.refusals import refused
 from zoo.configs.config import Config
 from zoo.configs.exporting import write_config
@@ -166,7 +166,6 @@ def test_any_configuration_of_v3(data, tmp_path_factory):
         (v2, "moe_layer_freq", 2, "must be 1"),
         (v2, "num_key_value_heads", 2, "must be 4"),
         (v3, "topk_method", "greedy", 'must be "noaux_tc"'),
-        (v3, "topk_group", 5, "must not exceed count, which is 4"),
         (v3, "hidden_act", "silo", "did you mean 'silu'?"),
         (v3, "quantization_config", {"quant_method": "fp8"}, "quantized checkpoints are not read"),
         (v3, "index_topk", 2048, "not modelled"),
@@ -204,3 +203,7 @@ def test_a_published_config_and_its_new_spelling_are_one_architecture(tmp_path):
     written = write_config(old)
     stated = written["rope_scaling"]
     assert (stated["mscale"], stated["mscale_all_dim"]) == pytest.approx((0.707, 0.707), rel=1e-12)
+
+
+def test_what_breaks_a_rule_is_refused():
+    breaks_a_rule(v3("groups"), {"topk_group": 5}, "must not exceed count, which is 4")

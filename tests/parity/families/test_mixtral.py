@@ -19,7 +19,7 @@ from tests.parity.families.llamas import (
     labels,
     rotation,
 )
-from tests.parity.families.mixtures import check
+from tests.parity.families.mixtures import breaks_a_rule, check
 from tests.parity.families.refusals import refused
 
 CONFIGS = {
@@ -77,11 +77,20 @@ def test_any_configuration(data, tmp_path_factory):
     ("field", "value", "said"),
     [
         ("hidden_act", "silo", "did you mean 'silu'?"),
-        ("num_experts_per_tok", 6, "must not exceed experts, which is 5"),
-        ("num_experts_per_tok", 1, "set normalize: false, or top_k: 2 or more"),
         ("attention_bias", True, "not modelled"),
         ("n_shared_experts", 1, "not modelled"),
     ],
 )
 def test_what_is_not_modelled_is_refused(field, value, said):
     refused(config_of(**CONFIGS["two of five"]), field, value, said)
+
+
+@pytest.mark.parametrize(
+    ("top_k", "said"),
+    [
+        (6, "must not exceed experts, which is 5"),
+        (1, "set normalize: false, or top_k: 2 or more"),
+    ],
+)
+def test_what_breaks_a_rule_is_refused(top_k, said):
+    breaks_a_rule(config_of(**CONFIGS["two of five"]), {"num_experts_per_tok": top_k}, said)
