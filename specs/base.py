@@ -22,11 +22,6 @@ Probability = Annotated[float, Field(ge=0, lt=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-def unlisted(default: Any) -> Any:
-    """Annotation of a field that resolved specs leave out at its default: for what few models have."""
-    return Field(exclude_if=lambda value: value == default)
-
-
 @dataclass(frozen=True)
 class Fault:
     """A broken rule: where (relative to the spec that reports it), what must hold, and what would work."""

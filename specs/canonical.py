@@ -7,6 +7,7 @@ from typing import Any
 
 from specs.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
 from specs.block import BlockParts
+from specs.embedding import EmbeddingKind, Projection, Tokens
 from specs.errors import SpecPath
 from specs.latent import Latent
 from specs.model import Model

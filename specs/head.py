@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag
 
 from specs.activation import Activation
-from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Slot, Spec, Width, unlisted
+from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Slot, Spec, Unsaid, Width
 from specs.norm import Norm
 from specs.registry import register
 
@@ -51,7 +51,7 @@ class LanguageModeling(VocabularyHead):
 
     kind: Literal["language_modeling"] = "language_modeling"
     scale: PositiveFloat | Literal["inverse_sqrt_d_model"] | None = None
-    projection: Annotated[bool, unlisted(False)] = False
+    projection: Annotated[bool, Unsaid()] = False
     softcap: PositiveFloat | None = None
 
     @property
@@ -67,7 +67,7 @@ class TransformingHead(Component):
     """
 
     activation: Activation | None = None
-    dense_bias: Annotated[bool, unlisted(True)] = True
+    dense_bias: Annotated[bool, Unsaid()] = True
     norm: Norm | None = None
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
@@ -97,7 +97,7 @@ class MaskedLanguageModeling(VocabularyHead):
 
     kind: Literal["masked_language_modeling"] = "masked_language_modeling"
     activation: Activation = "gelu"
-    dense_bias: Annotated[bool, unlisted(True)] = True
+    dense_bias: Annotated[bool, Unsaid()] = True
     norm: Norm
     bias: bool = True
 

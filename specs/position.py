@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from specs.attention import MultiHeadShape
-from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Unsaid, Width, unlisted
+from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Unsaid, Width
 from specs.latent import Latent
 from specs.registry import register
 from specs.rope_scaling import RopeScaling, RopeScalingKind
@@ -60,8 +60,8 @@ class Sinusoidal(PositionKind):
     kind: Literal["sinusoidal"] = "sinusoidal"
     layout: Literal["interleaved", "half_split"] = "interleaved"
     base: PositiveFloat = 10000.0
-    spacing: Annotated[Literal["paper", "tensor2tensor"], unlisted("paper")] = "paper"
-    table: Annotated[bool, unlisted(False)] = False
+    spacing: Annotated[Literal["paper", "tensor2tensor"], Unsaid()] = "paper"
+    table: Annotated[bool, Unsaid()] = False
     embedded: ClassVar[bool] = True
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
