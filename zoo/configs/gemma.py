@@ -74,14 +74,16 @@ def _read_gemma(config: Config, class_name: str) -> Data:
 
 
 def _write_gemma(model: Model) -> Data:
-    return {**_write_body(model), "hidden_act": _word(model), "hidden_activation": _word(model)}
+    return {
+        **_write_body(model),
+        **dict.fromkeys(("hidden_act", "hidden_activation"), _word(model, "gelu_python")),
+    }
 
 
-def _word(model: Model) -> str:
-    """The activation in words that all Gemmas take for what they say."""
+def _word(model: Model, gelu: str = "gelu") -> str:
+    """The activation in the words of the family, which has ``gelu`` for the exact one."""
     activation = gated_of(only_block(model)).activation
-    words = {"gelu": "gelu_python", "gelu_tanh": "gelu_pytorch_tanh"}
-    return words.get(activation) or write_activation(activation)
+    return {"gelu": gelu, "gelu_tanh": "gelu_pytorch_tanh"}.get(activation) or write_activation(activation)
 
 
 def _scores(config: Config, *, softcap: float | None) -> Data:

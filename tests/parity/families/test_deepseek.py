@@ -35,7 +35,7 @@ CONFIGS = {
     "no query rank": dict(
         vocab_size=50, hidden_size=33, intermediate_size=31, moe_intermediate_size=5, num_hidden_layers=2,
         num_attention_heads=3, num_key_value_heads=3, n_shared_experts=1, n_routed_experts=5, num_experts_per_tok=2,
-        routed_scaling_factor=0.7, kv_lora_rank=7, q_lora_rank=None, qk_rope_head_dim=8, qk_nope_head_dim=3,
+        routed_scaling_factor=0.7, kv_lora_rank=8, q_lora_rank=None, qk_rope_head_dim=8, qk_nope_head_dim=4,
         v_head_dim=11, n_group=1, topk_group=1, first_k_dense_replace=0, max_position_embeddings=64,
         tie_word_embeddings=True, hidden_act="gelu", rope_parameters=YARN_ALL,
     ),
@@ -116,10 +116,10 @@ def draw_common(data, *, least: int) -> dict:
         n_routed_experts=groups * size,
         num_experts_per_tok=data.draw(st.integers(min(2, top * size), top * size), "top_k"),
         routed_scaling_factor=data.draw(st.sampled_from([0.5, 1.0, 2.5]), "scale"),
-        kv_lora_rank=data.draw(st.integers(1, 20), "kv_rank"),
+        kv_lora_rank=2 * data.draw(st.integers(1, 10), "kv_rank / 2"),  # V2's reference takes even ones alone
         q_lora_rank=data.draw(st.none() | st.integers(1, 20), "query_rank"),
         qk_rope_head_dim=2 * data.draw(st.integers(1, 6), "pairs"),
-        qk_nope_head_dim=data.draw(st.integers(1, 12), "unrotated"),
+        qk_nope_head_dim=2 * data.draw(st.integers(1, 6), "unrotated / 2"),
         v_head_dim=data.draw(st.integers(1, 12), "value_dim"),
         n_group=groups,
         topk_group=top,
