@@ -218,10 +218,11 @@ def _write_mixture(mixture: Mixture) -> Data:
 
 
 def _write_v2(model: Model) -> Data:
-    grouped = mixture_of(model).router.groups is not None
+    body, mixture = _write_body(model), mixture_of(model)
+    grouped = mixture.router.groups is not None
     return {
-        **_write_body(model),
-        "mlp_bias": dense_of(model).bias,
+        **body,
+        "mlp_bias": getattr(mixture.shared, "bias", False),
         "topk_method": "group_limited_greedy" if grouped else "greedy",
         "scoring_func": "softmax",
     }

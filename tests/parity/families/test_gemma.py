@@ -151,13 +151,14 @@ def test_other_heads_of_gemma3(model_class, tmp_path):
     check(model_class, gemma3("untied", **labels(model_class)), tmp_path)
 
 
-ACTIVATIONS = st.sampled_from(["gelu_pytorch_tanh", "gelu_python", "relu", "silu"])
+ACTIVATIONS = st.sampled_from(["gelu_pytorch_tanh", "relu", "silu"])
 CAPS = st.sampled_from([None, 0.7, 3.0, 50.0])
 
 
 def draw_common(data) -> dict:
     common = draw_llama(data)
     del common["hidden_act"]
+    common["hidden_size"] *= 4  # norms of what branches add magnify the rounding of very narrow ones
     return dict(
         **common,
         head_dim=draw_head_dim(data),
@@ -170,7 +171,7 @@ def draw_layers(data, layers: int) -> dict:
     fields = {
         "sliding_window": data.draw(st.integers(2, 16), "window"),
         "query_pre_attn_scalar": data.draw(st.integers(1, 300), "query_pre_attn_scalar"),
-        "hidden_activation": data.draw(ACTIVATIONS, "activation"),
+        "hidden_activation": data.draw(ACTIVATIONS | st.just("gelu"), "activation"),
         "final_logit_softcapping": data.draw(CAPS, "final cap"),
     }
     if data.draw(st.booleans(), "layer_types"):
@@ -182,7 +183,9 @@ def draw_layers(data, layers: int) -> dict:
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration_of_gemma(data, tmp_path_factory):
-    config = GemmaConfig(**draw_common(data), hidden_act=data.draw(ACTIVATIONS, "activation"))
+    config = GemmaConfig(
+        **draw_common(data), hidden_act=data.draw(ACTIVATIONS | st.just("gelu_python"), "activation")
+    )
     directory, seed = tmp_path_factory.mktemp("gemma"), data.draw(st.integers(0, 99), "seed")
     check(GemmaForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
 
