@@ -78,6 +78,12 @@ def config_families() -> Iterator[ConfigFamily]:
 def family_of_config(config: Config) -> ConfigFamily:
     """The family that a config names.  Raises :class:`ConfigError` with the nearest where it is not known."""
     model_type = config.any("model_type")
+    if isinstance(model_type, str) and model_type not in MODULES and config.has("text_config"):
+        config.refuse(
+            "model_type",
+            "has parts beside a text model, which are not modelled",
+            "text_config is a config of its own: give it alone, with the tensors of the text model",
+        )
     if not isinstance(model_type, str) or model_type not in MODULES:
         config.refuse(
             "model_type", "is not a family that is known", did_you_mean(str(model_type), model_types())

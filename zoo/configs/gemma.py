@@ -43,7 +43,7 @@ def _read_body(
 ) -> Data:
     """What all three have: norms around 0, a scaled embedding, a gated feed-forward."""
     config.must("use_bidirectional_attention", False, "a token sees none after it")
-    config.ignore("cache_implementation")
+    config.ignore("cache_implementation", "sliding_window_size")  # of which the second was said twice
     norm = {
         "kind": "rms_norm",
         "eps": config.float("rms_norm_eps", default=defaults.eps),

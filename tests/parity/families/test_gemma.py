@@ -35,7 +35,7 @@ from tests.parity.families.llamas import (
 )
 from tests.parity.families.refusals import refused
 from tests.parity.reference import build
-from zoo.configs.config import Config
+from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import import_spec, spec_of_config
 
 FULL, SLIDING = "full_attention", "sliding_attention"
@@ -261,6 +261,14 @@ def test_old_and_new_spellings_are_one_architecture(tmp_path):
     assert not list(differences(canonical(old), canonical(import_spec(tmp_path / "new"))))
     windows = [block.attention.window for block in old.decoder.layer_blocks()]
     assert windows == ([512] * 5 + [None]) * 2 + [512]
+
+
+def test_a_model_with_a_vision_part_is_refused_and_what_to_give_instead():
+    data = {"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3", "text_config": OLD}
+    with pytest.raises(ConfigError) as caught:
+        spec_of_config(Config({**data, "vision_config": {}}, "config.json"), name="tiny")
+    assert "model_type: has parts beside a text model, which are not modelled" in str(caught.value)
+    assert "text_config is a config of its own" in str(caught.value)
 
 
 def test_gelu_of_the_first_configs_is_its_tanh_approximation():
