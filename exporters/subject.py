@@ -13,7 +13,16 @@ from specs.model import Model
 from zoo.builder import assemble
 from zoo.checks.probe import ProbeWeights
 from zoo.memory import available_memory, readable_bytes
-from zoo.twin import fewer_experts, narrowed, short_borders, small_limits, small_tables, twin, twins
+from zoo.twin import (
+    fewer_experts,
+    narrowed,
+    short_borders,
+    small_inputs,
+    small_limits,
+    small_tables,
+    twin,
+    twins,
+)
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightSource
 from zoo.weights.tensors import weight_bytes
@@ -81,6 +90,8 @@ def wiring_subject(spec: Model) -> Subject:
     """
     for divisor in (16, 8, 4, 2, 1):
         with contextlib.suppress(ValidationError):
-            small = narrowed(short_borders(fewer_experts(small_limits(small_tables(twin(spec))))), divisor)
+            small = narrowed(
+                short_borders(fewer_experts(small_limits(small_tables(small_inputs(twin(spec)))))), divisor
+            )
             break
     return Subject(small, ProbeWeights(assemble(small), small), True, "a small twin with probing weights")

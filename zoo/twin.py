@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from specs.base import Component
+from specs.embedding import Patches
 from specs.head import AtToken, sought_token
 from specs.model import Expectation, Model
 from specs.stack import LayerRun, Stack
@@ -18,6 +19,7 @@ WIDTHS = (
 )  # fmt: skip
 SMALL_VOCABULARY = 1024
 SMALL_CONTEXT = 1024
+SMALL_SIDE, SMALL_SOUND = 3, 24
 SMALL_LIMITS = {"window": 4, "softcap": 2.0, "clip": 1.0}
 SMALL_BORDER = 16
 
@@ -80,6 +82,21 @@ def small_tables(spec: Model) -> Model:
         for name, stack in spec.stacks()
     }
     return spec.model_copy(update={**sizes, **stacks, "expect": Expectation()})
+
+
+def small_inputs(spec: Model) -> Model:
+    """The same model for images of at most 3 x 3 patches and sounds of at most 24 vectors; tokens stay as they are."""
+    stacks: dict[str, Stack] = {}
+    for name, stack in spec.stacks():
+        embedding = spec.embedding_of(stack)
+        if isinstance(embedding, Patches):
+            size = min(embedding.image_size, SMALL_SIDE * embedding.patch_size)
+            smaller = embedding.model_copy(update={"image_size": size})
+            stacks[name] = stack.model_copy(update={"embedding": smaller})
+        elif not embedding.takes_tokens:
+            context = _at_most(spec.context_length_of(stack), SMALL_SOUND)
+            stacks[name] = stack.model_copy(update={"context_length": context})
+    return spec.model_copy(update={**stacks, "expect": Expectation()}) if stacks else spec
 
 
 def _at_most(size: int | None, limit: int) -> int | None:

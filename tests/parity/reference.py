@@ -129,15 +129,6 @@ def bert_spec(config: transformers.BertConfig, head: dict[str, object]) -> Model
     )
 
 
-def bert_mlm_head(config: transformers.BertConfig) -> dict[str, object]:
-    return {
-        "kind": "masked_language_modeling",
-        "activation": ACTIVATIONS[config.hidden_act],
-        "norm": {"kind": "layer_norm", "eps": config.layer_norm_eps},
-        "tie_embeddings": config.tie_word_embeddings,
-    }
-
-
 def gpt2_spec(config: transformers.GPT2Config, head: dict[str, object] | None = None) -> Model:
     attention: dict[str, object] = {"kind": "multi_head", "heads": config.n_head}
     if not config.scale_attn_weights:
@@ -164,46 +155,6 @@ def gpt2_spec(config: transformers.GPT2Config, head: dict[str, object] | None = 
                 },
             },
             "head": head or {"kind": "language_modeling", "tie_embeddings": config.tie_word_embeddings},
-        }
-    )
-
-
-def t5_spec(config: transformers.T5Config, *, tied: bool) -> Model:
-    block = {
-        "kind": "pre_norm",
-        "norm": {"kind": "rms_norm", "eps": config.layer_norm_epsilon},
-        "attention": {
-            "kind": "multi_head",
-            "heads": config.num_heads,
-            "head_dim": config.d_kv,
-            "bias": False,
-            "scale": 1.0,
-        },
-        "feed_forward": {
-            "kind": "gated" if config.is_gated_act else "mlp",
-            "hidden": config.d_ff,
-            "activation": ACTIVATIONS[config.dense_act_fn],
-            "bias": False,
-        },
-    }
-    head: dict[str, object] = {"kind": "language_modeling", "tie_embeddings": tied}
-    if config.scale_decoder_outputs:
-        head["scale"] = "inverse_sqrt_d_model"
-    return Model.model_validate(
-        {
-            "name": "tiny-t5",
-            "architecture": "encoder-decoder",
-            "vocab_size": config.vocab_size,
-            "d_model": config.d_model,
-            "position": {
-                "kind": "relative_bias",
-                "buckets": config.relative_attention_num_buckets,
-                "max_distance": config.relative_attention_max_distance,
-            },
-            "encoder": {"layers": config.num_layers, "block": block},
-            "decoder": {"layers": config.num_decoder_layers, "block": block},
-            "head": head,
-            "initialization": {"kind": "t5"},
         }
     )
 

@@ -112,8 +112,9 @@ def test_stacks_without_an_embedding_say_what_is_missing(tmp_path):
     reference = nn.Transformer(WIDTH, HEADS, 1, 1, HIDDEN)
     part = {"layers": 1, "block": block("post_norm", "relu", 1e-5), "final_norm": True}
     spec = {"architecture": "encoder-decoder", "encoder": part, "decoder": part}
-    with pytest.raises(WeightError, match=r"missing: embedding.weight \(for encoder_embedding"):
+    with pytest.raises(WeightError, match=r"missing: embedding.weight \(for encoder_embedding") as caught:
         model_of(spec, reference.state_dict(), tmp_path)
+    assert "stacks take vectors: store the table" in str(caught.value)
 
 
 @pytest.mark.parametrize("bias", [True, False])

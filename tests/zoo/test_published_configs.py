@@ -8,6 +8,7 @@ import pytest
 
 from specs.canonical import canonical, differences
 from specs.load import load
+from tests.zoo.published_llamas import LLAMAS
 from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
 
@@ -74,7 +75,111 @@ STABLELM = {
     "transformers_version": "4.38.0", "use_cache": True, "use_qkv_bias": False, "vocab_size": 50304,
 }  # fmt: skip
 
+LABELS = {f"LABEL_{i}": i for i in range(3)}
+THREE_LABELS = {"id2label": {str(i): label for label, i in LABELS.items()}, "label2id": LABELS}
+T5 = {
+    "architectures": ["T5WithLMHeadModel"], "model_type": "t5", "d_ff": 2048, "d_kv": 64, "d_model": 512,
+    "decoder_start_token_id": 0, "dropout_rate": 0.1, "eos_token_id": 1, "initializer_factor": 1.0,
+    "is_encoder_decoder": True, "layer_norm_epsilon": 1e-06, "n_positions": 512, "num_heads": 8, "num_layers": 6,
+    "output_past": True, "pad_token_id": 0, "relative_attention_num_buckets": 32,
+    "task_specific_params": {"summarization": {"early_stopping": True, "prefix": "summarize: "}},
+    "vocab_size": 32128,
+}  # fmt: skip
+FLAN_T5 = {
+    **T5, "architectures": ["T5ForConditionalGeneration"], "d_ff": 1024, "feed_forward_proj": "gated-gelu",
+    "num_decoder_layers": 8, "num_heads": 6, "num_layers": 8, "relative_attention_max_distance": 128,
+    "tie_word_embeddings": False, "transformers_version": "4.23.1", "use_cache": True,
+}  # fmt: skip
+BART = {
+    "_num_labels": 3, "activation_dropout": 0.1, "activation_function": "gelu", "add_bias_logits": False,
+    "add_final_layer_norm": False, "architectures": ["BartModel"], "attention_dropout": 0.1, "bos_token_id": 0,
+    "classif_dropout": 0.1, "classifier_dropout": 0.0, "d_model": 1024, "decoder_attention_heads": 16,
+    "decoder_ffn_dim": 4096, "decoder_layerdrop": 0.0, "decoder_layers": 12, "decoder_start_token_id": 2,
+    "dropout": 0.1, "early_stopping": True, "encoder_attention_heads": 16, "encoder_ffn_dim": 4096,
+    "encoder_layerdrop": 0.0, "encoder_layers": 12, "eos_token_id": 2, "forced_bos_token_id": 0,
+    "forced_eos_token_id": 2, "gradient_checkpointing": False, **THREE_LABELS, "init_std": 0.02,
+    "is_encoder_decoder": True, "max_position_embeddings": 1024, "model_type": "bart", "no_repeat_ngram_size": 3,
+    "normalize_before": False, "num_beams": 4, "num_hidden_layers": 12, "pad_token_id": 1, "scale_embedding": False,
+    "task_specific_params": {"summarization": {"max_length": 128}}, "torch_dtype": "float32",
+    "transformers_version": "4.7.0.dev0", "use_cache": True, "vocab_size": 50265,
+}  # fmt: skip
+MARIAN = {
+    "_num_labels": 3, "activation_dropout": 0.0, "activation_function": "swish", "add_bias_logits": False,
+    "add_final_layer_norm": False, "architectures": ["MarianMTModel"], "attention_dropout": 0.0,
+    "bad_words_ids": [[58100]], "bos_token_id": 0, "classif_dropout": 0.0, "classifier_dropout": 0.0, "d_model": 512,
+    "decoder_attention_heads": 8, "decoder_ffn_dim": 2048, "decoder_layerdrop": 0.0, "decoder_layers": 6,
+    "decoder_start_token_id": 58100, "dropout": 0.1, "encoder_attention_heads": 8, "encoder_ffn_dim": 2048,
+    "encoder_layerdrop": 0.0, "encoder_layers": 6, "eos_token_id": 0, "gradient_checkpointing": False,
+    **THREE_LABELS, "init_std": 0.02, "is_encoder_decoder": True, "max_length": 512, "max_position_embeddings": 512,
+    "model_type": "marian", "normalize_before": False, "normalize_embedding": False, "num_beams": 6,
+    "num_hidden_layers": 6, "pad_token_id": 58100, "scale_embedding": True, "static_position_embeddings": True,
+    "transformers_version": "4.9.0.dev0", "use_cache": True, "vocab_size": 58101,
+}  # fmt: skip
+WHISPER = {
+    "activation_dropout": 0.0, "activation_function": "gelu", "architectures": ["WhisperForConditionalGeneration"],
+    "attention_dropout": 0.0, "begin_suppress_tokens": [220, 50257], "bos_token_id": 50257, "d_model": 384,
+    "decoder_attention_heads": 6, "decoder_ffn_dim": 1536, "decoder_layerdrop": 0.0, "decoder_layers": 4,
+    "decoder_start_token_id": 50258, "dropout": 0.0, "encoder_attention_heads": 6, "encoder_ffn_dim": 1536,
+    "encoder_layerdrop": 0.0, "encoder_layers": 4, "eos_token_id": 50257,
+    "forced_decoder_ids": [[1, 50259], [2, 50359], [3, 50363]], "init_std": 0.02, "is_encoder_decoder": True,
+    "max_length": 448, "max_source_positions": 1500, "max_target_positions": 448, "model_type": "whisper",
+    "num_hidden_layers": 4, "num_mel_bins": 80, "pad_token_id": 50257, "scale_embedding": False,
+    "suppress_tokens": [1, 2, 7], "torch_dtype": "float32", "transformers_version": "4.27.0.dev0", "use_cache": True,
+    "vocab_size": 51865,
+}  # fmt: skip
+VIT = {
+    "architectures": ["ViTForImageClassification"], "model_type": "vit", "attention_probs_dropout_prob": 0.0,
+    "hidden_act": "gelu", "hidden_dropout_prob": 0.0, "hidden_size": 768,
+    "id2label": {str(i): f"class {i}" for i in range(1000)}, "image_size": 224, "initializer_range": 0.02,
+    "intermediate_size": 3072, "label2id": {f"class {i}": i for i in range(1000)}, "layer_norm_eps": 1e-12,
+    "num_attention_heads": 12, "num_channels": 3, "num_hidden_layers": 12, "patch_size": 16, "qkv_bias": True,
+    "transformers_version": "4.13.0.dev0",
+}  # fmt: skip
+
 PUBLISHED: dict[str, dict[str, Any]] = {
+    **LLAMAS,
+    "t5-small": T5,
+    "t5-11b": {**T5, "d_ff": 65536, "d_kv": 128, "d_model": 1024, "num_heads": 128, "num_layers": 24},
+    "flan-t5-small": FLAN_T5,
+    "mt5-small": {
+        **FLAN_T5, "architectures": ["MT5ForConditionalGeneration"], "model_type": "mt5", "vocab_size": 250112,
+        "tokenizer_class": "T5Tokenizer",
+    },
+    "bart-large-cnn": {
+        **BART, "architectures": ["BartForConditionalGeneration"], "force_bos_token_to_be_generated": True,
+        "length_penalty": 2.0, "max_length": 142, "min_length": 56, "normalize_embedding": True, "prefix": " ",
+        "extra_pos_embeddings": 2, "output_past": True, "static_position_embeddings": False, "vocab_size": 50264,
+    },
+    "bart-large-mnli": {
+        **BART, "architectures": ["BartForSequenceClassification"], "normalize_embedding": True,
+        "id2label": {"0": "contradiction", "1": "neutral", "2": "entailment"},
+    },
+    "mbart-large-cc25": {
+        **BART, "activation_dropout": 0.0, "add_final_layer_norm": True, "model_type": "mbart",
+        "architectures": ["MBartForConditionalGeneration"], "attention_dropout": 0.0, "max_length": 1024,
+        "normalize_before": True, "normalize_embedding": True, "num_beams": 5, "output_past": True,
+        "scale_embedding": True, "static_position_embeddings": False, "vocab_size": 250027,
+    },
+    "opus-mt-en-de": MARIAN,
+    "pegasus-large": {
+        **BART, "activation_function": "relu", "add_final_layer_norm": True, "model_type": "pegasus",
+        "architectures": ["PegasusForConditionalGeneration"], "decoder_layers": 16, "decoder_start_token_id": 0,
+        "encoder_layers": 16, "eos_token_id": 1, "extra_pos_embeddings": 1, "length_penalty": 0.8,
+        "force_bos_token_to_be_generated": False, "max_length": 256, "normalize_before": True,
+        "normalize_embedding": False, "num_beams": 8, "num_hidden_layers": 16, "pad_token_id": 0,
+        "scale_embedding": True, "static_position_embeddings": True, "vocab_size": 96103,
+    },
+    "whisper-tiny": WHISPER,
+    "whisper-large-v3": {
+        **WHISPER, "apply_spec_augment": False, "classifier_proj_size": 256, "d_model": 1280,
+        "decoder_attention_heads": 20, "decoder_ffn_dim": 5120, "decoder_layers": 32, "encoder_attention_heads": 20,
+        "encoder_ffn_dim": 5120, "encoder_layers": 32, "mask_feature_length": 10, "mask_feature_min_masks": 0,
+        "mask_feature_prob": 0.0, "mask_time_length": 10, "mask_time_min_masks": 2, "mask_time_prob": 0.05,
+        "median_filter_width": 7, "num_hidden_layers": 32, "num_mel_bins": 128, "use_weighted_layer_sum": False,
+        "vocab_size": 51866,
+    },
+    "vit-base-16": VIT,
+    "deit-tiny-16": {**VIT, "hidden_size": 192, "intermediate_size": 768, "num_attention_heads": 3},
     "gpt1": {
         "architectures": ["OpenAIGPTLMHeadModel"], "model_type": "openai-gpt", "afn": "gelu", "attn_pdrop": 0.1,
         "embd_pdrop": 0.1, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "n_ctx": 512, "n_embd": 768,

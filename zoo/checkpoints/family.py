@@ -112,7 +112,7 @@ class Family:
     gives endings that old files write otherwise.
     ``places`` gives, for a spec whose layers are not stored by their numbers, other numbers for each layer, which stored names may have
     in place of ``{layer}``.  ``optional`` are tensors that a spec need not have a place for, such as other heads, and ``unused`` those that no model
-    reads, such as buffers: patterns of whole names.
+    reads, such as buffers: patterns of whole names.  ``remedies`` say what helps where a tensor is missing.
     """
 
     name: str
@@ -127,6 +127,7 @@ class Family:
     places: Callable[[Model], Sequence[Mapping[str, int]]] | None = None
     optional: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    remedies: Mapping[str, str] = field(default_factory=dict)
 
     def plain(self, name: str) -> str:
         """A stored name without prefix and in its present spelling."""

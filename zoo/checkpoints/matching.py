@@ -200,6 +200,7 @@ class _Matching:
             yield "the checkpoint has fewer layers than the spec"
         if "head.vocabulary.weight" in self._missing.values():
             yield "a checkpoint that ties its embeddings stores no matrix for the head: head.tie_embeddings: true reads it"
+        yield from (remedy for name, remedy in self._family.remedies.items() if name in self._missing)
 
     def check_copies(self) -> None:
         """Tensors that the model shares must be equal where the checkpoint stores them twice."""

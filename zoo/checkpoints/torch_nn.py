@@ -69,4 +69,8 @@ TORCH = _TorchNames(
         *_stack("decoder", "decoder"),
     ),
     heads={"language_modeling": affine("generator", "head.vocabulary")},
+    remedies={
+        "embedding.weight": "torch.nn's stacks take vectors: store the table that gives them beside them, as embedding.weight",
+        "generator.weight": "a head of its own is to be stored as generator.weight; head.tie_embeddings: true needs none",
+    },
 )

@@ -13,7 +13,7 @@ from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.checks.probe import ProbeWeights
 from zoo.memory import available_memory
-from zoo.twin import twins
+from zoo.twin import small_inputs, twins
 from zoo.weights.materialize import materialize
 from zoo.weights.source import WeightSource
 
@@ -57,10 +57,12 @@ def subject_of(spec: Model, weights: WeightSource | None = None, seed: int = 0) 
     """
     limit = min(MAX_PARAMETERS, int(available_memory() * _MEMORY_SHARE / _BYTES))
     size = 0
-    for candidate, description in chain([(spec, "the model itself")], twins(spec)):
+    whole = spec if weights else small_inputs(spec)
+    itself = "the model itself" if whole is spec else "the model, for images and sounds of a few vectors"
+    for candidate, description in chain([(whole, itself)], twins(whole)):
         model = assemble(candidate, torch.float64)
         size = _size(model)
-        if size <= (limit if candidate is spec else min(limit, TWIN_PARAMETERS)):
+        if size <= (limit if candidate is whole else min(limit, TWIN_PARAMETERS)):
             source = weights if weights and candidate is spec else ProbeWeights(model, candidate, seed)
             materialize(model, source)
             return Subject(candidate, model, source, description)

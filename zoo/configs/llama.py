@@ -11,7 +11,8 @@ from zoo.configs.llamas import Defaults, read_llama, write_llama
 
 
 def _read(config: Config, class_name: str) -> Data:
-    config.ignore("max_sequence_length")  # of the first Llama's configs; the reference reads none
+    config.ignore("max_sequence_length", "is_llama_config")  # Llama 1, SmolLM2; the reference reads neither
+    config.must("rope_interleaved", False, "the reference pairs dimension i with i + n/2")
     return read_llama(
         config,
         Defaults(),

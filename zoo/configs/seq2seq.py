@@ -17,8 +17,8 @@ from zoo.configs.heads import BODY, read_labels, write_labels
 NORM: Data = {"kind": "layer_norm", "eps": 1e-5}
 """The norm that none of their configs has a field for."""
 
-_UNUSED = ("add_bias_logits", "classif_dropout", "extra_pos_embeddings", "force_bos_token_to_be_generated",
-           "output_past", "save_step", "_num_labels")  # fmt: skip
+_UNUSED = ("add_bias_logits", "classif_dropout", "do_blenderbot_90_layernorm", "extra_pos_embeddings",
+           "force_bos_token_to_be_generated", "output_past", "save_step", "_num_labels")  # fmt: skip
 """Fields of old configs that no class reads."""
 
 _OLD = {
