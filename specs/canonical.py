@@ -9,6 +9,7 @@ from specs.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
 from specs.block import BlockParts
 from specs.embedding import EmbeddingKind, Projection, Tokens
 from specs.errors import SpecPath
+from specs.latent import Latent
 from specs.model import Model
 from specs.position import NoPosition, PositionKind, Rope
 from specs.rope_scaling import RopeScalingKind
@@ -80,7 +81,7 @@ def _position(position: PositionKind, block: BlockParts, model: Model) -> dict[s
         return NoPosition().model_dump(mode="json")
     acting = own or position
     data: dict[str, Any] = acting.model_dump(mode="json")
-    if isinstance(acting, Rope) and isinstance(block.attention, MultiHeadShape):
+    if isinstance(acting, Rope) and isinstance(block.attention, MultiHeadShape | Latent):
         data["dimensions"] = acting.dimensions or block.attention.head_width(model.d_model)
         if isinstance(acting.scaling, RopeScalingKind):
             data["scaling"]["attention_factor"] = acting.scaling.amplitude(model.context_length)
@@ -94,6 +95,9 @@ def _attention(attention: Any, model: Model) -> dict[str, Any]:
         scale = width**-0.5 if attention.scale is None else attention.scale
         data |= {"head_dim": width, "kv_heads": attention.key_value_heads, "scale": scale}
         data["kind"] = "multi_head"
+    elif isinstance(attention, Latent):
+        width = attention.head_dim + attention.rope_dim
+        data["scale"] = width**-0.5 if attention.scale is None else attention.scale
     return data
 
 

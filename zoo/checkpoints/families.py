@@ -19,10 +19,12 @@ from zoo.checkpoints.distilbert import DISTILBERT
 from zoo.checkpoints.electra import ELECTRA
 from zoo.checkpoints.falcon import FALCON
 from zoo.checkpoints.family import OWN, Family
+from zoo.checkpoints.gemma import GEMMA, GEMMA2
 from zoo.checkpoints.gguf import as_gguf
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.gpt_neo import GPT_NEO
 from zoo.checkpoints.gpt_neox import GPT_NEOX
+from zoo.checkpoints.gpt_oss import GPT_OSS
 from zoo.checkpoints.gptj import GPTJ
 from zoo.checkpoints.llama import LLAMA, MISTRAL
 from zoo.checkpoints.mixtral import MIXTRAL
@@ -32,6 +34,7 @@ from zoo.checkpoints.openai_gpt import OPENAI_GPT
 from zoo.checkpoints.opt import OPT
 from zoo.checkpoints.phi import PHI
 from zoo.checkpoints.phi3 import PHI3
+from zoo.checkpoints.qwen_moe import QWEN2_MOE, QWEN3_MOE
 from zoo.checkpoints.roberta import ROBERTA
 from zoo.checkpoints.stablelm import STABLELM
 from zoo.checkpoints.t5 import T5
@@ -55,6 +58,9 @@ FAMILIES: tuple[Family, ...] = (
     GPTJ,
     LLAMA,
     DEEPSEEK,
+    GEMMA,
+    GEMMA2,
+    GPT_OSS,
     MISTRAL,
     MIXTRAL,
     OLMO2,
@@ -69,6 +75,8 @@ FAMILIES: tuple[Family, ...] = (
     ELECTRA,
     MODERNBERT,
     ROBERTA,
+    QWEN2_MOE,
+    QWEN3_MOE,
     T5,
     BART,
     TORCH,

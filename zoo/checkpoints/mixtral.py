@@ -14,6 +14,7 @@ MIXTRAL = replace(
     LLAMA,
     name="mixtral",
     model_types=("mixtral",),
+    head_prefixes={},
     rules=(
         *LLAMA.rules,
         same(f"{_STORED}.gate.weight", f"{_FEED_FORWARD}.router.weight"),

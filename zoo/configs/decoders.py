@@ -101,9 +101,12 @@ def write_attention(attention: MultiHeadShape, model: Model) -> Data:
     }
 
 
-def write_common(model: Model, block: BlockParts) -> Data:
-    """The fields that a config has under Llama's names: sizes, heads, hidden layer, norm."""
-    feed_forward = block.feed_forward
+def write_common(model: Model, block: BlockParts, feed_forward: Component | None = None) -> Data:
+    """The fields that a config has under Llama's names: sizes, heads, hidden layer, norm.
+
+    ``feed_forward`` is what the hidden layer is of (default: the block's).
+    """
+    feed_forward = feed_forward or block.feed_forward
     if not isinstance(feed_forward, Gated | MLP):
         raise UnfitError(f"feed_forward kind {feed_forward.kind}")
     return {

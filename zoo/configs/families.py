@@ -23,8 +23,15 @@ MODULES: dict[str, str] = {
     "gpt_neo": "gpt_neo",
     "gpt_neox": "gpt_neox",
     "gptj": "gptj",
+    "deepseek_v2": "deepseek",
+    "deepseek_v3": "deepseek",
+    "gemma": "gemma",
+    "gemma2": "gemma",
+    "gemma3_text": "gemma",
+    "gpt_oss": "gpt_oss",
     "llama": "llama",
     "mistral": "mistral",
+    "mixtral": "mixtral",
     "olmo": "olmo",
     "olmo2": "olmo2",
     "openai-gpt": "openai_gpt",
@@ -33,7 +40,9 @@ MODULES: dict[str, str] = {
     "phi": "phi",
     "phi3": "phi3",
     "qwen2": "qwen2",
+    "qwen2_moe": "qwen_moe",
     "qwen3": "qwen3",
+    "qwen3_moe": "qwen_moe",
     "smollm3": "smollm3",
     "stablelm": "stablelm",
     "modernbert": "modernbert",
@@ -69,6 +78,12 @@ def config_families() -> Iterator[ConfigFamily]:
 def family_of_config(config: Config) -> ConfigFamily:
     """The family that a config names.  Raises :class:`ConfigError` with the nearest where it is not known."""
     model_type = config.any("model_type")
+    if isinstance(model_type, str) and model_type not in MODULES and config.has("text_config"):
+        config.refuse(
+            "model_type",
+            "has parts beside a text model, which are not modelled",
+            "text_config is a config of its own: give it alone, with the tensors of the text model",
+        )
     if not isinstance(model_type, str) or model_type not in MODULES:
         config.refuse(
             "model_type", "is not a family that is known", did_you_mean(str(model_type), model_types())

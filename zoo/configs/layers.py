@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from zoo.configs.family import Data
@@ -43,3 +43,28 @@ def _runs(names: Sequence[str | None]) -> list[Data]:
         run: Data = {} if name is None else {"use": name}
         runs.append({**run, "repeat": count} if count > 1 or not run else run)
     return runs
+
+
+def layered(block: Data, variants: Mapping[str, Data], names: Sequence[str | None]) -> Data:
+    """The ``layers``, ``block`` and ``blocks`` of a stack whose layers are this block or, by name, variants of it.
+
+    A variant says what differs.  One that all layers are becomes the block itself.
+    """
+    used = list(dict.fromkeys(names))
+    if len(used) == 1:
+        return {
+            "layers": len(names),
+            "block": block if used[0] is None else laid_over(block, variants[used[0]]),
+        }
+    blocks = {name: variants[name] for name in used if name is not None}
+    return {"layers": pattern(names), "block": block, "blocks": blocks}
+
+
+def laid_over(base: Data, above: Data) -> Data:
+    """Plain data with other data laid over it; a mapping that gives its kind is whole."""
+    inner = {
+        key: laid_over(base[key], value)
+        for key, value in above.items()
+        if isinstance(value, dict) and isinstance(base.get(key), dict) and "kind" not in value
+    }
+    return {**base, **above, **inner}

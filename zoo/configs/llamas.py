@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from specs.base import Component
 from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.configs.activations import read_activation
@@ -163,11 +164,11 @@ def write_windowed_layers(model: Model) -> Data:
     }
 
 
-def write_llama(model: Model) -> Data:
-    """The fields that a config has under Llama's names."""
+def write_llama(model: Model, feed_forward: Component | None = None) -> Data:
+    """The fields that a config has under Llama's names; ``feed_forward`` is what the hidden layer is of (default: the first block's)."""
     block = only_block(model)
     attention = attention_of(block)
     return {
-        **write_common(model, block),
+        **write_common(model, block, feed_forward),
         **write_rope(model.position_of(stack_of(model)), width=attention.head_width(model.d_model)),
     }

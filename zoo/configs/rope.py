@@ -101,6 +101,11 @@ def yarn_amplitude(factor: float, mscale: float = 1.0) -> float:
     return 0.1 * mscale * math.log(factor) + 1.0 if factor > 1 else 1.0
 
 
+def yarn_mscale(factor: float, amplitude: float) -> float:
+    """The mscale that gives an amplitude."""
+    return float(f"{(amplitude - 1.0) / (0.1 * math.log(factor)):.13g}")
+
+
 def _longrope(stated: Config, context: int, outside: int | None) -> Data:
     original = _original(stated, context, outside)
     factor = stated.float("factor", default=context / original)

@@ -109,7 +109,11 @@ def _check_conversion(spec: Model, directory: Path, reference: PreTrainedModel, 
     written = json.loads((place / "config.json").read_text())
     assert written["architectures"] == [model_class.__name__]
     attention = reference.config._attn_implementation
-    back, report = model_class.from_pretrained(place, output_loading_info=True, attn_implementation=attention)
+    same = {
+        "attn_implementation": attention,
+        "experts_implementation": reference.config._experts_implementation,
+    }
+    back, report = model_class.from_pretrained(place, output_loading_info=True, **same)
     for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         assert not report[kind], f"{kind}: {sorted(report[kind])[:5]}"
     assert batch.largest(batch.reference(back.eval()), batch.reference(reference)) <= 1e-6

@@ -1,0 +1,209 @@
+"""DeepSeek-V2 and V3 against transformers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import DeepseekV2Config, DeepseekV2ForCausalLM, DeepseekV3Config, DeepseekV3ForCausalLM
+
+from specs.canonical import canonical, differences
+from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, classes, labels, rotation
+from tests.parity.families.mixtures import breaks_a_rule, check
+from tests.parity.families.refusals import refused
+from zoo.configs.config import Config
+from zoo.configs.exporting import write_config
+from zoo.configs.importing import spec_of_config
+
+YARN = {
+    "rope_type": "yarn", "rope_theta": 300.0, "factor": 4.0, "original_max_position_embeddings": 16,
+    "mscale": 0.8, "mscale_all_dim": 1.2, "beta_fast": 32.0, "beta_slow": 1.0,
+}  # fmt: skip
+YARN_ALL = {**YARN, "mscale": 0.707, "mscale_all_dim": 0.707}
+YARN_PLAIN = {key: value for key, value in YARN.items() if not key.startswith("mscale")}
+
+CONFIGS = {
+    "groups": dict(
+        vocab_size=61, hidden_size=24, intermediate_size=20, moe_intermediate_size=9, num_hidden_layers=3,
+        num_attention_heads=4, num_key_value_heads=4, n_shared_experts=2, n_routed_experts=8, num_experts_per_tok=3,
+        routed_scaling_factor=1.5, kv_lora_rank=10, q_lora_rank=14, qk_rope_head_dim=6, qk_nope_head_dim=8,
+        v_head_dim=7, n_group=4, topk_group=2, first_k_dense_replace=1, max_position_embeddings=64,
+        rms_norm_eps=1e-3, attention_bias=True, rope_parameters=YARN,
+    ),
+    "no query rank": dict(
+        vocab_size=50, hidden_size=33, intermediate_size=31, moe_intermediate_size=5, num_hidden_layers=2,
+        num_attention_heads=3, num_key_value_heads=3, n_shared_experts=1, n_routed_experts=5, num_experts_per_tok=2,
+        routed_scaling_factor=0.7, kv_lora_rank=8, q_lora_rank=None, qk_rope_head_dim=8, qk_nope_head_dim=4,
+        v_head_dim=11, n_group=1, topk_group=1, first_k_dense_replace=0, max_position_embeddings=64,
+        tie_word_embeddings=True, hidden_act="gelu", rope_parameters=YARN_ALL,
+    ),
+    "dense mostly": dict(
+        vocab_size=50, hidden_size=20, intermediate_size=17, moe_intermediate_size=6, num_hidden_layers=4,
+        num_attention_heads=5, num_key_value_heads=5, n_shared_experts=3, n_routed_experts=6, num_experts_per_tok=4,
+        kv_lora_rank=12, q_lora_rank=9, qk_rope_head_dim=4, qk_nope_head_dim=6, v_head_dim=6, n_group=2,
+        topk_group=2, first_k_dense_replace=3, max_position_embeddings=64, rope_parameters=rotation(500.0),
+    ),
+}  # fmt: skip
+V2 = {
+    "groups": dict(topk_method="group_limited_greedy", mlp_bias=True),
+    "no query rank": dict(topk_method="greedy"),
+    "dense mostly": dict(topk_method="group_limited_greedy"),
+}
+"""What V2 has beyond."""
+V3 = {
+    "groups": dict(norm_topk_prob=False),
+    "no query rank": dict(rope_interleave=False),
+    "dense mostly": dict(norm_topk_prob=True),
+}
+"""What V3 has beyond."""
+
+
+def configured(config_class, **values):
+    values["rope_parameters"] = dict(values["rope_parameters"])
+    return config_class(**{**SPECIAL, **values})
+
+
+def v2(name: str, **more) -> DeepseekV2Config:
+    return configured(DeepseekV2Config, **CONFIGS[name], **V2[name], **more)
+
+
+def v3(name: str, **more) -> DeepseekV3Config:
+    return configured(DeepseekV3Config, **CONFIGS[name], **V3[name], **more)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration_of_v2(name, tmp_path):
+    check(DeepseekV2ForCausalLM, v2(name), tmp_path)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration_of_v3(name, tmp_path):
+    check(DeepseekV3ForCausalLM, v3(name), tmp_path)
+
+
+@pytest.mark.parametrize("model_class", classes("DeepseekV2", "Model", "ForSequenceClassification"))
+def test_other_heads_of_v2(model_class, tmp_path):
+    check(model_class, v2("groups", **labels(model_class)), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "model_class", classes("DeepseekV3", "Model", "ForSequenceClassification", "ForTokenClassification")
+)
+def test_other_heads_of_v3(model_class, tmp_path):
+    check(model_class, v3("groups", **labels(model_class)), tmp_path)
+
+
+def draw_common(data, *, least: int) -> dict:
+    """Any values of what both have; ``least`` is how many experts a group has at least."""
+    heads, layers = data.draw(st.integers(1, 5), "heads"), data.draw(st.integers(1, 4), "layers")
+    groups, size = (
+        data.draw(st.integers(1, 3), "groups"),
+        data.draw(st.integers(least, 4), "experts in a group"),
+    )
+    top = data.draw(st.integers(1, groups), "groups open")
+    ropes = [rotation(100.0), rotation(1e4), LINEAR, YARN, YARN_ALL, YARN_PLAIN]
+    return dict(
+        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+        hidden_size=heads * data.draw(st.integers(2, 9), "hidden_size / heads"),
+        intermediate_size=data.draw(st.integers(1, 50), "hidden"),
+        moe_intermediate_size=data.draw(st.integers(1, 20), "width of an expert"),
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        n_shared_experts=data.draw(st.integers(1, 3), "shared"),
+        n_routed_experts=groups * size,
+        num_experts_per_tok=data.draw(st.integers(min(2, top * size), top * size), "top_k"),
+        routed_scaling_factor=data.draw(st.sampled_from([0.5, 1.0, 2.5]), "scale"),
+        kv_lora_rank=2 * data.draw(st.integers(1, 10), "kv_rank / 2"),  # V2's reference takes even ones alone
+        q_lora_rank=data.draw(st.none() | st.integers(1, 20), "query_rank"),
+        qk_rope_head_dim=2 * data.draw(st.integers(1, 6), "pairs"),
+        qk_nope_head_dim=2 * data.draw(st.integers(1, 6), "unrotated / 2"),
+        v_head_dim=data.draw(st.integers(1, 12), "value_dim"),
+        n_group=groups,
+        topk_group=top,
+        first_k_dense_replace=data.draw(st.integers(0, layers - 1), "dense"),
+        hidden_act=data.draw(st.sampled_from(["gelu", "relu", "silu"]), "activation"),
+        max_position_embeddings=256,
+        rms_norm_eps=data.draw(EPS, "eps"),
+        attention_bias=data.draw(st.booleans(), "bias"),
+        tie_word_embeddings=data.draw(st.booleans(), "tied"),
+        rope_parameters=dict(data.draw(st.sampled_from(ropes), "rope")),
+        **SPECIAL,
+    )
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration_of_v2(data, tmp_path_factory):
+    method = data.draw(st.sampled_from(["greedy", "group_limited_greedy"]), "method")
+    mlp_bias = data.draw(st.booleans(), "mlp_bias")
+    config = DeepseekV2Config(**draw_common(data, least=1), topk_method=method, mlp_bias=mlp_bias)
+    directory, seed = tmp_path_factory.mktemp("v2"), data.draw(st.integers(0, 99), "seed")
+    check(DeepseekV2ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration_of_v3(data, tmp_path_factory):
+    config = DeepseekV3Config(
+        **draw_common(data, least=2),
+        norm_topk_prob=data.draw(st.booleans(), "normalize"),
+        rope_interleave=data.draw(st.booleans(), "interleave"),
+    )
+    directory, seed = tmp_path_factory.mktemp("v3"), data.draw(st.integers(0, 99), "seed")
+    check(DeepseekV3ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "value", "said"),
+    [
+        (v2, "scoring_func", "sigmoid", 'must be "softmax"'),
+        (v2, "norm_topk_prob", True, "must be false"),
+        (v2, "topk_method", "group_limited", "did you mean 'group_limited_greedy'?"),
+        (v2, "n_group", None, "must be a number"),
+        (v2, "moe_layer_freq", 2, "must be 1"),
+        (v2, "num_key_value_heads", 2, "must be 4"),
+        (v3, "topk_method", "greedy", 'must be "noaux_tc"'),
+        (v3, "hidden_act", "silo", "did you mean 'silu'?"),
+        (v3, "quantization_config", {"quant_method": "fp8"}, "quantized checkpoints are not read"),
+        (v3, "index_topk", 2048, "not modelled"),
+    ],
+)
+def test_what_is_not_modelled_is_refused(make, field, value, said):
+    refused(make("groups"), field, value, said)
+
+
+LITE = {
+    "architectures": ["DeepseekV2ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+    "auto_map": {"AutoConfig": "configuration_deepseek.DeepseekV2Config"}, "aux_loss_alpha": 0.001,
+    "bos_token_id": 100000, "eos_token_id": 100001, "first_k_dense_replace": 1, "hidden_act": "silu",
+    "hidden_size": 2048, "initializer_range": 0.02, "intermediate_size": 10944, "kv_lora_rank": 512,
+    "max_position_embeddings": 163840, "model_type": "deepseek_v2", "moe_intermediate_size": 1408,
+    "moe_layer_freq": 1, "n_group": 1, "n_routed_experts": 64, "n_shared_experts": 2, "norm_topk_prob": False,
+    "num_attention_heads": 16, "num_experts_per_tok": 6, "num_hidden_layers": 27, "num_key_value_heads": 16,
+    "pretraining_tp": 1, "q_lora_rank": None, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+    "rms_norm_eps": 1e-06, "rope_scaling": {
+        "beta_fast": 32, "beta_slow": 1, "factor": 40, "mscale": 0.707, "mscale_all_dim": 0.707,
+        "original_max_position_embeddings": 4096, "type": "yarn",
+    }, "rope_theta": 10000, "routed_scaling_factor": 1.0, "scoring_func": "softmax", "seq_aux": True,
+    "tie_word_embeddings": False, "topk_group": 1, "topk_method": "greedy", "torch_dtype": "bfloat16",
+    "transformers_version": "4.33.1", "use_cache": True, "v_head_dim": 128, "vocab_size": 102400,
+}  # fmt: skip
+"""What the config of DeepSeek-V2-Lite says."""
+
+
+def test_a_published_config_and_its_new_spelling_are_one_architecture(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(LITE))
+    new = DeepseekV2Config.from_pretrained(tmp_path).to_dict()
+    old = spec_of_config(Config(LITE, "config.json"), name="lite")
+    again = spec_of_config(Config({**new, "architectures": LITE["architectures"]}, "new"), name="lite")
+    assert not list(differences(canonical(old), canonical(again)))
+    written = write_config(old)
+    stated = written["rope_scaling"]
+    assert (stated["mscale"], stated["mscale_all_dim"]) == pytest.approx((0.707, 0.707), rel=1e-12)
+
+
+def test_what_breaks_a_rule_is_refused():
+    breaks_a_rule(v3("groups"), {"topk_group": 5}, "must not exceed count, which is 4")

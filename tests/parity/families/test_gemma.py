@@ -1,0 +1,279 @@
+"""Gemma, Gemma 2 and the text models of Gemma 3 against transformers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import (
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
+    Gemma3TextForSequenceClassification,
+    Gemma3TextModel,
+    GemmaConfig,
+    GemmaForCausalLM,
+)
+
+from specs.canonical import canonical, differences
+from tests.parity.families.harness import check_reference
+from tests.parity.families.llamas import (
+    EPS,
+    LINEAR,
+    LLAMA3,
+    SPECIAL,
+    YARN,
+    classes,
+    draw_head_dim,
+    draw_llama,
+    labels,
+    rotation,
+)
+from tests.parity.families.refusals import refused
+from tests.parity.reference import build
+from zoo.configs.config import Config, ConfigError
+from zoo.configs.importing import import_spec, spec_of_config
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+HEADS = ("Model", "ForSequenceClassification", "ForTokenClassification")
+
+CONFIGS = {
+    "grouped": dict(
+        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+        head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True,
+        rope_parameters=rotation(500.0),
+    ),
+    "untied": dict(
+        vocab_size=47, hidden_size=33, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3,
+        head_dim=8, intermediate_size=50, max_position_embeddings=128, tie_word_embeddings=False,
+        rope_parameters=LINEAR,
+    ),
+    "one key": dict(
+        vocab_size=31, hidden_size=28, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=1,
+        head_dim=32, intermediate_size=33, rms_norm_eps=1e-5, max_position_embeddings=128, attention_bias=True,
+        rope_parameters=YARN,
+    ),
+}  # fmt: skip
+GEMMA = {
+    "grouped": {"hidden_act": "silu"},
+    "untied": {"hidden_act": "gelu_python"},
+    "one key": {"hidden_act": "gelu"},
+}
+"""What Gemma has beyond."""
+GEMMA2 = {
+    "grouped": dict(
+        hidden_activation="silu", sliding_window=4, query_pre_attn_scalar=7, attn_logit_softcapping=1.5,
+        final_logit_softcapping=2.5,
+    ),
+    "untied": dict(
+        hidden_activation="gelu", sliding_window=6, attn_logit_softcapping=None, final_logit_softcapping=None,
+    ),
+    "one key": dict(layer_types=[FULL, FULL, SLIDING, FULL], sliding_window=3, attn_logit_softcapping=0.5),
+}  # fmt: skip
+"""What Gemma 2 has beyond."""
+GEMMA3 = {
+    "grouped": dict(
+        hidden_activation="silu", sliding_window=4, query_pre_attn_scalar=7, sliding_window_pattern=2,
+        final_logit_softcapping=2.5, rope_parameters={FULL: LINEAR, SLIDING: rotation(70.0)},
+    ),
+    "untied": dict(
+        hidden_activation="gelu", sliding_window=6, layer_types=[FULL, SLIDING],
+        rope_parameters={FULL: rotation(500.0), SLIDING: LLAMA3},
+    ),
+    "one key": dict(
+        sliding_window=3, rope_parameters={FULL: YARN, SLIDING: rotation(90.0)},
+    ),
+}  # fmt: skip
+"""What Gemma 3 has beyond."""
+
+
+def check(model_class, config, directory, *, seed: int = 1, **options):
+    """As the harness has it, with the weights of norms around 0, to which 1 is added."""
+    reference = build(model_class, config, seed)
+    with torch.no_grad():
+        for name, parameter in reference.named_parameters():
+            if name.endswith("norm.weight"):
+                parameter -= 1
+    check_reference(reference, directory, seed=seed, **options)
+
+
+def configured(config_class, **values):
+    values["rope_parameters"] = {
+        key: dict(value) if isinstance(value, dict) else value
+        for key, value in values["rope_parameters"].items()
+    }
+    return config_class(**{**SPECIAL, **values})
+
+
+def gemma(name: str, **more) -> GemmaConfig:
+    return configured(GemmaConfig, **CONFIGS[name], **GEMMA[name], **more)
+
+
+def gemma2(name: str, **more) -> Gemma2Config:
+    return configured(Gemma2Config, **CONFIGS[name], **GEMMA2[name], **more)
+
+
+def gemma3(name: str, **more) -> Gemma3TextConfig:
+    return configured(Gemma3TextConfig, **{**CONFIGS[name], **GEMMA3[name]}, **more)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration_of_gemma(name, tmp_path):
+    check(GemmaForCausalLM, gemma(name), tmp_path)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration_of_gemma2(name, tmp_path):
+    check(Gemma2ForCausalLM, gemma2(name), tmp_path)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration_of_gemma3(name, tmp_path):
+    check(Gemma3ForCausalLM, gemma3(name), tmp_path)
+
+
+@pytest.mark.parametrize("model_class", classes("Gemma", *HEADS))
+def test_other_heads_of_gemma(model_class, tmp_path):
+    check(model_class, gemma("grouped", **labels(model_class)), tmp_path)
+
+
+@pytest.mark.parametrize("model_class", classes("Gemma2", *HEADS))
+def test_other_heads_of_gemma2(model_class, tmp_path):
+    check(model_class, gemma2("grouped", **labels(model_class)), tmp_path)
+
+
+@pytest.mark.parametrize("model_class", [Gemma3TextModel, Gemma3TextForSequenceClassification])
+def test_other_heads_of_gemma3(model_class, tmp_path):
+    check(model_class, gemma3("untied", **labels(model_class)), tmp_path)
+
+
+ACTIVATIONS = st.sampled_from(["gelu_pytorch_tanh", "relu", "silu"])
+CAPS = st.sampled_from([None, 0.7, 3.0, 50.0])
+
+
+def draw_common(data) -> dict:
+    common = draw_llama(data)
+    del common["hidden_act"]
+    common["hidden_size"] *= 4  # norms of what branches add magnify the rounding of very narrow ones
+    return dict(
+        **common,
+        head_dim=draw_head_dim(data),
+        rms_norm_eps=data.draw(EPS, "eps"),
+        attention_bias=data.draw(st.booleans(), "attention_bias"),
+    )
+
+
+def draw_layers(data, layers: int) -> dict:
+    fields = {
+        "sliding_window": data.draw(st.integers(2, 16), "window"),
+        "query_pre_attn_scalar": data.draw(st.integers(1, 300), "query_pre_attn_scalar"),
+        "hidden_activation": data.draw(ACTIVATIONS | st.just("gelu"), "activation"),
+        "final_logit_softcapping": data.draw(CAPS, "final cap"),
+    }
+    if data.draw(st.booleans(), "layer_types"):
+        kinds = st.lists(st.sampled_from([FULL, SLIDING]), min_size=layers, max_size=layers)
+        fields["layer_types"] = data.draw(kinds, "kinds")
+    return fields
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration_of_gemma(data, tmp_path_factory):
+    config = GemmaConfig(
+        **draw_common(data), hidden_act=data.draw(ACTIVATIONS | st.just("gelu_python"), "activation")
+    )
+    directory, seed = tmp_path_factory.mktemp("gemma"), data.draw(st.integers(0, 99), "seed")
+    check(GemmaForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration_of_gemma2(data, tmp_path_factory):
+    common = draw_common(data)
+    layers = draw_layers(data, common["num_hidden_layers"])
+    config = Gemma2Config(**common, **layers, attn_logit_softcapping=data.draw(CAPS, "cap"))
+    directory, seed = tmp_path_factory.mktemp("gemma2"), data.draw(st.integers(0, 99), "seed")
+    check(Gemma2ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration_of_gemma3(data, tmp_path_factory):
+    common = draw_common(data)
+    ropes = st.sampled_from([rotation(30.0), rotation(1e4), LINEAR, LLAMA3, YARN])
+    common["rope_parameters"] = {kind: dict(data.draw(ropes, kind)) for kind in (FULL, SLIDING)}
+    layers = draw_layers(data, common["num_hidden_layers"])
+    config = Gemma3TextConfig(
+        **common, **layers, sliding_window_pattern=data.draw(st.integers(1, 3), "pattern")
+    )
+    directory, seed = tmp_path_factory.mktemp("gemma3"), data.draw(st.integers(0, 99), "seed")
+    check(Gemma3ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "value", "said"),
+    [
+        (gemma, "hidden_act", "gelu_tan", "did you mean"),
+        (gemma, "hidden_activation", "relu", "must be as hidden_act"),
+        (gemma, "use_bidirectional_attention", True, "must be false"),
+        (gemma, "final_logit_softcapping", 30.0, "not modelled"),
+        (gemma2, "hidden_activation", "silo", "did you mean 'silu'?"),
+        (gemma2, "sliding_window", None, "must be a number"),
+        (gemma2, "layer_types", [FULL, SLIDING], "must have an entry for each of the 3 layers"),
+        (gemma2, "layer_types", [FULL, SLIDING, "chunked_attention"], "not modelled"),
+        (gemma2, "query_pre_attn_scalar", 0.5, "must be a whole number"),
+        (gemma3, "attn_logit_softcapping", 50.0, "must be null"),
+        (gemma3, "use_bidirectional_attention", True, "must be false"),
+        (gemma3, "rope_parameters", {FULL: {"rope_type": "linea", "factor": 2.0}}, "did you mean 'linear'?"),
+        (gemma3, "rope_parameters", {"chunked_attention": {}}, "not modelled"),
+        (gemma3, "rope_scaling", {"rope_type": "linear", "factor": 8.0}, "beside rope_parameters"),
+        (gemma3, "vision_config", {}, "not modelled"),
+    ],
+)  # fmt: skip
+def test_what_is_not_modelled_is_refused(make, field, value, said):
+    refused(make("grouped"), field, value, said)
+
+
+OLD = {
+    "architectures": ["Gemma3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+    "attn_logit_softcapping": None, "bos_token_id": 2, "cache_implementation": "hybrid", "eos_token_id": [1, 106],
+    "final_logit_softcapping": None, "head_dim": 8, "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 32,
+    "initializer_range": 0.02, "intermediate_size": 48, "max_position_embeddings": 32768,
+    "model_type": "gemma3_text", "num_attention_heads": 4, "num_hidden_layers": 13, "num_key_value_heads": 1,
+    "pad_token_id": 0, "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06, "rope_local_base_freq": 10000,
+    "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "rope_theta": 1000000, "sliding_window": 512,
+    "sliding_window_pattern": 6, "torch_dtype": "bfloat16", "transformers_version": "4.50.0.dev0",
+    "use_cache": True, "vocab_size": 300,
+}  # fmt: skip
+"""What the configs of Gemma 3 say, at a tiny size."""
+
+
+def test_old_and_new_spellings_are_one_architecture(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(OLD))
+    old = spec_of_config(Config(OLD, "config.json"), name="tiny")
+    Gemma3TextConfig.from_pretrained(tmp_path).save_pretrained(tmp_path / "new")
+    new = json.loads((tmp_path / "new" / "config.json").read_text())
+    assert "rope_local_base_freq" not in new
+    assert not list(differences(canonical(old), canonical(import_spec(tmp_path / "new"))))
+    windows = [block.attention.window for block in old.decoder.layer_blocks()]
+    assert windows == ([512] * 5 + [None]) * 2 + [512]
+
+
+def test_a_model_with_a_vision_part_is_refused_and_what_to_give_instead():
+    data = {"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3", "text_config": OLD}
+    with pytest.raises(ConfigError) as caught:
+        spec_of_config(Config({**data, "vision_config": {}}, "config.json"), name="tiny")
+    assert "model_type: has parts beside a text model, which are not modelled" in str(caught.value)
+    assert "text_config is a config of its own" in str(caught.value)
+
+
+def test_gelu_of_the_first_configs_is_its_tanh_approximation():
+    config = GemmaConfig().to_dict()
+    first = spec_of_config(Config({**config, "hidden_act": "gelu"}, "config.json"), name="gemma")
+    second = spec_of_config(Config({**config, "hidden_activation": "gelu_pytorch_tanh"}, "x"), name="gemma")
+    assert canonical(first) == canonical(second)
+    assert first.decoder.block.feed_forward.activation == "gelu_tanh"

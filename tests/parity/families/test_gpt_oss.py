@@ -1,0 +1,113 @@
+"""GPT-OSS against transformers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import GptOssConfig, GptOssForCausalLM
+
+from specs.canonical import canonical, differences
+from tests.parity.families.llamas import (
+    EPS,
+    LINEAR,
+    SPECIAL,
+    classes,
+    draw_head_dim,
+    draw_llama,
+    labels,
+    rotation,
+)
+from tests.parity.families.mixtures import check
+from tests.parity.families.refusals import refused
+from zoo.configs.config import Config
+from zoo.configs.importing import spec_of_config
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+YARN = {
+    "rope_type": "yarn", "rope_theta": 700.0, "factor": 4.0, "original_max_position_embeddings": 32,
+    "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+}  # fmt: skip
+
+CONFIGS = {
+    "two of five": dict(
+        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+        head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, num_local_experts=5,
+        num_experts_per_tok=2, sliding_window=4, swiglu_limit=0.5, rope_parameters=YARN,
+    ),
+    "without biases": dict(
+        vocab_size=47, hidden_size=33, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3,
+        head_dim=8, intermediate_size=9, max_position_embeddings=128, num_local_experts=3, num_experts_per_tok=3,
+        sliding_window=6, layer_types=[FULL, SLIDING], attention_bias=False, swiglu_limit=0.8,
+        tie_word_embeddings=True, rope_parameters=rotation(90.0),
+    ),
+    "no windows": dict(
+        vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=1,
+        head_dim=32, intermediate_size=13, rms_norm_eps=1e-6, max_position_embeddings=128, num_local_experts=4,
+        num_experts_per_tok=3, layer_types=[FULL, FULL], rope_parameters=LINEAR,
+    ),
+}  # fmt: skip
+
+
+def config_of(**values) -> GptOssConfig:
+    values["rope_parameters"] = dict(values["rope_parameters"])
+    return GptOssConfig(**{**SPECIAL, **values})
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configuration(name, tmp_path):
+    check(GptOssForCausalLM, config_of(**CONFIGS[name]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "model_class", classes("GptOss", "Model", "ForSequenceClassification", "ForTokenClassification")
+)
+def test_other_heads(model_class, tmp_path):
+    check(model_class, config_of(**CONFIGS["two of five"], **labels(model_class)), tmp_path)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_configuration(data, tmp_path_factory):
+    common, experts = draw_llama(data), data.draw(st.integers(2, 7), "experts")
+    del common["hidden_act"]
+    layers = common["num_hidden_layers"]
+    kinds = st.none() | st.lists(st.sampled_from([FULL, SLIDING]), min_size=layers, max_size=layers)
+    config = GptOssConfig(
+        **common,
+        head_dim=draw_head_dim(data),
+        rms_norm_eps=data.draw(EPS, "eps"),
+        num_local_experts=experts,
+        num_experts_per_tok=data.draw(st.integers(2, experts), "top_k"),
+        sliding_window=data.draw(st.integers(2, 15), "window"),
+        layer_types=data.draw(kinds, "kinds"),
+        attention_bias=data.draw(st.booleans(), "attention_bias"),
+        swiglu_limit=data.draw(st.sampled_from([0.2, 1.0, 7.0]), "limit"),
+    )
+    directory, seed = tmp_path_factory.mktemp("gpt_oss"), data.draw(st.integers(0, 99), "seed")
+    check(GptOssForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("swiglu_alpha", 1.5, "must be 1.702"),
+        ("hidden_act", "gelu", 'must be "silu"'),
+        ("sliding_window", None, "must be a number"),
+        ("layer_types", [FULL, SLIDING, "linear_attention"], "not modelled"),
+        ("quantization_config", {"quant_method": "mxfp4"}, "quantized checkpoints are not read"),
+        ("attention_sinks", False, "not modelled"),
+    ],
+)
+def test_what_is_not_modelled_is_refused(field, value, said):
+    refused(config_of(**CONFIGS["two of five"]), field, value, said)
+
+
+def test_a_config_that_says_no_rotation_has_that_of_the_published_models():
+    data = GptOssConfig(num_hidden_layers=2).to_dict()
+    silent = {key: value for key, value in data.items() if not key.startswith("rope")}
+    stated, unstated = (
+        spec_of_config(Config(each, "config.json"), name="gpt-oss") for each in (data, silent)
+    )
+    assert stated.position.scaling.factor == 32.0
+    assert not list(differences(canonical(stated), canonical(unstated)))
