@@ -12,7 +12,6 @@ from zoo.configs.exporting import NoFamilyError, write_config
 
 WITHOUT_FAMILY = {
     "bert-base-sinusoidal",
-    "gpt3-1.3b",
     "nano-gpt",
     "tiny-gpt",
     "torch-transformer",
