@@ -159,7 +159,7 @@ def draw_common(data) -> dict:
     common = draw_llama(data)
     del common["hidden_act"]
     # Norms of what branches add magnify the rounding of very narrow ones, wide ones add to it.
-    common["hidden_size"] *= -(-24 // common["hidden_size"])
+    common["hidden_size"] *= -(-32 // common["hidden_size"])
     common["num_hidden_layers"] = min(common["num_hidden_layers"], 3)
     return dict(
         **common,
@@ -172,7 +172,7 @@ def draw_common(data) -> dict:
 def draw_layers(data, layers: int) -> dict:
     fields = {
         "sliding_window": data.draw(st.integers(2, 16), "window"),
-        "query_pre_attn_scalar": data.draw(st.integers(1, 300), "query_pre_attn_scalar"),
+        "query_pre_attn_scalar": data.draw(st.integers(20, 300), "query_pre_attn_scalar"),
         "hidden_activation": data.draw(ACTIVATIONS | st.just("gelu"), "activation"),
         "final_logit_softcapping": data.draw(CAPS, "final cap"),
     }
