@@ -71,7 +71,10 @@ def test_other_heads(model_class, tmp_path):
 def test_any_configuration(data, tmp_path_factory):
     common, experts = draw_llama(data), data.draw(st.integers(2, 7), "experts")
     del common["hidden_act"]
-    layers = common["num_hidden_layers"]
+    common["intermediate_size"] = min(
+        common["intermediate_size"], 30
+    )  # wide and deep ones add to the rounding
+    layers = common["num_hidden_layers"] = min(common["num_hidden_layers"], 3)
     kinds = st.none() | st.lists(st.sampled_from([FULL, SLIDING]), min_size=layers, max_size=layers)
     config = GptOssConfig(
         **common,
