@@ -16,6 +16,7 @@ from pathlib import Path
 import onnxruntime
 import pytest
 
+from specs.catalog import preset_names
 from tests.cli.process import ZOO, environment, zoo
 
 ENDINGS = {signal.SIGINT: (130, "interrupted\n"), signal.SIGTERM: (143, "terminated\n")}
@@ -237,4 +238,6 @@ def test_completion_in_bash(tmp_path: Path) -> None:
     assert "_ZOO_COMPLETE=complete_bash" in script.stdout
     request = environment(_ZOO_COMPLETE="complete_bash", COMP_WORDS="zoo build ber", COMP_CWORD="2")
     result = subprocess.run(ZOO, cwd=tmp_path, env=request, capture_output=True, text=True, check=False)
-    assert result.stdout.split() == ["bert-base", "bert-base-mlm", "bert-base-sinusoidal", "bert-large"]
+    names = result.stdout.split()
+    assert names == [name for name in preset_names() if name.startswith("ber")]
+    assert {"bert-base", "bert-large"} <= set(names)

@@ -27,12 +27,12 @@ from zoo.tracing.tracer import UntraceableError
 def einsum(self: MLP, x: Tensor) -> Tensor:
     """An MLP in a way that has no emitter."""
     hidden = torch.einsum("btd,hd->bth", x, self.up.weight)
-    return self.down(self.activation(hidden if self.up.bias is None else hidden + self.up.bias))
+    return self.down(self.inner(hidden if self.up.bias is None else hidden + self.up.bias))
 
 
 def untraceable(self: MLP, x: Tensor) -> Tensor:
     """An MLP that makes a tensor on the way."""
-    return self.down(self.activation(self.up(x) + torch.full((1,), 0.25)))
+    return self.down(self.inner(self.up(x) + torch.full((1,), 0.25)))
 
 
 @pytest.fixture(params=[einsum, untraceable])
@@ -89,7 +89,7 @@ def test_every_architecture_goes_through_pytorchs_exporter(odd: Any, spec: Model
 
 def _facts_via_fx(spec: Model, directory: Path) -> dict[str, dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MLP, "forward", lambda self, x: self.down(self.activation(self.up(x))))
+        patch.setattr(MLP, "forward", lambda self, x: self.down(self.inner(self.up(x))))
         return export(spec, directory / "fx", GRAPH_ONLY).graphs
 
 
@@ -116,7 +116,7 @@ def test_both_ways_give_the_same_numbers(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_wrong_export_is_caught_here_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def differs(self: MLP, x: Tensor) -> Tensor:
-        return self.down(self.activation(self.up(x))) * (1.01 if torch.compiler.is_exporting() else 1.0)
+        return self.down(self.inner(self.up(x))) * (1.01 if torch.compiler.is_exporting() else 1.0)
 
     monkeypatch.setattr(MLP, "forward", differs)
     with pytest.raises(VerificationError):
@@ -127,7 +127,7 @@ def test_a_wrong_export_is_caught_here_too(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.slow
 def test_what_pytorch_cannot_export_either_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def decides(self: MLP, x: Tensor) -> Tensor:
-        return self.down(self.activation(self.up(x))) if x.sum().item() > 0 else x
+        return self.down(self.inner(self.up(x))) if x.sum().item() > 0 else x
 
     monkeypatch.setattr(MLP, "forward", decides)
     with pytest.raises(TorchExportError, match=r"^torch\.onnx\.export cannot export model: \w+: [^\n]+$"):

@@ -50,7 +50,7 @@ def draw_llama(data: st.DataObject) -> dict[str, Any]:
         num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
         num_attention_heads=kv_heads * groups,
         num_key_value_heads=kv_heads,
-        intermediate_size=data.draw(st.integers(1, 70), "hidden"),
+        intermediate_size=data.draw(st.integers(8, 70), "hidden"),
         hidden_act=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
         max_position_embeddings=256,
         tie_word_embeddings=data.draw(st.booleans(), "tied"),
