@@ -1,7 +1,43 @@
-"""Settings of all tests."""
+"""Settings of all tests, and the summary of what the families' tests have compared: largest differences, draws fuzzed."""
 
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict
+from typing import Any
+
+import pytest
 from hypothesis import Phase, settings
+
+from tests.parity.families.recorded import RECORDED, Parity
 
 # A draw that fails is shown as it was drawn: to shrink one that builds and exports models takes minutes.
 settings.register_profile("as drawn", parent=settings(), phases=(Phase.explicit, Phase.reuse, Phase.generate))
 settings.load_profile("as drawn")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Any:
+    RECORDED.results.clear()
+    yield
+    item.user_properties += [("parity", asdict(result)) for result in RECORDED.results]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    families: dict[str, list[Parity]] = defaultdict(list)
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties if report.when == "call" else ():
+            if name == "parity":
+                families[value["family"]].append(Parity(**value))
+    if not families:
+        return
+    terminalreporter.section("parity with transformers")
+    terminalreporter.write_line(
+        f"{'family':<18}{'configurations':>15}{'fuzzed':>8}{'PyTorch':>10}{'ONNX':>10}"
+    )
+    for family, results in sorted(families.items()):
+        fuzzed = sum(result.fuzzed for result in results)
+        pytorch, onnx = (max(getattr(result, kind) for result in results) for kind in ("pytorch", "onnx"))
+        terminalreporter.write_line(
+            f"{family:<18}{len(results) - fuzzed:>15}{fuzzed:>8}{pytorch:>10.1e}{onnx:>10.1e}"
+        )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from transformers import PreTrainedModel
 from exporters.export import Options, export
 from specs.head import sought_token
 from specs.model import Model
+from tests.parity.families.recorded import RECORDED, Parity
 from tests.parity.reference import build, difference, load, positions, ragged
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
@@ -32,26 +32,6 @@ TOLERANCE = 1e-5
 
 SAME_NAMES = ("logits", "last_hidden_state", "pooler_output", "start_logits", "end_logits", "text_embeds")
 """Outputs that the reference has under our name."""
-
-
-@dataclass
-class Parity:
-    """The largest differences of one configuration."""
-
-    family: str
-    pytorch: float = 0.0
-    onnx: float = 0.0
-    fuzzed: bool = False
-
-
-@dataclass
-class Recorded:
-    """What the tests of this process have compared, for the summary at the end."""
-
-    results: list[Parity] = field(default_factory=list)
-
-
-RECORDED = Recorded()
 
 
 def check(model_class: type, config: Any, directory: Path, *, seed: int = 1, **options: Any) -> Model:
