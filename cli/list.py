@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.options import AsJson
+
+if TYPE_CHECKING:
+    from specs.catalog import Preset
 
 
 def list_presets(
@@ -35,7 +38,7 @@ def list_presets(
     from dataclasses import asdict
     from fnmatch import fnmatchcase
 
-    from cli.render import console, print_json, table
+    from cli.render import print_json, print_lines
     from specs.catalog import presets
     from specs.errors import UserError
     from specs.suggest import did_you_mean
@@ -57,8 +60,10 @@ def list_presets(
     if as_json:
         print_json([asdict(preset) for preset in found])
         return
-    rows = table("name", "architecture", "parameters", "year", "summary", right=("parameters", "year"))
-    for preset in found:
-        count = "" if preset.parameters is None else f"{preset.parameters:,}"
-        rows.add_row(preset.name, preset.architecture, count, str(preset.year or ""), preset.summary)
-    console().print(rows)
+    header = ("name", "architecture", "parameters", "year", "summary")
+    print_lines(header, map(_row, found), right=("parameters", "year"))
+
+
+def _row(preset: Preset) -> tuple[str, ...]:
+    count = "" if preset.parameters is None else f"{preset.parameters:,}"
+    return preset.name, preset.architecture, count, str(preset.year or ""), preset.summary

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -41,6 +42,25 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     for column in columns:
         made.add_column(column, justify="right" if column in right else "left", no_wrap=column in right)
     return made
+
+
+def print_lines(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
+    """A table of one line per row, as :func:`table` would have it; a terminal cuts what does not fit.
+
+    Rich takes longer to lay out hundreds of rows than the program to find them.
+    """
+    import shutil
+
+    lines = [list(header), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligned = [">" if name in right else "<" for name in header]
+    texts = ["   ".join(f"{cell:{side}{width}}" for cell, side, width in zip(line, aligned, widths, strict=True)).rstrip()
+             for line in lines]  # fmt: skip
+    texts.insert(1, "\u2500" * max(map(len, texts)))
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for text in texts:
+        cut = columns is not None and len(text) > columns
+        typer.echo(text[: columns - 1] + "\u2026" if cut and columns else text)
 
 
 def byte_text(count: int) -> str:
