@@ -46,8 +46,12 @@ def list_presets(
     every = presets()
     wanted = pattern.casefold()
     found = [preset for preset in every if fnmatchcase(preset.name, wanted)]
-    if not found:  # a word of the summary or the source, such as a family's or an author's name
-        found = [preset for preset in every if wanted in f"{preset.summary} {preset.source}".casefold()]
+    if not found:  # part of the name, or a word of the summary or source, such as an author
+        found = [
+            preset
+            for preset in every
+            if wanted in f"{preset.name} {preset.summary} {preset.source}".casefold()
+        ]
     if not found:
         raise UserError(
             f"no preset matches {pattern!r}: {did_you_mean(pattern, [preset.name for preset in every])}"
