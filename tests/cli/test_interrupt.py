@@ -79,7 +79,7 @@ def test_what_stood_there_still_stands(exported: Path, moment: str, number: sign
     assert_loads(exported)
 
 
-@pytest.mark.parametrize("seconds", [0.3, 0.8, 1.6])
+@pytest.mark.parametrize("seconds", [0.5, 0.9, 1.6])
 @pytest.mark.parametrize("number", ENDINGS)
 def test_an_end_while_starting_up_or_tracing(tmp_path: Path, seconds: float, number: signal.Signals) -> None:
     process = start(tmp_path, "export", "gpt2", "-o", "deep/out")
