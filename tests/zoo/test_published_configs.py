@@ -9,6 +9,7 @@ import pytest
 from specs.canonical import canonical, differences
 from specs.load import load
 from tests.zoo.published_llamas import LLAMAS
+from tests.zoo.published_others import OTHERS
 from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
 
@@ -138,6 +139,7 @@ VIT = {
 
 PUBLISHED: dict[str, dict[str, Any]] = {
     **LLAMAS,
+    **OTHERS,
     "t5-small": T5,
     "t5-11b": {**T5, "d_ff": 65536, "d_kv": 128, "d_model": 1024, "num_heads": 128, "num_layers": 24},
     "flan-t5-small": FLAN_T5,

@@ -14,6 +14,8 @@ from specs.suggest import did_you_mean
 Value = TypeVar("Value")
 
 CONFIG = "config.json"
+REQUIRED: Any = object()
+"""The default of a field that must be there."""
 LARGEST = 64 * 2**20
 """Bytes of the largest config that is read: longer ones are no configs."""
 
@@ -169,7 +171,7 @@ class Config:
     ) -> Any | Value:
         value = self.any(*names)
         if value is None:
-            if default is _REQUIRED:
+            if default is REQUIRED:
                 self.refuse(names[0], "is required")
             return default
         if type(value) not in types or (isinstance(value, float) and not math.isfinite(value)):
@@ -207,7 +209,7 @@ class Config:
 
     def choice(self, name: str, values: Mapping[str, Value], default: str | None = None) -> Value:
         """What stands for a word; another word is refused with the nearest that is known."""
-        word = self.text(name, default=_REQUIRED if default is None else default)
+        word = self.text(name, default=REQUIRED if default is None else default)
         if word not in values:
             self.refuse(name, "is not modelled", did_you_mean(word, values))
         return values[word]
@@ -239,8 +241,3 @@ class Config:
             f"{self.where} has fields that are not modelled:\n{fields}\n"
             f"  if they change nothing that the model computes: {options}"
         )
-
-
-_REQUIRED: Any = object()
-REQUIRED = _REQUIRED
-"""The default of a field that must be there."""

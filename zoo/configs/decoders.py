@@ -101,8 +101,8 @@ def write_attention(attention: MultiHeadShape, model: Model) -> Data:
     }
 
 
-def write_common(model: Model, block: BlockParts, feed_forward: Component | None = None) -> Data:
-    """The fields that a config has under Llama's names: sizes, heads, hidden layer, norm.
+def write_sizes(model: Model, block: BlockParts, feed_forward: Component | None = None) -> Data:
+    """The fields that a config has under the names of most families: sizes, hidden layer, longest input.
 
     ``feed_forward`` is what the hidden layer is of (default: the block's).
     """
@@ -113,10 +113,18 @@ def write_common(model: Model, block: BlockParts, feed_forward: Component | None
         "vocab_size": model.vocab_size,
         "hidden_size": model.d_model,
         "num_hidden_layers": stack_of(model).depth,
-        **write_attention(attention_of(block), model),
+        "num_attention_heads": attention_of(block).heads,
         "intermediate_size": feed_forward.hidden,
         "hidden_act": write_activation(feed_forward.activation),
         "max_position_embeddings": model.context_length or CONTEXT,
-        "rms_norm_eps": eps_of(block.norm),
         **std_of(model),
+    }
+
+
+def write_common(model: Model, block: BlockParts, feed_forward: Component | None = None) -> Data:
+    """The fields that a config has under Llama's names: sizes, heads, norm."""
+    return {
+        **write_sizes(model, block, feed_forward),
+        **write_attention(attention_of(block), model),
+        "rms_norm_eps": eps_of(block.norm),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -42,8 +43,10 @@ def write_config(model: Model, model_type: str | None = None, *, preferred: str 
     if model_type is not None and model_type not in model_types():
         raise NoFamilyError(f"there is no family {model_type!r}: {did_you_mean(model_type, model_types())}")
     misfits = []
-    others = sorted(config_families(), key=lambda family: family.model_type != preferred)
-    for family in [config_family(model_type)] if model_type else others:
+    first = model_type or (preferred if preferred in model_types() else None)
+    families = [config_family(first)] if first else []
+    others = () if model_type else (each for each in config_families() if each.model_type != first)
+    for family in itertools.chain(families, others):
         for class_name in family.classes:
             if family.classes[class_name].kind != model.head.kind:
                 continue
@@ -75,13 +78,9 @@ def _reason(path: SpecPath, ours: Any, theirs: Any) -> str:
 
 def _refusal(model: Model, misfits: Iterable[Misfit], model_type: str | None) -> str:
     nearest = min(misfits, key=lambda misfit: (misfit.unlike, len(misfit.reasons)), default=None)
-    whose = f"{model_type} configs have" if model_type else "no family's config has"
     if nearest is None:
-        return (
-            f"{whose} no class with head {model.head.kind}"
-            if model_type
-            else (f"{whose} a class with head {model.head.kind}")
-        )
+        whose = f"{model_type} configs have no" if model_type else "no family's config has a"
+        return f"{whose} class with head {model.head.kind}"
     listed = [f"  {reason}" for reason in nearest.reasons[:_LISTED]]
     if len(nearest.reasons) > _LISTED:
         listed.append(f"  ... and {len(nearest.reasons) - _LISTED} more")

@@ -9,6 +9,7 @@ from zoo.configs.decoders import attention_of, eps_of, mlp_of, only_block, stack
 from zoo.configs.family import ConfigFamily, Data, HeadClass
 from zoo.configs.heads import (
     BODY,
+    SUMMARY,
     language_modeling,
     last_token_classification,
     read_decoder_tokens,
@@ -30,9 +31,7 @@ def _read(config: Config, class_name: str) -> Data:
     config.must("scale_attn_by_inverse_layer_idx", False, "scores scaled by layer are not modelled")
     config.must("add_cross_attention", False, "GPT-2 with an encoder is not modelled")
     config.ignore("n_ctx", "reorder_and_upcast_attn", "gradient_checkpointing")
-    config.ignore(
-        *(f"summary_{name}" for name in ("activation", "first_dropout", "proj_to_labels", "type", "use_proj"))
-    )
+    config.ignore(*SUMMARY)
     return {
         "architecture": "decoder",
         "vocab_size": config.int("vocab_size", default=50257),

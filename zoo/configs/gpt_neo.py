@@ -7,7 +7,7 @@ from zoo.configs.activations import read_activation, write_activation
 from zoo.configs.config import Config
 from zoo.configs.decoders import attention_of, eps_of, mlp_of, only_block, stack_of, std_of, tokens_of
 from zoo.configs.family import ConfigFamily, Data
-from zoo.configs.heads import decoder_classes
+from zoo.configs.heads import SUMMARY, decoder_classes
 from zoo.configs.layers import pattern
 
 WINDOW = 256
@@ -37,9 +37,7 @@ def _read(config: Config, class_name: str) -> Data:
     layers = _layers(config)
     window = config.int("window_size", default=WINDOW)
     config.ignore("classifier_dropout")
-    config.ignore(
-        *(f"summary_{name}" for name in ("activation", "first_dropout", "proj_to_labels", "type", "use_proj"))
-    )
+    config.ignore(*SUMMARY)
     return {
         "architecture": "decoder",
         "vocab_size": config.int("vocab_size", default=50257),

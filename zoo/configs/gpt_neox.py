@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from specs.block import Parallel
 from specs.model import Model
-from zoo.configs.activations import read_activation, write_activation
+from zoo.configs.activations import read_activation
 from zoo.configs.config import Config
-from zoo.configs.decoders import CONTEXT, attention_of, eps_of, mlp_of, only_block, stack_of, std_of
+from zoo.configs.decoders import attention_of, eps_of, mlp_of, only_block, stack_of, write_sizes
 from zoo.configs.family import ConfigFamily, Data
 from zoo.configs.heads import decoder_classes
 from zoo.configs.rope import read_rope, rope_of, rotated_part, write_rope
@@ -52,17 +52,11 @@ def _read(config: Config, class_name: str) -> Data:
 
 def _write(model: Model) -> Data:
     block = only_block(model)
-    attention, feed_forward = attention_of(block), mlp_of(block)
+    attention = attention_of(block)
     rope = rope_of(model.position_of(stack_of(model)))
     width = attention.head_width(model.d_model)
     return {
-        "vocab_size": model.vocab_size,
-        "hidden_size": model.d_model,
-        "num_hidden_layers": stack_of(model).depth,
-        "num_attention_heads": attention.heads,
-        "intermediate_size": feed_forward.hidden,
-        "hidden_act": write_activation(feed_forward.activation),
-        "max_position_embeddings": model.context_length or CONTEXT,
+        **write_sizes(model, block, mlp_of(block)),
         "rotary_pct": rotated_part(rope, width),
         "rotary_emb_base": rope.theta,
         "rope_scaling": write_rope(rope, width=width)["rope_scaling"],
@@ -71,7 +65,6 @@ def _write(model: Model) -> Data:
         "layer_norm_eps": eps_of(block.norm),
         "hidden_dropout": block.dropout,
         "attention_dropout": attention.dropout,
-        **std_of(model),
     }
 
 

@@ -16,7 +16,7 @@ from zoo.configs.decoders import (
     tokens_of,
 )
 from zoo.configs.family import ConfigFamily, Data
-from zoo.configs.heads import decoder_classes
+from zoo.configs.heads import SUMMARY, decoder_classes
 from zoo.configs.rope import rope_of
 
 
@@ -26,9 +26,7 @@ def _read(config: Config, class_name: str) -> Data:
     config.must("rotary", True, "GPT-J without rotary positions is of old releases")
     config.must("scale_attn_weights", True, "the reference divides by the root of the head's width")
     config.ignore("n_ctx")
-    config.ignore(
-        *(f"summary_{name}" for name in ("activation", "first_dropout", "proj_to_labels", "type", "use_proj"))
-    )
+    config.ignore(*SUMMARY)
     return {
         "architecture": "decoder",
         "vocab_size": config.int("vocab_size", default=50400),

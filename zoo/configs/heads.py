@@ -10,6 +10,11 @@ from zoo.configs.family import Data, HeadClass
 BODY = HeadClass("none")
 """The body alone."""
 
+SUMMARY = tuple(
+    f"summary_{name}" for name in ("activation", "first_dropout", "proj_to_labels", "type", "use_proj")
+)
+"""Fields of the heads for multiple choice that configs of GPTs have: no class that is modelled reads them."""
+
 
 def read_labels(config: Config, default: int = 2) -> int:
     """How many classes a classifier tells apart."""

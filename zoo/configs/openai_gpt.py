@@ -6,7 +6,7 @@ from specs.model import Model
 from zoo.configs.config import Config
 from zoo.configs.decoders import attention_of, eps_of, mlp_of, only_block, stack_of, std_of, tokens_of
 from zoo.configs.family import ConfigFamily, Data, HeadClass, UnfitError
-from zoo.configs.heads import BODY, language_modeling, last_token_classification, write_labels
+from zoo.configs.heads import BODY, SUMMARY, language_modeling, last_token_classification, write_labels
 
 _ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"}
 """The reference has no others, and its "gelu" is the tanh approximation."""
@@ -17,9 +17,7 @@ def _read(config: Config, class_name: str) -> Data:
     dropout = config.float("resid_pdrop", default=0.1)
     config.must("n_special", 0, "tokens beyond vocab_size are of old releases: count them in vocab_size")
     config.ignore("n_ctx", "predict_special_tokens")
-    config.ignore(
-        *(f"summary_{name}" for name in ("activation", "first_dropout", "proj_to_labels", "type", "use_proj"))
-    )
+    config.ignore(*SUMMARY)
     return {
         "architecture": "decoder",
         "vocab_size": config.int("vocab_size", default=40478),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from specs.model import Model
-from zoo.configs.activations import read_activation, write_activation
+from zoo.configs.activations import read_activation
 from zoo.configs.config import Config
 from zoo.configs.decoders import (
-    CONTEXT,
     attention_of,
     eps_of,
     grouped_query,
     mlp_of,
     only_block,
     stack_of,
-    std_of,
     tokens_of,
+    write_sizes,
 )
 from zoo.configs.family import ConfigFamily, Data
 from zoo.configs.heads import decoder_classes
@@ -56,18 +55,12 @@ def _read(config: Config, class_name: str) -> Data:
 
 def _write(model: Model) -> Data:
     block = only_block(model)
-    attention, feed_forward = attention_of(block), mlp_of(block)
+    attention = attention_of(block)
     rope = rope_of(model.position_of(stack_of(model)))
     width = attention.head_width(model.d_model)
     return {
-        "vocab_size": model.vocab_size,
-        "hidden_size": model.d_model,
-        "num_hidden_layers": stack_of(model).depth,
-        "num_attention_heads": attention.heads,
+        **write_sizes(model, block, mlp_of(block)),
         "num_key_value_heads": attention.key_value_heads,
-        "intermediate_size": feed_forward.hidden,
-        "hidden_act": write_activation(feed_forward.activation),
-        "max_position_embeddings": model.context_length or CONTEXT,
         **write_rope(rope, width=width),
         "partial_rotary_factor": rotated_part(rope, width),
         "qk_layernorm": attention.qk_norm is not None,
@@ -75,7 +68,6 @@ def _write(model: Model) -> Data:
         "resid_pdrop": block.dropout,
         "attention_dropout": attention.dropout,
         "embd_pdrop": tokens_of(model).dropout,
-        **std_of(model),
     }
 
 
