@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 import torch
 
+from exporters.content import Content
 from exporters.graph import Parameter
 from zoo.weights.source import WeightError, WeightSource
 
@@ -23,10 +24,11 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Region:
-    """Where a weight lies in the data file, in bytes."""
+    """Where a tensor lies in the data file, in bytes, and what it is made of."""
 
     offset: int
     length: int
+    content: Content
 
 
 def lay_out(parameters: Iterable[Parameter]) -> dict[str, Region]:
@@ -39,7 +41,7 @@ def lay_out(parameters: Iterable[Parameter]) -> dict[str, Region]:
         length = torch.Size(parameter.shape).numel() * parameter.dtype.itemsize
         alignment = PAGE if length >= 16 * PAGE else ALIGNMENT
         offset = -(-end // alignment) * alignment
-        regions[parameter.name] = Region(offset, length)
+        regions[parameter.name] = Region(offset, length, parameter.content)
         end = offset + length
     return regions
 
@@ -56,18 +58,19 @@ def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progr
     """
     with path.open("wb", buffering=0) as file:
         file.truncate(total_bytes(regions))
-        for name, region in regions.items():
-            stored = source.raw(name)
+        for region in regions.values():
+            stored, end = region.content.raw(source), region.offset
             if stored is not None:
-                origin, offset, length = stored
-                assert length == region.length
-                with _opened(origin) as original:
-                    _copy(original, offset, file, region)
+                for origin, offset, length in stored:
+                    with _opened(origin) as original:
+                        _copy(original, offset, file, end, length)
+                    end += length
             else:
                 file.seek(region.offset)
-                for piece in source.pieces(name):
+                for piece in region.content.pieces(source):
                     _write_all(file, piece.contiguous().view(torch.uint8).numpy().data)
-                assert file.tell() == region.offset + region.length
+                end = file.tell()
+            assert end == region.offset + region.length
             progress(region.length)
 
 
@@ -76,9 +79,8 @@ def _write_all(file: BinaryIO, data: memoryview) -> None:
         data = data[file.write(data) :]
 
 
-def _copy(original: BinaryIO, offset: int, file: BinaryIO, region: Region) -> None:
-    """Copy bytes from file to file, inside the kernel where it can."""
-    left, start, end = region.length, offset, region.offset
+def _copy(original: BinaryIO, start: int, file: BinaryIO, end: int, left: int) -> None:
+    """Copy ``left`` bytes from file to file, inside the kernel where it can."""
     while left and hasattr(os, "copy_file_range"):
         try:
             count = os.copy_file_range(original.fileno(), file.fileno(), left, start, end)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from exporters.content import Content, Stored
 from exporters.targets import BASE_OPSET, OPERATIONS, Target
 from zoo.tracing.symbols import SUM, Placeholder, Sizes, Symbols
 
@@ -58,6 +59,7 @@ class Parameter:
     name: str
     shape: tuple[int, ...]
     dtype: torch.dtype
+    content: Content
 
 
 @dataclass(frozen=True)
@@ -138,11 +140,21 @@ class GraphBuilder:
         """A vector of int64."""
         return self.constant(list(values), torch.int64)
 
-    def parameter(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Value:
-        """A weight of the model, under its module path."""
+    def parameter(
+        self, name: str, shape: tuple[int, ...], dtype: torch.dtype, content: Content | None = None
+    ) -> Value:
+        """A tensor of the data file; without other content the weight of the model that has this name."""
         if name not in self._weights:
-            self._weights[name] = (Value(name, None, dtype, shape), Parameter(name, shape, dtype))
+            declared = Parameter(name, shape, dtype, content or Stored((name,)))
+            self._weights[name] = (Value(name, None, dtype, shape), declared)
         return self._weights[name][0]
+
+    def joined(self, name: str, parts: Sequence[Value]) -> Value:
+        """Weights of the model one below the other, as one tensor of the data file."""
+        declared = [self._weights[part.name][1] for part in parts]
+        names = tuple(leaf for part in declared for leaf in part.content.names)  # type: ignore[attr-defined]
+        rows = sum(part.shape[0] for part in declared)
+        return self.parameter(name, (rows, *declared[0].shape[1:]), declared[0].dtype, Stored(names))
 
     # ------------------------------------------------------------------------------------------------- sizes
 

@@ -6,9 +6,7 @@ operations that come to the same.  A new target is a row in ``TARGETS``, a new o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 
@@ -30,16 +28,12 @@ OPERATIONS = {operation.name: operation for operation in (Operation("Gelu", sinc
 
 @dataclass(frozen=True)
 class Target:
-    """A place where graphs run: its providers in order of preference, and the operations it takes.
-
-    ``whole`` are the functions of :mod:`zoo.functional` for which it has an operation.
-    """
+    """A place where graphs run: its providers in order of preference, and the operations it takes."""
 
     name: str
     summary: str
     providers: tuple[str, ...]
     operations: frozenset[str]
-    whole: frozenset[Callable[..., Any]] = field(default_factory=frozenset)
 
     def takes(self, operation: str, dtype: torch.dtype) -> bool:
         """Whether a graph for this target may use an operation of ``OPERATIONS`` in a dtype."""

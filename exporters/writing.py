@@ -30,7 +30,7 @@ def trace_and_lower(model: nn.Module, task: Task, target: Target) -> Graph:
     static.update(dim for given in task.inputs for dim in given.dims if isinstance(dim, int))
     symbols = Symbols.of(task.inputs, static, task.sums)
     with _collector_paused():
-        traced = Tracer(model, symbols, target.whole).run(task.call, task.inputs)
+        traced = Tracer(model, symbols).run(task.call, task.inputs)
         return lower(traced, task.name, model, target, symbols, task.inputs)
 
 

@@ -13,14 +13,6 @@ from exporters.graph import Value
 from zoo.tracing.facts import per_axis
 
 
-@emits(F.linear)
-def _linear(call: Call, x: Operand, weight: Operand, bias: Operand | None = None) -> Value:
-    """x @ weight^T + bias as one Gemm on rows, so that weights keep the layout that they are stored in."""
-    rows = x.value if x.ndim == 2 else call.graph.reshape(x.value, [-1, x.static(-1)])
-    product = call.op("Gemm", rows, weight.value, *([bias.value] if bias else []), transB=1)
-    return product if x.ndim == 2 else call.graph.reshape(product, call.result.dims)
-
-
 @emits(F.conv1d, F.conv2d)
 def _convolution(
     call: Call,

@@ -55,7 +55,7 @@ def graph_of(module: nn.Module, *inputs: str, kinds: Mapping[str, Any] | None = 
     symbols = Symbols.of(given, ())
     call = lambda model, values: named(model(*values.values()))  # noqa: E731
     target = TARGETS["portable"]
-    traced = Tracer(module, symbols, target.whole).run(call, given)
+    traced = Tracer(module, symbols).run(call, given)
     model = message(lower(traced, "tested", module, target, symbols, given))
     values = dict(module.named_parameters())
     for tensor in model.graph.initializer:

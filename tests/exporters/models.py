@@ -9,6 +9,7 @@ import onnx
 import torch
 from torch import Tensor
 
+from exporters.content import Stored
 from exporters.data_file import Region
 from exporters.export import Options, export
 from exporters.graph import Graph
@@ -41,7 +42,9 @@ def regions(path: Path) -> dict[str, Region]:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         if entries:
             assert entries["location"] == DATA_FILE
-            found[tensor.name] = Region(int(entries["offset"]), int(entries["length"]))
+            found[tensor.name] = Region(
+                int(entries["offset"]), int(entries["length"]), Stored((tensor.name,))
+            )
     return found
 
 

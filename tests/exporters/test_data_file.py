@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from exporters import data_file
+from exporters.content import Stored
 from exporters.data_file import ALIGNMENT, PAGE, lay_out, total_bytes
 from exporters.graph import Parameter
 from zoo.weights.source import WeightError
@@ -27,7 +28,7 @@ shapes = st.lists(st.integers(0, 400), max_size=3).map(tuple)
     )
 )
 def test_every_weight_has_one_aligned_place_of_its_own(given: Any) -> None:
-    known = {name: Parameter(name, shape, dtype) for name, shape, dtype in given}
+    known = {name: Parameter(name, shape, dtype, Stored((name,))) for name, shape, dtype in given}
     regions = lay_out(known[name] for name, *_ in given)
     assert regions.keys() == known.keys()
     end = 0
@@ -54,7 +55,12 @@ class Pieces:
         return self.place
 
 
-REGIONS = lay_out([Parameter("a", (3,), torch.float32), Parameter("b", (2, 2), torch.float32)])
+REGIONS = lay_out(
+    [
+        Parameter("a", (3,), torch.float32, Stored(("a",))),
+        Parameter("b", (2, 2), torch.float32, Stored(("b",))),
+    ]
+)
 
 
 def test_pieces_follow_one_another_and_gaps_are_zero(tmp_path: Path) -> None:
@@ -84,13 +90,13 @@ def test_bytes_are_copied_from_anywhere_in_a_file(
         monkeypatch.delattr("os.copy_file_range")
     origin = tmp_path / "origin"
     origin.write_bytes(bytes(range(100)))
-    regions = lay_out([Parameter("a", (3,), torch.float32)])
+    regions = lay_out([Parameter("a", (3,), torch.float32, Stored(("a",)))])
     data_file.write(tmp_path / "x", regions, Pieces({}, (origin, 7, 12)), lambda count: None)
     assert (tmp_path / "x").read_bytes() == bytes(range(7, 19))
 
 
 def test_a_file_that_is_gone_or_short_is_named(tmp_path: Path) -> None:
-    regions, origin = lay_out([Parameter("a", (3,), torch.float32)]), tmp_path / "origin"
+    regions, origin = lay_out([Parameter("a", (3,), torch.float32, Stored(("a",)))]), tmp_path / "origin"
     with pytest.raises(WeightError, match="origin cannot be read: No such file or directory"):
         data_file.write(tmp_path / "x", regions, Pieces({}, (origin, 0, 12)), lambda count: None)
     origin.write_bytes(b"short")

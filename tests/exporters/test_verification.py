@@ -6,6 +6,7 @@ import json
 import math
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ import torch.nn.functional as F
 
 from exporters import export as export_module
 from exporters.cases import cases
-from exporters.data_file import Region
 from exporters.emitters import registry
 from exporters.emitters.registry import Call, Operand
 from exporters.export import Options, export
@@ -191,7 +191,7 @@ def weights_shifted_by_one_tensor(patch: Patch) -> None:
         names, places = list(regions), list(regions.values())
         shifted = dict(zip(names, places[1:] + places[:1], strict=True))
         return model_proto(
-            graph, {name: Region(shifted[name].offset, regions[name].length) for name in names}, file
+            graph, {name: replace(regions[name], offset=shifted[name].offset) for name in names}, file
         )
 
     patch.setattr(export_module, "model_proto", place)

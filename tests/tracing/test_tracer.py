@@ -47,11 +47,11 @@ class Outer(nn.Module):
         return self.inner(*values)
 
 
-def trace(function: Callable[..., Any], whole: frozenset[Any] = frozenset()) -> tuple[fx.Graph, Symbols]:
+def trace(function: Callable[..., Any]) -> tuple[fx.Graph, Symbols]:
     """The trace of a function of (module, x, mask, past) inside a module called ``inner``."""
     symbols = Symbols.of(INPUTS, ())
     call = lambda model, values: {"y": model(*values.values())}  # noqa: E731
-    return Tracer(Outer(function), symbols, whole).run(call, INPUTS), symbols
+    return Tracer(Outer(function), symbols).run(call, INPUTS), symbols
 
 
 def targets(graph: fx.Graph) -> list[Any]:
@@ -147,7 +147,7 @@ def test_every_call_knows_its_module() -> None:
     spec = bert()
     model = assemble(spec)
     task = tasks(model, spec)[0]
-    traced = Tracer(model, Symbols.of(task.inputs, ()), frozenset()).run(task.call, task.inputs)
+    traced = Tracer(model, Symbols.of(task.inputs, ())).run(task.call, task.inputs)
     paths = [node.meta.get("path") for node in traced.nodes if node.target is F.linear]
     layer = [
         "attention.key",
@@ -164,13 +164,13 @@ def test_parameters_are_read_once_under_the_first_of_their_names() -> None:
     spec = gpt2()
     model = assemble(spec)
     task = tasks(model, spec)[0]
-    traced = Tracer(model, Symbols.of(task.inputs, ()), frozenset()).run(task.call, task.inputs)
+    traced = Tracer(model, Symbols.of(task.inputs, ())).run(task.call, task.inputs)
     names = [node.target for node in traced.nodes if node.op == "get_attr"]
     assert sorted(names) == sorted(name for name, _ in model.named_parameters())
     assert "head.vocabulary.weight" not in names
 
 
-def test_our_functions_are_kept_whole_or_followed_into() -> None:
+def test_what_our_functions_return_knows_what_it_means() -> None:
     def attend(m: Any, x: Any, mask: Any, past: Any) -> Any:
         heads = x[:, None]
         return functional.attention(heads, heads, heads, None, scale=0.5)
@@ -178,9 +178,16 @@ def test_our_functions_are_kept_whole_or_followed_into() -> None:
     graph, _ = trace(attend)
     assert F.scaled_dot_product_attention in targets(graph)
     assert functional.attention not in targets(graph)
-    graph, _ = trace(attend, frozenset({functional.attention}))
-    assert functional.attention in targets(graph)
-    assert F.scaled_dot_product_attention not in targets(graph)
+    node = next(node for node in graph.nodes if node.target is F.scaled_dot_product_attention)
+    (meaning,) = node.meta["meanings"]
+    assert meaning.function is functional.attention
+    assert meaning.args == (node.args[0],) * 3 + (None,)
+    assert meaning.kwargs == {"scale": 0.5}
+
+
+def test_a_result_that_is_an_argument_means_nothing_more() -> None:
+    graph, _ = trace(lambda m, x, mask, past: functional.append(None, x * 2.0))
+    assert not any("meanings" in node.meta for node in graph.nodes)
 
 
 def test_primitives_are_always_whole() -> None:
@@ -250,7 +257,7 @@ def test_a_failing_trace_leaves_the_model_as_it_was() -> None:
     model = Outer(lambda m, x: x.undefined() if isinstance(x, fx.Proxy) else x + 1)
     given = (INPUTS[0],)
     with pytest.raises(UntraceableError):
-        Tracer(model, Symbols.of(given, ()), frozenset()).run(lambda m, v: {"y": m(v["x"])}, given)
+        Tracer(model, Symbols.of(given, ())).run(lambda m, v: {"y": m(v["x"])}, given)
     torch.testing.assert_close(model(torch.zeros(1, 1, 6)), torch.ones(1, 1, 6))
 
 

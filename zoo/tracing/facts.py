@@ -475,40 +475,13 @@ def _embedding(ids: Facts, weight: Facts, **options: Any) -> Facts:
     return Facts((*ids.shape, weight.shape[1]), weight.dtype)
 
 
-@rule(F.scaled_dot_product_attention, functional.attention)
+@rule(F.scaled_dot_product_attention)
 def _attention(query: Facts, key: Facts, value: Facts, *args: Any, **kwargs: Any) -> Facts:
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ValueError(
             f"queries, keys and values of shapes {query.shape}, {key.shape}, {value.shape} do not attend"
         )
     return Facts((*query.shape[:-1], value.shape[-1]), query.dtype)
-
-
-@rule(functional.rotary_embedding)
-def _rotary(x: Facts, *args: Any, **kwargs: Any) -> Facts:
-    return x
-
-
-@rule(functional.attention_bias)
-def _attention_bias(
-    key_mask: Facts | None,
-    position_bias: Facts | None,
-    query_length: int,
-    key_length: int,
-    like: Facts,
-    *,
-    causal: bool,
-    window: int | None = None,
-) -> Facts | None:
-    shapes = _shapes(position_bias)
-    shapes += [] if key_mask is None else [(key_mask.shape[0], 1, 1, key_mask.shape[1])]
-    shapes += [(query_length, key_length)] if causal or window is not None else []
-    return Facts(broadcast((1, 1, 1, 1), *shapes), like.dtype) if shapes else None
-
-
-@rule(functional.append)
-def _append(past: Facts, new: Facts) -> Facts:
-    return _cat((past, new), 2)
 
 
 @rule(functional.positions_from)

@@ -1,7 +1,8 @@
 """From a module to a graph of functional calls, with torch.fx.
 
-Every call is traced at the level of ``torch.nn.functional``; nothing is decomposed further, except those functions
-of :mod:`zoo.functional` that are not wanted whole: of these the body is traced.
+Every call is traced at the level of ``torch.nn.functional``; nothing is decomposed further.  Functions of
+:mod:`zoo.functional` are followed into their bodies, and what they gave back remembers what it means, so that a target
+which has an operation for such a function can put it in the place of the body.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import operator
 import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,10 +24,19 @@ from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.weights.tensors import weight_tensors
 
 PRIMITIVES = frozenset({functional.positions_from, functional.constant})
-"""Functions of :mod:`zoo.functional` that are always whole: they make tensors from sizes and numbers."""
+"""Functions of :mod:`zoo.functional` that are one call: they make tensors from sizes and numbers."""
 
 Call = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 """What to trace: from a model and its inputs by name to its outputs by name."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A call of a function of :mod:`zoo.functional` whose body has been traced; tensors and sizes are nodes."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
 class UntraceableError(UserError):
@@ -65,12 +76,12 @@ class SymbolicValue(fx.Proxy):
 class Tracer(fx.Tracer):
     """Traces a call of a model; each node's meta has ``facts`` (in the two runs) and ``path`` of its module.
 
-    ``whole`` are the functions of :mod:`zoo.functional` to keep as one call.
+    ``meanings`` are the functions of :mod:`zoo.functional` that a node is the result of, innermost first.
     """
 
-    def __init__(self, model: nn.Module, symbols: Symbols, whole: frozenset[Callable[..., Any]]) -> None:
+    def __init__(self, model: nn.Module, symbols: Symbols) -> None:
         super().__init__()
-        self.model, self.symbols, self.whole = model, symbols, whole | PRIMITIVES
+        self.model, self.symbols = model, symbols
         self._paths = {id(module): path for path, module in model.named_modules()}
         self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._parameters: dict[str, fx.Proxy] = {}
@@ -146,8 +157,8 @@ class Tracer(fx.Tracer):
         return SymbolicValue(node, self)
 
     def create_proxy(self, kind: str, target: Any, args: Any, kwargs: Any, *rest: Any, **options: Any) -> Any:
-        if kind == "call_function" and hasattr(target, "__wrapped__") and target not in self.whole:
-            return target.__wrapped__(*args, **kwargs)
+        if kind == "call_function" and hasattr(target, "__wrapped__") and target not in PRIMITIVES:
+            return self._followed(target, args, kwargs)
         proxy: Any = super().create_proxy(kind, target, args, kwargs, *rest, **options)
         proxy.node.meta["path"] = self._entered[-1] if self._entered else ""
         if target is operator.getitem:
@@ -162,6 +173,14 @@ class Tracer(fx.Tracer):
                 return tuple(proxy[i] for i in range(len(first)))
         return proxy
 
+    def _followed(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """The result of a function's body, which remembers the function."""
+        result = function.__wrapped__(*args, **kwargs)
+        if isinstance(result, fx.Proxy) and not any(result is given for given in (*args, *kwargs.values())):
+            given, named = fx.node.map_aggregate((args, kwargs), _node)
+            result.node.meta.setdefault("meanings", []).append(Meaning(function, given, dict(named)))
+        return result
+
     def shape_of(self, value: SymbolicValue) -> tuple[Any, ...]:
         """The sizes of a tensor: static ones as ints, the others recorded."""
         first, second = value.node.meta["facts"]
@@ -169,6 +188,10 @@ class Tracer(fx.Tracer):
             a if a == b else self.create_proxy("call_function", size, (value, axis), {})
             for axis, (a, b) in enumerate(zip(first.shape, second.shape, strict=True))
         )
+
+
+def _node(value: Any) -> Any:
+    return value.node if isinstance(value, fx.Proxy) else value
 
 
 _MACHINERY = (
