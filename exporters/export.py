@@ -153,7 +153,7 @@ class _Job:
             return self._finish(destination, directory, files, verification)
 
     def _graphs(self, model: ZooModel, spec: Model) -> list[Graph]:
-        return [trace_and_lower(model, task, self.target) for task in tasks(model, spec)]
+        return [trace_and_lower(model, task, self.target, spec.context_length) for task in tasks(model, spec)]
 
     def _filled(self, spec: Model, source: WeightSource) -> ZooModel:
         self.progress(Stage("fill the model to compare with"))

@@ -6,7 +6,7 @@ asks for appears once, named after the first module that asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,7 @@ class GraphBuilder:
         self._weights: dict[str, tuple[Value, Parameter]] = {}
         self._constants: dict[Value, np.ndarray[Any, Any]] = {}
         self._names: dict[str, int] = {}
+        self._shared: dict[str, list[Hashable]] = {}
         self._reshaped: dict[Value, Value] = {}
         self._places: dict[Sizes, tuple[Value, int | None]] = {}
 
@@ -148,6 +149,14 @@ class GraphBuilder:
             declared = Parameter(name, shape, dtype, content or Stored((name,)))
             self._weights[name] = (Value(name, None, dtype, shape), declared)
         return self._weights[name][0]
+
+    def shared_name(self, label: str, key: Hashable) -> str:
+        """A name for what several modules share, the same for equal keys."""
+        keys = self._shared.setdefault(label, [])
+        if key not in keys:
+            keys.append(key)
+        place = keys.index(key)
+        return f"{label}_{place}" if place else label
 
     def joined(self, name: str, parts: Sequence[Value]) -> Value:
         """Weights of the model one below the other, as one tensor of the data file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import onnx
 
-from exporters.targets import MINIMUM_RUNTIME, Target
+from exporters.targets import OPERATIONS, Target, minimum_runtime
 from exporters.verification import Verification
 from specs.model import Model
 from specs.resolved import resolved
@@ -70,11 +71,13 @@ def metadata_of(
 def graph_facts(model: onnx.ModelProto) -> dict[str, Any]:
     """What a client wants to know of a graph before it loads it."""
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
+    used = Counter(node.op_type for node in model.graph.node)
     return {
         "nodes": len(model.graph.node),
         "opset": opset,
         "ir_version": model.ir_version,
-        "minimum_runtime": f"onnxruntime {MINIMUM_RUNTIME[opset]}",
+        "minimum_runtime": f"onnxruntime {minimum_runtime(opset, used)}",
+        "operations": {name: used[name] for name in OPERATIONS if name in used},
         "inputs": {value.name: _shape(value) for value in model.graph.input},
         "outputs": {value.name: _shape(value) for value in model.graph.output},
     }

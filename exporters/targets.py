@@ -6,38 +6,62 @@ operations that come to the same.  A new target is a row in ``TARGETS``, a new o
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 
-FLOATS = frozenset({torch.float32, torch.float16, torch.bfloat16})
+FULL = frozenset({torch.float32})
+HALF = frozenset({torch.float16, torch.bfloat16})
+FULL_AND_FLOAT16 = frozenset({torch.float32, torch.float16})
+FLOATS = FULL | HALF
+
+CONTRIB = "com.microsoft"
+"""The domain of ONNX Runtime's own operations."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation that not every target has: the opset it came with (``domain`` "" is standard ONNX)."""
+    """An operation that not every target has: its domain ("" is standard ONNX), and the first version with it.
+
+    ``runtime`` is the first ONNX Runtime whose kernels do what graphs here need of them.
+    """
 
     name: str
-    since: int
+    since: int = 1
     domain: str = ""
-    dtypes: frozenset[torch.dtype] = FLOATS
+    runtime: str = "1.14"
 
 
-OPERATIONS = {operation.name: operation for operation in (Operation("Gelu", since=20),)}
+OPERATIONS = {
+    operation.name: operation
+    for operation in (
+        Operation("Gelu", since=20, runtime="1.17"),
+        Operation("GroupQueryAttention", domain=CONTRIB, runtime="1.23"),
+    )
+}
+
+Padding = Literal["either", "right"]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A place where graphs run: its providers in order of preference, and the operations it takes."""
+    """A place where graphs run: its providers in order of preference, and the operations it takes, each in which dtypes.
+
+    ``padding`` is the side on which a decoder's graph takes padding: with "right", the tokens of every row stand
+    together at the front of its cache, which is what operations with a shared buffer of keys and values want.
+    """
 
     name: str
     summary: str
     providers: tuple[str, ...]
-    operations: frozenset[str]
+    operations: Mapping[str, frozenset[torch.dtype]]
+    padding: Padding = "either"
 
     def takes(self, operation: str, dtype: torch.dtype) -> bool:
         """Whether a graph for this target may use an operation of ``OPERATIONS`` in a dtype."""
-        return operation in self.operations and dtype in OPERATIONS[operation].dtypes
+        return dtype in self.operations.get(operation, ())
 
 
 TARGETS = {
@@ -47,7 +71,21 @@ TARGETS = {
             "portable",
             "standard ONNX operations only; runs on every provider of ONNX Runtime",
             providers=("CPUExecutionProvider",),
-            operations=frozenset({"Gelu"}),
+            operations={"Gelu": FLOATS},
+        ),
+        Target(
+            "cpu",
+            "ONNX Runtime's fused operations for processors",
+            providers=("CPUExecutionProvider",),
+            operations={"Gelu": FLOATS, "GroupQueryAttention": FULL_AND_FLOAT16},
+            padding="right",
+        ),
+        Target(
+            "cuda",
+            "ONNX Runtime's fused operations for NVIDIA GPUs",
+            providers=("CUDAExecutionProvider", "CPUExecutionProvider"),
+            operations={"Gelu": FLOATS, "GroupQueryAttention": HALF},
+            padding="right",
         ),
     )
 }
@@ -57,3 +95,9 @@ BASE_OPSET = 18
 
 MINIMUM_RUNTIME = {18: "1.14", 20: "1.17"}
 """The first ONNX Runtime that runs each opset in use."""
+
+
+def minimum_runtime(opset: int, used: Iterable[str]) -> str:
+    """The first ONNX Runtime that runs a graph of this opset with these operations."""
+    known = [OPERATIONS[name].runtime for name in used if name in OPERATIONS]
+    return max([MINIMUM_RUNTIME[opset], *known], key=lambda version: [*map(int, version.split("."))])

@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 from torch import nn
 
+from exporters.fusing import fuse
 from exporters.graph import Graph
 from exporters.lowering import lower
 from exporters.targets import Target
@@ -21,7 +22,7 @@ from zoo.weights.tensors import weight_tensors
 DATA_FILE = "model.onnx.data"
 
 
-def trace_and_lower(model: nn.Module, task: Task, target: Target) -> Graph:
+def trace_and_lower(model: nn.Module, task: Task, target: Target, context_length: int | None = None) -> Graph:
     """The ONNX graph of one task of a model on the meta device.
 
     Raises :class:`zoo.tracing.tracer.UntraceableError` and :class:`exporters.lowering.NoEmitterError`.
@@ -31,6 +32,7 @@ def trace_and_lower(model: nn.Module, task: Task, target: Target) -> Graph:
     symbols = Symbols.of(task.inputs, static, task.sums)
     with _collector_paused():
         traced = Tracer(model, symbols).run(task.call, task.inputs)
+        fuse(traced, target, context_length)
         return lower(traced, task.name, model, target, symbols, task.inputs)
 
 

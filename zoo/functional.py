@@ -193,6 +193,25 @@ def rotary_embedding(x: Tensor, cos: Tensor, sin: Tensor, *, dimensions: int, in
 
 
 @traced_whole
+def rotate(
+    x: Tensor,
+    positions: Tensor,
+    frequencies: tuple[float, ...] | Tensor,
+    *,
+    amplitude: float,
+    dimensions: int,
+    interleaved: bool,
+) -> Tensor:
+    """Rotate queries or keys by the angles of their positions, whose cosines and sines are ``amplitude`` times as long.
+
+    x: B H T K, positions: B T, frequencies: R radians per position -> B H T K.
+    """
+    turned = angles(positions, frequencies)[:, None]  # B 1 T R
+    cos, sin = (turned.cos() * amplitude).to(x.dtype), (turned.sin() * amplitude).to(x.dtype)
+    return rotary_embedding(x, cos, sin, dimensions=dimensions, interleaved=interleaved)
+
+
+@traced_whole
 def angles(positions: Tensor, frequencies: tuple[float, ...] | Tensor) -> Tensor:
     """positions: B T, frequencies: R radians per position -> B T R in float32."""
     factors = constant(frequencies, positions) if isinstance(frequencies, tuple) else frequencies

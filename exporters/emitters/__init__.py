@@ -1,6 +1,16 @@
 """One emitter per traced function: from its arguments to ONNX operations."""
 
-from exporters.emitters import arithmetic, layers, linear, rearranging, sizes
+from exporters.emitters import arithmetic, attention, layers, linear, rearranging, sizes
 from exporters.emitters.registry import Call, emits, emitter_of
 
-__all__ = ["Call", "arithmetic", "emits", "emitter_of", "layers", "linear", "rearranging", "sizes"]
+__all__ = [
+    "Call",
+    "arithmetic",
+    "attention",
+    "emits",
+    "emitter_of",
+    "layers",
+    "linear",
+    "rearranging",
+    "sizes",
+]

@@ -32,13 +32,24 @@ def _contiguous(call: Call, x: Operand) -> Value:
 def _transpose(call: Call, x: Operand, dim0: int, dim1: int) -> Value:
     order = list(range(x.ndim))
     order[dim0], order[dim1] = order[dim1], order[dim0]
-    return call.op("Transpose", x.value, perm=order)
+    return _transposed(call, x.value, order)
+
+
+def _transposed(call: Call, value: Value, order: list[int]) -> Value:
+    """A value with its axes in another order; a transpose that undoes one gives what was there before."""
+    node = value.node
+    if node is not None and node.op == "Transpose" and node.inputs[0] is not None:
+        before: list[int] = node.attributes["perm"]
+        if [before[axis] for axis in order] == list(range(len(order))):
+            return node.inputs[0]
+    result: Value = call.op("Transpose", value, perm=order)
+    return result
 
 
 @emits("permute", torch.permute)
 def _permute(call: Call, x: Operand, *dims: Any) -> Value:
     order = dims[0] if isinstance(dims[0], tuple | list) else dims
-    return call.op("Transpose", x.value, perm=[axis % x.ndim for axis in order])
+    return _transposed(call, x.value, [axis % x.ndim for axis in order])
 
 
 @emits("unsqueeze", torch.unsqueeze)

@@ -1,0 +1,20 @@
+"""Rewriting a traced graph: what a target has an operation for takes the place of what it means.
+
+Each rewrite looks at the functions of :mod:`zoo.functional` that nodes mean, and puts a function of
+:mod:`exporters.fusing.functions` in their place where the target takes its operation; everything else stays.
+"""
+
+from __future__ import annotations
+
+from torch import fx
+
+from exporters.fusing.cached_attention import fuse_cached_attention
+from exporters.fusing.rewriter import Rewriter
+from exporters.targets import Target
+
+
+def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> None:
+    """Rewrite a traced graph for a target; ``context_length`` is that of its model."""
+    rewriter = Rewriter(graph)
+    fuse_cached_attention(rewriter, target, context_length)
+    rewriter.finish()

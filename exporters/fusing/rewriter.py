@@ -76,4 +76,6 @@ class Rewriter:
 
     def finish(self) -> None:
         """Drop what nothing needs any more."""
-        self.graph.eliminate_dead_code()
+        for node in reversed(self.graph.nodes):
+            if not node.users and node.op not in ("placeholder", "output"):
+                self.graph.erase_node(node)

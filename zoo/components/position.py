@@ -120,13 +120,19 @@ class Rope(Position):
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
         dimensions = self.dimensions or width
         frequencies, amplitude = self.frequencies(dimensions)
-        if isinstance(frequencies, tuple):
-            angles = functional.angles(positions, frequencies)[:, None]  # B 1 T R
-        else:
-            length = positions.amax() + 1  # of the longest row
-            angles = functional.angles(positions, frequencies(length))[:, None]  # B 1 T R
-        cos, sin = (angles.cos() * amplitude).to(x.dtype), (angles.sin() * amplitude).to(x.dtype)
-        return functional.rotary_embedding(x, cos, sin, dimensions=dimensions, interleaved=self.interleaved)
+        return functional.rotate(
+            x,
+            positions,
+            frequencies if isinstance(frequencies, tuple) else frequencies(_longest(positions)),
+            amplitude=amplitude,
+            dimensions=dimensions,
+            interleaved=self.interleaved,
+        )
+
+
+def _longest(positions: Tensor) -> Tensor:
+    """The length of the longest row: a scalar."""
+    return positions.amax() + 1
 
 
 def alibi_slopes(heads: int) -> tuple[float, ...]:

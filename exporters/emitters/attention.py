@@ -1,0 +1,78 @@
+"""Attention as one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from exporters.content import Table
+from exporters.emitters.registry import Call, Operand, emits
+from exporters.fusing.functions import Rotation, group_query_attention
+from exporters.graph import Value
+from exporters.targets import CONTRIB
+
+
+@emits(group_query_attention)
+def _group_query_attention(
+    call: Call,
+    projected: Sequence[Operand],
+    past_key: Operand,
+    past_value: Operand,
+    mask: Operand,
+    *,
+    heads: int,
+    scale: float,
+    window: int | None,
+    softcap: float | None,
+    sinks: Operand | None,
+    rotation: Rotation | None,
+) -> tuple[Value, ...]:
+    query, key, value = [*(part.value for part in projected), None, None][:3]
+    lengths, total = _lengths(call, mask)
+    cos, sin = (None, None) if rotation is None else _tables(call, rotation, past_key.dtype)
+    options: dict[str, Any] = {} if rotation is None else {"do_rotary": 1}
+    if rotation is not None and rotation.interleaved:
+        options["rotary_interleaved"] = 1
+    if window is not None:
+        options["local_window_size"] = window
+    if softcap is not None:
+        options["softcap"] = softcap
+    extra = [] if sinks is None else [None, None, call.value(sinks, past_key.dtype)]
+    inputs = [query, key, value, past_key.value, past_value.value, lengths, total, cos, sin, *extra]
+    while inputs[-1] is None:
+        inputs.pop()
+    results: tuple[Value, ...] = call.op(
+        "GroupQueryAttention",
+        *inputs,
+        outputs=3,
+        domain=CONTRIB,
+        num_heads=heads,
+        kv_num_heads=past_key.static(1),
+        scale=scale,
+        **options,
+    )
+    return results
+
+
+def _lengths(call: Call, mask: Operand) -> tuple[Value, Value]:
+    """The last real place of each row of a cache, and the length of its longest row, int32."""
+    graph = call.graph
+    count = call.op("ReduceSum", mask.value, graph.ints(1), keepdims=0)
+    last = call.op("Max", call.op("Sub", count, graph.constant(1, mask.dtype)), graph.constant(0, mask.dtype))
+    total = call.op("Squeeze", call.op("Shape", mask.value, start=1, end=2))
+    return call.cast(last, mask.dtype, torch.int32), call.cast(total, torch.int64, torch.int32)
+
+
+def _tables(call: Call, rotation: Rotation, dtype: torch.dtype) -> list[Value]:
+    """The cosines and sines of all positions, once for all layers that rotate alike."""
+    return [
+        call.graph.parameter(
+            call.graph.shared_name(f"rotary.{label}", rotation),
+            tuple(table.shape),
+            dtype,
+            Table(table.to(dtype)),
+        )
+        for label, table in zip(("cos", "sin"), rotation.tables(), strict=True)
+    ]
