@@ -7,12 +7,13 @@ single token, lengths beyond the reach of whatever is local, ragged padding on e
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from exporters.targets import Padding
 from specs.embedding import Tokens
 from specs.head import sought_token
 from specs.model import Model
@@ -50,18 +51,28 @@ class Batch:
         assert self.types is not None
         return Batch(self.name, self.inputs[:, start:end], self.mask[:, :end], self.types[:, start:end])
 
+    def closed_up(self) -> Batch:
+        """The same with the padding of every row behind all its tokens."""
+        assert self.mask is not None
+        assert self.types is not None
+        order = self.mask.argsort(dim=1, descending=True, stable=True)
+        inputs, mask, types = (values.gather(1, order) for values in (self.inputs, self.mask, self.types))
+        return Batch(self.name, inputs, mask, types)
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """One comparison.  ``pieces`` are the lengths that are decoded one after another after all before them.
 
-    ``encoder`` is the other input of an encoder-decoder.
+    ``encoder`` is the other input of an encoder-decoder.  With a ``gap``, padding stands between the prompt of a row and
+    the pieces; it means nothing, as if they followed one another.
     """
 
     name: str
     batch: Batch
     pieces: tuple[int, ...] = ()
     encoder: Batch | None = None
+    gap: bool = False
 
     @property
     def ends(self) -> list[int]:
@@ -77,13 +88,14 @@ class Case:
         return own if self.encoder is None else f"{self.encoder.shape} -> {own}"
 
 
-def cases(spec: Model) -> Iterator[Case]:
-    """The comparisons for a model."""
+def cases(spec: Model, padding: Padding = "either") -> Iterator[Case]:
+    """The comparisons for a model, whose decoder takes padding on a side or on either."""
     draw = _Draw(spec)
     if spec.architecture == "encoder-decoder":
         yield from _of_two_stacks(spec, draw)
     elif spec.embedding_of(spec.last_stack).takes_tokens:
-        yield from _of_tokens(spec, draw)
+        either = padding == "either" or spec.architecture == "encoder"
+        yield from _of_tokens(spec, draw) if either else _of_tokens_at_the_front(spec, draw)
     else:
         yield Case("one input", draw.whole(1))
         yield Case("a batch", draw.whole(3))
@@ -135,6 +147,15 @@ class _Draw:
         rows = [at < length if side == "right" else at >= width - length for length in lengths]
         return Batch(embedding.input_name, ids, torch.stack(rows).to(torch.int64), types)
 
+    def gap(self, lengths: Sequence[int], steps: int) -> Batch:
+        """Rows of ``lengths`` tokens, padded on the right, and after the padding ``steps`` tokens more."""
+        batch = self.pieces(*(max(lengths) + steps for _ in lengths))
+        assert batch.mask is not None
+        prompt = batch.inputs.shape[1] - steps
+        at = torch.arange(batch.inputs.shape[1])
+        rows = [(at < length) | (at >= prompt) for length in lengths]
+        return replace(batch, mask=torch.stack(rows).to(torch.int64))
+
     def whole(self, rows: int, *, empty: bool = False, stack: Stack | None = None) -> Batch:
         """Rows of what is no tokens; where ``empty``, the last is all 0."""
         stack = stack or self.spec.last_stack
@@ -163,6 +184,21 @@ def _of_tokens(spec: Model, draw: _Draw) -> Iterator[Case]:
         yield Case("padded prompt, then steps", draw.pieces(11, 6, side="left"), pieces=_steps(3, room))
     if room > 6:
         yield Case("prompt in pieces", draw.pieces(12, 5, side="left"), pieces=(3, 1, 2))
+
+
+def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
+    """Rows whose tokens stand together at the front of the cache: padding follows them, and no row has none."""
+    room = draw.steps_room
+    yield Case("one token", draw.tokens(1))
+    yield Case("one sequence", draw.tokens(7))
+    yield Case("a batch, long", draw.tokens(draw.long, draw.long))
+    yield Case("padding right", draw.tokens(11, 6, 1))
+    if room > 4:
+        yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
+        steps = _steps(3, room)
+        yield Case("padded prompt, then steps", draw.gap((8, 3, 1), len(steps)), pieces=steps, gap=True)
+    if room > 6:
+        yield Case("prompt in pieces", draw.pieces(12), pieces=(3, 1, 2))
 
 
 def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:

@@ -18,7 +18,7 @@ from exporters.graph import Graph
 from exporters.manifest import Export, graph_facts, metadata_of
 from exporters.proto import model_proto
 from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
-from exporters.targets import TARGETS, Target
+from exporters.targets import OPERATIONS, TARGETS, Padding, Target
 from exporters.tasks import tasks
 from exporters.verification import Verification, verify
 from exporters.via_torch import export_via_torch
@@ -131,9 +131,9 @@ class _Job:
             else:  # the weights are held already, and can be written while PyTorch runs
                 held = HeldWeights(reference, subject.source)
                 write = functools.partial(self._write_data, directory, graphs, held)
-            with self._files(subject, reference, files, directory) as place:
-                verification = self._verified(place, subject, reference, write)
-            verification = verification.followed_by(self._wiring_verified(directory))
+            with self._files(subject, reference, graphs, directory) as (place, padding):
+                verification = self._verified(place, subject, reference, write, padding)
+            verification = verification.followed_by(self._wiring_verified(directory, graphs))
             return self._finish(destination, directory, files, verification)
 
     def via_torch(self, destination: Path) -> Export:
@@ -177,34 +177,50 @@ class _Job:
 
     @contextmanager
     def _files(
-        self, subject: Subject, reference: ZooModel, files: Mapping[str, onnx.ModelProto], directory: Path
-    ) -> Iterator[Path]:
-        """A directory with the files to verify: the export itself, or those of its twin, made for the purpose."""
+        self, subject: Subject, reference: ZooModel, graphs: list[Graph], directory: Path
+    ) -> Iterator[tuple[Path, Padding]]:
+        """A directory with the files to verify: the export itself, or those of its twin, made for the purpose.
+
+        With it comes the side on which the last graph takes padding.
+        """
         if not subject.is_twin:
-            write_graphs(directory, files, self._metadata())
-            yield directory
+            write_graphs(directory, _messages(graphs), self._metadata())
+            yield directory, graphs[-1].padding
             return
         with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.twin-") as name:
             place = Path(name)
             graphs = self._graphs(assemble(subject.spec), subject.spec)
             self._write_data(place, graphs, HeldWeights(reference, subject.source))
             write_graphs(place, _messages(graphs), {})
-            yield place
+            yield place, graphs[-1].padding
 
-    def _wiring_verified(self, directory: Path) -> Verification:
-        subject = wiring_subject(self.spec)
+    def _wiring_verified(self, directory: Path, graphs: list[Graph]) -> Verification:
+        wanted = _fused(graphs)
+
+        def alike(spec: Model) -> bool:
+            """Whether a model has the same fused operations: a narrow one may not fit them."""
+            return _fused(self._graphs(assemble(spec), spec)) == wanted
+
+        subject = wiring_subject(self.spec, alike)
         reference = self._filled(subject.spec, subject.source)
-        with self._files(subject, reference, {}, directory) as place:
-            return self._verified(place, subject, reference)
+        with self._files(subject, reference, [], directory) as (place, padding):
+            return self._verified(place, subject, reference, padding=padding)
 
     def _verified(
-        self, place: Path, subject: Subject, reference: ZooModel, write: Callable[[], None] = _nothing
+        self,
+        place: Path,
+        subject: Subject,
+        reference: ZooModel,
+        write: Callable[[], None] = _nothing,
+        padding: Padding = "either",
     ) -> Verification:
         def tell(case: str) -> None:
             self.progress(Stage(f"verify: {case}"))
 
         graphs = tasks(reference, subject.spec)
-        return verify(place, reference, subject.spec, graphs, self.target, subject.description, tell, write)
+        return verify(
+            place, reference, subject.spec, graphs, self.target, subject.description, tell, write, padding
+        )
 
     def _metadata(self, verification: Verification | None = None) -> dict[str, str]:
         weights = None if self.source is None else self.source.description
@@ -232,6 +248,11 @@ class _Job:
         )
         (directory / MANIFEST).write_text(json.dumps(result.as_dict(), indent=2) + "\n")
         return result
+
+
+def _fused(graphs: list[Graph]) -> set[str]:
+    """The operations that not every target has, of all graphs."""
+    return {node.op for graph in graphs for node in graph.nodes if node.op in OPERATIONS}
 
 
 def _regions(graphs: list[Graph]) -> dict[str, data_file.Region]:

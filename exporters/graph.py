@@ -7,14 +7,14 @@ asks for appears once, named after the first module that asked.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
 from exporters.content import Content, Stored
-from exporters.targets import BASE_OPSET, OPERATIONS, Target
+from exporters.targets import BASE_OPSET, OPERATIONS, Padding, Target
 from zoo.tracing.symbols import SUM, Placeholder, Sizes, Symbols
 
 Dim = int | Sizes
@@ -74,6 +74,12 @@ class Graph:
     nodes: list[Node]
     parameters: dict[str, Parameter]
     constants: dict[str, np.ndarray[Any, Any]]
+    unfused: list[str] = field(default_factory=list)
+
+    @property
+    def padding(self) -> Padding:
+        """The side on which its rows take padding."""
+        return "right" if any(node.op == "GroupQueryAttention" for node in self.nodes) else "either"
 
 
 class GraphBuilder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -82,16 +83,16 @@ def _shortage(what: str, needed: int, instead: str) -> MemoryShortageError:
     )
 
 
-def wiring_subject(spec: Model) -> Subject:
-    """A small twin with weights under which every part of the graph shows.
+def wiring_subject(spec: Model, alike: Callable[[Model], bool]) -> Subject:
+    """A small twin with weights under which every part of the graph shows, the narrowest that is ``alike``.
 
     Random weights of a recipe hide much: their biases are 0, the weights of their norms 1, and their attention is
     nearly the same for all tokens.
     """
+    shallow = short_borders(fewer_experts(small_limits(small_tables(small_inputs(twin(spec))))))
     for divisor in (16, 8, 4, 2, 1):
         with contextlib.suppress(ValidationError):
-            small = narrowed(
-                short_borders(fewer_experts(small_limits(small_tables(small_inputs(twin(spec)))))), divisor
-            )
-            break
+            small = narrowed(shallow, divisor)
+            if alike(small):
+                break
     return Subject(small, ProbeWeights(assemble(small), small), True, "a small twin with probing weights")

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from exporters.cases import Batch, Case, cases
-from exporters.targets import Target
+from exporters.targets import Padding, Target
 from exporters.tasks import Task
 from specs.errors import UserError
 from specs.model import Model
@@ -137,8 +137,11 @@ def verify(
     subject: str,
     progress: Callable[[str], None],
     write: Callable[[], None] = lambda: None,
+    padding: Padding = "either",
 ) -> Verification:
     """Compare the graphs in a directory with a model that has its weights; ``write`` writes what is not there yet.
+
+    ``padding`` is the side on which the last graph takes it.
 
     Raises :class:`VerificationError` on a breach, with the whole table.
     """
@@ -154,7 +157,7 @@ def verify(
         loading = loader.submit(
             lambda: [_session(onnxruntime, directory / f"{t.name}.onnx", target) for t in tasks]
         )
-        for case in cases(spec):
+        for case in cases(spec, padding):
             progress(f"{case.name}, PyTorch")
             decided, full = _decided(model, case, spec.vocab_size or 0)
             expected[decided] = full
@@ -166,7 +169,7 @@ def verify(
         for case, outputs in expected.items() if sessions else ():
             progress(f"{case.name}, ONNX Runtime")
             try:
-                results = _run(sessions, tasks, case, per_token)
+                results = _run(sessions, tasks, case, per_token, padding)
             except _RefusalError as refusal:
                 found.append(_refused(case.name, case.shape, refusal))
             else:
@@ -289,10 +292,15 @@ def _full_pass(model: Any, case: Case) -> dict[str, Tensor]:
         outputs = model.decode(batch.inputs, encoded.present_key_values, encoder.mask)
         results = {ENCODED: encoded.last_hidden_state, **outputs}
     else:
+        batch = batch.closed_up() if case.gap else batch
         outputs = model(_inputs(batch, model), batch.mask, token_type_ids=batch.types)
         results = {**outputs}
     caches = [tensor for pair in outputs.present_key_values for tensor in pair]
-    return {**results, PRESENT: _side_by_side(caches)} if caches else results
+    results |= {PRESENT: _side_by_side(caches)} if caches else {}
+    if case.gap:
+        assert case.batch.mask is not None
+        results = {name: _at_their_places(values, case.batch.mask) for name, values in results.items()}
+    return results
 
 
 def _inputs(batch: Batch, model: nn.Module) -> Tensor:
@@ -307,7 +315,7 @@ def _side_by_side(caches: Iterable[Tensor]) -> Tensor:
 
 
 def _run(
-    sessions: Sequence[Any], tasks: Sequence[Task], case: Case, per_token: frozenset[str]
+    sessions: Sequence[Any], tasks: Sequence[Task], case: Case, per_token: frozenset[str], padding: Padding
 ) -> dict[str, Tensor]:
     """The outputs of the graphs, in pieces along the sequence where the case decodes in steps."""
     feeds: dict[str, Tensor] = {}
@@ -339,7 +347,19 @@ def _run(
             results[name] = torch.cat(parts, 1)
         elif not case.pieces:  # one vector per sequence is of all its tokens, never of the last few
             results[name] = parts[0]
-    return {**results, PRESENT: _side_by_side(cache.values())} if cache else results
+    if not cache:
+        return results
+    present = _side_by_side(cache.values())
+    if padding == "right" and case.encoder is None:
+        assert case.batch.mask is not None
+        present = _at_their_places(present, case.batch.mask)
+    return {**results, PRESENT: present}
+
+
+def _at_their_places(values: Tensor, mask: Tensor) -> Tensor:
+    """What stands at the front of each row, put where the mask has 1: B S N -> B S N."""
+    places = (mask.cumsum(1) - 1).clamp(min=0)  # B S
+    return values.gather(1, places[..., None].expand_as(values))
 
 
 def _is_cache(name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -32,8 +33,9 @@ def trace_and_lower(model: nn.Module, task: Task, target: Target, context_length
     symbols = Symbols.of(task.inputs, static, task.sums)
     with _collector_paused():
         traced = Tracer(model, symbols).run(task.call, task.inputs)
-        fuse(traced, target, context_length)
-        return lower(traced, task.name, model, target, symbols, task.inputs)
+        unfused = fuse(traced, target, context_length)
+        graph = lower(traced, task.name, model, target, symbols, task.inputs)
+        return replace(graph, unfused=unfused)
 
 
 @contextmanager

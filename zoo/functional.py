@@ -117,6 +117,16 @@ def attention_bias(
 
 
 @traced_whole
+def alibi_bias(
+    slopes: tuple[float, ...], query_length: int, key_length: int, like: Tensor, *, scale: float
+) -> Tensor:
+    """scale * slope * -distance for each head (Press et al., 2022) -> 1 H T S, of the dtype of ``like``."""
+    distances = relative_positions(query_length, key_length, like).abs()  # T S
+    penalties = constant(slopes, like)[:, None, None] * -distances.to(torch.float32)  # H T S
+    return (penalties if scale == 1.0 else penalties * scale)[None].to(like.dtype)
+
+
+@traced_whole
 def routing_weights(
     scores: Tensor,
     choice: Tensor,

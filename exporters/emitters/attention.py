@@ -27,6 +27,7 @@ def _group_query_attention(
     window: int | None,
     softcap: float | None,
     sinks: Operand | None,
+    position_bias: Operand | None,
     rotation: Rotation | None,
 ) -> tuple[Value, ...]:
     query, key, value = [*(part.value for part in projected), None, None][:3]
@@ -39,8 +40,9 @@ def _group_query_attention(
         options["local_window_size"] = window
     if softcap is not None:
         options["softcap"] = softcap
-    extra = [] if sinks is None else [None, None, call.value(sinks, past_key.dtype)]
-    inputs = [query, key, value, past_key.value, past_value.value, lengths, total, cos, sin, *extra]
+    bias, sink = (None if x is None else call.value(x, past_key.dtype) for x in (position_bias, sinks))
+    past = [past_key.value, past_value.value]
+    inputs = [query, key, value, *past, lengths, total, cos, sin, None, bias, sink]
     while inputs[-1] is None:
         inputs.pop()
     results: tuple[Value, ...] = call.op(

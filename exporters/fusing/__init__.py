@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from torch import fx
 
-from exporters.fusing.cached_attention import fuse_cached_attention
+from exporters.fusing.cached_attention import OPERATION, fuse_cached_attention
 from exporters.fusing.rewriter import Rewriter
 from exporters.targets import Target
 
 
-def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> None:
-    """Rewrite a traced graph for a target; ``context_length`` is that of its model."""
+def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[str]:
+    """Rewrite a traced graph for a target; ``context_length`` is that of its model.
+
+    Returns what could not be fused, and why.
+    """
     rewriter = Rewriter(graph)
-    fuse_cached_attention(rewriter, target, context_length)
+    unfit = fuse_cached_attention(rewriter, target, context_length)
     rewriter.finish()
+    return [f"{OPERATION}: {unfit}"] if unfit else []

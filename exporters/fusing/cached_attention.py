@@ -2,10 +2,12 @@
 
 GroupQueryAttention rotates queries and keys, appends keys and values to the cache, and attends.  It takes rows whose
 tokens stand together at the front: how many there are follows from the mask, so that it knows nothing of left padding.
+All attentions of a decoder have to be such, as all their caches have to agree on where a token stands.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch.nn.functional as F
@@ -20,61 +22,115 @@ from zoo.tracing.tracer import Meaning
 
 OPERATION = "GroupQueryAttention"
 
+WIDTH_MULTIPLE = 8
+"""Of which number the width of a head is a multiple."""
 
-def fuse_cached_attention(rewriter: Rewriter, target: Target, context_length: int | None) -> None:
-    """Put GroupQueryAttention in the place of every causal attention with a cache that it can do."""
-    for node, meaning in rewriter.meant(functional.attention):
-        query, key, value, bias = meaning.args
-        facts = query.meta["facts"][0]
-        seen = _seen(rewriter, bias)
-        keys, values = (rewriter.meaning(part, functional.append) for part in (key, value))
-        if target.padding != "right" or not target.takes(OPERATION, facts.dtype):
-            continue
-        if seen is None or keys is None or values is None or key.meta["facts"] != value.meta["facts"]:
-            continue
-        mask, window = seen
-        heads, rotation = _before_rotation(rewriter, [query, keys.args[1]], mask, context_length)
-        parts = [*heads, values.args[1]]
-        results = rewriter.insert(
-            node,
-            group_query_attention,
-            _packed(rewriter, parts) or [_merged(rewriter, node, part) for part in parts],
-            keys.args[0],
-            values.args[0],
-            mask,
-            heads=facts.shape[1],
-            scale=meaning.kwargs["scale"],
-            window=window,
-            softcap=meaning.kwargs.get("softcap"),
-            sinks=meaning.kwargs.get("sinks"),
-            rotation=rotation,
-        )
-        mixed, key_so_far, value_so_far = (rewriter.take(node, results, index) for index in range(3))
-        split = rewriter.insert(node, "unflatten", mixed, -1, (facts.shape[1], facts.shape[3]))
-        rewriter.replace(node, rewriter.insert(node, "transpose", split, 1, 2))
-        rewriter.replace(key, key_so_far)
-        rewriter.replace(value, value_so_far)
+ROTATED_MULTIPLE = 16
+"""Of which number the width of a head and of its rotated part are multiples where the operation rotates them."""
 
 
-def _seen(rewriter: Rewriter, bias: Any) -> tuple[fx.Node, int | None] | None:
-    """The mask and the window of a causal bias that says nothing else, or None."""
-    meaning = rewriter.meaning(bias, functional.attention_bias)
-    if meaning is None or not meaning.kwargs["causal"]:
+class UnfitError(Exception):
+    """An attention that the operation cannot do, and why."""
+
+
+@dataclass(frozen=True)
+class _Cached:
+    """An attention with a cache: its result and its parts (queries, new keys and new values: B H T K)."""
+
+    node: fx.Node
+    call: Meaning
+    new: tuple[fx.Node, fx.Node, fx.Node]
+    past: tuple[fx.Node, fx.Node]
+    mask: fx.Node
+    window: int | None
+    position_bias: fx.Node | None
+
+
+def fuse_cached_attention(rewriter: Rewriter, target: Target, context_length: int | None) -> str | None:
+    """Put GroupQueryAttention in the place of a decoder's attentions; returns why not, where it cannot do one of them.
+
+    Nothing is done, and nothing said, where there is no cache or the target does not have the operation.
+    """
+    if target.padding != "right":
         return None
-    mask, position_bias, *_ = meaning.args
-    given = isinstance(mask, fx.Node) and mask.op == "placeholder" and position_bias is None
-    return (mask, meaning.kwargs.get("window")) if given else None
+    found = []
+    for node, meaning in rewriter.meant(functional.attention):
+        keys, values = (rewriter.meaning(part, functional.append) for part in meaning.args[1:3])
+        if keys is None or values is None:
+            continue
+        try:
+            found.append(_cached(rewriter, target, node, meaning, keys, values))
+        except UnfitError as unfit:
+            return f"{node.meta['path']}: {unfit}"
+    for attention in found:
+        _replace(rewriter, attention, context_length)
+    return None
+
+
+def _cached(
+    rewriter: Rewriter, target: Target, node: fx.Node, call: Meaning, keys: Meaning, values: Meaning
+) -> _Cached:
+    query, key, value, bias = call.args
+    dtype = query.meta["facts"][0].dtype
+    if not target.takes(OPERATION, dtype):
+        raise UnfitError(f"{OPERATION} has no kernel for {str(dtype).removeprefix('torch.')}")
+    width = key.meta["facts"][0].shape[-1]
+    if width % WIDTH_MULTIPLE:
+        raise UnfitError(f"heads are {width} wide, and it takes multiples of {WIDTH_MULTIPLE}")
+    if key.meta["facts"] != value.meta["facts"]:
+        raise UnfitError("keys and values are not of one width")
+    seen = rewriter.meaning(bias, functional.attention_bias)
+    mask, position_bias = (None, None) if seen is None else seen.args[:2]
+    if seen is None or mask is None or not seen.kwargs["causal"]:
+        raise UnfitError("rows are not causal with a mask of their own")
+    if position_bias is not None and rewriter.meaning(position_bias, functional.alibi_bias) is None:
+        raise UnfitError("scores have a bias by the places of tokens, which padding would move")
+    return _Cached(
+        node,
+        call,
+        (query, keys.args[1], values.args[1]),
+        (keys.args[0], values.args[0]),
+        mask,
+        seen.kwargs.get("window"),
+        position_bias,
+    )
+
+
+def _replace(rewriter: Rewriter, attention: _Cached, context_length: int | None) -> None:
+    node, (query, key, value, *_) = attention.node, attention.call.args
+    parts, rotation = _before_rotation(rewriter, attention, context_length)
+    facts = query.meta["facts"][0]
+    results = rewriter.insert(
+        node,
+        group_query_attention,
+        _packed(rewriter, parts) or [_merged(rewriter, node, part) for part in parts],
+        *attention.past,
+        attention.mask,
+        heads=facts.shape[1],
+        scale=attention.call.kwargs["scale"],
+        window=attention.window,
+        softcap=attention.call.kwargs.get("softcap"),
+        sinks=attention.call.kwargs.get("sinks"),
+        position_bias=attention.position_bias,
+        rotation=rotation,
+    )
+    mixed, key_so_far, value_so_far = (rewriter.take(node, results, index) for index in range(3))
+    split = rewriter.insert(node, "unflatten", mixed, -1, (facts.shape[1], facts.shape[3]))
+    rewriter.replace(node, rewriter.insert(node, "transpose", split, 1, 2))
+    rewriter.replace(key, key_so_far)
+    rewriter.replace(value, value_so_far)
 
 
 def _before_rotation(
-    rewriter: Rewriter, parts: list[fx.Node], mask: fx.Node, context_length: int | None
+    rewriter: Rewriter, attention: _Cached, context_length: int | None
 ) -> tuple[list[fx.Node], Rotation | None]:
-    """Queries and keys as they are before their rotation, where the operation can do that; else as they are."""
-    meanings = [rewriter.meaning(part, functional.rotate) for part in parts]
-    rotations = [_rotation(rewriter, meaning, mask, context_length) for meaning in meanings]
+    """Queries, keys and values as they are before a rotation that the operation can do; else as they are."""
+    query, key, value = attention.new
+    turned = [rewriter.meaning(part, functional.rotate) for part in (query, key)]
+    rotations = [_rotation(rewriter, meaning, attention.mask, context_length) for meaning in turned]
     if rotations[0] is None or rotations[0] != rotations[1]:
-        return parts, None
-    return [meaning.args[0] for meaning in meanings if meaning is not None], rotations[0]
+        return [query, key, value], None
+    return [*(meaning.args[0] for meaning in turned if meaning is not None), value], rotations[0]
 
 
 def _rotation(
@@ -83,17 +139,19 @@ def _rotation(
     """A rotation by the number of tokens before, with angles that are known for all positions."""
     if meaning is None or context_length is None:
         return None
-    _, positions, frequencies = meaning.args
+    x, positions, frequencies = meaning.args
     counted = rewriter.meaning(positions, functional.token_positions)
     if counted is None or counted.args[0] is not mask or not isinstance(frequencies, tuple):
+        return None
+    if x.meta["facts"][0].shape[-1] % ROTATED_MULTIPLE or meaning.kwargs["dimensions"] % ROTATED_MULTIPLE:
         return None
     return Rotation(frequencies, meaning.kwargs["amplitude"], meaning.kwargs["interleaved"], context_length)
 
 
 def _packed(rewriter: Rewriter, parts: list[fx.Node]) -> list[fx.Node] | None:
     """Queries, keys and values side by side as one product, where each is a linear layer and nothing more."""
-    linears = [_linear_of(part) for part in parts]
-    joined = None if None in linears else join(rewriter, linears)  # type: ignore[arg-type]
+    linears = [linear for linear in map(_linear_of, parts) if linear is not None]
+    joined = join(rewriter, linears) if len(linears) == len(parts) else None
     return None if joined is None else [joined]
 
 

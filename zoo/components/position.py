@@ -157,12 +157,9 @@ class Alibi(Position):
             self.slopes = tuple(torch.tensor(self.slopes, device="cpu").bfloat16().tolist())
 
     def bias(self, query_length: int, key_length: int, like: Tensor, mask: Tensor | None = None) -> Tensor:
-        if self.rounded:
-            penalties = self._rounded(key_length, like, mask)  # B H 1 S
-        else:
-            distances = functional.relative_positions(query_length, key_length, like).abs()  # T S
-            slopes = functional.constant(self.slopes, like)[:, None, None]  # H 1 1
-            penalties = (slopes * -distances.to(torch.float32))[None]  # 1 H T S
+        if not self.rounded:
+            return functional.alibi_bias(self.slopes, query_length, key_length, like, scale=self.scale)
+        penalties = self._rounded(key_length, like, mask)  # B H 1 S
         return (penalties if self.scale == 1.0 else penalties * self.scale).to(like.dtype)
 
     def _rounded(self, key_length: int, like: Tensor, mask: Tensor | None) -> Tensor:
