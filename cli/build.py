@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.export_options import Output, Seed, TargetName, Verify, Via, Weights
+from cli.export_options import Logits, Output, Seed, TargetName, Verify, Via, Weights
 from cli.options import AsJson, Assignments, SpecArgument
 
 
@@ -17,6 +17,7 @@ def build(
     weights: Weights = "random",
     seed: Seed = 0,
     target: TargetName = "portable",
+    logits: Logits = "all",
     verify: Verify = True,
     via: Via = "fx",
     depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules in the tables.")] = 4,
@@ -49,7 +50,7 @@ def build(
     from zoo.reports.parameters import parameter_report
 
     model = assemble(model_spec)
-    destination, options = export_settings(model_spec, output, weights, seed, target, verify, via)
+    destination, options = export_settings(model_spec, output, weights, seed, target, verify, via, logits)
     check_exportable(model, model_spec, destination, options)
     parameters = parameter_report(model, model_spec)
     if not as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.export_options import Output, Seed, TargetName, Verify, Via, Weights
+from cli.export_options import Logits, Output, Seed, TargetName, Verify, Via, Weights
 from cli.options import AsJson, Assignments, SpecArgument
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def export(
     weights: Weights = "random",
     seed: Seed = 0,
     target: TargetName = "portable",
+    logits: Logits = "all",
     verify: Verify = True,
     via: Via = "fx",
     as_json: AsJson = False,
@@ -45,7 +46,7 @@ def export(
     from specs.load import load
 
     model_spec = load(spec, assignments or ())
-    settings = export_settings(model_spec, output, weights, seed, target, verify, via)
+    settings = export_settings(model_spec, output, weights, seed, target, verify, via, logits)
     written = run_export(model_spec, *settings, as_json)
     if as_json:
         print_json({"directory": str(written.directory), **written.as_dict()})
@@ -54,12 +55,19 @@ def export(
 
 
 def export_settings(
-    spec: Model, output: Path | None, weights: str, seed: int, target: str, verify: bool, via: str
+    spec: Model,
+    output: Path | None,
+    weights: str,
+    seed: int,
+    target: str,
+    verify: bool,
+    via: str,
+    logits: str,
 ) -> tuple[Path, Options]:
     """Where to write, and how."""
     from exporters.export import Options
 
-    return output or Path("build") / spec.name, Options(target, weights, seed, verify, via)
+    return output or Path("build") / spec.name, Options(target, weights, seed, verify, via, logits)
 
 
 def run_export(spec: Model, destination: Path, options: Options, as_json: bool) -> Export:

@@ -40,6 +40,13 @@ TargetName = Annotated[
         "--target", metavar="NAME", help="Where the graph is to run.", autocompletion=complete_target
     ),
 ]
+Logits = Annotated[
+    str,
+    typer.Option(
+        metavar="all|last",
+        help="Scores of every token, or of the last real token of each row alone, as generation needs them.",
+    ),
+]
 Verify = Annotated[
     bool,
     typer.Option("--verify/--no-verify", help="Compare the files with the PyTorch model in ONNX Runtime."),

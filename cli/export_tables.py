@@ -76,5 +76,11 @@ def print_export(written: Export) -> None:
         columns.add_row(name, byte_text(size), graph)
     out.print()
     out.print(columns)
+    for name, facts in written.graphs.items():
+        if used := facts["operations"]:
+            counts = ", ".join(f"{count} {operation}" for operation, count in used.items())
+            out.print(f"{name}: {counts}")
+        for reason in facts["unfused"]:
+            out.print(f"{name}: not fused: {reason}", style=typer.colors.YELLOW)
     out.print()
     out.print(f"{written.directory}: target {written.target}, {written.precision}, weights {written.weights}")

@@ -65,7 +65,8 @@ class Case:
     """One comparison.  ``pieces`` are the lengths that are decoded one after another after all before them.
 
     ``encoder`` is the other input of an encoder-decoder.  With a ``gap``, padding stands between the prompt of a row and
-    the pieces; it means nothing, as if they followed one another.
+    the pieces; it means nothing, as if they followed one another.  With a ``buffer`` of that many places, past and
+    present keys and values are one.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Case:
     pieces: tuple[int, ...] = ()
     encoder: Batch | None = None
     gap: bool = False
+    buffer: int = 0
 
     @property
     def ends(self) -> list[int]:
@@ -197,6 +199,8 @@ def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
         yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
         steps = _steps(3, room)
         yield Case("padded prompt, then steps", draw.gap((8, 3, 1), len(steps)), pieces=steps, gap=True)
+        ragged = draw.gap((2, 9), len(steps))
+        yield Case("in one buffer", ragged, pieces=steps, gap=True, buffer=ragged.inputs.shape[1] + 5)
     if room > 6:
         yield Case("prompt in pieces", draw.pieces(12), pieces=(3, 1, 2))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -15,11 +15,11 @@ import onnx
 
 from exporters import data_file
 from exporters.graph import Graph
-from exporters.manifest import Export, graph_facts, metadata_of
+from exporters.manifest import Export, cache_facts, graph_facts, metadata_of
 from exporters.proto import model_proto
 from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
 from exporters.targets import OPERATIONS, TARGETS, Padding, Target
-from exporters.tasks import tasks
+from exporters.tasks import Task, tasks
 from exporters.verification import Verification, verify
 from exporters.via_torch import export_via_torch
 from exporters.writing import DATA_FILE, trace_and_lower, write_graphs
@@ -52,11 +52,13 @@ class Options:
     seed: int = 0
     verify: bool = True
     via: str = "fx"
+    logits: str = "all"
 
     def __post_init__(self) -> None:
         for option, value, known in (
             ("--target", self.target, TARGETS),
             ("--via", self.via, ("fx", "torch")),
+            ("--logits", self.logits, ("all", "last")),
         ):
             if value not in known:
                 raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
@@ -122,9 +124,10 @@ class _Job:
         reference = None if subject is None else self._filled(subject.spec, subject.source)
         with replacing(destination) as directory:
             files = _messages(graphs)
+            unfused = {f"{graph.name}.onnx": graph.unfused for graph in graphs}
             if subject is None or reference is None:
                 self._write_data(directory, graphs, self.source)
-                return self._finish(destination, directory, files, None)
+                return self._finish(destination, directory, files, None, unfused)
             if subject.is_twin:
                 self._write_data(directory, graphs, self.source)
                 write = _nothing
@@ -134,26 +137,28 @@ class _Job:
             with self._files(subject, reference, graphs, directory) as (place, padding):
                 verification = self._verified(place, subject, reference, write, padding)
             verification = verification.followed_by(self._wiring_verified(directory, graphs))
-            return self._finish(destination, directory, files, verification)
+            return self._finish(destination, directory, files, verification, unfused)
 
     def via_torch(self, destination: Path) -> Export:
         assert self.source is not None
         reference = self._filled(self.spec, self.source)
         with replacing(destination) as directory:
             self.progress(Stage("torch.onnx.export"))
-            graphs = export_via_torch(reference, tasks(reference, self.spec), directory)
-            files = {
-                f"{task.name}.onnx": graph
-                for task, graph in zip(tasks(reference, self.spec), graphs, strict=True)
-            }
+            given = self._tasks(reference, self.spec)
+            graphs = export_via_torch(reference, given, directory)
+            files = {f"{task.name}.onnx": graph for task, graph in zip(given, graphs, strict=True)}
             verification = None
             if self.options.verify:
                 subject = Subject(self.spec, self.source, is_twin=False, description="the model itself")
                 verification = self._verified(directory, subject, reference)
             return self._finish(destination, directory, files, verification)
 
+    def _tasks(self, model: ZooModel, spec: Model) -> list[Task]:
+        return tasks(model, spec, last_only=self.options.logits == "last")
+
     def _graphs(self, model: ZooModel, spec: Model) -> list[Graph]:
-        return [trace_and_lower(model, task, self.target, spec.context_length) for task in tasks(model, spec)]
+        given = self._tasks(model, spec)
+        return [trace_and_lower(model, task, self.target, spec.context_length) for task in given]
 
     def _filled(self, spec: Model, source: WeightSource) -> ZooModel:
         self.progress(Stage("fill the model to compare with"))
@@ -217,7 +222,7 @@ class _Job:
         def tell(case: str) -> None:
             self.progress(Stage(f"verify: {case}"))
 
-        graphs = tasks(reference, subject.spec)
+        graphs = self._tasks(reference, subject.spec)
         return verify(
             place, reference, subject.spec, graphs, self.target, subject.description, tell, write, padding
         )
@@ -232,6 +237,7 @@ class _Job:
         directory: Path,
         files: Mapping[str, onnx.ModelProto],
         verification: Verification | None,
+        unfused: Mapping[str, Sequence[str]] = {},
     ) -> Export:
         """Write the graphs with all they record, the spec, and the manifest."""
         write_graphs(directory, files, self._metadata(verification))
@@ -243,7 +249,8 @@ class _Job:
             precision="fp32",
             weights="none: the graph alone" if self.source is None else self.source.description,
             files={path.name: path.stat().st_size for path in sorted(directory.iterdir())},
-            graphs={name: graph_facts(graph) for name, graph in files.items()},
+            graphs={name: graph_facts(graph, unfused.get(name, ())) for name, graph in files.items()},
+            cache=cache_facts([*files.values()][-1]),
             verification=verification,
         )
         (directory / MANIFEST).write_text(json.dumps(result.as_dict(), indent=2) + "\n")

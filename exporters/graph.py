@@ -85,13 +85,20 @@ class Graph:
 class GraphBuilder:
     """Collects the inputs, operations and weights of one graph.
 
-    ``path`` is the module whose operations are being written; it becomes part of their names.
+    ``path`` is the module whose operations are being written; it becomes part of their names.  ``buffers`` are inputs
+    with room to spare, whose sizes are not those of what is in them.
     """
 
-    def __init__(self, target: Target, symbols: Symbols, inputs: Sequence[Placeholder]) -> None:
+    def __init__(
+        self,
+        target: Target,
+        symbols: Symbols,
+        inputs: Sequence[Placeholder],
+        buffers: frozenset[str] = frozenset(),
+    ) -> None:
         self.target, self.symbols = target, symbols
         self.path = ""
-        self._placeholders = inputs
+        self._sized = [given for given in inputs if given.name not in buffers]
         self.inputs = {given.name: self._input(given) for given in inputs}
         self._nodes: list[Node] = []
         self._known: dict[Any, Any] = {}
@@ -182,10 +189,9 @@ class GraphBuilder:
         if isinstance(name, int):
             return self.ints(name)
         if name is not None:
-            for given in self._placeholders:
-                if name in given.dims:
-                    at = given.dims.index(name)
-                    return self.op("Shape", self.inputs[given.name], start=at, end=at + 1)
+            known = self._size_of_input(name)
+            if known is not None:
+                return known
             if SUM in name:
                 first, second = (self.size(self.symbols.values[part]) for part in name.split(SUM))
                 return self.op("Add", first, second)
@@ -194,6 +200,21 @@ class GraphBuilder:
             raise NotImplementedError("nothing in the graph has the size of its result")
         holder, held = place
         return holder if held is None else self.op("Shape", holder, start=held, end=held + 1)
+
+    def _size_of_input(self, name: str) -> Value | None:
+        """A size that an input has, or what is left of one that is the sum of it and another."""
+        dims = [(dim, given, at) for given in self._sized for at, dim in enumerate(given.dims)]
+        for dim, given, at in dims:
+            if dim == name:
+                result: Value = self.op("Shape", self.inputs[given.name], start=at, end=at + 1)
+                return result
+        for dim, *_ in dims:
+            parts = str(dim).split(SUM)
+            if len(parts) == 2 and name in parts:
+                whole, rest = self._size_of_input(str(dim)), parts[1 - parts.index(name)]
+                left: Value = self.op("Sub", whole, self.size(self.symbols.values[rest]))
+                return left
+        return None
 
     def learn(self, sizes: Sizes, value: Value, axis: int | None = None) -> None:
         """Remember a value that has a size on an axis, or is that size; the first is kept."""

@@ -9,6 +9,7 @@ from torch import fx, nn
 
 from exporters.emitters import Call, emitter_of
 from exporters.emitters.registry import Operand
+from exporters.fusing.functions import group_query_attention
 from exporters.graph import Graph, GraphBuilder, Value
 from exporters.targets import Target
 from specs.errors import UserError
@@ -32,7 +33,9 @@ def lower(
 
     Raises :class:`NoEmitterError`.
     """
-    builder = GraphBuilder(target, symbols, inputs)
+    in_place = [node.args[1:3] for node in traced.nodes if node.target is group_query_attention]
+    buffers = frozenset(str(past.target) for pair in in_place for past in pair)
+    builder = GraphBuilder(target, symbols, inputs, buffers)
     values: dict[fx.Node, Value] = {}
     outputs: dict[str, Value] = {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +29,7 @@ class Export:
     weights: str
     files: dict[str, int]
     graphs: dict[str, dict[str, Any]]
+    cache: dict[str, str] | None
     verification: Verification | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -39,6 +41,7 @@ class Export:
             "weights": self.weights,
             "files": self.files,
             "graphs": self.graphs,
+            "cache": self.cache,
             "verification": None if self.verification is None else self.verification.as_dict(),
         }
 
@@ -68,7 +71,19 @@ def metadata_of(
     return data
 
 
-def graph_facts(model: onnx.ModelProto) -> dict[str, Any]:
+def cache_facts(model: onnx.ModelProto) -> dict[str, str] | None:
+    """How a client holds the keys and values of a graph, or None where it has none.
+
+    ``kind`` is "shared" where past and present may be one buffer with room to spare, else "growing"; ``padding`` is the
+    side on which rows are padded.
+    """
+    if not any(value.name.startswith("past_key_values") for value in model.graph.input):
+        return None
+    shared = any(node.op_type == "GroupQueryAttention" for node in model.graph.node)
+    return {"kind": "shared", "padding": "right"} if shared else {"kind": "growing", "padding": "either"}
+
+
+def graph_facts(model: onnx.ModelProto, unfused: Sequence[str] = ()) -> dict[str, Any]:
     """What a client wants to know of a graph before it loads it."""
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     used = Counter(node.op_type for node in model.graph.node)
@@ -78,6 +93,7 @@ def graph_facts(model: onnx.ModelProto) -> dict[str, Any]:
         "ir_version": model.ir_version,
         "minimum_runtime": f"onnxruntime {minimum_runtime(opset, used)}",
         "operations": {name: used[name] for name in OPERATIONS if name in used},
+        "unfused": list(unfused),
         "inputs": {value.name: _shape(value) for value in model.graph.input},
         "outputs": {value.name: _shape(value) for value in model.graph.output},
     }

@@ -28,24 +28,26 @@ BATCH = "batch_size"
 class Task:
     """One graph: the name of its file (without .onnx), its inputs, and what it computes from them.
 
-    ``sums`` are the sizes of outputs that no input has.
+    ``sums`` are the sizes of outputs that no input has.  With ``last_only`` a decoder gives the scores of the last real
+    token of each row alone, B 1 vocabulary.
     """
 
     name: str
     inputs: tuple[Placeholder, ...]
     call: Call
     sums: tuple[str, ...] = ()
+    last_only: bool = False
 
 
-def tasks(model: Any, spec: Model) -> list[Task]:
+def tasks(model: Any, spec: Model, *, last_only: bool = False) -> list[Task]:
     """The graphs of a model: one for an encoder or a decoder, two for an encoder-decoder."""
     match spec.architecture:
         case "encoder":
             return [_encoder_task(model, spec)]
         case "decoder":
-            return [_decoder_task(model, spec)]
+            return [_decoder_task(model, spec, last_only)]
         case _:
-            return [_encode_task(model, spec), _cross_decoder_task(model, spec)]
+            return [_encode_task(model, spec), _cross_decoder_task(model, spec, last_only)]
 
 
 def _ids(name: str, *dims: str) -> Placeholder:
@@ -99,14 +101,18 @@ def _spread(names: Sequence[tuple[str, str]], cache: Sequence[KeyValue]) -> dict
             for name, tensor in zip(pair, tensors, strict=True)}  # fmt: skip
 
 
-def _decoder_task(model: Any, spec: Model) -> Task:
+def _decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
     assert spec.decoder is not None
     layers = len(model.decoder.blocks)
     past, present = _cache_names("past_key_values", layers), _cache_names("present", layers)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         outputs = model(
-            values["input_ids"], values["attention_mask"], _gather(past, values), values.get("token_type_ids")
+            values["input_ids"],
+            values["attention_mask"],
+            _gather(past, values),
+            values.get("token_type_ids"),
+            last_only=last_only,
         )
         return {**outputs, **_spread(present, outputs.present_key_values)}
 
@@ -116,7 +122,9 @@ def _decoder_task(model: Any, spec: Model) -> Task:
         else given
         for given in _inputs(model, spec, spec.decoder, "sequence_length")
     ]
-    return Task("model", (*tokens, *_caches(past, model.decoder, "past_sequence_length")), call)
+    return Task(
+        "model", (*tokens, *_caches(past, model.decoder, "past_sequence_length")), call, (), last_only
+    )
 
 
 def _encode_task(model: Any, spec: Model) -> Task:
@@ -133,7 +141,7 @@ def _encode_task(model: Any, spec: Model) -> Task:
     return Task("encoder_model", inputs, call)
 
 
-def _cross_decoder_task(model: Any, spec: Model) -> Task:
+def _cross_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
     assert spec.encoder is not None
     layers = len(model.decoder.blocks)
     past = _cache_names("past_key_values", layers, "decoder")
@@ -146,6 +154,7 @@ def _cross_decoder_task(model: Any, spec: Model) -> Task:
             _gather(encoded, values),
             values.get("encoder_attention_mask"),
             _gather(past, values),
+            last_only=last_only,
         )
         return {**outputs, **_spread(present, outputs.present_key_values)}
 
@@ -156,4 +165,5 @@ def _cross_decoder_task(model: Any, spec: Model) -> Task:
         *_caches(past, model.decoder, "past_decoder_sequence_length"),
         *_caches(encoded, model.decoder, "encoder_sequence_length", cross=True),
     )
-    return Task("decoder_model", inputs, call, ("past_decoder_sequence_length + decoder_sequence_length",))
+    sums = ("past_decoder_sequence_length + decoder_sequence_length",)
+    return Task("decoder_model", inputs, call, sums, last_only)

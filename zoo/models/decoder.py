@@ -10,7 +10,7 @@ import specs.model as spec
 from zoo import functional
 from zoo.components.attention import KeyValue
 from zoo.components.embedding import Tokens
-from zoo.components.pooling import TokenSequence
+from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
 from zoo.models.outputs import Outputs
 from zoo.models.stack import Stack, past_length
@@ -34,10 +34,13 @@ class Decoder(nn.Module):
         attention_mask: Tensor | None = None,
         past_key_values: Sequence[KeyValue] | None = None,
         token_type_ids: Tensor | None = None,
+        *,
+        last_only: bool = False,
     ) -> Outputs:
         """input_ids: B T, attention_mask: B (P + T) with 1 for real tokens (default: all).
 
         past_key_values: per layer B G P K twice, as ``present_key_values`` of an earlier call returned them.
+        last_only: the head sees the last real token of each row alone, as if T were 1.
         """
         length = input_ids.shape[1]
         past = past_length(past_key_values)
@@ -49,4 +52,7 @@ class Decoder(nn.Module):
         positions = functional.token_positions(mask, length)  # B T
         x = self.embedding(input_ids, positions, token_type_ids)  # B T D
         x, present = self.decoder(x, positions, mask, past_key_values)
-        return Outputs(self.head(x, TokenSequence(input_ids, mask[:, past:])), present)
+        tokens = TokenSequence(input_ids, mask[:, past:])
+        if last_only:
+            x = pool(x, tokens, "last")[:, None]  # B 1 D
+        return Outputs(self.head(x, tokens), present)

@@ -12,7 +12,7 @@ from zoo import functional
 from zoo.components.attention import KeyValue
 from zoo.components.block import Block
 from zoo.components.embedding import Embedding, Tokens
-from zoo.components.pooling import TokenSequence
+from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
 from zoo.models.outputs import Outputs
 from zoo.models.stack import Stack, past_length
@@ -63,10 +63,13 @@ class EncoderDecoder(nn.Module):
         encoder_attention_mask: Tensor | None = None,
         past_key_values: Sequence[KeyValue] | None = None,
         decoder_attention_mask: Tensor | None = None,
+        *,
+        last_only: bool = False,
     ) -> Outputs:
         """decoder_input_ids: B T, encoded: from ``encode``, encoder_attention_mask: B S.
 
         past_key_values: per layer B G P K twice, decoder_attention_mask: B (P + T) (default: all real).
+        last_only: the head sees the last real token of each row alone, as if T were 1.
         """
         length, past = decoder_input_ids.shape[1], past_length(past_key_values)
         if decoder_attention_mask is None:
@@ -78,7 +81,10 @@ class EncoderDecoder(nn.Module):
             x, positions, decoder_attention_mask, past_key_values, encoded, encoder_attention_mask
         )
         mask = None if decoder_attention_mask is None else decoder_attention_mask[:, past:]
-        return Outputs(self.head(x, TokenSequence(decoder_input_ids, mask)), present)
+        tokens = TokenSequence(decoder_input_ids, mask)
+        if last_only:
+            x = pool(x, tokens, "last")[:, None]  # B 1 D
+        return Outputs(self.head(x, tokens), present)
 
     def forward(
         self,
