@@ -116,9 +116,18 @@ class GraphBuilder:
     # ------------------------------------------------------------------------------------------- operations
 
     def op(
-        self, name: str, *inputs: Value | None, outputs: int = 1, domain: str = "", **attributes: Any
+        self,
+        name: str,
+        *inputs: Value | None,
+        outputs: int = 1,
+        omitted: Sequence[int] = (),
+        domain: str = "",
+        **attributes: Any,
     ) -> Any:
-        """The result of an operation (or a tuple of ``outputs`` results), written unless it is there already."""
+        """The result of an operation (or a tuple of ``outputs`` results), written unless it is there already.
+
+        ``omitted`` are the places of optional results that nothing wants.
+        """
         key = (
             domain,
             name,
@@ -130,6 +139,8 @@ class GraphBuilder:
             label = self._unique(f"{self.path}/{name}" if self.path else name)
             node = Node(name, domain, inputs, [], attributes, label)
             node.outputs = [Value(label if outputs == 1 else f"{label}:{i}", node) for i in range(outputs)]
+            for place in omitted:
+                node.outputs[place].name = ""
             self._nodes.append(node)
             self._known[key] = node.outputs[0] if outputs == 1 else tuple(node.outputs)
         return self._known[key]

@@ -39,6 +39,8 @@ OPERATIONS = {
     for operation in (
         Operation("Gelu", since=20, runtime="1.17"),
         Operation("GroupQueryAttention", domain=CONTRIB, runtime="1.23"),
+        Operation("SkipLayerNormalization", domain=CONTRIB),
+        Operation("SkipSimplifiedLayerNormalization", domain=CONTRIB, runtime="1.16"),
     )
 }
 
@@ -77,14 +79,24 @@ TARGETS = {
             "cpu",
             "ONNX Runtime's fused operations for processors",
             providers=("CPUExecutionProvider",),
-            operations={"Gelu": FLOATS, "GroupQueryAttention": FULL_AND_FLOAT16},
+            operations={
+                "Gelu": FLOATS,
+                "GroupQueryAttention": FULL_AND_FLOAT16,
+                "SkipLayerNormalization": FLOATS,
+                "SkipSimplifiedLayerNormalization": FLOATS,
+            },
             padding="right",
         ),
         Target(
             "cuda",
             "ONNX Runtime's fused operations for NVIDIA GPUs",
             providers=("CUDAExecutionProvider", "CPUExecutionProvider"),
-            operations={"Gelu": FLOATS, "GroupQueryAttention": HALF},
+            operations={
+                "Gelu": FLOATS,
+                "GroupQueryAttention": HALF,
+                "SkipLayerNormalization": FLOATS,
+                "SkipSimplifiedLayerNormalization": FLOATS,
+            },
             padding="right",
         ),
     )

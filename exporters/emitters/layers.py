@@ -9,7 +9,9 @@ import torch
 import torch.nn.functional as F
 
 from exporters.emitters.registry import Call, Operand, emits
+from exporters.fusing.functions import skip_norm
 from exporters.graph import Value
+from exporters.targets import CONTRIB
 from zoo.tracing.facts import per_axis
 
 
@@ -76,6 +78,23 @@ def _rms_norm(
     root = call.op("Sqrt", call.op("Add", mean, call.graph.constant(least, torch.float32)))
     unit = call.cast(call.op("Div", wide, root), torch.float32, x.dtype)
     return call.op("Mul", unit, weight.value) if weight else unit
+
+
+@emits(skip_norm)
+def _skip_norm(
+    call: Call,
+    x: Operand,
+    branch: Operand,
+    weight: Operand,
+    bias: Operand | None,
+    *,
+    eps: float,
+    operation: str,
+) -> tuple[Value, Value]:
+    """The norm of the sum, and the sum."""
+    inputs = [x.value, branch.value, weight.value, *([bias.value] if bias else [])]
+    normed, _, _, total = call.op(operation, *inputs, outputs=4, omitted=(1, 2), domain=CONTRIB, epsilon=eps)
+    return normed, total
 
 
 @emits(F.normalize)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from torch import fx
 
 from exporters.fusing.cached_attention import OPERATION, fuse_cached_attention
+from exporters.fusing.norms import fuse_skip_norms
 from exporters.fusing.rewriter import Rewriter
 from exporters.targets import Target
 
@@ -20,5 +21,6 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     """
     rewriter = Rewriter(graph)
     unfit = fuse_cached_attention(rewriter, target, context_length)
+    fuse_skip_norms(rewriter, target)
     rewriter.finish()
     return [f"{OPERATION}: {unfit}"] if unfit else []

@@ -62,3 +62,13 @@ def _group_query_attention(
     _, groups, past, width = past_key.shape
     so_far = Facts((batch, groups, past + length, width), past_key.dtype)
     return Facts((batch, length, heads * width), past_key.dtype), so_far, so_far
+
+
+def skip_norm(x: Any, branch: Any, weight: Any, bias: Any, *, eps: float, operation: str) -> Any:
+    """The norm of x + branch, B T D, and the sum itself: com.microsoft's ``operation``."""
+    raise NotImplementedError
+
+
+@rule(skip_norm)
+def _skip_norm(x: Facts, *args: Any, **options: Any) -> tuple[Facts, Facts]:
+    return x, x
