@@ -1,0 +1,168 @@
+"""What each target puts in the place of which function: how many, that it computes the same, and why not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+
+from exporters.export import Export, Options, export
+from specs.load import load
+from specs.model import Model
+from tests.zoo.tiny import bert, gpt2, t5
+from zoo.builder import assemble
+from zoo.twin import fewer_experts, narrowed, short_borders, small_limits, small_tables, twin
+
+
+def small(preset: str, divisor: int, *assignments: str) -> Model:
+    """A preset of few layers, narrow enough for a test and wide enough for the fused operations."""
+    return narrowed(
+        short_borders(fewer_experts(small_limits(small_tables(twin(load(preset, assignments)))))), divisor
+    )
+
+
+def written(spec: Model, tmp_path: Path, target: str = "cpu", **options: Any) -> Export:
+    return export(spec, tmp_path / "out", Options(target=target, **options))
+
+
+def fused(result: Export) -> dict[str, int]:
+    """The operations of all graphs that not every target has."""
+    counts: dict[str, int] = {}
+    for facts in result.graphs.values():
+        for name, count in facts["operations"].items():
+            counts[name] = counts.get(name, 0) + count
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("preset", "divisor"),
+    [
+        ("gpt2", 8),
+        ("smollm2-135m", 2),  # grouped heads, rotation inside
+        ("qwen3-0.6b", 8),  # queries and keys normed before they are rotated
+        ("gemma2-2b", 8),  # windows in every other layer, soft caps
+        ("gemma3-1b", 8),  # positions of their own in some layers
+        ("gpt-oss-20b", 8),  # sinks, experts
+        ("bloom-560m", 4),  # ALiBi
+        ("gpt-neo-125m", 4),  # unscaled scores
+        ("gpt-j-6b", 8),  # interleaved, partial rotation
+        ("phi-3.5-mini", 2),  # angles that depend on the length of the input
+        ("olmo2-1b", 4),  # norms behind the branches
+        ("mixtral-8x7b", 8),
+    ],
+)
+def test_a_decoders_attention_is_one_operation_with_its_cache(
+    preset: str, divisor: int, tmp_path: Path
+) -> None:
+    spec = small(preset, divisor)
+    assert spec.decoder is not None
+    result = written(spec, tmp_path)
+    assert fused(result)["GroupQueryAttention"] == len(spec.decoder.layer_blocks())
+    assert result.cache == {"kind": "shared", "padding": "right"}
+    assert result.verification is not None
+    assert {"padded prompt, then steps", "in one buffer"} <= {c.case for c in result.verification.comparisons}
+
+
+def test_queries_keys_and_values_are_one_product(tmp_path: Path) -> None:
+    written(small("gpt2", 8), tmp_path)
+    graph = onnx.load(tmp_path / "out/model.onnx", load_external_data=False).graph
+    names = {tensor.name for tensor in graph.initializer}
+    assert "decoder.blocks.0.attention.query_key_value.weight" in names
+    assert not any(name.endswith("attention.query.weight") for name in names)
+    products = [node.name for node in graph.node if node.op_type == "Gemm"]
+    assert len([name for name in products if ".attention/" in name or ".attention." in name]) == 2 * 2
+
+
+def test_weights_side_by_side_take_no_more_room(tmp_path: Path) -> None:
+    sizes = [
+        written(small("smollm2-135m", 4), tmp_path / target, target, verify=False).files["model.onnx.data"]
+        for target in ("portable", "cpu")
+    ]
+    tables = 2 * 4 * small("smollm2-135m", 4).context_length * 8  # type: ignore[operator]
+    assert abs(sizes[1] - sizes[0] - tables) < 3 * 4096
+
+
+def test_what_the_cuda_target_has_no_kernel_for_stays(tmp_path: Path) -> None:
+    """GroupQueryAttention is for half precision there."""
+    result = written(gpt2(), tmp_path, "cuda")
+    assert "GroupQueryAttention" not in fused(result)
+    assert result.cache == {"kind": "growing", "padding": "either"}
+    reasons = [reason for facts in result.graphs.values() for reason in facts["unfused"]]
+    assert reasons == [
+        "GroupQueryAttention: decoder.blocks.0.attention: GroupQueryAttention has no kernel for float32"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        (small("deepseek-v2-lite", 8), "keys and values are not of one width"),
+        (small("gpt2", 8, "position={kind: relative_bias}"), "scores have a bias by the places of tokens"),
+        (small("falcon-rw-1b", 8), "scores have a bias by the places of tokens"),
+        (
+            small("gpt2", 8, "decoder.block.attention.head_dim=96"),
+            "heads are 12 wide, and it takes multiples of 8",
+        ),
+    ],
+)
+def test_an_attention_that_does_not_fit_stays_and_says_why(spec: Model, reason: str, tmp_path: Path) -> None:
+    result = written(spec, tmp_path)
+    assert "GroupQueryAttention" not in fused(result)
+    assert reason in result.graphs["model.onnx"]["unfused"][0]
+    assert json.loads((tmp_path / "out/export.json").read_text())["graphs"]["model.onnx"]["unfused"]
+
+
+@pytest.mark.parametrize(("spec", "count"), [(gpt2(), 4), (bert(), 5), (t5(), 10)])
+def test_a_residual_and_its_norm_are_one_operation(spec: Model, count: int, tmp_path: Path) -> None:
+    counts = fused(written(spec, tmp_path))
+    assert sum(counts[name] for name in counts if name.startswith("Skip")) == count
+
+
+def test_only_the_last_tokens_scores_are_computed(tmp_path: Path) -> None:
+    spec = gpt2()
+    result = written(spec, tmp_path, logits="last", weights="random")
+    assert result.graphs["model.onnx"]["outputs"]["logits"] == ["batch_size", 1, spec.vocab_size]
+    every = written(spec, tmp_path / "every", logits="all")
+    ids = np.array([[1, 2, 3, 4], [5, 6, 0, 0]])
+    mask = np.array([[1, 1, 1, 1], [1, 1, 0, 0]])
+    last, full = (
+        onnxruntime.InferenceSession(path / "model.onnx", providers=["CPUExecutionProvider"]).run(
+            ["logits"], {"input_ids": ids, "attention_mask": mask, **empty_cache(spec)}
+        )[0]
+        for path in (result.directory, every.directory)
+    )
+    np.testing.assert_allclose(last[:, 0], full[[0, 1], [3, 1]], atol=1e-5)
+
+
+def empty_cache(spec: Model) -> dict[str, np.ndarray]:
+    model: Any = assemble(spec)
+    heads, width, _ = model.decoder.blocks[0].attention.cached
+    return {
+        f"past_key_values.{layer}.{part}": np.zeros((2, heads, 0, width), np.float32)
+        for layer in range(len(model.decoder.blocks))
+        for part in ("key", "value")
+    }
+
+
+def test_the_last_token_of_a_model_is_the_last_real_one() -> None:
+    spec = gpt2()
+    model: Any = assemble(spec).to_empty(device="cpu")
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.1)
+    ids, mask = torch.randint(9, (2, 5)), torch.tensor([[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]])
+    with torch.inference_mode():
+        every, last = model(ids, mask)["logits"], model(ids, mask, last_only=True)["logits"]
+    torch.testing.assert_close(last[:, 0], every[[0, 1], [2, 4]])
+
+
+def test_the_minimum_runtime_is_that_of_the_newest_operation(tmp_path: Path) -> None:
+    facts = written(small("gpt2", 8), tmp_path).graphs["model.onnx"]
+    assert facts["minimum_runtime"] == "onnxruntime 1.23"
+    assert facts["opset"] == 20
