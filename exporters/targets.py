@@ -39,6 +39,7 @@ OPERATIONS = {
     for operation in (
         Operation("Gelu", since=20, runtime="1.17"),
         Operation("GroupQueryAttention", domain=CONTRIB, runtime="1.23"),
+        Operation("MultiHeadAttention", domain=CONTRIB, runtime="1.17"),
     )
 }
 
@@ -51,6 +52,7 @@ class Target:
 
     ``padding`` is the side on which a decoder's graph takes padding: with "right", the tokens of every row stand
     together at the front of its cache, which is what operations with a shared buffer of keys and values want.
+    ``packs_tokens``: an encoder's graph takes padding out of everything but attention.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Target:
     providers: tuple[str, ...]
     operations: Mapping[str, frozenset[torch.dtype]]
     padding: Padding = "either"
+    packs_tokens: bool = False
 
     def takes(self, operation: str, dtype: torch.dtype) -> bool:
         """Whether a graph for this target may use an operation of ``OPERATIONS`` in a dtype."""
@@ -77,14 +80,19 @@ TARGETS = {
             "cpu",
             "ONNX Runtime's fused operations for processors",
             providers=("CPUExecutionProvider",),
-            operations={"Gelu": FLOATS, "GroupQueryAttention": FULL_AND_FLOAT16},
+            operations={
+                "Gelu": FLOATS,
+                "GroupQueryAttention": FULL_AND_FLOAT16,
+                "MultiHeadAttention": FULL,
+            },
             padding="right",
+            packs_tokens=True,
         ),
         Target(
             "cuda",
             "ONNX Runtime's fused operations for NVIDIA GPUs",
             providers=("CUDAExecutionProvider", "CPUExecutionProvider"),
-            operations={"Gelu": FLOATS, "GroupQueryAttention": HALF},
+            operations={"Gelu": FLOATS, "GroupQueryAttention": HALF, "MultiHeadAttention": FULL_AND_FLOAT16},
             padding="right",
         ),
     )
