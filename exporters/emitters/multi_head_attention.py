@@ -22,7 +22,7 @@ def _multi_head_attention(
     heads: int,
     scale: float,
 ) -> Value:
-    inputs = [query.value, key.value, value.value, None, _real(call, key_mask), bias and bias.value]
+    inputs = [query.value, key.value, value.value, None, _real(call, key_mask), bias.value if bias else None]
     while inputs[-1] is None:
         inputs.pop()
     result: Value = call.op(
