@@ -41,6 +41,7 @@ OPERATIONS = {
         Operation("GroupQueryAttention", domain=CONTRIB, runtime="1.23"),
         Operation("SkipLayerNormalization", domain=CONTRIB),
         Operation("SkipSimplifiedLayerNormalization", domain=CONTRIB, runtime="1.16"),
+        Operation("MultiHeadAttention", domain=CONTRIB, runtime="1.17"),
     )
 }
 
@@ -53,6 +54,7 @@ class Target:
 
     ``padding`` is the side on which a decoder's graph takes padding: with "right", the tokens of every row stand
     together at the front of its cache, which is what operations with a shared buffer of keys and values want.
+    ``packs_tokens``: an encoder's graph takes padding out of everything but attention.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Target:
     providers: tuple[str, ...]
     operations: Mapping[str, frozenset[torch.dtype]]
     padding: Padding = "either"
+    packs_tokens: bool = False
 
     def takes(self, operation: str, dtype: torch.dtype) -> bool:
         """Whether a graph for this target may use an operation of ``OPERATIONS`` in a dtype."""
@@ -82,10 +85,10 @@ TARGETS = {
             operations={
                 "Gelu": FLOATS,
                 "GroupQueryAttention": FULL_AND_FLOAT16,
-                "SkipLayerNormalization": FLOATS,
-                "SkipSimplifiedLayerNormalization": FLOATS,
+                "MultiHeadAttention": FULL,
             },
             padding="right",
+            packs_tokens=True,
         ),
         Target(
             "cuda",
@@ -94,6 +97,7 @@ TARGETS = {
             operations={
                 "Gelu": FLOATS,
                 "GroupQueryAttention": HALF,
+                "MultiHeadAttention": FLOATS,
                 "SkipLayerNormalization": FLOATS,
                 "SkipSimplifiedLayerNormalization": FLOATS,
             },

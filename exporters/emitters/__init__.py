@@ -1,6 +1,15 @@
 """One emitter per traced function: from its arguments to ONNX operations."""
 
-from exporters.emitters import arithmetic, attention, layers, linear, rearranging, sizes
+from exporters.emitters import (
+    arithmetic,
+    attention,
+    layers,
+    linear,
+    multi_head_attention,
+    packing,
+    rearranging,
+    sizes,
+)
 from exporters.emitters.registry import Call, emits, emitter_of
 
 __all__ = [
@@ -11,6 +20,8 @@ __all__ = [
     "emitter_of",
     "layers",
     "linear",
+    "multi_head_attention",
+    "packing",
     "rearranging",
     "sizes",
 ]

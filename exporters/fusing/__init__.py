@@ -9,7 +9,9 @@ from __future__ import annotations
 from torch import fx
 
 from exporters.fusing.cached_attention import OPERATION, fuse_cached_attention
+from exporters.fusing.encoder_attention import fuse_encoder_attention
 from exporters.fusing.norms import fuse_skip_norms
+from exporters.fusing.packing import pack_tokens
 from exporters.fusing.rewriter import Rewriter
 from exporters.targets import Target
 
@@ -21,6 +23,9 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     """
     rewriter = Rewriter(graph)
     unfit = fuse_cached_attention(rewriter, target, context_length)
+    fuse_encoder_attention(rewriter, target)
     fuse_skip_norms(rewriter, target)
+    if target.packs_tokens:
+        pack_tokens(rewriter)
     rewriter.finish()
     return [f"{OPERATION}: {unfit}"] if unfit else []

@@ -72,3 +72,80 @@ def skip_norm(x: Any, branch: Any, weight: Any, bias: Any, *, eps: float, operat
 @rule(skip_norm)
 def _skip_norm(x: Facts, *args: Any, **options: Any) -> tuple[Facts, Facts]:
     return x, x
+
+
+def multi_head_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    key_mask: Any = None,
+    bias: Any = None,
+    *,
+    heads: int,
+    scale: float,
+) -> Any:
+    """Attention of heads that lie side by side: com.microsoft's MultiHeadAttention.
+
+    query: B T (H K), key and value: B S (H K) or, as they are cached, B H S K; key_mask: B S with 1 for real keys;
+    bias: (B or 1) (H or 1) T S -> B T (H K).
+    """
+    raise NotImplementedError
+
+
+@rule(multi_head_attention)
+def _multi_head_attention(
+    query: Facts, key: Facts, value: Facts, *rest: Any, heads: int, **options: Any
+) -> Facts:
+    width = value.shape[-1] * (1 if value.ndim == 3 else heads)
+    return Facts((*query.shape[:2], width), query.dtype)
+
+
+def taken_tokens(mask: Tensor) -> Tensor:
+    """The places, among all, of the tokens that are packed: B T with 1 for real ones -> N 1.
+
+    They are the real ones, and all those of a row that has none: what attends to nothing but padding sees it all.
+    """
+    raise NotImplementedError
+
+
+@rule(taken_tokens)
+def _taken_tokens(mask: Facts) -> Facts:
+    return Facts((mask.shape[0] * mask.shape[1] - 1, 1), torch.int64)  # N: as if one token were padding
+
+
+def token_rows(mask: Tensor) -> Tensor:
+    """Which packed token stands at each place, or at the one before where none does: B T -> B T."""
+    raise NotImplementedError
+
+
+@rule(token_rows)
+def _token_rows(mask: Facts) -> Facts:
+    return Facts(mask.shape, torch.int64)
+
+
+def pack(x: Tensor, tokens: Tensor) -> Tensor:
+    """Tokens as a batch of sequences of one token each: B T ... and N 1 -> N 1 ..."""
+    raise NotImplementedError
+
+
+@rule(pack)
+def _pack(x: Facts, tokens: Facts) -> Facts:
+    return Facts((*tokens.shape, *x.shape[2:]), x.dtype)
+
+
+def unpack(x: Tensor, rows: Tensor) -> Tensor:
+    """Packed tokens back in their places: N 1 ... and B T, from ``token_rows`` -> B T ..."""
+    raise NotImplementedError
+
+
+@rule(unpack)
+def _unpack(x: Facts, rows: Facts) -> Facts:
+    return Facts((*rows.shape, *x.shape[2:]), x.dtype)
+
+
+def unpack_or_zero(x: Tensor, mask: Tensor) -> Tensor:
+    """Packed tokens back in their places, with 0 where none stands: N 1 ... and the mask, B T -> B T ..."""
+    raise NotImplementedError
+
+
+rule(unpack_or_zero)(_unpack)

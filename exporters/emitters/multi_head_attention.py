@@ -1,0 +1,44 @@
+"""Attention of heads that lie side by side as one operation."""
+
+from __future__ import annotations
+
+import torch
+
+from exporters.emitters.registry import Call, Operand, emits
+from exporters.fusing.functions import multi_head_attention
+from exporters.graph import Value
+from exporters.targets import CONTRIB
+
+
+@emits(multi_head_attention)
+def _multi_head_attention(
+    call: Call,
+    query: Operand,
+    key: Operand,
+    value: Operand,
+    key_mask: Operand | None = None,
+    bias: Operand | None = None,
+    *,
+    heads: int,
+    scale: float,
+) -> Value:
+    inputs = [query.value, key.value, value.value, None, _real(call, key_mask), bias.value if bias else None]
+    while inputs[-1] is None:
+        inputs.pop()
+    result: Value = call.op(
+        "MultiHeadAttention",
+        *inputs,
+        domain=CONTRIB,
+        num_heads=heads,
+        scale=scale,
+        mask_filter_value=torch.finfo(query.dtype).min,
+    )
+    return result
+
+
+def _real(call: Call, mask: Operand | None) -> Value | None:
+    """1 for real keys and 0 for others, int32."""
+    if mask is None:
+        return None
+    padding = call.op("Equal", mask.value, call.graph.constant(0, mask.dtype))
+    return call.cast(call.op("Not", padding), torch.bool, torch.int32)

@@ -1,0 +1,52 @@
+"""Tokens without the padding between them, and back."""
+
+from __future__ import annotations
+
+import torch
+
+from exporters.emitters.registry import Call, Operand, emits
+from exporters.fusing.functions import pack, taken_tokens, token_rows, unpack, unpack_or_zero
+from exporters.graph import Value
+
+
+def _taken(call: Call, mask: Operand) -> Value:
+    """Whether the token of each place is taken: B T."""
+    real = call.op("Not", call.op("Equal", mask.value, call.graph.constant(0, mask.dtype)))
+    most = call.op("ReduceMax", call.cast(real, torch.bool, torch.int64), call.graph.ints(1), keepdims=1)
+    return call.op("Or", real, call.op("Equal", most, call.graph.constant(0, torch.int64)))
+
+
+def _counted(call: Call, mask: Operand) -> tuple[Value, Value]:
+    """Whether each place is taken, 0 or 1, and how many are up to there: (B T) each."""
+    taken = call.graph.reshape(call.cast(_taken(call, mask), torch.bool, torch.int64), [-1])
+    return taken, call.op("CumSum", taken, call.graph.constant(0, torch.int64))
+
+
+@emits(taken_tokens)
+def _taken_tokens(call: Call, mask: Operand) -> Value:
+    return call.op("Transpose", call.op("NonZero", call.graph.reshape(_taken(call, mask), [-1])), perm=[1, 0])
+
+
+@emits(token_rows)
+def _token_rows(call: Call, mask: Operand) -> Value:
+    rows = call.op("Sub", _counted(call, mask)[1], call.graph.constant(1, torch.int64))
+    return call.graph.reshape(rows, mask.dims)
+
+
+@emits(pack, unpack)
+def _gather(call: Call, x: Operand, places: Operand) -> Value:
+    return call.op("Gather", _flat(call, x), places.value, axis=0)
+
+
+@emits(unpack_or_zero)
+def _gather_or_zero(call: Call, x: Operand, mask: Operand) -> Value:
+    """From tokens after a row of zeros, which is the one that padding gets."""
+    sizes = call.graph.ints(1, *(x.static(axis) for axis in range(2, x.ndim)))
+    zeros = call.op("Expand", call.graph.constant(0, x.dtype), sizes)
+    places = call.graph.reshape(call.op("Mul", *_counted(call, mask)), mask.dims)
+    return call.op("Gather", call.op("Concat", zeros, _flat(call, x), axis=0), places, axis=0)
+
+
+def _flat(call: Call, x: Operand) -> Value:
+    """N 1 ... or B T ... as one axis of tokens."""
+    return call.graph.reshape(x.value, [-1, *(x.static(axis) for axis in range(2, x.ndim))])

@@ -1,0 +1,248 @@
+"""Padding taken out of an encoder: whatever works on each token by itself works on real tokens alone.
+
+The real tokens of all rows stand one after another, as a batch of N sequences of one token: N 1 ... in the place of
+B T ...  Most calls come to the same on them, as they are.  The others, attention above all, see the tokens in their
+places again; what they find at padding is some real token's, which means nothing.  Outputs are 0 there.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import fx
+
+from exporters.fusing.functions import (
+    joined_linear,
+    pack,
+    taken_tokens,
+    token_rows,
+    unpack,
+    unpack_or_zero,
+)
+from exporters.fusing.rewriter import CALLS, Rewriter
+from zoo.tracing.facts import Facts
+from zoo.tracing.symbols import Sizes
+from zoo.tracing.tracer import size
+
+LAYERS = frozenset({F.linear, joined_linear, F.embedding, F.layer_norm, F.rms_norm})
+"""What is worth packing tokens for."""
+
+TOKEN_WISE = LAYERS | {
+    *(
+        operator.add,
+        operator.sub,
+        operator.mul,
+        operator.truediv,
+        operator.pow,
+        operator.neg,
+        operator.floordiv,
+    ),
+    *(torch.add, torch.sub, torch.mul, torch.div, torch.pow, torch.maximum, torch.minimum, torch.neg),
+    *(
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "pow",
+        "neg",
+        "abs",
+        "relu",
+        "tanh",
+        "sigmoid",
+        "exp",
+        "sin",
+        "cos",
+        "sqrt",
+    ),
+    *(
+        operator.and_,
+        operator.or_,
+        operator.le,
+        operator.lt,
+        operator.ge,
+        operator.gt,
+        operator.eq,
+        operator.ne,
+    ),
+    *(
+        torch.abs,
+        torch.sin,
+        torch.cos,
+        torch.tanh,
+        torch.sigmoid,
+        torch.exp,
+        torch.sqrt,
+        torch.rsqrt,
+        "rsqrt",
+    ),
+    *(
+        F.relu,
+        F.silu,
+        F.gelu,
+        F.dropout,
+        torch.clamp,
+        "clamp",
+        torch.where,
+        "to",
+        "type",
+        "float",
+        "contiguous",
+    ),
+    *(torch.mean, "mean", torch.sum, "sum", torch.amax, "amax", torch.topk, "topk", F.softmax, "softmax"),
+    *(operator.matmul, torch.matmul, "matmul", operator.getitem, torch.cat, torch.stack),
+    *("unflatten", torch.unflatten, "flatten", torch.flatten, "view", "reshape", torch.reshape, "expand"),
+    *("transpose", torch.transpose, "unsqueeze", torch.unsqueeze, "squeeze", torch.squeeze),
+}
+"""Calls that do not mix tokens where their result has all of them."""
+
+
+def pack_tokens(rewriter: Rewriter) -> None:
+    """Pack the tokens of an encoder of tokens; leave every other graph alone."""
+    inputs = [node for node in rewriter.graph.nodes if node.op == "placeholder"]
+    mask = next((node for node in inputs if node.target == "attention_mask"), None)
+    if mask is not None and mask.meta["facts"][0].shape == inputs[0].meta["facts"][0].shape:
+        _Packing(rewriter, mask).run()
+
+
+class _NotTokenWiseError(Exception):
+    """A call that cannot be done on packed tokens."""
+
+
+class _Packing:
+    def __init__(self, rewriter: Rewriter, mask: fx.Node) -> None:
+        self.rewriter, self.mask = rewriter, mask
+        self.batch, self.length = _sizes(mask)
+        self.here = next(node for node in rewriter.graph.nodes if node.op in CALLS)
+        self.tokens = self._insert(taken_tokens, mask, path="")
+        self.rows = self._insert(token_rows, mask, path="")
+        self.count = self._insert(size, self.tokens, 0, path="")
+        self.packed: dict[fx.Node, fx.Node] = {}
+        self.gathered: dict[fx.Node, fx.Node] = {}
+        self.padded: dict[fx.Node, fx.Node] = {}
+
+    def run(self) -> None:
+        for node in list(self.rewriter.graph.nodes):
+            self.here = node
+            if node.op == "output":
+                for given in node.all_input_nodes:
+                    if given in self.packed:
+                        node.replace_input_with(given, self._in_places(given, unpack_or_zero, self.mask))
+            elif node.target is size and node.meta["facts"] in (self.batch, self.length):
+                node.args = (self.mask, int(node.meta["facts"] == self.length))
+            elif node.op in CALLS and not self._packs(node):
+                for given in node.all_input_nodes:
+                    if given in self.packed:
+                        node.replace_input_with(given, self._unpacked(given))
+
+    def _packs(self, node: fx.Node) -> bool:
+        """Do a call on packed tokens, where it can be done and gains by it."""
+        if node.target not in LAYERS and not any(given in self.packed for given in node.all_input_nodes):
+            return False
+        try:
+            self.packed[node] = self._again(node)
+        except _NotTokenWiseError:
+            return False
+        return True
+
+    def _again(self, node: fx.Node) -> fx.Node:
+        """The same call on packed tokens."""
+        if node.op not in CALLS or node.target not in TOKEN_WISE or self._mixes(node):
+            raise _NotTokenWiseError
+        args, kwargs = fx.map_arg((node.args, node.kwargs), self._operand)
+        result = self._insert(node.target, *args, path=node.meta["path"], **kwargs)
+        expected = [self._packed_facts(facts, run) for run, facts in enumerate(node.meta["facts"])]
+        if [*result.meta["facts"]] != expected:
+            raise _NotTokenWiseError
+        return result
+
+    def _mixes(self, node: fx.Node) -> bool:
+        """Whether a call mixes tokens though its result has as many as it was given."""
+        if node.target in (F.softmax, "softmax"):
+            dim: Any = node.kwargs["dim"] if "dim" in node.kwargs else node.args[1]
+            return self._axis(node) == dim % len(_sizes(node))
+        if node.target in (F.linear, F.embedding, operator.matmul, torch.matmul, "matmul"):
+            return self._has_tokens(node.args[1])
+        if node.target in ("view", "reshape", torch.reshape):
+            return not self._axis(node) == self._axis(node.all_input_nodes[0]) == 1
+        return False
+
+    def _operand(self, node: fx.Node) -> Any:
+        """An argument as a call on packed tokens takes it."""
+        if node in self.packed:
+            return self.packed[node]
+        facts = node.meta["facts"]
+        if isinstance(facts[0], int):
+            if facts not in (self.batch, self.length):
+                raise _NotTokenWiseError
+            return 1 if facts == self.length else self.count
+        if not self._has_tokens(node):
+            return node
+        if node not in self.gathered:
+            self.gathered[node] = self._gathered(node)
+        return self.gathered[node]
+
+    def _gathered(self, node: fx.Node) -> fx.Node:
+        """The real tokens of what is there with padding."""
+        axis = self._axis(node)
+        if axis == 1:
+            return self._insert(pack, node, self.tokens)
+        try:
+            return self._again(node)
+        except _NotTokenWiseError:
+            first = self._insert("transpose", node, 1, axis)
+            packed = self._insert(pack, first, self.tokens)
+            return self._insert("transpose", packed, 1, axis)
+
+    def _unpacked(self, node: fx.Node) -> fx.Node:
+        if node not in self.padded:
+            self.padded[node] = self._in_places(node, unpack, self.rows)
+        return self.padded[node]
+
+    def _in_places(self, node: fx.Node, function: Any, places: fx.Node) -> fx.Node:
+        """Packed tokens in their places again: B T ... or B ... T ..."""
+        packed, axis = self.packed[node], self._axis(node)
+        if axis == 1:
+            return self._insert(function, packed, places)
+        first = self._insert("transpose", packed, 1, axis)
+        padded = self._insert(function, first, places)
+        return self._insert("transpose", padded, 1, axis)
+
+    def _insert(self, target: Any, *args: Any, **options: Any) -> fx.Node:
+        """A call in front of the one that is looked at."""
+        return self.rewriter.insert(self.here, target, *args, **options)
+
+    # ------------------------------------------------------------------------------------------------ sizes
+
+    def _axis(self, node: fx.Node) -> int:
+        """The axis of the tokens of a tensor whose first axis is that of the rows."""
+        sizes = _sizes(node)
+        if sizes.count(self.length) != 1 or sizes.count(self.batch) != 1 or sizes[0] != self.batch:
+            raise _NotTokenWiseError
+        return sizes.index(self.length)
+
+    def _has_tokens(self, given: Any) -> bool:
+        """Whether a tensor has an axis of rows or of tokens."""
+        if not isinstance(given, fx.Node) or not isinstance(given.meta["facts"][0], Facts):
+            return False
+        sizes = _sizes(given)
+        return self.batch in sizes or self.length in sizes
+
+    def _packed_facts(self, facts: Any, run: int) -> Any:
+        """The facts of a result as it is when tokens are packed."""
+        if isinstance(facts, tuple):
+            return tuple(self._packed_facts(each, run) for each in facts)
+        batch, length = self.batch[run], self.length[run]
+        if not isinstance(facts, Facts) or facts.shape.count(batch) != 1 or facts.shape.count(length) != 1:
+            raise _NotTokenWiseError
+        count: int = self.count.meta["facts"][run]
+        alone = {batch: count, length: 1}
+        return Facts(tuple(alone.get(each, each) for each in facts.shape), facts.dtype)
+
+
+def _sizes(node: fx.Node) -> list[Sizes]:
+    """The sizes of a tensor."""
+    first, second = node.meta["facts"]
+    return list(zip(first.shape, second.shape, strict=True))
