@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from exporters.cases import Batch, Case, cases
+from exporters.providers import present
 from exporters.targets import Padding, Target
 from exporters.tasks import Task
 from specs.errors import UserError
@@ -190,12 +191,8 @@ def _session(onnxruntime: Any, path: Path, target: Target) -> Any:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # what goes wrong is told here
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # PyTorch runs meanwhile
-    available = onnxruntime.get_available_providers()
-    providers = [provider for provider in target.providers if provider in available] or [
-        "CPUExecutionProvider"
-    ]
     with _refusals():
-        return onnxruntime.InferenceSession(path, options, providers=providers)
+        return onnxruntime.InferenceSession(path, options, providers=present(target))
 
 
 class _RefusalError(Exception):

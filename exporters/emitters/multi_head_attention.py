@@ -18,16 +18,18 @@ def _multi_head_attention(
     value: Operand,
     key_mask: Operand | None = None,
     bias: Operand | None = None,
-    *,
+    *past: Operand,
     heads: int,
     scale: float,
-) -> Value:
+) -> Value | tuple[Value, ...]:
     inputs = [query.value, key.value, value.value, None, _real(call, key_mask), bias.value if bias else None]
+    inputs += [part.value for part in past]
     while inputs[-1] is None:
         inputs.pop()
-    result: Value = call.op(
+    result: Value | tuple[Value, ...] = call.op(
         "MultiHeadAttention",
         *inputs,
+        outputs=3 if past else 1,
         domain=CONTRIB,
         num_heads=heads,
         scale=scale,

@@ -1,4 +1,4 @@
-"""Attention without a cache of its own tokens as one operation: an encoder's, and a decoder's to its encoder."""
+"""Attention as one operation: an encoder's, a decoder's to its encoder, and that with a cache that grows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPERATION = "MultiHeadAttention"
 
 
 def fuse_encoder_attention(rewriter: Rewriter, target: Target) -> None:
-    """Put MultiHeadAttention in the place of every attention without a cache that it can do.
+    """Put MultiHeadAttention in the place of every attention that it can do.
 
     It knows no sinks, no softcaps, and no heads that share keys.
     """
@@ -23,24 +23,35 @@ def fuse_encoder_attention(rewriter: Rewriter, target: Target) -> None:
         query, key, value, bias = meaning.args
         facts = query.meta["facts"][0]
         heads = facts.shape[1]
-        cached = any(rewriter.meaning(part, functional.append) for part in (key, value))
+        keys, values = (rewriter.meaning(part, functional.append) for part in (key, value))
+        cached = keys is not None and values is not None
+        uneven = key.meta["facts"] != value.meta["facts"] if cached else (keys, values) != (None, None)
         special = any(meaning.kwargs.get(option) for option in ("softcap", "dropout"))
         special = special or meaning.kwargs.get("sinks") is not None
         shared = key.meta["facts"][0].shape[1] != heads
-        if not node.users or not target.takes(OPERATION, facts.dtype) or cached or special or shared:
+        if not node.users or not target.takes(OPERATION, facts.dtype) or uneven or special or shared:
             continue
         mask, bias = _padding(rewriter, bias)
         if bias is not None and not _fits(bias, query, key):
             continue
+        new = (query, key, value)
+        past = []
+        if keys is not None and values is not None:
+            new, past = (query, keys.args[1], values.args[1]), [keys.args[0], values.args[0]]
         mixed = rewriter.insert(
             node,
             multi_head_attention,
-            *(_side_by_side(rewriter, node, part) for part in (query, key, value)),
+            *(_side_by_side(rewriter, node, part) for part in new),
             mask,
-            bias,
+            bias if bias is None else _four_axes(rewriter, node, bias),
+            *past,
             heads=heads,
             scale=meaning.kwargs["scale"],
         )
+        if cached:
+            mixed, key_so_far, value_so_far = (rewriter.take(node, mixed, index) for index in range(3))
+            rewriter.replace(key, key_so_far)
+            rewriter.replace(value, value_so_far)
         width = value.meta["facts"][0].shape[3]
         split = rewriter.insert(node, "unflatten", mixed, -1, (heads, width))
         rewriter.replace(node, rewriter.insert(node, "transpose", split, 1, 2))
@@ -59,7 +70,14 @@ def _fits(bias: fx.Node, query: fx.Node, key: fx.Node) -> bool:
     """Whether a bias has all queries and keys: the operation repeats it for rows and heads alone."""
     facts = [node.meta["facts"][0] for node in (bias, query, key)]
     sizes = tuple(each.shape[2] for each in facts[1:])
-    return bool(facts[0].ndim == 4 and facts[0].shape[2:] == sizes)
+    return bool(facts[0].shape[-2:] == sizes)
+
+
+def _four_axes(rewriter: Rewriter, before: fx.Node, bias: fx.Node) -> fx.Node:
+    """T S -> 1 1 T S."""
+    while bias.meta["facts"][0].ndim < 4:
+        bias = rewriter.insert(before, "unsqueeze", bias, 0)
+    return bias
 
 
 def _side_by_side(rewriter: Rewriter, before: fx.Node, part: fx.Node) -> fx.Node:

@@ -80,6 +80,8 @@ def multi_head_attention(
     value: Any,
     key_mask: Any = None,
     bias: Any = None,
+    past_key: Any = None,
+    past_value: Any = None,
     *,
     heads: int,
     scale: float,
@@ -87,17 +89,29 @@ def multi_head_attention(
     """Attention of heads that lie side by side: com.microsoft's MultiHeadAttention.
 
     query: B T (H K), key and value: B S (H K) or, as they are cached, B H S K; key_mask: B S with 1 for real keys;
-    bias: (B or 1) (H or 1) T S -> B T (H K).
+    bias: (B or 1) (H or 1) T S -> B T (H K).  With a past, B H P K twice, which comes before key and value, the keys and
+    values so far are results, too.
     """
     raise NotImplementedError
 
 
 @rule(multi_head_attention)
 def _multi_head_attention(
-    query: Facts, key: Facts, value: Facts, *rest: Any, heads: int, **options: Any
-) -> Facts:
+    query: Facts,
+    key: Facts,
+    value: Facts,
+    key_mask: Facts | None = None,
+    bias: Facts | None = None,
+    *past: Facts,
+    heads: int,
+    **options: Any,
+) -> Facts | tuple[Facts, ...]:
     width = value.shape[-1] * (1 if value.ndim == 3 else heads)
-    return Facts((*query.shape[:2], width), query.dtype)
+    mixed = Facts((*query.shape[:2], width), query.dtype)
+    so_far = [
+        Facts((*part.shape[:2], part.shape[2] + query.shape[1], part.shape[3]), part.dtype) for part in past
+    ]
+    return (mixed, *so_far) if past else mixed
 
 
 def taken_tokens(mask: Tensor) -> Tensor:

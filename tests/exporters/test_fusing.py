@@ -120,8 +120,20 @@ def test_an_attention_that_does_not_fit_stays_and_says_why(spec: Model, reason: 
 
 @pytest.mark.parametrize(("spec", "count"), [(gpt2(), 4), (bert(), 5), (t5(), 10)])
 def test_a_residual_and_its_norm_are_one_operation(spec: Model, count: int, tmp_path: Path) -> None:
-    counts = fused(written(spec, tmp_path))
+    counts = fused(written(spec, tmp_path, "cuda"))
     assert sum(counts[name] for name in counts if name.startswith("Skip")) == count
+
+
+@pytest.mark.parametrize(
+    ("preset", "count"),
+    [("t5-small", 2 + 4), ("bart-base", 2 + 4), ("whisper-tiny", 2 + 4), ("falcon-rw-1b", 2)],
+)
+def test_attention_with_a_growing_cache_and_that_to_an_encoder_are_one_operation_each(
+    preset: str, count: int, tmp_path: Path
+) -> None:
+    result = written(small(preset, 8), tmp_path)
+    assert fused(result)["MultiHeadAttention"] == count
+    assert result.cache == {"kind": "growing", "padding": "either"}
 
 
 def test_only_the_last_tokens_scores_are_computed(tmp_path: Path) -> None:
