@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cli.bench import bench
 from cli.build import build
 from cli.check import check
 from cli.command import Program
@@ -32,6 +33,7 @@ app.command("params")(params)
 app.command("check")(check)
 app.command("export")(export)
 app.command("run")(run)
+app.command("bench")(bench)
 app.command("import")(import_checkpoint)
 app.command("convert")(convert)
 app.command("validate")(validate)

@@ -63,7 +63,7 @@ def print_generated(
         print_json(
             {
                 "model": exported.spec.name,
-                "provider": generator.decoder.provider,
+                "provider": generator.provider,
                 "load_seconds": generator.load_seconds,
                 "first_token_seconds": done.first,
                 "tokens_per_second": rate,
@@ -80,7 +80,7 @@ def print_generated(
     count = sum(len(each.ids) for each in done.continuations)
     speed = "" if rate is None else f", then {rate:,.1f} tokens/s"
     _tell_how(
-        generator.decoder.provider,
+        generator.provider,
         generator.load_seconds,
         f"first token after {_seconds(done.first)}{speed}; {count} tokens: {endings}",
     )
@@ -130,13 +130,13 @@ def print_encoded(shown: Shown) -> None:
         data = _print_vectors(shown, encoder)
     took = time.perf_counter() - begun
     if shown.as_json:
-        facts = {"model": shown.exported.spec.name, "provider": encoder.graph.provider}
-        print_json({**facts, "load_seconds": encoder.graph.load_seconds, "seconds": took, **data})
+        facts = {"model": shown.exported.spec.name, "provider": encoder.provider}
+        print_json({**facts, "load_seconds": encoder.load_seconds, "seconds": took, **data})
     else:
         count = len(shown.prompts)
         _tell_how(
-            encoder.graph.provider,
-            encoder.graph.load_seconds,
+            encoder.provider,
+            encoder.load_seconds,
             f"{count} text{'s' * (count > 1)} in {_seconds(took)}",
         )
 

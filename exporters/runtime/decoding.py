@@ -41,20 +41,30 @@ class Decoding:
         for name, value in self._given.items():
             self._binding.bind_ortvalue_input(name, value)
 
-    def read(self, sequences: Sequence[Sequence[int]]) -> Floats:
-        """Read the next tokens of each row, B lists of T or, at the start, fewer; gives scores of the next, B V."""
+    def read(self, sequences: Sequence[Sequence[int]], *, keep: bool = True) -> Floats:
+        """Read the next tokens of each row, B lists of T or, at the start, fewer; gives scores of the next, B V.
+
+        With ``keep`` false they are forgotten again, so that the next call is the same as this one.
+        """
         ids, mask = padded(sequences, right=self._padded_right)
         lengths = self._lengths + mask.sum(1)
         scores = self._run(ids, self._whole_mask(mask, lengths))  # B T V, or B 1 V
         last = mask.sum(1) - 1 if self._padded_right and scores.shape[1] > 1 else -1
-        self.cache.advance(ids.shape[1])
-        self._mask, self._lengths = np.concatenate([self._mask, mask], 1), lengths
+        if keep:
+            self.cache.advance(ids.shape[1])
+            self._mask, self._lengths = np.concatenate([self._mask, mask], 1), lengths
         return scores[np.arange(len(ids)), last].astype(np.float32)
 
-    def rerun(self, ids: Ids) -> Floats:
-        """Read tokens, B T, as ``read`` does, and forget them: the scores, B T V or B 1 V, until the next call."""
-        mask = np.ones((ids.shape[0], self.cache.past + ids.shape[1]), np.int64)
-        return self._run(ids, mask)
+    def pretend(self, past: int) -> None:
+        """Go on as if each row had read so many tokens: what they left in the cache is made up."""
+        rows = len(self._lengths)
+        self.cache.fill(past)
+        self._mask, self._lengths = np.ones((rows, past), np.int64), np.full(rows, past)
+
+    def bytes_at(self, past: int) -> int:
+        """The bytes of keys and values that a step reads after so many tokens: its own, and those of an encoder."""
+        given = (value.tensor_size_in_bytes() for name, value in self._given.items() if name.startswith(PAST))
+        return past * self.cache.token_bytes + sum(given)
 
     def _whole_mask(self, mask: Ids, lengths: Ids) -> Ids:
         """The mask of past and new tokens; where padding is on the right it is ones, then zeros: their count is meant."""

@@ -51,6 +51,7 @@ class Encoder:
             )
         self.spec = exported.spec
         self.graph = exported.open(ONLY, threads)
+        self.load_seconds, self.provider = self.graph.load_seconds, self.graph.provider
 
     def outputs(self, prompts: Sequence[Sequence[int]]) -> dict[str, Floats]:
         """All that the head gives for some prompts, padded on the right.

@@ -67,6 +67,7 @@ class Generator:
         self.decoder = exported.open(ONLY if self.encoder is None else DECODER, threads)
         graphs = filter(None, (self.encoder, self.decoder))
         self.load_seconds = sum(graph.load_seconds for graph in graphs)
+        self.provider = self.decoder.provider
 
     def begin(
         self, prompts: Sequence[Sequence[int]], most: int, start: int

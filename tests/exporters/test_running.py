@@ -176,14 +176,13 @@ def test_bound_buffers_give_what_a_plain_run_gives(tmp_path: Path) -> None:
         mask = np.concatenate([mask, np.ones((2, 1), np.int64)], 1)
 
 
-def test_a_step_that_is_repeated_is_not_kept(tmp_path: Path) -> None:
+def test_a_step_that_is_not_kept_can_be_repeated(tmp_path: Path) -> None:
     graph = exported(gpt2(), tmp_path / "out").open(ONLY)
     decoding = Decoding(graph, CacheFacts(), rows=1, room=8)
     decoding.read([[3, 1, 4]])
-    once = decoding.rerun(np.array([[5]]))[:, -1].copy()
-    again = decoding.rerun(np.array([[5]]))[:, -1].copy()
-    np.testing.assert_array_equal(once, again)
-    np.testing.assert_array_equal(once, decoding.read([[5]]))
+    found = [decoding.read([[5]], keep=keep) for keep in (False, False, True)]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
 
 
 # ----------------------------------------------------------------------------------------------------- endings

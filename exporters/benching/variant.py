@@ -1,0 +1,101 @@
+"""The ways of running models that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from exporters.runtime.exported import Exported, open_export
+from specs.catalog import preset_names
+from specs.load import load
+from specs.model import Model
+from specs.resolved import resolved
+from specs.writing import dump
+from zoo.destination import MANIFEST
+from zoo.progress import Progress, Stage
+
+if TYPE_CHECKING:
+    from exporters.export import Options
+
+PRECISION = "fp32"
+
+Runtime = Literal["onnxruntime", "eager", "compiled"]
+
+AGAINST: tuple[Runtime, ...] = ("eager", "compiled")
+"""The ways of running PyTorch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A model in a runtime: an exported directory in ONNX Runtime, or a spec in PyTorch; ``path`` is either."""
+
+    spec: Model
+    runtime: Runtime
+    path: Path
+    label: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to compare, for each model: exports for targets in precisions, and PyTorch in the ways of ``against``."""
+
+    targets: Sequence[str] = ("portable",)
+    precisions: Sequence[str] = ("fp32",)
+    against: Sequence[Runtime] = ()
+
+    def options(self) -> list[Options]:
+        """How to export.  Raises :class:`specs.errors.UserError` for a target or a precision that there is not."""
+        from exporters.export import Options
+
+        return [
+            Options(target=target, verify=False) for target in self.targets for precision in self.precisions
+        ]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a user named: a spec, or a directory with its export."""
+
+    name: str
+    spec: Model
+    exported: Exported | None = None
+
+
+def referred(names: Sequence[str], assignments: Sequence[str]) -> list[Reference]:
+    """What some names refer to.  Raises :class:`specs.errors.UserError` for what is neither."""
+    found = []
+    for name in names:
+        if name not in preset_names() and (Path(name) / MANIFEST).is_file():
+            exported = open_export(Path(name))
+            found.append(Reference(name, exported.spec, exported))
+        else:
+            found.append(Reference(name, load(name, assignments)))
+    return found
+
+
+def variants(
+    references: Sequence[Reference], choice: Choice, place: Path, progress: Progress
+) -> Iterator[Variant]:
+    """The variants of each model; specs are exported below ``place``.
+
+    Raises :class:`specs.errors.UserError` for what cannot be exported.
+    """
+    from exporters.export import export
+
+    for number, reference in enumerate(references):
+        spec, exported = reference.spec, reference.exported
+        if exported is not None:
+            label = f"{reference.name}: {exported.target} {exported.precision}"
+            yield Variant(spec, "onnxruntime", exported.directory, label)
+        for options in () if exported else choice.options():
+            label = f"{spec.name}: {options.target} {PRECISION}"
+            progress(Stage(f"export {label}"))
+            directory = place / f"{number}-{options.target}-{PRECISION}"
+            export(spec, directory, options)
+            yield Variant(spec, "onnxruntime", directory, label)
+        for runtime in choice.against:
+            path = place / f"{number}.yaml"
+            path.write_text(dump(resolved(spec)))
+            yield Variant(spec, runtime, path, f"{spec.name}: PyTorch {runtime}")
