@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from cli.export_options import complete_target
+from cli.export_options import Logits, complete_target
 from cli.options import AsJson, Assignments, complete_spec
 
 Name = TypeVar("Name", bound=str)
@@ -33,6 +33,7 @@ def bench(
         ),
     ] = "portable",
     precision: Annotated[str, typer.Option(metavar="A,B", help="Export it in these precisions.")] = "fp32",
+    logits: Logits = "all",
     against: Annotated[
         str, typer.Option(metavar="eager,compiled", help="Run it in PyTorch, too.", show_default=False)
     ] = "",
@@ -91,14 +92,20 @@ def bench(
     from exporters.benching.bench import bench as time_all
     from exporters.benching.variant import AGAINST, Choice, referred, variants
     from exporters.benching.workload import Grid
+    from specs.errors import UserError
 
     ways = [_known("--against", name, AGAINST) for name in _names(against)]
-    choice = Choice(_names(target), _names(precision), ways)
+    choice = Choice(_names(target), _names(precision), logits, ways)
     grid = Grid(_numbers("--batch", batch, 1), tuple(_names(length)), _numbers("--past", past, 0), new_tokens)
     models = referred(specs, assignments or ())
-    choice.options()
+    encoders = [model.spec.name for model in models if model.spec.decoder is None]
+    if len(encoders) == len(models) and (past or new_tokens):
+        option = "--past" if past else "--new-tokens"
+        raise UserError(f"{option} is of generating, and {encoders[0]} is an encoder\n  leave it out")
     for model in models:
         grid.workloads(model.spec)
+    if any(model.exported is None for model in models):
+        choice.options()  # told before anything is exported
     with TemporaryDirectory() as place, stage_progress(quiet=as_json) as progress:
         found = list(variants(models, choice, Path(place), progress))
         report = time_all(found, grid, threads or os.cpu_count() or 1, seconds, progress)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from exporters.benching.workload import Workload, token_rows
 from exporters.runtime.tokens import padded
 from specs.model import Model
 from zoo import build
-from zoo.weights.tensors import weight_bytes
+from zoo.weights.tensors import weight_bytes, weight_tensors
 
 KeyValues = list[tuple[Tensor, Tensor]]
 
@@ -59,15 +60,18 @@ class TorchSubject:
         """The bytes of weights and of the cache that a step reads; None for calls that memory does not bound."""
         if workload.kind != "step":
             return None
-        parts = {id(p): p for module in (self._model.decoder, self._model.head) for p in module.parameters()}
-        cached = [tensor for pair in self._cache(workload.batch, workload.past) for tensor in pair]
+        reading = nn.ModuleList([self._model.decoder, self._model.head])
+        tensors = [
+            tensor
+            for name, tensor in weight_tensors(reading)
+            if not re.search(r"\.cross_attention\.(key|value)\.", name)  # these read what an encoder gives
+        ]
+        for pair in self._cache(workload.batch, workload.past):
+            tensors += pair
         if self.spec.architecture == "encoder-decoder":
-            cached += [
-                tensor
-                for pair in self._cache(workload.batch, workload.lengths[0], cross=True)
-                for tensor in pair
-            ]
-        return sum(tensor.nbytes for tensor in (*parts.values(), *cached))
+            for pair in self._cache(workload.batch, max(workload.lengths), cross=True):
+                tensors += pair
+        return sum(tensor.nbytes for tensor in tensors)
 
     def _step(self, workload: Workload, ids: Tensor, mask: Tensor) -> Callable[[], object]:
         past = self._cache(workload.batch, workload.past)

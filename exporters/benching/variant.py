@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Literal
 
 from exporters.runtime.exported import Exported, open_export
 from specs.catalog import preset_names
+from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from specs.resolved import resolved
+from specs.suggest import did_you_mean
 from specs.writing import dump
 from zoo.destination import MANIFEST
 from zoo.progress import Progress, Stage
@@ -39,19 +41,26 @@ class Variant:
 
 @dataclass(frozen=True)
 class Choice:
-    """What to compare, for each model: exports for targets in precisions, and PyTorch in the ways of ``against``."""
+    """What to compare, for each model: exports for targets in precisions, and PyTorch in the ways of ``against``.
+
+    ``logits`` says of which tokens a decoder gives scores, as in :class:`exporters.export.Options`.
+    """
 
     targets: Sequence[str] = ("portable",)
     precisions: Sequence[str] = ("fp32",)
+    logits: str = "all"
     against: Sequence[Runtime] = ()
 
     def options(self) -> list[Options]:
         """How to export.  Raises :class:`specs.errors.UserError` for a target or a precision that there is not."""
         from exporters.export import Options
 
-        return [
-            Options(target=target, verify=False) for target in self.targets for precision in self.precisions
-        ]
+        for precision in self.precisions:
+            if precision != PRECISION:
+                raise UserError(
+                    f"there is no --precision {precision!r}: {did_you_mean(precision, [PRECISION])}"
+                )
+        return [Options(target=target, verify=False, logits=self.logits) for target in self.targets]
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,6 @@ class Decoding:
         self.graph = graph
         self._given = dict(given or {})
         self._padded_right = facts.padding == "right"
-        self._lengths = np.zeros(rows, np.int64)  # of the real tokens of each row
         self._mask = np.zeros((rows, 0), np.int64)  # B P
         names = [name for name in graph.inputs if name.startswith(PAST) and name not in self._given]
         self.cache = CACHES[facts.kind](graph, names, rows, facts.length or room)
@@ -47,31 +46,23 @@ class Decoding:
         With ``keep`` false they are forgotten again, so that the next call is the same as this one.
         """
         ids, mask = padded(sequences, right=self._padded_right)
-        lengths = self._lengths + mask.sum(1)
-        scores = self._run(ids, self._whole_mask(mask, lengths))  # B T V, or B 1 V
+        whole = np.concatenate([self._mask, mask], 1)
+        scores = self._run(ids, whole)  # B T V, or B 1 V
         last = mask.sum(1) - 1 if self._padded_right and scores.shape[1] > 1 else -1
         if keep:
             self.cache.advance(ids.shape[1])
-            self._mask, self._lengths = np.concatenate([self._mask, mask], 1), lengths
+            self._mask = whole
         return scores[np.arange(len(ids)), last].astype(np.float32)
 
     def pretend(self, past: int) -> None:
         """Go on as if each row had read so many tokens: what they left in the cache is made up."""
-        rows = len(self._lengths)
         self.cache.fill(past)
-        self._mask, self._lengths = np.ones((rows, past), np.int64), np.full(rows, past)
+        self._mask = np.ones((len(self._mask), past), np.int64)
 
     def bytes_at(self, past: int) -> int:
         """The bytes of keys and values that a step reads after so many tokens: its own, and those of an encoder."""
         given = (value.tensor_size_in_bytes() for name, value in self._given.items() if name.startswith(PAST))
         return past * self.cache.token_bytes + sum(given)
-
-    def _whole_mask(self, mask: Ids, lengths: Ids) -> Ids:
-        """The mask of past and new tokens; where padding is on the right it is ones, then zeros: their count is meant."""
-        whole = np.concatenate([self._mask, mask], 1)
-        if not self._padded_right:
-            return whole
-        return (np.arange(whole.shape[1]) < lengths[:, None]).astype(np.int64)
 
     def _run(self, ids: Ids, mask: Ids) -> Floats:
         binding = self._binding

@@ -22,6 +22,12 @@ def invoke(*arguments: object) -> Any:
     return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
 
 
+@pytest.fixture(autouse=True)
+def _less_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measuring the bandwidth of the memory takes half a gigabyte, which no test here needs."""
+    monkeypatch.setattr("exporters.benching.bandwidth.SIZE", 8_000_000)
+
+
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("exported") / "out"
@@ -29,12 +35,11 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_targets_directories_and_pytorch_side_by_side(exported: Path) -> None:
-    result = invoke("bench", exported, "tiny-gpt", "--target", "portable,cpu", "--against", "eager", *QUICK, "--json")
+def test_targets_and_pytorch_side_by_side() -> None:
+    result = invoke("bench", "tiny-gpt", "--target", "portable,cpu", "--against", "eager", *QUICK, "--json")
     assert result.exit_code == 0, result.output
     data = json.loads(result.stdout)
     names = [
-        f"{exported}: portable fp32", "tiny-gpt: PyTorch eager",
         "tiny-gpt: portable fp32", "tiny-gpt: cpu fp32", "tiny-gpt: PyTorch eager",
     ]  # fmt: skip
     assert [each["name"] for each in data["variants"]] == names
@@ -46,16 +51,18 @@ def test_targets_directories_and_pytorch_side_by_side(exported: Path) -> None:
         assert each["load_seconds"] > 0
         assert each["peak_bytes"] > 30e6
         assert each["bytes"] == pytest.approx(4 * 223_616, rel=0.1)
-    assert [each["workload"] for each in data["timings"]] == ["prompt 1 x 8"] * 5 + ["step 1 @ 4"] * 5
+    assert [each["workload"] for each in data["timings"]] == ["prompt 1 x 8"] * 3 + ["step 1 @ 4"] * 3
     assert [each["name"] for each in data["timings"]] == names * 2
-    first = data["timings"][5]
-    for each in data["timings"][5:]:
+    first = data["timings"][3]
+    for each in data["timings"][3:]:
         took = each["seconds"]
         assert 0 < took["p50"] <= took["p90"] <= took["p99"]
         assert each["calls"] >= 5
         assert each["sequences_per_second"] == pytest.approx(1 / took["p50"])
         assert each["speed_against_first"] == pytest.approx(first["seconds"]["p50"] / took["p50"])
-        assert each["share_of_bound"] == pytest.approx(each["bytes_read"] / data["bandwidth"]["read"] / took["p50"])
+        assert each["share_of_bound"] == pytest.approx(
+            each["bytes_read"] / data["bandwidth"]["read"] / took["p50"]
+        )
     assert data["threads"] == 1
 
 
@@ -63,7 +70,20 @@ def test_the_table(exported: Path) -> None:
     result = invoke("bench", exported, *QUICK, "--batch", "1,2")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].split() == "variant p50 ms p90 ms p99 ms seq/s tokens/s speed of bound".split()
+    assert lines[0].split() == [
+        "variant",
+        "p50",
+        "ms",
+        "p90",
+        "ms",
+        "p99",
+        "ms",
+        "seq/s",
+        "tokens/s",
+        "speed",
+        "of",
+        "bound",
+    ]
     labels = [line[:15].strip() for line in lines[2:6]]
     assert labels == ["prompt 1 x 8", "prompt 2 x 8", "step 1 @ 4", "step 2 @ 4"]
     assert lines[4].rstrip().endswith("%")
@@ -97,7 +117,9 @@ def test_a_variant_that_cannot_be_loaded_leaves_the_others(exported: Path, tmp_p
         (["bert-base", "--new-tokens", "3"], "--new-tokens is of generating, and bert-base is an encoder"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str) -> None:
+def test_what_cannot_be_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     result, data = invoke("bench", *arguments), invoke("bench", *arguments, "--json")
     assert (result.exit_code, result.stdout, data.exit_code) == (2, "", 2)
@@ -114,7 +136,9 @@ def test_ctrl_c_ends_the_workers_too(exported: Path) -> None:
 
     def workers() -> list[str]:
         found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        return [pid for pid in found if b"exporters.benching.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [
+            pid for pid in found if b"exporters.benching.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
 
     while not (under_way := workers()):
         assert process.poll() is None

@@ -40,6 +40,7 @@ DECISIVE = {"kind": "normal", "std": 0.5}
 LLAMA = {
     "position": {"kind": "rope"},
     "context_length": 40,
+    "d_model": 32,
     "decoder": {
         "layers": 2,
         "block": {
@@ -67,7 +68,7 @@ LATENT = {
         },
     },
 }
-DECODERS = {"gpt2": {"context_length": 40}, "windowed": LLAMA, "latent": LATENT}
+DECODERS = {"gpt2": {"context_length": 40, "d_model": 16}, "windowed": LLAMA, "latent": LATENT}
 
 
 def exported(spec: Model, directory: Path, **options: Any) -> Exported:
@@ -83,10 +84,16 @@ def greedy(model: Any, prompt: list[int], count: int) -> list[int]:
     return ids[len(prompt) :]
 
 
+@pytest.mark.parametrize("logits", ["all", "last"])
+@pytest.mark.parametrize("target", ["portable", "cpu"])
 @pytest.mark.parametrize("name", DECODERS)
-def test_a_decoder_generates_what_full_passes_of_pytorch_do(tmp_path: Path, name: str) -> None:
+def test_a_decoder_generates_what_full_passes_of_pytorch_do(
+    tmp_path: Path, name: str, target: str, logits: str
+) -> None:
     spec = gpt2(initialization=DECISIVE, **DECODERS[name])
-    found = Generator(exported(spec, tmp_path / "out")).generate(PROMPTS, 12)
+    built = exported(spec, tmp_path / "out", target=target, logits=logits)
+    assert built.cache.kind == ("shared" if target == "cpu" and name != "latent" else "growing")
+    found = Generator(built).generate(PROMPTS, 12)
     model = zoo.build(spec, weights="random")
     assert [each.ids for each in found.continuations] == [greedy(model, prompt, 12) for prompt in PROMPTS]
     assert [each.prompt for each in found.continuations] == PROMPTS
@@ -94,12 +101,13 @@ def test_a_decoder_generates_what_full_passes_of_pytorch_do(tmp_path: Path, name
     assert found.first > 0
 
 
-def test_an_encoder_decoder_generates_what_full_passes_of_pytorch_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_an_encoder_decoder_generates_what_full_passes_of_pytorch_do(tmp_path: Path, target: str) -> None:
     spec = t5(
         initialization={"kind": "t5", "factor": 3.0},
         head={"kind": "language_modeling", "tie_embeddings": False},
     )
-    found = Generator(exported(spec, tmp_path / "out")).generate(PROMPTS, 10, start=7)
+    found = Generator(exported(spec, tmp_path / "out", target=target)).generate(PROMPTS, 10, start=7)
     model = zoo.build(spec, weights="random")
     for each in found.continuations:
         ids = [7]
