@@ -91,20 +91,27 @@ def variants(
 
     Raises :class:`specs.errors.UserError` for what cannot be exported.
     """
-    from exporters.export import export
-
     for number, reference in enumerate(references):
-        spec, exported = reference.spec, reference.exported
-        if exported is not None:
+        spec, own = reference.spec, place / str(number)
+        if reference.exported is None:
+            yield from _exports(spec, choice, own, progress)
+        else:
+            exported = reference.exported
             label = f"{reference.name}: {exported.target} {exported.precision}"
             yield Variant(spec, "onnxruntime", exported.directory, label)
-        for options in () if exported else choice.options():
-            label = f"{spec.name}: {options.target} {PRECISION}"
-            progress(Stage(f"export {label}"))
-            directory = place / f"{number}-{options.target}-{PRECISION}"
-            export(spec, directory, options)
-            yield Variant(spec, "onnxruntime", directory, label)
         for runtime in choice.against:
-            path = place / f"{number}.yaml"
+            own.mkdir(exist_ok=True)
+            path = own / "spec.yaml"
             path.write_text(dump(resolved(spec)))
             yield Variant(spec, runtime, path, f"{spec.name}: PyTorch {runtime}")
+
+
+def _exports(spec: Model, choice: Choice, place: Path, progress: Progress) -> Iterator[Variant]:
+    from exporters.export import export
+
+    for options in choice.options():
+        name = f"{options.target} {PRECISION}"
+        progress(Stage(f"export {spec.name}: {name}"))
+        directory = place / name.replace(" ", "-")
+        export(spec, directory, options)
+        yield Variant(spec, "onnxruntime", directory, f"{spec.name}: {name}")
