@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from onnxruntime import OrtValue
 from torch import Tensor
 from transformers import (
     GPT2Config,
@@ -26,6 +27,7 @@ from exporters.runtime.decoding import Decoding
 from exporters.runtime.encoding import Encoder
 from exporters.runtime.exported import ONLY, CacheFacts, Exported, open_export
 from exporters.runtime.generation import Generator
+from exporters.runtime.graph import BFLOAT16, host_array
 from exporters.runtime.sampling import Sampler, Sampling, distribution
 from specs.errors import UserError
 from specs.model import Model
@@ -193,6 +195,18 @@ def test_a_step_that_is_not_kept_can_be_repeated(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found[0], found[2])
 
 
+@pytest.mark.parametrize(("element", "bits"), [(10, np.uint16), (BFLOAT16, np.uint16), (1, np.uint32)])
+def test_tensors_of_every_float_type_are_read(element: int, bits: type) -> None:
+    values = np.array([[1.0, -2.5], [0.0, 384.0]], np.float32)
+    stored = {
+        10: values.astype(np.float16),
+        BFLOAT16: (values.view(np.uint32) >> 16).astype(np.uint16),
+        1: values,
+    }
+    value = OrtValue.ortvalue_from_numpy_with_onnx_type(stored[element].view(bits), element)
+    np.testing.assert_array_equal(host_array(value), values)
+
+
 # ----------------------------------------------------------------------------------------------------- endings
 
 
@@ -308,9 +322,10 @@ def test_numbers_that_mean_nothing(settings: dict[str, Any], message: str) -> No
 # ---------------------------------------------------------------------------------------------------- encoders
 
 
-def test_vectors_are_means_over_real_tokens(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_vectors_are_means_over_real_tokens(tmp_path: Path, target: str) -> None:
     spec = bert(initialization=DECISIVE)
-    found = Encoder(exported(spec, tmp_path / "out")).vectors(PROMPTS)
+    found = Encoder(exported(spec, tmp_path / "out", target=target)).vectors(PROMPTS)
     model = zoo.build(spec, weights="random")
     expected = torch.stack(
         [model(torch.tensor([prompt])).last_hidden_state[0].mean(0) for prompt in PROMPTS]
