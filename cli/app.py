@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cli.bench import bench
 from cli.build import build
 from cli.check import check
 from cli.command import Program
@@ -14,6 +15,7 @@ from cli.export import export
 from cli.import_ import import_checkpoint
 from cli.list import list_presets
 from cli.params import params
+from cli.run import run
 from cli.schema import schema
 from cli.show import show
 from cli.validate import validate
@@ -30,6 +32,8 @@ app.command("build")(build)
 app.command("params")(params)
 app.command("check")(check)
 app.command("export")(export)
+app.command("run")(run)
+app.command("bench")(bench)
 app.command("import")(import_checkpoint)
 app.command("convert")(convert)
 app.command("validate")(validate)

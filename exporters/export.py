@@ -246,6 +246,7 @@ class _Job:
             directory=destination,
             version=version("zoo"),
             target=self.target.name,
+            providers=self.target.providers,
             precision="fp32",
             weights="none: the graph alone" if self.source is None else self.source.description,
             files={path.name: path.stat().st_size for path in sorted(directory.iterdir())},

@@ -20,11 +20,12 @@ from specs.resolved import resolved
 
 @dataclass(frozen=True)
 class Export:
-    """What was written: file sizes in bytes, and the facts of each graph."""
+    """What was written: the target and its providers, file sizes in bytes, and the facts of each graph."""
 
     directory: Path
     version: str
     target: str
+    providers: tuple[str, ...]
     precision: str
     weights: str
     files: dict[str, int]
@@ -37,6 +38,7 @@ class Export:
         return {
             "zoo": self.version,
             "target": self.target,
+            "providers": list(self.providers),
             "precision": self.precision,
             "weights": self.weights,
             "files": self.files,

@@ -1,0 +1,231 @@
+"""What ``zoo run`` finds: text as it comes, vectors, classes, masked tokens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cli.render import console, print_json, table
+
+if TYPE_CHECKING:
+    from exporters.runtime.encoding import Encoder, Vectors
+    from exporters.runtime.exported import Exported
+    from exporters.runtime.generation import Continuation
+    from exporters.runtime.graph import Floats
+    from exporters.runtime.sampling import Sampling
+    from exporters.runtime.text import Text
+
+BEST = 5
+"""How many tokens or classes are shown of all."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An export, its tokenizer if there is one, the prompts, and whether JSON is wanted."""
+
+    exported: Exported
+    text: Text | None
+    prompts: list[list[int]]
+    as_json: bool
+
+    def name(self, token: int) -> str:
+        """A token by its name, or its id."""
+        return str(token) if self.text is None else self.text.token(token)
+
+    def words(self, ids: Sequence[int]) -> str:
+        """Tokens as text, or as ids with commas."""
+        return ",".join(map(str, ids)) if self.text is None else self.text.text(ids)
+
+    def label(self, prompt: int) -> str:
+        """A prompt, cut to what a line of a table holds."""
+        words = " ".join(self.words(self.prompts[prompt]).split())
+        return words if len(words) <= 60 else f"{words[:57]}..."
+
+
+def print_generated(
+    shown: Shown, sampling: Sampling, most: int, stop: Collection[int], start: int | None
+) -> None:
+    """Continue the prompts: a single one appears token by token."""
+    from exporters.runtime.generation import Generator
+
+    exported = shown.exported
+    generator = Generator(exported)
+    first_id = exported.settings.get("decoder_start_token_id", 0) if start is None else start
+    streamed = not shown.as_json and len(shown.prompts) == 1
+    tell = _teller(shown) if streamed else lambda tokens: None
+    done = generator.generate(shown.prompts, most, sampling, stop=stop, start=first_id, tell=tell)
+    rate = done.tokens_per_second
+    if shown.as_json:
+        print_json(
+            {
+                "model": exported.spec.name,
+                "provider": generator.provider,
+                "load_seconds": generator.load_seconds,
+                "first_token_seconds": done.first,
+                "tokens_per_second": rate,
+                "sequences": [_data(shown, each) for each in done.continuations],
+            }
+        )
+        return
+    if streamed:
+        typer.echo()
+    else:
+        for each in done.continuations:
+            typer.echo(f"{shown.words(each.prompt)} -> {shown.words(each.ids)}")
+    endings = ", ".join(dict.fromkeys(each.ending for each in done.continuations))
+    count = sum(len(each.ids) for each in done.continuations)
+    speed = "" if rate is None else f", then {rate:,.1f} tokens/s"
+    _tell_how(
+        generator.provider,
+        generator.load_seconds,
+        f"first token after {_seconds(done.first)}{speed}; {count} tokens: {endings}",
+    )
+
+
+def _teller(shown: Shown) -> Callable[[list[int]], None]:
+    """Print the prompt, where it is continued, and give what prints each token as it comes."""
+    from exporters.runtime.text import Stream
+
+    text = shown.text
+    if shown.exported.spec.architecture == "decoder":
+        typer.echo(shown.words(shown.prompts[0]), nl=False)
+    if text is None:
+        separated = shown.exported.spec.architecture == "decoder"
+
+        def tell_id(tokens: list[int]) -> None:
+            nonlocal separated
+            typer.echo(f"{',' if separated else ''}{tokens[0]}", nl=False)
+            separated = True
+
+        return tell_id
+    stream = Stream(text)
+
+    def tell(tokens: list[int]) -> None:
+        typer.echo(stream.piece(tokens[0]), nl=False)
+
+    return tell
+
+
+def _data(shown: Shown, found: Continuation) -> dict[str, Any]:
+    data = {"prompt_ids": found.prompt, "ids": found.ids, "ending": found.ending}
+    return data if shown.text is None else {**data, "text": shown.text.text(found.ids)}
+
+
+def print_encoded(shown: Shown) -> None:
+    """Vectors, classes or masked tokens, as the head has them."""
+    from exporters.runtime.encoding import CLASSES, MASKS, Encoder
+
+    encoder = Encoder(shown.exported)
+    head = shown.exported.spec.head
+    begun = time.perf_counter()
+    if isinstance(head, CLASSES):
+        data = _print_classes(shown, encoder)
+    elif isinstance(head, MASKS):
+        data = _print_masked(shown, encoder)
+    else:
+        data = _print_vectors(shown, encoder)
+    took = time.perf_counter() - begun
+    if shown.as_json:
+        facts = {"model": shown.exported.spec.name, "provider": encoder.provider}
+        print_json({**facts, "load_seconds": encoder.load_seconds, "seconds": took, **data})
+    else:
+        count = len(shown.prompts)
+        _tell_how(
+            encoder.provider,
+            encoder.load_seconds,
+            f"{count} text{'s' * (count > 1)} in {_seconds(took)}",
+        )
+
+
+def _print_vectors(shown: Shown, encoder: Encoder) -> dict[str, Any]:
+    vectors = encoder.vectors(shown.prompts)
+    if not shown.as_json:
+        _vector_tables(shown, vectors)
+    return {
+        "prompt_ids": shown.prompts,
+        "kind": vectors.kind,
+        "vectors": vectors.values.tolist(),
+        "similarities": vectors.similarities.tolist(),
+    }
+
+
+def _vector_tables(shown: Shown, vectors: Vectors) -> None:
+    out = console()
+    width = vectors.values.shape[1]
+    columns = table("", "text", vectors.kind, "length", right=("", "length"))
+    for row, vector in enumerate(vectors.values):
+        start = "  ".join(f"{value:+.4f}" for value in vector[:4])
+        columns.add_row(
+            str(row), shown.label(row), f"{start}  ... {width} numbers", f"{(vector @ vector) ** 0.5:.4f}"
+        )
+    out.print(columns)
+    if len(shown.prompts) > 1:
+        names = [str(row) for row in range(len(shown.prompts))]
+        cosines = table("cosine", *names, right=tuple(names))
+        for name, row in zip(names, vectors.similarities, strict=True):
+            cosines.add_row(name, *(f"{value:.4f}" for value in row))
+        out.print()
+        out.print(cosines)
+
+
+def _print_classes(shown: Shown, encoder: Encoder) -> dict[str, Any]:
+    found = encoder.classes(shown.prompts)
+    if not shown.as_json:
+        columns = table("text", "label", "probability", right=("label", "probability"))
+        for row, shares in enumerate(found):
+            for label in _best(shares):
+                columns.add_row(shown.label(row), str(label), f"{shares[label]:.2%}")
+        console().print(columns)
+    return {"prompt_ids": shown.prompts, "probabilities": found.tolist()}
+
+
+def _print_masked(shown: Shown, encoder: Encoder) -> dict[str, Any]:
+    from specs.errors import UserError
+
+    mask = None if shown.text is None else shown.text.mask_id
+    if mask is None:
+        raise UserError(
+            "filling masks needs a tokenizer that has a [MASK] or <mask>\n"
+            "  give one with --tokenizer, or run the graph with onnxruntime"
+        )
+    if not any(mask in prompt for prompt in shown.prompts):
+        raise UserError(
+            f"there is nothing to fill: no text has a {shown.name(mask)}\n  write it in place of a word"
+        )
+    found = encoder.masked(shown.prompts, mask)
+    best = [
+        [[(token, float(shares[token])) for token in _best(shares)] for shares in masks] for masks in found
+    ]
+    if not shown.as_json:
+        columns = table("text", "mask", "best tokens")
+        for row, masks in enumerate(best):
+            for place, tokens in enumerate(masks):
+                listed = "  ".join(f"{shown.name(token)} {share:.1%}" for token, share in tokens)
+                columns.add_row(shown.label(row), str(place), listed)
+        console().print(columns)
+    return {
+        "prompt_ids": shown.prompts,
+        "masks": [
+            [
+                [{"id": token, "token": shown.name(token), "probability": share} for token, share in tokens]
+                for tokens in masks
+            ]
+            for masks in best
+        ],
+    }
+
+
+def _best(shares: Floats) -> list[int]:
+    return [int(token) for token in (-shares).argsort(kind="stable")[:BEST]]
+
+
+def _seconds(value: float) -> str:
+    return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s"
+
+
+def _tell_how(provider: str, load: float, what: str) -> None:
+    typer.secho(f"{provider}: loaded in {_seconds(load)}, {what}", dim=True, err=True)

@@ -1,0 +1,1 @@
+"""How fast exports run, beside each other and beside PyTorch: see :mod:`exporters.benching.bench`."""

@@ -1,0 +1,46 @@
+"""How fast this machine reads and copies memory."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+SIZE = 512_000_000
+"""Bytes, far more than any cache holds."""
+
+PASSES = 3
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """Bytes per second that are read, and read and written by copying, by some threads together."""
+
+    read: float
+    copy: float
+
+    def or_better(self, other: Bandwidth) -> Bandwidth:
+        """The best of two measurements: whatever else runs on the machine only takes away."""
+        return replace(self, read=max(self.read, other.read), copy=max(self.copy, other.copy))
+
+
+def measure_bandwidth(threads: int) -> Bandwidth:
+    """The best of a few passes over half a gigabyte."""
+    source, target = np.ones(SIZE // 4, np.float32), np.zeros(SIZE // 4, np.float32)
+    parts = list(zip(np.array_split(source, threads), np.array_split(target, threads), strict=True))
+    with ThreadPoolExecutor(threads) as pool:
+
+        def best(work: object, moved: int) -> float:
+            times = []
+            for _ in range(PASSES):
+                begun = time.perf_counter()
+                list(pool.map(work, parts))  # type: ignore[arg-type]
+                times.append(time.perf_counter() - begun)
+            return moved / min(times)
+
+        return Bandwidth(
+            read=best(lambda part: np.dot(part[0], part[0]), SIZE),
+            copy=best(lambda part: np.copyto(part[1], part[0]), 2 * SIZE),
+        )

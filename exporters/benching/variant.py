@@ -1,0 +1,117 @@
+"""The ways of running models that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from exporters.runtime.exported import Exported, open_export
+from specs.catalog import preset_names
+from specs.errors import UserError
+from specs.load import load
+from specs.model import Model
+from specs.resolved import resolved
+from specs.suggest import did_you_mean
+from specs.writing import dump
+from zoo.destination import MANIFEST
+from zoo.progress import Progress, Stage
+
+if TYPE_CHECKING:
+    from exporters.export import Options
+
+PRECISION = "fp32"
+
+Runtime = Literal["onnxruntime", "eager", "compiled"]
+
+AGAINST: tuple[Runtime, ...] = ("eager", "compiled")
+"""The ways of running PyTorch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A model in a runtime: an exported directory in ONNX Runtime, or a spec in PyTorch; ``path`` is either."""
+
+    spec: Model
+    runtime: Runtime
+    path: Path
+    label: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to compare, for each model: exports for targets in precisions, and PyTorch in the ways of ``against``.
+
+    ``logits`` says of which tokens a decoder gives scores, as in :class:`exporters.export.Options`.
+    """
+
+    targets: Sequence[str] = ("portable",)
+    precisions: Sequence[str] = ("fp32",)
+    logits: str = "all"
+    against: Sequence[Runtime] = ()
+
+    def options(self) -> list[Options]:
+        """How to export.  Raises :class:`specs.errors.UserError` for a target or a precision that there is not."""
+        from exporters.export import Options
+
+        for precision in self.precisions:
+            if precision != PRECISION:
+                raise UserError(
+                    f"there is no --precision {precision!r}: {did_you_mean(precision, [PRECISION])}"
+                )
+        return [Options(target=target, verify=False, logits=self.logits) for target in self.targets]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a user named: a spec, or a directory with its export."""
+
+    name: str
+    spec: Model
+    exported: Exported | None = None
+
+
+def referred(names: Sequence[str], assignments: Sequence[str]) -> list[Reference]:
+    """What some names refer to.  Raises :class:`specs.errors.UserError` for what is neither."""
+    found = []
+    for name in names:
+        if name not in preset_names() and (Path(name) / MANIFEST).is_file():
+            exported = open_export(Path(name))
+            found.append(Reference(name, exported.spec, exported))
+        else:
+            found.append(Reference(name, load(name, assignments)))
+    return found
+
+
+def variants(
+    references: Sequence[Reference], choice: Choice, place: Path, progress: Progress
+) -> Iterator[Variant]:
+    """The variants of each model; specs are exported below ``place``.
+
+    Raises :class:`specs.errors.UserError` for what cannot be exported.
+    """
+    for number, reference in enumerate(references):
+        spec, own = reference.spec, place / str(number)
+        if reference.exported is None:
+            yield from _exports(spec, choice, own, progress)
+        else:
+            exported = reference.exported
+            label = f"{reference.name}: {exported.target} {exported.precision}"
+            yield Variant(spec, "onnxruntime", exported.directory, label)
+        for runtime in choice.against:
+            own.mkdir(exist_ok=True)
+            path = own / "spec.yaml"
+            path.write_text(dump(resolved(spec)))
+            yield Variant(spec, runtime, path, f"{spec.name}: PyTorch {runtime}")
+
+
+def _exports(spec: Model, choice: Choice, place: Path, progress: Progress) -> Iterator[Variant]:
+    from exporters.export import export
+
+    for options in choice.options():
+        name = f"{options.target} {PRECISION}"
+        progress(Stage(f"export {spec.name}: {name}"))
+        directory = place / name.replace(" ", "-")
+        export(spec, directory, options)
+        yield Variant(spec, "onnxruntime", directory, f"{spec.name}: {name}")

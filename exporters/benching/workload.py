@@ -1,0 +1,125 @@
+"""What is timed: calls of a model on inputs of some sizes."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from specs.errors import UserError
+from specs.head import LanguageModeling
+from specs.model import Model
+
+USUAL = 128
+"""The tokens of a sequence where nothing is said of them."""
+
+Kind = Literal["encode", "prompt", "step", "generate"]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One call: an encoder's pass, a decoder's prompt, one step after ``past`` tokens, or generating ``new`` ones.
+
+    ``lengths`` are those of the rows that go in: of the prompt, or of what an encoder reads.
+    """
+
+    kind: Kind
+    lengths: tuple[int, ...]
+    past: int = 0
+    new: int = 1
+
+    @property
+    def batch(self) -> int:
+        """The number of rows."""
+        return len(self.lengths)
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens a call reads, or generates."""
+        return {"encode": sum(self.lengths), "prompt": sum(self.lengths)}.get(
+            self.kind, self.batch * self.new
+        )
+
+    @property
+    def label(self) -> str:
+        """Such as ``step 8 @ 1024``: batch and past."""
+        low, high = min(self.lengths), max(self.lengths)
+        size = f"{self.batch} x {high if low == high else f'{low}-{high}'}"
+        match self.kind:
+            case "step":
+                return f"step {self.batch} @ {self.past}"
+            case "generate":
+                return f"generate {size} + {self.new}"
+            case kind:
+                return f"{kind} {size}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The sizes to time: batches, lengths (``128``, or ``16-128`` for rows between), past lengths, new tokens.
+
+    Where no length or past is given it is 128, or as much of it as a model takes.
+    """
+
+    batches: tuple[int, ...] = (1,)
+    lengths: tuple[str, ...] = ()
+    past: tuple[int, ...] = ()
+    new: int | None = None
+
+    def workloads(self, spec: Model) -> list[Workload]:
+        """The calls of a model.  Raises :class:`specs.errors.UserError` for sizes that it does not take."""
+        if not all(spec.embedding_of(stack).takes_tokens for _, stack in spec.stacks()):
+            raise UserError(
+                f"{spec.name} cannot be timed: zoo bench has tokens to give, and it takes others\n"
+                f"  give a model whose embedding is of kind: tokens"
+            )
+        if spec.architecture != "encoder" and not isinstance(spec.head, LanguageModeling):
+            raise UserError(
+                f"timing {spec.name} needs a head of kind language_modeling\n"
+                f"  value: {spec.architecture}, head {spec.head.kind}\n  set head.kind=language_modeling"
+            )
+        reads = spec.encoder or spec.decoder
+        assert reads is not None
+        generates = spec.encoder is None  # what reads is what goes on
+        room = (spec.context_length_of(reads) or sys.maxsize) - generates
+        rows = [
+            _rows(batch, length)
+            for batch in self.batches
+            for length in self.lengths or [str(min(USUAL, room))]
+        ]
+        longest = max(map(max, rows))
+        _check_fits(spec, "--length", longest, room)
+        if spec.decoder is None:
+            return [Workload("encode", each) for each in rows]
+        room = (spec.context_length_of(spec.decoder) or sys.maxsize) - 1
+        pasts = self.past or (min(USUAL, room),)
+        _check_fits(spec, "--past", max(pasts), room)
+        _check_fits(spec, "--new-tokens", self.new or 0, room + 1 - (longest if generates else 1))
+        steps = [Workload("step", (longest,) * batch, past) for batch in self.batches for past in pasts]
+        generated = [] if self.new is None else [Workload("generate", each, new=self.new) for each in rows]
+        return [*(Workload("prompt", each) for each in rows), *steps, *generated]
+
+
+def _check_fits(spec: Model, option: str, tokens: int, room: int) -> None:
+    if tokens > room:
+        raise UserError(
+            f"{option} must fit the context of {spec.name}\n  value: {tokens}\n  {room} or less would work"
+        )
+
+
+def _rows(batch: int, length: str) -> tuple[int, ...]:
+    """The lengths of the rows of a batch; those of a range lie evenly between its ends."""
+    found = re.fullmatch(r"([1-9]\d{0,6})(?:-([1-9]\d{0,6}))?", length)
+    low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    if low > high:
+        raise UserError(
+            f"--length must be tokens, or a range of them\n  value: {length!r}\n  128 or 16-128 would work"
+        )
+    return tuple(high - (high - low) * row // max(1, batch - 1) for row in range(batch))
+
+
+def token_rows(lengths: Sequence[int], vocabulary: int) -> list[list[int]]:
+    """Rows of some tokens of these lengths."""
+    return [[(7 * at + row) % vocabulary for at in range(length)] for row, length in enumerate(lengths)]

@@ -1,0 +1,1 @@
+"""Running what was exported, through ONNX Runtime alone: nothing here imports torch."""

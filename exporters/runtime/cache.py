@@ -1,0 +1,117 @@
+"""Keys and values of the tokens so far, in memory of our own that graphs read and write where it is.
+
+Shapes: batch B, key-value heads G, past length P, new tokens T, room for S tokens in all, head width K.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from onnxruntime import OrtValue
+
+from exporters.runtime.graph import BFLOAT16, Graph, Slot
+
+_ONES = {1: np.float32(1), 2: np.uint8(1), 3: np.int8(1), 10: np.float16(1), BFLOAT16: np.uint16(0x3F80)}
+"""What one is, by ONNX's number of the element type."""
+
+
+class Cache:
+    """What all caches are: ``past`` tokens are in it, and there is room for ``room``."""
+
+    def __init__(self, graph: Graph, names: Iterable[str], rows: int, room: int) -> None:
+        self.past, self.room = 0, room
+        self._device, self._rows = graph.device, rows
+        self._slots = [graph.inputs[name] for name in names]
+        self._memory = [[self._allocate(slot) for slot in self._slots] for _ in range(self.copies)]
+
+    copies = 1
+    """How many memories of full length there are for each tensor."""
+
+    def bind(self, binding: Any, new: int) -> None:
+        """Bind past and present for a call with so many new tokens."""
+        raise NotImplementedError
+
+    def advance(self, new: int) -> None:
+        """Keep what the call wrote."""
+        self.past += new
+
+    @property
+    def token_bytes(self) -> int:
+        """The bytes of one token of all rows, in all layers."""
+        return sum(_size(self._shape(slot, 1)) * slot.width for slot in self._slots)
+
+    def fill(self, past: int) -> None:
+        """Pretend that so many tokens were read: ones in place of their keys and values."""
+        for tensors in self._memory:
+            for slot, memory in zip(self._slots, tensors, strict=True):
+                ones = np.full(self._shape(slot, self.room), _ONES[slot.element])
+                memory.update_inplace(OrtValue.ortvalue_from_numpy_with_onnx_type(ones, slot.element))
+        self.past = past
+
+    def _allocate(self, slot: Slot) -> OrtValue:
+        shape = self._shape(slot, self.room)
+        return OrtValue.ortvalue_from_shape_and_type(shape, slot.element, self._device, 0)
+
+    def _shape(self, slot: Slot, length: int) -> list[int]:
+        """B G length K."""
+        _, heads, _, width = slot.dims
+        return [self._rows, int(heads), length, int(width)]
+
+    def _bind(
+        self, binding: Any, slot: Slot, memory: tuple[OrtValue, OrtValue], lengths: tuple[int, int]
+    ) -> None:
+        """Bind where a tensor's past is read and its present written, with their lengths."""
+        read, written = memory
+        binding.bind_input(
+            slot.name, self._device, 0, slot.element, self._shape(slot, lengths[0]), read.data_ptr()
+        )
+        binding.bind_output(
+            _present(slot.name),
+            self._device,
+            0,
+            slot.element,
+            self._shape(slot, lengths[1]),
+            written.data_ptr(),
+        )
+
+
+class GrowingCache(Cache):
+    """A cache whose graph joins past and new tokens, B G P K -> B G (P + T) K: two memories take turns."""
+
+    copies = 2
+
+    def bind(self, binding: Any, new: int) -> None:
+        lengths = self.past, self.past + new
+        for slot, *memory in zip(self._slots, *self._memory, strict=True):
+            self._bind(binding, slot, (memory[0], memory[1]), lengths)
+
+    def advance(self, new: int) -> None:
+        super().advance(new)
+        self._memory.reverse()
+
+
+class SharedCache(Cache):
+    """A cache whose graph writes new tokens behind those before them, B G S K: one memory is past and present."""
+
+    def __init__(self, graph: Graph, names: Iterable[str], rows: int, room: int) -> None:
+        super().__init__(graph, names, rows, room)
+        self._bound: Any = None
+
+    def bind(self, binding: Any, new: int) -> None:
+        if self._bound is not binding:  # nothing changes from call to call
+            for slot, memory in zip(self._slots, self._memory[0], strict=True):
+                self._bind(binding, slot, (memory, memory), (self.room, self.room))
+            self._bound = binding
+
+
+CACHES: dict[str, type[Cache]] = {"growing": GrowingCache, "shared": SharedCache}
+
+
+def _present(name: str) -> str:
+    return name.replace("past_key_values", "present")
+
+
+def _size(shape: list[int]) -> int:
+    return int(np.prod(shape))

@@ -1,0 +1,76 @@
+"""Sequences under way in a decoder's graph: each call reads some tokens and scores the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from onnxruntime import OrtValue
+
+from exporters.runtime.cache import CACHES
+from exporters.runtime.exported import CacheFacts
+from exporters.runtime.graph import Floats, Graph, Ids, host_array
+from exporters.runtime.tokens import padded, token_inputs
+
+PAST, SCORES = "past_key_values", "logits"
+
+
+class Decoding:
+    """Some sequences, ``rows`` of them, of at most ``room`` tokens each, and their cache.
+
+    ``given`` are the inputs that stay the same from call to call, such as an encoder's keys and values.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        facts: CacheFacts,
+        rows: int,
+        room: int,
+        given: Mapping[str, OrtValue] | None = None,
+    ) -> None:
+        self.graph = graph
+        self._given = dict(given or {})
+        self._padded_right = facts.padding == "right"
+        self._mask = np.zeros((rows, 0), np.int64)  # B P
+        names = [name for name in graph.inputs if name.startswith(PAST) and name not in self._given]
+        self.cache = CACHES[facts.kind](graph, names, rows, facts.length or room)
+        self._binding = graph.binding()
+        self._binding.bind_output(SCORES, "cpu")  # the first of the outputs
+        for name, value in self._given.items():
+            self._binding.bind_ortvalue_input(name, value)
+
+    def read(self, sequences: Sequence[Sequence[int]], *, keep: bool = True) -> Floats:
+        """Read the next tokens of each row, B lists of T or, at the start, fewer; gives scores of the next, B V.
+
+        With ``keep`` false they are forgotten again, so that the next call is the same as this one.
+        """
+        ids, mask = padded(sequences, right=self._padded_right)
+        whole = np.concatenate([self._mask, mask], 1)
+        scores = self._run(ids, whole)  # B T V, or B 1 V
+        last = mask.sum(1) - 1 if self._padded_right and scores.shape[1] > 1 else -1
+        if keep:
+            self.cache.advance(ids.shape[1])
+            self._mask = whole
+        return scores[np.arange(len(ids)), last].astype(np.float32)
+
+    def pretend(self, past: int) -> None:
+        """Go on as if each row had read so many tokens: what they left in the cache is made up."""
+        self.cache.fill(past)
+        self._mask = np.ones((len(self._mask), past), np.int64)
+
+    def bytes_at(self, past: int) -> int:
+        """The bytes of keys and values that a step reads after so many tokens: its own, and those of an encoder."""
+        given = (value.tensor_size_in_bytes() for name, value in self._given.items() if name.startswith(PAST))
+        return past * self.cache.token_bytes + sum(given)
+
+    def _run(self, ids: Ids, mask: Ids) -> Floats:
+        binding = self._binding
+        inputs = token_inputs(self.graph, ids, mask)
+        for name, array in inputs.items():
+            binding.bind_cpu_input(name, array)
+        self.cache.bind(binding, ids.shape[1])
+        binding.bind_output(SCORES, "cpu")  # anew, as their number differs from call to call
+        self.graph.session.run_with_iobinding(binding)
+        scores: Floats = host_array(binding.get_outputs()[0])
+        return scores

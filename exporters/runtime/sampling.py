@@ -1,0 +1,79 @@
+"""Choosing the next token from its scores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from exporters.runtime.graph import Floats
+from specs.errors import UserError
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are chosen: the best at a ``temperature`` of 0, else drawn.
+
+    ``top_k`` keeps so many of the best tokens, ``top_p`` then the fewest that have this share of the probability
+    together.  Raises :class:`specs.errors.UserError` for numbers that mean nothing.
+    """
+
+    temperature: float = 0.0
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for option, value, good, rule, remedy in (
+            ("--temperature", self.temperature, 0 <= self.temperature < math.inf, "be 0 or more, and finite", "0 takes the best token, 1 draws by the model's own probabilities"),
+            ("--top-k", self.top_k, self.top_k is None or self.top_k > 0, "be 1 or more", "leave it out for all tokens"),
+            ("--top-p", self.top_p, self.top_p is None or 0 < self.top_p <= 1, "be above 0 and at most 1", "leave it out, or give 1, for all tokens"),
+            ("--seed", self.seed, self.seed >= 0, "be 0 or more", "0 would work"),
+        ):  # fmt: skip
+            if not good:
+                raise UserError(f"{option} must {rule}\n  value: {value}\n  {remedy}")
+
+
+GREEDY = Sampling()
+"""The best token, always."""
+
+
+class Sampler:
+    """Draws for some rows, each from random numbers of its own: what one row draws does not depend on the others."""
+
+    def __init__(self, sampling: Sampling, rows: int) -> None:
+        self._sampling = sampling
+        self._generators = [np.random.default_rng([sampling.seed, row]) for row in range(rows)]
+
+    def choose(self, scores: Floats) -> list[int]:
+        """The next token of each row, from scores B V.
+
+        Raises :class:`specs.errors.UserError` where the model has computed no numbers.
+        """
+        if not np.isfinite(scores.max(-1)).all():
+            raise UserError(
+                "the model's scores are not finite numbers\n"
+                "  look at its weights, or export it in a precision with a larger range"
+            )
+        if self._sampling.temperature == 0:
+            return [int(token) for token in scores.argmax(-1)]
+        return [self._draw(row, generator) for row, generator in zip(scores, self._generators, strict=True)]
+
+    def _draw(self, scores: Floats, generator: np.random.Generator) -> int:
+        kept, shares = distribution(scores, self._sampling)
+        place = np.searchsorted(np.cumsum(shares), generator.random(), side="right")
+        return int(kept[min(int(place), len(kept) - 1)])
+
+
+def distribution(scores: Floats, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
+    """The tokens that may be drawn, best first, and their probabilities, from scores V."""
+    count = min(sampling.top_k or len(scores), len(scores))
+    kept = np.argsort(-scores, kind="stable")[:count]
+    logits = scores[kept].astype(np.float64) / sampling.temperature
+    shares = np.exp(logits - logits[0])
+    shares /= shares.sum()
+    if sampling.top_p is not None:
+        count = int(np.searchsorted(np.cumsum(shares), sampling.top_p)) + 1
+        kept, shares = kept[:count], shares[:count] / shares[:count].sum()
+    return kept, shares

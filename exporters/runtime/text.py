@@ -1,0 +1,86 @@
+"""Text as token ids and back, with the tokenizer that came with a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from specs.errors import UserError
+
+FILE = "tokenizer.json"
+
+MASKS = ("[MASK]", "<mask>")
+"""What tokenizers call the token that stands for a missing one."""
+
+
+class Text:
+    """A tokenizer."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Each text as token ids, with the special tokens around it that the tokenizer adds."""
+        return [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The text of token ids, without special tokens."""
+        return str(self.tokenizer.decode(list(ids)))
+
+    def token(self, token: int) -> str:
+        """One token as the tokenizer calls it."""
+        return str(self.tokenizer.id_to_token(token))
+
+    def id_of(self, token: str) -> int:
+        """The id of a token.  Raises :class:`specs.errors.UserError` where there is none."""
+        found = self.tokenizer.token_to_id(token)
+        if found is None:
+            raise UserError(
+                f"--stop must be one token, as the tokenizer calls it, or a token's id\n"
+                f"  value: {token!r}\n  {FILE} lists them, as vocab and added_tokens"
+            )
+        return int(found)
+
+    @property
+    def mask_id(self) -> int | None:
+        """The token that stands for a missing one, where there is one."""
+        found = map(self.tokenizer.token_to_id, MASKS)
+        return next((token for token in found if token is not None), None)
+
+
+class Stream:
+    """The text of tokens as they come: a character appears when all of its tokens are there."""
+
+    def __init__(self, text: Text) -> None:
+        from tokenizers.decoders import DecodeStream
+
+        self._tokenizer, self._stream = text.tokenizer, DecodeStream(skip_special_tokens=True)
+
+    def piece(self, token: int) -> str:
+        """The text that a token completes, which may be empty."""
+        return self._stream.step(self._tokenizer, token) or ""
+
+
+def find_text(directory: Path, given: Path | None) -> Text | None:
+    """The tokenizer that is given, a file or the directory around it, else that of a directory; None without either.
+
+    Raises :class:`specs.errors.UserError` where it cannot be read.
+    """
+    path = given or directory / FILE
+    path = path / FILE if path.is_dir() else path
+    if given is None and not path.exists():
+        return None
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise UserError(f"{path}: tokenizing needs a library: pip install 'zoo[text]'") from None
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library has no class of its own for it
+        raise UserError(
+            f"{path} is no tokenizer: {error}\n  give a {FILE} with --tokenizer, or --ids"
+        ) from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return Text(tokenizer)

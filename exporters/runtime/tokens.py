@@ -1,0 +1,30 @@
+"""Rows of token ids as the arrays that graphs take: batch B, T new tokens, S of past and new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from exporters.runtime.graph import Graph, Ids
+
+
+def padded(rows: Sequence[Sequence[int]], *, right: bool) -> tuple[Ids, Ids]:
+    """Rows of ids, padded on the right or on the left to the longest, B T, and their mask."""
+    longest = max(map(len, rows))
+    ids, mask = (np.zeros((len(rows), longest), np.int64) for _ in range(2))
+    for row, tokens in enumerate(rows):
+        place = slice(0, len(tokens)) if right else slice(longest - len(tokens), longest)
+        ids[row, place], mask[row, place] = tokens, 1
+    return ids, mask
+
+
+def token_inputs(graph: Graph, ids: Ids, mask: Ids) -> dict[str, Ids]:
+    """Those inputs that a graph takes of: ids, B T, their mask, B S, types (all 0) and positions."""
+    given = {
+        "input_ids": ids,
+        "attention_mask": mask,
+        "token_type_ids": np.zeros_like(ids),
+        "position_ids": np.ascontiguousarray((mask.cumsum(1) - 1).clip(0)[:, -ids.shape[1] :]),
+    }
+    return {name: array for name, array in given.items() if name in graph.inputs}

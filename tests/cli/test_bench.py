@@ -1,0 +1,149 @@
+"""``zoo bench``: what it measures, as a table and as data, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.app import app
+from tests.cli.process import ZOO, environment
+
+QUICK = ["--seconds", "0.05", "--threads", "1", "--length", "8", "--past", "4"]
+
+
+def invoke(*arguments: object) -> Any:
+    return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
+
+
+@pytest.fixture(autouse=True)
+def _less_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measuring the bandwidth of the memory takes half a gigabyte, which no test here needs."""
+    monkeypatch.setattr("exporters.benching.bandwidth.SIZE", 8_000_000)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("exported") / "out"
+    assert invoke("export", "tiny-gpt", "--no-verify", "-o", place).exit_code == 0
+    return place
+
+
+def test_targets_and_pytorch_side_by_side() -> None:
+    result = invoke("bench", "tiny-gpt", "--target", "portable,cpu", "--against", "eager", *QUICK, "--json")
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.stdout)
+    names = [
+        "tiny-gpt: portable fp32", "tiny-gpt: cpu fp32", "tiny-gpt: PyTorch eager",
+    ]  # fmt: skip
+    assert [each["name"] for each in data["variants"]] == names
+    assert [each["provider"] for each in data["variants"]] == [
+        "PyTorch" if "PyTorch" in name else "CPUExecutionProvider" for name in names
+    ]
+    for each in data["variants"]:
+        assert each["fault"] is None
+        assert each["load_seconds"] > 0
+        assert each["peak_bytes"] > 30e6
+        assert each["bytes"] == pytest.approx(4 * 223_616, rel=0.1)
+    assert [each["workload"] for each in data["timings"]] == ["prompt 1 x 8"] * 3 + ["step 1 @ 4"] * 3
+    assert [each["name"] for each in data["timings"]] == names * 2
+    first = data["timings"][3]
+    for each in data["timings"][3:]:
+        took = each["seconds"]
+        assert 0 < took["p50"] <= took["p90"] <= took["p99"]
+        assert each["calls"] >= 5
+        assert each["sequences_per_second"] == pytest.approx(1 / took["p50"])
+        assert each["speed_against_first"] == pytest.approx(first["seconds"]["p50"] / took["p50"])
+        assert each["share_of_bound"] == pytest.approx(
+            each["bytes_read"] / data["bandwidth"]["read"] / took["p50"]
+        )
+    assert data["threads"] == 1
+
+
+def test_the_table(exported: Path) -> None:
+    result = invoke("bench", exported, *QUICK, "--batch", "1,2")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == [
+        "variant",
+        "p50",
+        "ms",
+        "p90",
+        "ms",
+        "p99",
+        "ms",
+        "seq/s",
+        "tokens/s",
+        "speed",
+        "of",
+        "bound",
+    ]
+    labels = [line[:15].strip() for line in lines[2:6]]
+    assert labels == ["prompt 1 x 8", "prompt 2 x 8", "step 1 @ 4", "step 2 @ 4"]
+    assert lines[4].rstrip().endswith("%")
+    assert "1 thread; memory is read at " in result.stdout
+
+
+def test_a_variant_that_cannot_be_loaded_leaves_the_others(exported: Path, tmp_path: Path) -> None:
+    assert invoke("export", "tiny-gpt", "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    (tmp_path / "out" / "model.onnx.data").unlink()
+    result = invoke("bench", tmp_path / "out", exported, *QUICK, "--json")
+    assert result.exit_code == 1
+    data = json.loads(result.stdout)
+    broken, whole = data["variants"]
+    assert "model.onnx: ONNX Runtime does not load it" in broken["fault"]
+    assert whole["fault"] is None
+    assert {each["name"] for each in data["timings"]} == {whole["name"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gptt2"], "must be a preset or a file\n  value: 'gptt2'\n  did you mean 'gpt2'?"),
+        (["tiny-gpt", "--target", "portable,cdua"], "there is no --target 'cdua': did you mean 'cuda'?"),
+        (["tiny-gpt", "--precision", "fp33"], "there is no --precision 'fp33': did you mean 'fp32'?"),
+        (["tiny-gpt", "--against", "eagre"], "there is no --against 'eagre': did you mean 'eager'?"),
+        (["tiny-gpt", "--batch", "0"], "--batch must be whole numbers from 1 on, with commas between\n  value: '0'\n  1,8 would work"),
+        (["tiny-gpt", "--batch", "1;2"], "--batch must be whole numbers from 1 on, with commas between\n  value: '1;2'\n"),
+        (["tiny-gpt", "--past", "-1"], "--past must be whole numbers from 0 on, with commas between\n  value: '-1'\n"),
+        (["tiny-gpt", "--past", "128"], "--past must fit the context of tiny-gpt\n  value: 128\n  127 or less would work"),
+        (["vit-base-16"], "vit-base-16 cannot be timed: "),
+        (["bert-base", "--new-tokens", "3"], "--new-tokens is of generating, and bert-base is an encoder"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result, data = invoke("bench", *arguments), invoke("bench", *arguments, "--json")
+    assert (result.exit_code, result.stdout, data.exit_code) == (2, "", 2)
+    assert message in result.stderr
+    assert message in json.loads(data.stdout)["errors"][0]["message"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_ends_the_workers_too(exported: Path) -> None:
+    command = [*ZOO, "bench", str(exported), "--seconds", "60"]
+    process = subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+    def workers() -> list[str]:
+        found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        return [
+            pid for pid in found if b"exporters.benching.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+
+    while not (under_way := workers()):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=20)
+    assert (process.returncode, output, errors) == (130, b"", b"interrupted\n")
+    assert not any(Path(f"/proc/{pid}").exists() for pid in under_way)

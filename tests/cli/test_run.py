@@ -1,0 +1,236 @@
+"""``zoo run``: what it prints, as text and as data, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from typer.testing import CliRunner
+
+from cli.app import app
+from specs.resolved import resolved
+from specs.writing import dump
+from tests.cli.process import ZOO, environment
+from tests.zoo.tiny import bert, t5, vit
+
+Run = Callable[..., Any]
+MLM = {"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}}
+TAGS = {"kind": "token_classification", "labels": 3}
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of exports, tiny-gpt's with a tokenizer of bytes."""
+    place = tmp_path_factory.mktemp("built")
+    specs = {
+        "bert": bert(),
+        "labels": bert(head={"kind": "classification", "labels": 3}),
+        "masks": bert(head=MLM, vocab_size=300),
+        "tags": bert(head=TAGS),
+        "t5": t5(),
+        "vit": vit(),
+    }
+    for name, spec in specs.items():
+        (place / f"{name}.yaml").write_text(dump(resolved(spec)))
+    for name in [*specs, "tiny-gpt"]:
+        spec = place / f"{name}.yaml" if name in specs else name
+        assert invoke("export", spec, "--no-verify", "-o", place / name).exit_code == 0
+    byte_names = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({name: i for i, name in enumerate(byte_names)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.save(str(place / "tiny-gpt" / "tokenizer.json"))
+    tokenizer.add_special_tokens(["[MASK]"])
+    tokenizer.save(str(place / "tokenizer.json"))
+    return place
+
+
+def refused(*arguments: Any) -> str:
+    """What is told of a mistake, with status 2, the same under ``--json``."""
+    result, data = invoke("run", *arguments), invoke("run", *arguments, "--json")
+    assert (result.exit_code, result.stdout, data.exit_code) == (2, "", 2)
+    assert json.loads(data.stdout)["errors"][0]["message"] + "\n" == result.stderr
+    return result.stderr
+
+
+# -------------------------------------------------------------------------------------------------- generating
+
+
+def test_a_text_is_continued_as_it_comes(built: Path) -> None:
+    result = invoke("run", built / "tiny-gpt", "--text", "Grüße, ", "--max-new-tokens", "8")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Grüße, ")
+    assert result.stderr.startswith("CPUExecutionProvider: loaded in ")
+    assert "first token after " in result.stderr
+    assert " tokens/s; 8 tokens: enough tokens\n" in result.stderr
+    data = json.loads(
+        invoke("run", built / "tiny-gpt", "--text", "Grüße, ", "--max-new-tokens", "8", "--json").stdout
+    )
+    (sequence,) = data["sequences"]
+    assert len(sequence["ids"]) == 8
+    tokenizer = Tokenizer.from_file(str(built / "tiny-gpt" / "tokenizer.json"))
+    assert sequence["prompt_ids"] == tokenizer.encode("Grüße, ").ids
+    assert sequence["text"] == tokenizer.decode(sequence["ids"])
+    assert data["tokens_per_second"] > 0
+    assert data["load_seconds"] > 0
+    assert data["first_token_seconds"] > 0
+
+
+def test_ids_do_without_a_tokenizer(built: Path) -> None:
+    result = invoke("run", built / "t5", "--ids", "3, 4", "--max-new-tokens", "3", "--start", "5")
+    assert len(result.stdout.strip().split(",")) == 3
+    both = invoke("run", built / "t5", "--ids", "3,4", "--ids", "7", "--max-new-tokens", "3", "--start", "5")
+    assert [line.split(" -> ")[0] for line in both.stdout.splitlines()] == ["3,4", "7"]
+    assert both.stdout.splitlines()[0].split(" -> ")[1] == result.stdout.strip()
+
+
+def test_draws_depend_on_the_seed(built: Path) -> None:
+    command = ["run", built / "tiny-gpt", "--ids", "1,2", "--max-new-tokens", "20", "--top-p", "0.9"]
+    found = [invoke(*command, "--seed", seed).stdout for seed in ("1", "1", "2")]
+    assert found[0] == found[1] != found[2]
+    greedy = invoke(*command[:-2]).stdout
+    assert greedy not in found
+    assert invoke(*command[:-2], "--top-k", "1").stdout == greedy
+
+
+def test_a_stop_token_by_its_id_or_its_name_ends_a_text(built: Path) -> None:
+    command = ["run", built / "tiny-gpt", "--ids", "1,2", "--max-new-tokens", "20", "--json"]
+    (free,) = json.loads(invoke(*command).stdout)["sequences"]
+    tokenizer = Tokenizer.from_file(str(built / "tiny-gpt" / "tokenizer.json"))
+    for stop in (str(free["ids"][4]), tokenizer.id_to_token(free["ids"][4])):
+        (found,) = json.loads(invoke(*command, "--stop", stop).stdout)["sequences"]
+        assert found["ids"] == free["ids"][: free["ids"].index(free["ids"][4]) + 1]
+        assert found["ending"] == "stop token"
+
+
+def test_what_a_checkpoint_says_of_starting_and_ending_is_followed(built: Path) -> None:
+    settings = built / "t5" / "generation_config.json"
+    command = ["run", built / "t5", "--ids", "3,4", "--max-new-tokens", "3", "--json"]
+    (free,) = json.loads(invoke(*command, "--start", "5").stdout)["sequences"]
+    settings.write_text(json.dumps({"decoder_start_token_id": 5, "eos_token_id": free["ids"][0]}))
+    try:
+        (found,) = json.loads(invoke(*command).stdout)["sequences"]
+    finally:
+        settings.unlink()
+    assert (found["ids"], found["ending"]) == (free["ids"][:1], "stop token")
+
+
+# ---------------------------------------------------------------------------------------------------- encoding
+
+
+def test_vectors_with_their_cosines(built: Path) -> None:
+    command = ["run", built / "bert", "--ids", "1,2,3", "--ids", "4"]
+    result = invoke(*command)
+    assert "mean of last_hidden_state" in result.stdout
+    assert "... 8 numbers" in result.stdout
+    assert "cosine" in result.stdout
+    assert "2 texts in " in result.stderr
+    data = json.loads(invoke(*command, "--json").stdout)
+    assert [len(vector) for vector in data["vectors"]] == [8, 8]
+    assert data["similarities"][0][0] == pytest.approx(1)
+    assert f"{data['similarities'][0][1]:.4f}" in result.stdout
+
+
+def test_classes(built: Path) -> None:
+    data = json.loads(invoke("run", built / "labels", "--ids", "1,2,3", "--json").stdout)
+    assert sum(data["probabilities"][0]) == pytest.approx(1)
+    assert f"{max(data['probabilities'][0]):.2%}" in invoke("run", built / "labels", "--ids", "1,2,3").stdout
+
+
+def test_the_best_tokens_for_a_mask(built: Path) -> None:
+    command = ["run", built / "masks", "--text", "a[MASK]c", "--tokenizer", built]
+    (masks,) = json.loads(invoke(*command, "--json").stdout)["masks"]
+    ((best, *_),) = masks
+    assert f"{best['token']} {best['probability']:.1%}" in invoke(*command).stdout
+
+
+def test_torch_is_not_needed(built: Path) -> None:
+    arguments = ["run", str(built / "tiny-gpt"), "--ids", "1,2", "--max-new-tokens", "2"]
+    code = (
+        f"import os, sys\nsys.modules['torch'] = None\nsys.argv[1:] = {arguments}\n"
+        "from cli.main import main\nmain()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+# -------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gone", "--ids", "1"], "gone is no export: it has no export.json of one\n  give a directory that zoo export"),
+        (["tokenizer.json", "--ids", "1"], "tokenizer.json is no export: "),
+        (["tiny-gpt"], "there is nothing to run on\n  give --text, or token ids with --ids, such as --ids 1,2,3\n"),
+        (["bert", "--text", "a"], "--text needs a tokenizer, and there is no tokenizer.json beside the model\n  give one"),
+        (["bert", "--ids", "1;2"], "--ids must be whole numbers with commas between\n  value: '1;2'\n  1,2,3 would work"),
+        (["bert", "--ids", "1,20"], "token ids must be below the vocab_size of tiny-bert, which is 20\n  value: 20\n"),
+        (["bert", "--ids", "1,2,3,4,5,6,7,8,9,10,11"],
+         "a prompt must fit the context of tiny-bert, which is 10 tokens\n  value: 11 tokens\n  10 or fewer would work\n"),
+        (["bert", "--ids", "1", "--top-k", "3"], "--top-k is of generating, and tiny-bert is an encoder\n  leave it out\n"),
+        (["tags", "--ids", "1"], "zoo run shows vectors, classes, masked tokens and generated ones\n"
+         "  value: encoder, head token_classification\n  run its graph with onnxruntime"),
+        (["vit", "--ids", "1"], "tiny-vit takes pixel_values, and zoo run has tokens to give\n  run its graph"),
+        (["masks", "--ids", "1"], "filling masks needs a tokenizer that has a [MASK] or <mask>\n  give one"),
+        (["masks", "--text", "a", "--tokenizer", "tokenizer.json"], "there is nothing to fill: no text has a [MASK]\n  write it"),
+        (["bert", "--ids", "1", "--tokenizer", "bert.yaml"], "bert.yaml is no tokenizer: "),
+        (["bert", "--ids", "1", "--tokenizer", "bert"], "bert/tokenizer.json is no tokenizer: "),
+        (["t5", "--ids", "1", "--stop", "</s>"], "--stop needs a tokenizer for a token that is no id\n  value: '</s>'\n  give its id"),
+        (["tiny-gpt", "--ids", "1", "--stop", "</s>"], "--stop must be one token, as the tokenizer calls it, or a token's id\n  value: '</s>'"),
+        (["t5", "--ids", "1", "--start", "20"], "token ids must be below the vocab_size of tiny-t5, which is 20\n  value: 20\n"),
+        (["tiny-gpt", "--ids", "1", "--temperature", "-1"], "--temperature must be 0 or more, and finite\n  value: -1.0\n"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run(
+    built: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(built)
+    assert message in refused(*arguments)
+
+
+def test_a_graph_without_weights(tmp_path: Path) -> None:
+    assert (
+        invoke("export", "tiny-gpt", "--weights", "none", "--no-verify", "-o", tmp_path / "out").exit_code
+        == 0
+    )
+    told = refused(tmp_path / "out", "--ids", "1")
+    assert (
+        "out cannot be run: it was exported without weights\n  export it with --weights random, or a path\n"
+        in told
+    )
+
+
+def test_a_graph_that_is_damaged(tmp_path: Path) -> None:
+    assert invoke("export", "tiny-gpt", "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    (tmp_path / "out" / "model.onnx.data").unlink()
+    assert "out/model.onnx: ONNX Runtime does not load it: " in refused(tmp_path / "out", "--ids", "1")
+
+
+def test_ctrl_c_ends_a_text_that_is_being_generated(tmp_path: Path) -> None:
+    long = ["--set", "context_length=100000", "--set", "decoder.layers=8"]
+    assert invoke("export", "tiny-gpt", *long, "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    process = subprocess.Popen(
+        [*ZOO, "run", "out", "--ids", "1,2", "--max-new-tokens", "90000"],
+        cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.read(20).startswith(b"1,2,")  # it is under way
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (130, b"interrupted\n")
