@@ -26,6 +26,7 @@ class Export:
     version: str
     target: str
     precision: str
+    layout: str
     weights: str
     files: dict[str, int]
     graphs: dict[str, dict[str, Any]]
@@ -38,6 +39,7 @@ class Export:
             "zoo": self.version,
             "target": self.target,
             "precision": self.precision,
+            "layout": self.layout,
             "weights": self.weights,
             "files": self.files,
             "graphs": self.graphs,
