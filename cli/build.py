@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.export_options import Logits, Output, Seed, TargetName, Verify, Via, Weights
+from cli.export_options import LayoutName, Logits, Output, Seed, TargetName, Verify, Via, Weights
 from cli.options import AsJson, Assignments, SpecArgument
 
 
@@ -20,6 +20,7 @@ def build(
     logits: Logits = "all",
     verify: Verify = True,
     via: Via = "fx",
+    layout: LayoutName = "onnx",
     depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules in the tables.")] = 4,
     as_json: AsJson = False,
 ) -> None:
@@ -50,7 +51,9 @@ def build(
     from zoo.reports.parameters import parameter_report
 
     model = assemble(model_spec)
-    destination, options = export_settings(model_spec, output, weights, seed, target, verify, via, logits)
+    destination, options = export_settings(
+        model_spec, output, weights, seed, target, verify, via, logits, layout
+    )
     check_exportable(model, model_spec, destination, options)
     parameters = parameter_report(model, model_spec)
     if not as_json:

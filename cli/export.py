@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.export_options import Logits, Output, Seed, TargetName, Verify, Via, Weights
+from cli.export_options import LayoutName, Logits, Output, Seed, TargetName, Verify, Via, Weights
 from cli.options import AsJson, Assignments, SpecArgument
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def export(
     logits: Logits = "all",
     verify: Verify = True,
     via: Via = "fx",
+    layout: LayoutName = "onnx",
     as_json: AsJson = False,
 ) -> None:
     """Write a spec as ONNX files, and verify them.
@@ -46,7 +47,7 @@ def export(
     from specs.load import load
 
     model_spec = load(spec, assignments or ())
-    settings = export_settings(model_spec, output, weights, seed, target, verify, via, logits)
+    settings = export_settings(model_spec, output, weights, seed, target, verify, via, logits, layout)
     written = run_export(model_spec, *settings, as_json)
     if as_json:
         print_json({"directory": str(written.directory), **written.as_dict()})
@@ -63,11 +64,12 @@ def export_settings(
     verify: bool,
     via: str,
     logits: str,
+    layout: str,
 ) -> tuple[Path, Options]:
     """Where to write, and how."""
     from exporters.export import Options
 
-    return output or Path("build") / spec.name, Options(target, weights, seed, verify, via, logits)
+    return output or Path("build") / spec.name, Options(target, weights, seed, verify, via, logits, layout)
 
 
 def run_export(spec: Model, destination: Path, options: Options, as_json: bool) -> Export:

@@ -15,6 +15,13 @@ def complete_target(incomplete: str) -> list[str]:
     return [name for name in TARGETS if name.startswith(incomplete)]
 
 
+def complete_layout(incomplete: str) -> list[str]:
+    """Layouts that begin with what is typed so far."""
+    from exporters.layouts import LAYOUTS
+
+    return [name for name in LAYOUTS if name.startswith(incomplete)]
+
+
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -56,5 +63,14 @@ Via = Annotated[
     typer.Option(
         metavar="fx|torch",
         help="fx traces the model; torch uses PyTorch's exporter, for components that cannot be traced.",
+    ),
+]
+LayoutName = Annotated[
+    str,
+    typer.Option(
+        "--layout",
+        metavar="onnx|optimum|genai|transformers-js",
+        help="The client that is to load the directory as it is.",
+        autocompletion=complete_layout,
     ),
 ]

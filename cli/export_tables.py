@@ -83,4 +83,6 @@ def print_export(written: Export) -> None:
         for reason in facts["unfused"]:
             out.print(f"{name}: not fused: {reason}", style=typer.colors.YELLOW)
     out.print()
-    out.print(f"{written.directory}: target {written.target}, {written.precision}, weights {written.weights}")
+    out.print(
+        f"{written.directory}: layout {written.layout}, target {written.target}, {written.precision}, weights {written.weights}"
+    )

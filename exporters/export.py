@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
 import onnx
 
 from exporters import data_file
 from exporters.graph import Graph
+from exporters.layouts import LAYOUTS, Deployment, Layout, check_layout
 from exporters.manifest import Export, cache_facts, graph_facts, metadata_of
 from exporters.proto import model_proto
 from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
 from exporters.targets import OPERATIONS, TARGETS, Padding, Target
-from exporters.tasks import Task, tasks
+from exporters.tasks import Task
 from exporters.verification import Verification, verify
 from exporters.via_torch import export_via_torch
-from exporters.writing import DATA_FILE, trace_and_lower, write_graphs
+from exporters.writing import trace_and_lower, write_graphs
 from specs.errors import UserError
 from specs.model import Model
 from specs.resolved import resolved
 from specs.suggest import did_you_mean
 from specs.writing import dump
 from zoo.builder import ZooModel, assemble
+from zoo.checkpoints.carried import carry_files
 from zoo.destination import MANIFEST, check_destination, replacing
 from zoo.progress import Progress, Stage
 from zoo.weights.held import HeldWeights
@@ -43,8 +46,9 @@ class Options:
     """How to export.
 
     ``weights`` is random, none (the graph alone), or a path to safetensors; ``verify`` compares the files with the
-    PyTorch model; ``via`` is fx, our tracer, or torch, PyTorch's exporter.  Raises
-    :class:`specs.errors.UserError` where there is no such ``target`` or ``via``, or they do not go together.
+    PyTorch model; ``via`` is fx, our tracer, or torch, PyTorch's exporter; ``layout`` is the client's that is to load the
+    directory.  Raises :class:`specs.errors.UserError` where there is no such ``target``, ``via`` or ``layout``, or they
+    do not go together.
     """
 
     target: str = "portable"
@@ -53,17 +57,21 @@ class Options:
     verify: bool = True
     via: str = "fx"
     logits: str = "all"
+    layout: str = "onnx"
 
     def __post_init__(self) -> None:
         for option, value, known in (
             ("--target", self.target, TARGETS),
             ("--via", self.via, ("fx", "torch")),
             ("--logits", self.logits, ("all", "last")),
+            ("--layout", self.layout, LAYOUTS),
         ):
             if value not in known:
                 raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
         if self.via == "torch" and self.weights == "none":
             raise UserError("--via torch needs weights: give --weights random or a path")
+        if self.via == "torch" and self.layout != "onnx":
+            raise UserError(f"--via torch writes --layout onnx, and not {self.layout}: export with --via fx")
 
 
 def export(
@@ -87,10 +95,12 @@ def check_exportable(
 
     Raises :class:`specs.errors.UserError`.
     """
+    deployment = Deployment(model, spec, TARGETS[options.target], options.weights)
     size = weight_bytes(model)
     source = (
         None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)
     )
+    check_layout(LAYOUTS[options.layout], deployment)
     if options.via == "torch":
         check_memory("--via torch", size * (1 + (COPIES if options.verify else 1)), "export with --via fx")
     check_destination(destination, 0 if source is None else size)
@@ -113,7 +123,11 @@ class _Job:
 
     @property
     def target(self) -> Target:
-        return TARGETS[self.options.target]
+        return self.layout.target(TARGETS[self.options.target])
+
+    @property
+    def layout(self) -> Layout:
+        return LAYOUTS[self.options.layout]
 
     def via_fx(self, destination: Path) -> Export:
         self.progress(Stage("trace"))
@@ -123,8 +137,8 @@ class _Job:
         )
         reference = None if subject is None else self._filled(subject.spec, subject.source)
         with replacing(destination) as directory:
-            files = _messages(graphs)
-            unfused = {f"{graph.name}.onnx": graph.unfused for graph in graphs}
+            files = self._messages(graphs)
+            unfused = {self.layout.graph_path(graph.name): graph.unfused for graph in graphs}
             if subject is None or reference is None:
                 self._write_data(directory, graphs, self.source)
                 return self._finish(destination, directory, files, None, unfused)
@@ -146,7 +160,9 @@ class _Job:
             self.progress(Stage("torch.onnx.export"))
             given = self._tasks(reference, self.spec)
             graphs = export_via_torch(reference, given, directory)
-            files = {f"{task.name}.onnx": graph for task, graph in zip(given, graphs, strict=True)}
+            files = {
+                self.layout.graph_path(task.name): graph for task, graph in zip(given, graphs, strict=True)
+            }
             verification = None
             if self.options.verify:
                 subject = Subject(self.spec, self.source, is_twin=False, description="the model itself")
@@ -154,11 +170,21 @@ class _Job:
             return self._finish(destination, directory, files, verification)
 
     def _tasks(self, model: ZooModel, spec: Model) -> list[Task]:
-        return tasks(model, spec, last_only=self.options.logits == "last")
+        return self.layout.tasks(model, spec, self.options.logits == "last")
 
     def _graphs(self, model: ZooModel, spec: Model) -> list[Graph]:
         given = self._tasks(model, spec)
         return [trace_and_lower(model, task, self.target, spec.context_length) for task in given]
+
+    def _messages(self, graphs: list[Graph]) -> dict[str, onnx.ModelProto]:
+        """The graphs by their paths in the directory."""
+        regions = _regions(graphs)
+        return {
+            self.layout.graph_path(graph.name): model_proto(
+                graph, regions, PurePath(self.layout.data_path(graph.name)).name
+            )
+            for graph in graphs
+        }
 
     def _filled(self, spec: Model, source: WeightSource) -> ZooModel:
         self.progress(Stage("fill the model to compare with"))
@@ -167,7 +193,10 @@ class _Job:
         return model
 
     def _write_data(self, directory: Path, graphs: list[Graph], source: WeightSource | None) -> None:
-        """Write the data file of the graphs, or none where there are no weights."""
+        """Write the data file of the graphs, or none where there are no weights.
+
+        Where each graph has to have one of its own name, they are names of one file.
+        """
         if source is None:
             return
         regions = _regions(graphs)
@@ -178,7 +207,11 @@ class _Job:
             done += count
             self.progress(Stage("write weights", done, size))
 
-        data_file.write(directory / DATA_FILE, regions, source, advance)
+        first, *others = dict.fromkeys(directory / self.layout.data_path(graph.name) for graph in graphs)
+        first.parent.mkdir(exist_ok=True)
+        data_file.write(first, regions, source, advance)
+        for other in others:
+            os.link(first, other)
 
     @contextmanager
     def _files(
@@ -189,14 +222,14 @@ class _Job:
         With it comes the side on which the last graph takes padding.
         """
         if not subject.is_twin:
-            write_graphs(directory, _messages(graphs), self._metadata())
+            write_graphs(directory, self._messages(graphs), self._metadata())
             yield directory, graphs[-1].padding
             return
         with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.twin-") as name:
             place = Path(name)
             graphs = self._graphs(assemble(subject.spec), subject.spec)
             self._write_data(place, graphs, HeldWeights(reference, subject.source))
-            write_graphs(place, _messages(graphs), {})
+            write_graphs(place, self._messages(graphs), {})
             yield place, graphs[-1].padding
 
     def _wiring_verified(self, directory: Path, graphs: list[Graph]) -> Verification:
@@ -222,10 +255,9 @@ class _Job:
         def tell(case: str) -> None:
             self.progress(Stage(f"verify: {case}"))
 
-        graphs = self._tasks(reference, subject.spec)
-        return verify(
-            place, reference, subject.spec, graphs, self.target, subject.description, tell, write, padding
-        )
+        given = self._tasks(reference, subject.spec)
+        graphs = {place / self.layout.graph_path(task.name): task for task in given}
+        return verify(graphs, reference, subject.spec, self.target, subject.description, tell, write, padding)
 
     def _metadata(self, verification: Verification | None = None) -> dict[str, str]:
         weights = None if self.source is None else self.source.description
@@ -239,8 +271,10 @@ class _Job:
         verification: Verification | None,
         unfused: Mapping[str, Sequence[str]] = {},
     ) -> Export:
-        """Write the graphs with all they record, the spec, and the manifest."""
+        """Write the graphs with all they record, what a client reads beside them, the spec, and the manifest."""
         write_graphs(directory, files, self._metadata(verification))
+        cache = cache_facts([*files.values()][-1])
+        self._write_settings(directory, shared=cache is not None and cache["kind"] == "shared")
         (directory / "spec.yaml").write_text(dump(resolved(self.spec)))
         result = Export(
             directory=destination,
@@ -248,14 +282,26 @@ class _Job:
             target=self.target.name,
             providers=self.target.providers,
             precision="fp32",
+            layout=self.layout.name,
             weights="none: the graph alone" if self.source is None else self.source.description,
-            files={path.name: path.stat().st_size for path in sorted(directory.iterdir())},
+            files={
+                path.relative_to(directory).as_posix(): path.stat().st_size
+                for path in sorted(directory.rglob("*"))
+                if path.is_file()
+            },
             graphs={name: graph_facts(graph, unfused.get(name, ())) for name, graph in files.items()},
-            cache=cache_facts([*files.values()][-1]),
+            cache=cache,
             verification=verification,
         )
         (directory / MANIFEST).write_text(json.dumps(result.as_dict(), indent=2) + "\n")
         return result
+
+    def _write_settings(self, directory: Path, *, shared: bool) -> None:
+        deployment = Deployment(self.model, self.spec, self.target, self.options.weights)
+        if self.layout.carries:
+            carry_files(deployment.origin, directory)
+        for name, data in self.layout.settings(deployment, shared).items():
+            (directory / name).write_text(json.dumps(data, indent=2) + "\n")
 
 
 def _fused(graphs: list[Graph]) -> set[str]:
@@ -265,12 +311,6 @@ def _fused(graphs: list[Graph]) -> set[str]:
 
 def _regions(graphs: list[Graph]) -> dict[str, data_file.Region]:
     return data_file.lay_out(parameter for graph in graphs for parameter in graph.parameters.values())
-
-
-def _messages(graphs: list[Graph]) -> dict[str, onnx.ModelProto]:
-    """The graphs by file name."""
-    regions = _regions(graphs)
-    return {f"{graph.name}.onnx": model_proto(graph, regions, DATA_FILE) for graph in graphs}
 
 
 def _size(graphs: list[Graph]) -> int:

@@ -234,15 +234,24 @@ class GraphBuilder:
     def _knows(self, sizes: Dim) -> bool:
         return isinstance(sizes, int) or sizes in self._places or self.symbols.name(sizes) is not None
 
+    def _is_nameless(self, sizes: Dim) -> bool:
+        return not isinstance(sizes, int) and self.symbols.name(sizes) is None
+
     def reshape(self, x: Value, dims: Sequence[Dim]) -> Value:
-        """``x`` with other dims; a reshape of a reshape goes back to the first."""
+        """``x`` with other dims; a reshape of a reshape goes back to the first.
+
+        A size without a name may be 0, which a shape would take for that of ``x`` unless told otherwise.
+        """
         x = self._reshaped.get(x, x)
         static = [dim if isinstance(dim, int) else (dim[0] if dim[0] == dim[1] else None) for dim in dims]
         symbolic = [place for place, size in enumerate(static) if size is None]
         free = [place for place in symbolic if not self._knows(dims[place])] or symbolic
         if len(free) == 1 and -1 not in static:
             static[free[0]] = -1
+        attributes: dict[str, Any] = {}
         if None in static:
+            if -1 not in static and any(self._is_nameless(dim) for dim in dims):
+                attributes["allowzero"] = 1
             parts = [
                 self.ints(size) if size is not None else self.size(dim)  # type: ignore[arg-type]
                 for size, dim in zip(static, dims, strict=True)
@@ -250,7 +259,7 @@ class GraphBuilder:
             shape = self.op("Concat", *parts, axis=0)
         else:
             shape = self.ints(*static)  # type: ignore[arg-type]
-        result: Value = self.op("Reshape", x, shape)
+        result: Value = self.op("Reshape", x, shape, **attributes)
         self._reshaped[result] = x
         return result
 

@@ -27,6 +27,7 @@ class Export:
     target: str
     providers: tuple[str, ...]
     precision: str
+    layout: str
     weights: str
     files: dict[str, int]
     graphs: dict[str, dict[str, Any]]
@@ -40,6 +41,7 @@ class Export:
             "target": self.target,
             "providers": list(self.providers),
             "precision": self.precision,
+            "layout": self.layout,
             "weights": self.weights,
             "files": self.files,
             "graphs": self.graphs,

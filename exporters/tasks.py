@@ -7,7 +7,7 @@ that tracing it and running it in PyTorch are the same thing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,13 +15,16 @@ import torch
 from specs.embedding import Tokens
 from specs.model import Model
 from specs.stack import Stack as StackSpec
+from zoo import functional
 from zoo.components.attention import KeyValue, Projections
 from zoo.components.latent import Latent
-from zoo.models.stack import Stack
+from zoo.models.stack import Stack, past_length
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.tracer import Call
 
 BATCH = "batch_size"
+HIDDEN, ENCODER_HIDDEN = "last_hidden_state", "encoder_hidden_states"
+"""The encoder's output, and what it is called where the decoder takes it."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,43 @@ class Task:
     last_only: bool = False
 
 
-def tasks(model: Any, spec: Model, *, last_only: bool = False) -> list[Task]:
-    """The graphs of a model: one for an encoder or a decoder, two for an encoder-decoder."""
+def tasks(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
+    """The graphs of a model: one for an encoder or a decoder, two for an encoder-decoder.
+
+    The encoder of the two projects the keys and values that the decoder attends to.
+    """
+    return _of_one_stack(model, spec, last_only) or [
+        _encode_task(model, spec),
+        _next_decoder_task(model, spec, "decoder_model", last_only),
+    ]
+
+
+def tasks_with_first_step(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
+    """As ``tasks``, but that the encoder gives its output alone, and a decoder for the first step projects it."""
+    return _of_one_stack(model, spec, last_only) or [
+        _encode_alone_task(model, spec),
+        _first_decoder_task(model, spec, last_only),
+        _next_decoder_task(model, spec, "decoder_with_past_model", last_only),
+    ]
+
+
+def tasks_with_merged_decoder(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
+    """As ``tasks``, but that the encoder gives its output alone, and the decoder projects what it has not projected yet."""
+    return _of_one_stack(model, spec, last_only) or [
+        _encode_alone_task(model, spec),
+        _merged_decoder_task(model, spec, last_only),
+    ]
+
+
+def _of_one_stack(model: Any, spec: Model, last_only: bool) -> list[Task]:
+    """The one graph of an encoder or a decoder; none where a model is both."""
     match spec.architecture:
         case "encoder":
             return [_encoder_task(model, spec)]
         case "decoder":
             return [_decoder_task(model, spec, last_only)]
         case _:
-            return [_encode_task(model, spec), _cross_decoder_task(model, spec, last_only)]
+            return []
 
 
 def _ids(name: str, *dims: str) -> Placeholder:
@@ -141,12 +172,15 @@ def _encode_task(model: Any, spec: Model) -> Task:
     return Task("encoder_model", inputs, call)
 
 
-def _cross_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
-    assert spec.encoder is not None
-    layers = len(model.decoder.blocks)
-    past = _cache_names("past_key_values", layers, "decoder")
-    encoded = _cache_names("past_key_values", layers, "encoder")
-    present = _cache_names("present", layers, "decoder")
+def _encode_alone_task(model: Any, spec: Model) -> Task:
+    """The encoder's output, and nothing of what the decoder makes of it."""
+    task = _encode_task(model, spec)
+    return replace(task, call=lambda model, values: {HIDDEN: task.call(model, values)[HIDDEN]})
+
+
+def _next_decoder_task(model: Any, spec: Model, name: str, last_only: bool) -> Task:
+    """The decoder with the keys and values of the tokens so far, and of the encoder's."""
+    past, encoded, present, _ = _decoder_names(model)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         outputs = model.decode(
@@ -158,12 +192,91 @@ def _cross_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
         )
         return {**outputs, **_spread(present, outputs.present_key_values)}
 
-    masked = spec.embedding_of(spec.encoder).takes_tokens  # an image or a sound has no padding to mask
-    inputs = (
-        _ids("input_ids", "decoder_sequence_length"),
-        *([_ids("encoder_attention_mask", "encoder_sequence_length")] if masked else []),
-        *_caches(past, model.decoder, "past_decoder_sequence_length"),
-        *_caches(encoded, model.decoder, "encoder_sequence_length", cross=True),
+    caches = _decoder_caches(model, "encoder_sequence_length")
+    return Task(name, (_NEW_TOKENS, *_encoder_mask(spec), *caches), call, (_TOKENS_SO_FAR,), last_only)
+
+
+def _first_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
+    """The decoder's first step: from the encoder's output, of which it gives the keys and values, too."""
+    _, _, present, encoded = _decoder_names(model)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        projected = model.keys_values(values[ENCODER_HIDDEN])
+        mask = values.get("encoder_attention_mask")
+        outputs = model.decode(values["input_ids"], projected, mask, last_only=last_only)
+        return {**outputs, **_spread(present, outputs.present_key_values), **_spread(encoded, projected)}
+
+    return Task(
+        "decoder_model",
+        (_NEW_TOKENS, _encoder_hidden(model, spec), *_encoder_mask(spec)),
+        call,
+        (),
+        last_only,
     )
-    sums = ("past_decoder_sequence_length + decoder_sequence_length",)
-    return Task("decoder_model", inputs, call, sums, last_only)
+
+
+def _merged_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
+    """The decoder for every step: what the cache has not of the encoder's output is projected, in the first step all."""
+    past, encoded, present, encoded_present = _decoder_names(model)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        cached = _gather(encoded, values)
+        projected = [
+            (functional.append(key, new_key), functional.append(value, new_value))
+            for (key, value), (new_key, new_value) in zip(
+                cached, model.keys_values(values[ENCODER_HIDDEN][:, past_length(cached) :]), strict=True
+            )
+        ]
+        outputs = model.decode(
+            values["input_ids"],
+            projected,
+            values.get("encoder_attention_mask"),
+            _gather(past, values),
+            last_only=last_only,
+        )
+        return {
+            **outputs,
+            **_spread(present, outputs.present_key_values),
+            **_spread(encoded_present, projected),
+        }
+
+    # Sizes are traced as numbers that grow in the order of the inputs: no more is cached than there is.
+    caches = _decoder_caches(model, "past_encoder_sequence_length")
+    inputs = (_NEW_TOKENS, *caches, _encoder_hidden(model, spec), *_encoder_mask(spec))
+    return Task("decoder_model_merged", inputs, call, (_TOKENS_SO_FAR,), last_only)
+
+
+_NEW_TOKENS = _ids("input_ids", "decoder_sequence_length")
+_TOKENS_SO_FAR = "past_decoder_sequence_length + decoder_sequence_length"
+
+
+def _decoder_names(model: Any) -> list[list[tuple[str, str]]]:
+    """The names of the keys and values of a decoder's tokens and of its encoder's, as inputs and as outputs."""
+    layers = len(model.decoder.blocks)
+    return [
+        _cache_names(prefix, layers, part)
+        for prefix in ("past_key_values", "present")
+        for part in ("decoder", "encoder")
+    ]
+
+
+def _decoder_caches(model: Any, encoder_length: str) -> Iterator[Placeholder]:
+    """The caches of a decoder with an encoder, layer by layer."""
+    past, encoded, _, _ = _decoder_names(model)
+    own = _caches(past, model.decoder, "past_decoder_sequence_length")
+    cross = _caches(encoded, model.decoder, encoder_length, cross=True)
+    for key, value in zip(own, own, strict=True):
+        yield from (key, value, next(cross), next(cross))
+
+
+def _encoder_mask(spec: Model) -> list[Placeholder]:
+    """The mask of the encoder's tokens; an image or a sound has no padding to mask."""
+    assert spec.encoder is not None
+    masked = spec.embedding_of(spec.encoder).takes_tokens
+    return [_ids("encoder_attention_mask", "encoder_sequence_length")] if masked else []
+
+
+def _encoder_hidden(model: Any, spec: Model) -> Placeholder:
+    return Placeholder(
+        ENCODER_HIDDEN, next(model.parameters()).dtype, (BATCH, "encoder_sequence_length", spec.d_model)
+    )

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from exporters.cases import Batch, Case, cases
 from exporters.providers import present
 from exporters.targets import Padding, Target
-from exporters.tasks import Task
+from exporters.tasks import ENCODER_HIDDEN, HIDDEN, Task
 from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import ZooModel
@@ -52,6 +52,9 @@ ENCODED = "encoder last_hidden_state"
 
 PRESENT = "present"
 """The name under which the keys and values of all layers are reported."""
+
+PAST, PRESENTS = "past_key_values.", "present."
+"""How the names of keys and values begin, as inputs and as outputs."""
 
 
 class VerificationError(UserError):
@@ -130,17 +133,16 @@ class Verification:
 
 
 def verify(
-    directory: Path,
+    graphs: Mapping[Path, Task],
     model: ZooModel,
     spec: Model,
-    tasks: Sequence[Task],
     target: Target,
     subject: str,
     progress: Callable[[str], None],
     write: Callable[[], None] = lambda: None,
     padding: Padding = "either",
 ) -> Verification:
-    """Compare the graphs in a directory with a model that has its weights; ``write`` writes what is not there yet.
+    """Compare the graphs in files with a model that has its weights; ``write`` writes what is not there yet.
 
     ``padding`` is the side on which the last graph takes it.
 
@@ -156,7 +158,7 @@ def verify(
         # Writing and loading the files leave the interpreter free: the model runs meanwhile.
         writing = loader.submit(write)
         loading = loader.submit(
-            lambda: [_session(onnxruntime, directory / f"{t.name}.onnx", target) for t in tasks]
+            lambda: [_Loaded(_session(onnxruntime, path, target), task) for path, task in graphs.items()]
         )
         for case in cases(spec, padding):
             progress(f"{case.name}, PyTorch")
@@ -164,23 +166,23 @@ def verify(
             expected[decided] = full
         writing.result()
         try:
-            sessions = loading.result()
+            loaded = loading.result()
         except _RefusalError as refusal:
-            sessions, found = [], [_refused("loading", "", refusal)]
-        for case, outputs in expected.items() if sessions else ():
+            loaded, found = [], [_refused("loading", "", refusal)]
+        for case, outputs in expected.items() if loaded else ():
             progress(f"{case.name}, ONNX Runtime")
             try:
-                results = _run(sessions, tasks, case, per_token, padding)
+                results = _run(loaded, case, per_token, padding)
             except _RefusalError as refusal:
                 found.append(_refused(case.name, case.shape, refusal))
             else:
                 for output, got in results.items():
                     real = _real(case, output, per_token)
                     expecting = outputs[output]
-                    if output == "logits" and tasks[-1].last_only:
+                    if output == "logits" and loaded[-1].task.last_only:
                         expecting, real = _last(expecting, case)
                     found.append(_compare(case, output, got, expecting, real, roundings))
-    provider = sessions[0].get_providers()[0] if sessions else "none"
+    provider = loaded[0].session.get_providers()[0] if loaded else "none"
     result = Verification(provider, f"onnxruntime {onnxruntime.__version__}", subject, tuple(found))
     if not result.passed:
         raise VerificationError(result)
@@ -324,87 +326,45 @@ def _side_by_side(caches: Iterable[Tensor]) -> Tensor:
     return torch.cat([cache.transpose(1, 2).flatten(2) for cache in caches], -1)
 
 
-def _run(
-    sessions: Sequence[Any], tasks: Sequence[Task], case: Case, per_token: frozenset[str], padding: Padding
-) -> dict[str, Tensor]:
-    """The outputs of the graphs, in pieces along the sequence where the case decodes in steps."""
-    feeds: dict[str, Tensor] = {}
-    results: dict[str, Tensor] = {}
-    if case.encoder is not None:
-        outputs = _call(sessions[0], _given(case.encoder, tasks[0]))
-        feeds = {
-            name.replace("present", "past_key_values"): v for name, v in outputs.items() if _is_cache(name)
-        }
-        if case.encoder.mask is not None:
-            feeds["encoder_attention_mask"] = case.encoder.mask
-        results[ENCODED] = outputs["last_hidden_state"]
-    session, task = sessions[-1], tasks[-1]
-    cache = _empty_cache(task, case.batch, feeds)
-    buffers = _buffers(cache, case.buffer) if case.buffer else {}
-    pieces: dict[str, list[Tensor]] = {}
-    start = 0
-    for end in case.ends:
-        piece = case.batch.piece(start, end) if case.pieces else case.batch
-        outputs = (
-            _call_in_place(session, _given(piece, task), buffers)
-            if buffers
-            else _call(session, {**feeds, **cache, **_given(piece, task)})
-        )
-        cache = {
-            name.replace("present", "past_key_values"): v for name, v in outputs.items() if _is_cache(name)
-        }
-        for name, value in outputs.items():
-            if not _is_cache(name):
-                pieces.setdefault(name, []).append(value)
-        start = end
-    for name, parts in pieces.items():
-        if name in per_token:
-            results[name] = torch.cat(parts, 1)
-        elif not case.pieces:  # one vector per sequence is of all its tokens, never of the last few
-            results[name] = parts[0]
-    if not cache:
-        return results
-    present = _side_by_side(cache.values())
-    if padding == "right" and case.encoder is None:
-        assert case.batch.mask is not None
-        present = _at_their_places(present, case.batch.mask)
-    return {**results, PRESENT: present}
+@dataclass(frozen=True)
+class _Loaded:
+    """A graph in ONNX Runtime."""
 
+    session: Any
+    task: Task
 
-def _at_their_places(values: Tensor, mask: Tensor) -> Tensor:
-    """What stands at the front of each row, put where the mask has 1: B S N -> B S N."""
-    places = (mask.cumsum(1) - 1).clamp(min=0)  # B S
-    return values.gather(1, places[..., None].expand_as(values))
+    def __call__(self, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Its outputs by name, from those of ``feeds`` that it takes."""
+        names = [output.name for output in self.session.get_outputs()]
+        with _refusals():
+            results = self.session.run(names, self._taken(feeds))
+        return dict(zip(names, map(torch.from_numpy, results), strict=True))
 
+    def in_place(self, feeds: Mapping[str, Tensor], buffers: Mapping[str, Any]) -> dict[str, Tensor]:
+        """The same where it writes new keys and values into ``buffers``, from which it reads those of the past; of them,
+        what is used."""
+        binding = self.session.io_binding()
+        for name, array in self._taken(feeds).items():
+            if name not in buffers:
+                binding.bind_cpu_input(name, array)
+        written = {name.replace(PAST, PRESENTS): buffer for name, buffer in buffers.items()}
+        others = [output.name for output in self.session.get_outputs() if output.name not in written]
+        for name in others:
+            binding.bind_output(name)
+        for name, buffer in buffers.items():
+            binding.bind_ortvalue_input(name, buffer)
+        for name, buffer in written.items():
+            binding.bind_ortvalue_output(name, buffer)
+        with _refusals():
+            self.session.run_with_iobinding(binding)
+        used = feeds["attention_mask"].shape[1]
+        outputs = map(torch.from_numpy, binding.copy_outputs_to_cpu())
+        held = {name: torch.from_numpy(buffer.numpy())[:, :, :used] for name, buffer in written.items()}
+        return {**dict(zip(others, outputs, strict=False)), **held}
 
-def _is_cache(name: str) -> bool:
-    return name.startswith("present.")
-
-
-def _given(batch: Batch, task: Task) -> dict[str, Tensor]:
-    """A batch by the names of the inputs that a graph has for it."""
-    given = {batch.name: batch.inputs, "attention_mask": batch.mask, "token_type_ids": batch.types}
-    wanted = {placeholder.name for placeholder in task.inputs}
-    return {name: values for name, values in given.items() if name in wanted and values is not None}
-
-
-def _empty_cache(task: Task, batch: Batch, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    sizes = {"batch_size": batch.inputs.shape[0]}
-    return {
-        given.name: torch.empty(
-            [d if isinstance(d, int) else sizes.get(d, 0) for d in given.dims], dtype=given.dtype
-        )
-        for given in task.inputs
-        if given.name.startswith("past_key_values") and given.name not in feeds
-    }
-
-
-def _call(session: Any, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    names = [output.name for output in session.get_outputs()]
-    arrays = {name: np.ascontiguousarray(tensor.numpy()) for name, tensor in feeds.items()}
-    with _refusals():
-        results = session.run(names, arrays)
-    return dict(zip(names, map(torch.from_numpy, results), strict=True))
+    def _taken(self, feeds: Mapping[str, Tensor]) -> dict[str, Any]:
+        wanted = {given.name for given in self.task.inputs}
+        return {k: np.ascontiguousarray(tensor.numpy()) for k, tensor in feeds.items() if k in wanted}
 
 
 def _buffers(cache: Mapping[str, Tensor], length: int) -> dict[str, Any]:
@@ -419,28 +379,79 @@ def _buffers(cache: Mapping[str, Tensor], length: int) -> dict[str, Any]:
     }
 
 
-def _call_in_place(
-    session: Any, feeds: Mapping[str, Tensor], buffers: Mapping[str, Any]
+def _run(
+    loaded: Sequence[_Loaded], case: Case, per_token: frozenset[str], padding: Padding
 ) -> dict[str, Tensor]:
-    """The outputs of a graph that writes new keys and values where it reads those of the past; of them, what is used."""
-    binding = session.io_binding()
-    for name, tensor in feeds.items():
-        binding.bind_cpu_input(name, np.ascontiguousarray(tensor.numpy()))
-    others = [output.name for output in session.get_outputs() if not _is_cache(output.name)]
-    for name in others:
-        binding.bind_output(name)
-    for name, buffer in buffers.items():
-        binding.bind_ortvalue_input(name, buffer)
-        binding.bind_ortvalue_output(name.replace("past_key_values", "present"), buffer)
-    with _refusals():
-        session.run_with_iobinding(binding)
-    used = feeds["attention_mask"].shape[1]
-    outputs = [torch.from_numpy(value) for value in binding.copy_outputs_to_cpu()]
-    held = {
-        name.replace("past_key_values", "present"): torch.from_numpy(buffer.numpy())[:, :, :used]
-        for name, buffer in buffers.items()
+    """The outputs of the graphs, in pieces along the sequence where the case decodes in steps.
+
+    What a graph gives of the cache, the next takes.
+    """
+    feeds: dict[str, Tensor] = {}
+    results: dict[str, Tensor] = {}
+    if case.encoder is not None:
+        encode, *loaded = loaded
+        outputs = encode(_given(case.encoder))
+        feeds = _cache_of(outputs)
+        if case.encoder.mask is not None:
+            feeds["encoder_attention_mask"] = case.encoder.mask
+        feeds[ENCODER_HIDDEN] = results[ENCODED] = outputs[HIDDEN]
+    pieces: dict[str, list[Tensor]] = {}
+    start, graph = 0, loaded[0]
+    buffers = _buffers(_empty_cache(graph.task, case.batch), case.buffer) if case.buffer else {}
+    for end in case.ends:
+        piece = case.batch.piece(start, end) if case.pieces else case.batch
+        feeds = {**_empty_cache(graph.task, piece), **feeds, **_given(piece)}
+        outputs = graph.in_place(feeds, buffers) if buffers else graph(feeds)
+        cache = _cache_of(outputs)
+        feeds |= cache
+        for name, value in outputs.items():
+            if not name.startswith(PRESENTS):
+                pieces.setdefault(name, []).append(value)
+        start, graph = end, loaded[-1]
+    for name, parts in pieces.items():
+        if name in per_token:
+            results[name] = torch.cat(parts, 1)
+        elif not case.pieces:  # one vector per sequence is of all its tokens, never of the last few
+            results[name] = parts[0]
+    own = [tensor for name, tensor in cache.items() if ".encoder." not in name]
+    if not own:
+        return results
+    present = _side_by_side(own)
+    if padding == "right" and case.encoder is None:
+        assert case.batch.mask is not None
+        present = _at_their_places(present, case.batch.mask)
+    return {**results, PRESENT: present}
+
+
+def _at_their_places(values: Tensor, mask: Tensor) -> Tensor:
+    """What stands at the front of each row, put where the mask has 1: B S N -> B S N."""
+    places = (mask.cumsum(1) - 1).clamp(min=0)  # B S
+    return values.gather(1, places[..., None].expand_as(values))
+
+
+def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The keys and values among outputs, by the names under which they go in again."""
+    return {
+        name.replace(PRESENTS, PAST): tensor for name, tensor in outputs.items() if name.startswith(PRESENTS)
     }
-    return {**dict(zip(others, outputs, strict=False)), **held}
+
+
+def _given(batch: Batch) -> dict[str, Tensor]:
+    """A batch by the names of the inputs that a graph may have for it."""
+    given = {batch.name: batch.inputs, "attention_mask": batch.mask, "token_type_ids": batch.types}
+    return {name: values for name, values in given.items() if values is not None}
+
+
+def _empty_cache(task: Task, batch: Batch) -> dict[str, Tensor]:
+    """Keys and values of no tokens."""
+    sizes = {"batch_size": batch.inputs.shape[0]}
+    return {
+        given.name: torch.empty(
+            [d if isinstance(d, int) else sizes.get(d, 0) for d in given.dims], dtype=given.dtype
+        )
+        for given in task.inputs
+        if given.name.startswith(PAST)
+    }
 
 
 def _compare(

@@ -20,8 +20,6 @@ from zoo.tracing.symbols import Symbols
 from zoo.tracing.tracer import Tracer
 from zoo.weights.tensors import weight_tensors
 
-DATA_FILE = "model.onnx.data"
-
 
 def trace_and_lower(model: nn.Module, task: Task, target: Target, context_length: int | None = None) -> Graph:
     """The ONNX graph of one task of a model on the meta device.
@@ -51,7 +49,8 @@ def _collector_paused() -> Iterator[None]:
 
 
 def write_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto], metadata: Mapping[str, str]) -> None:
-    """Write the .onnx files by name, with metadata."""
+    """Write the .onnx files by their paths in a directory, with metadata."""
     for name, model in graphs.items():
         onnx.helper.set_model_props(model, dict(metadata))
+        (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_bytes(model.SerializeToString())

@@ -14,7 +14,7 @@ from specs.errors import UserError
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _DESCRIPTION = (
-    "config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
+    "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
     "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "spiece.model", "sentencepiece.bpe.model", *_INDEXES,
 )  # fmt: skip
 _FILES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".json", ".yaml")

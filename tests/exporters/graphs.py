@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from exporters.data_file import lay_out
 from exporters.graph import Graph
+from exporters.layouts.onnx import ONNX
 from exporters.lowering import lower
 from exporters.proto import model_proto
 from exporters.targets import TARGETS
-from exporters.writing import DATA_FILE
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.tracer import Tracer
 
@@ -66,7 +66,7 @@ def graph_of(module: nn.Module, *inputs: str, kinds: Mapping[str, Any] | None = 
 
 def message(graph: Graph) -> onnx.ModelProto:
     """The model of a graph, with its weights in a data file."""
-    return model_proto(graph, lay_out(graph.parameters.values()), DATA_FILE)
+    return model_proto(graph, lay_out(graph.parameters.values()), ONNX.data)
 
 
 def draw(given: Placeholder, sizes: Mapping[str, int], generator: torch.Generator) -> Tensor:

@@ -13,10 +13,11 @@ from exporters.content import Stored
 from exporters.data_file import Region
 from exporters.export import Options, export
 from exporters.graph import Graph
+from exporters.layouts.onnx import ONNX
 from exporters.manifest import Export
 from exporters.targets import TARGETS
 from exporters.tasks import tasks
-from exporters.writing import DATA_FILE, trace_and_lower
+from exporters.writing import trace_and_lower
 from specs.model import Model
 from zoo.builder import assemble
 
@@ -41,7 +42,7 @@ def regions(path: Path) -> dict[str, Region]:
     for tensor in onnx.load(path, load_external_data=False).graph.initializer:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         if entries:
-            assert entries["location"] == DATA_FILE
+            assert entries["location"] == ONNX.data
             found[tensor.name] = Region(
                 int(entries["offset"]), int(entries["length"]), Stored((tensor.name,))
             )
@@ -50,7 +51,7 @@ def regions(path: Path) -> dict[str, Region]:
 
 def stored(directory: Path, name: str = "model.onnx") -> dict[str, Tensor]:
     """The weights that a data file holds, flat, by name."""
-    data = (directory / DATA_FILE).read_bytes()
+    data = (directory / ONNX.data).read_bytes()
     return {
         key: torch.frombuffer(
             bytearray(data[region.offset : region.offset + region.length]), dtype=torch.float32

@@ -296,8 +296,12 @@ def test_an_encoder_decoder_has_the_names_that_clients_expect(tmp_path: Path) ->
     assert list(decoder["inputs"].items()) == [
         ("input_ids", ["batch_size", "decoder_sequence_length"]),
         ("encoder_attention_mask", ["batch_size", source]),
-        *caches("past_key_values", 2, past, "decoder.").items(),
-        *caches("past_key_values", 2, source, "encoder.").items(),
+        *[
+            (f"past_key_values.{i}.{part}.{name}", ["batch_size", 2, length, 4])
+            for i in (0, 1)
+            for part, length in (("decoder", past), ("encoder", source))
+            for name in ("key", "value")
+        ],
     ]
     assert list(decoder["outputs"].items()) == [
         ("logits", ["batch_size", "decoder_sequence_length", 20]),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,10 @@ from specs.model import Model
 from specs.resolved import resolved
 from specs.writing import dump
 from zoo.builder import assemble
+from zoo.checkpoints.carried import carry_files, described, origin_of
 from zoo.checkpoints.families import family_of_model_type
 from zoo.checkpoints.write import stored_tensors
 from zoo.configs.config import CONFIG
-from zoo.configs.exporting import write_config
 from zoo.destination import CONVERSION
 from zoo.progress import Progress, Stage
 from zoo.weights.materialize import whole
@@ -28,29 +26,6 @@ from zoo.weights.tensors import weight_tensors
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """The types that weights are written in, by the names of the command line."""
-
-_LABELS = ("id2label", "label2id")
-_TOKENS = (
-    *(f"{name}_token_id" for name in ("bos", "eos", "pad", "sep", "cls", "mask", "unk", "decoder_start")),
-    "forced_bos_token_id",
-    "forced_eos_token_id",
-)
-_CARRIED_FILES = [
-    "added_tokens.json",
-    "chat_template.jinja",
-    "generation_config.json",
-    "merges.txt",
-    "preprocessor_config.json",
-    "sentencepiece.bpe.model",
-    "special_tokens_map.json",
-    "spiece.model",
-    "tokenizer.json",
-    "tokenizer.model",
-    "tokenizer_config.json",
-    "vocab.json",
-    "vocab.txt",
-]
-"""What a checkpoint's directory has beside config and weights: the same tokens go into the converted model."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +57,8 @@ def convert(
     the spec; ``weights`` are as for
     :func:`zoo.weights.open.open_weights`.  At no time is more than one stored tensor in memory.  Raises :class:`specs.errors.UserError`.
     """
-    origin = Path(weights)
-    stated = _stated(origin)
-    config = write_config(spec, model_type, preferred=stated.get("model_type"))
+    origin = origin_of(weights)
+    config = described(spec, origin, model_type)
     family = family_of_model_type(config["model_type"])
     model = assemble(spec, DTYPES[dtype])
     source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
@@ -100,13 +74,8 @@ def convert(
     shapes = dict(weight_tensors(model))
     tensors = stored_tensors(model, spec, family, lambda name: whole(shapes[name], source.pieces(name)))
     save(directory, layout, tensors, advance, shard=shard)
-    _write_json(
-        directory / CONFIG,
-        {**config, **_carried_fields(stated, config), "dtype": str(DTYPES[dtype]).removeprefix("torch.")},
-    )
-    for name in _CARRIED_FILES:
-        if (Path(weights) / name).is_file():
-            shutil.copyfile(Path(weights) / name, directory / name)
+    _write_json(directory / CONFIG, {**config, "dtype": str(DTYPES[dtype]).removeprefix("torch.")})
+    carry_files(origin, directory)
     (directory / "spec.yaml").write_text(dump(resolved(spec)))
     result = Conversion(
         class_name=config["architectures"][0],
@@ -118,21 +87,6 @@ def convert(
     )
     _write_json(directory / CONVERSION, asdict(result))
     return result
-
-
-def _stated(origin: Path) -> dict[str, Any]:
-    """The config of the checkpoint that the weights are from, if it has one."""
-    try:
-        data = json.loads((origin / CONFIG).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def _carried_fields(stated: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """The labels of the checkpoint that the weights are from, and the special tokens that the config leaves open."""
-    fields = [*_LABELS, *(name for name in _TOKENS if config.get(name) is None)]
-    return {name: stated[name] for name in fields if name in stated}
 
 
 def _write_json(path: Path, data: Any) -> None:

@@ -50,11 +50,14 @@ class EncoderDecoder(nn.Module):
         mask, positions = self.encoder_embedding.places(inputs, attention_mask)  # B S
         x = self.encoder_embedding(inputs, positions, token_type_ids)  # B S D
         x, _ = self.encoder(x, positions, mask)
+        return Outputs({"last_hidden_state": x}, self.keys_values(x))
+
+    def keys_values(self, hidden: Tensor) -> list[KeyValue]:
+        """What each decoder layer attends to of the encoder's output: B S D -> B G S K twice."""
         blocks = cast("Iterable[Block]", self.decoder.blocks)
-        encoded = [
-            block.cross_attention.keys_values(x) for block in blocks if block.cross_attention is not None
+        return [
+            block.cross_attention.keys_values(hidden) for block in blocks if block.cross_attention is not None
         ]
-        return Outputs({"last_hidden_state": x}, encoded)
 
     def decode(
         self,

@@ -1,0 +1,106 @@
+"""What a layout is: which graphs a client loads, what they are called, and what it reads beside them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from exporters.targets import Padding, Target
+from exporters.tasks import Task
+from specs.model import Model
+from zoo.checkpoints.carried import GENERATION, described, origin_of, stated_in
+from zoo.configs.config import CONFIG
+from zoo.configs.exporting import NoFamilyError
+
+Data = dict[str, Any]
+"""What goes into a JSON file."""
+
+_TOKENS = (
+    *(f"{name}_token_id" for name in ("bos", "eos", "pad", "decoder_start")),
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+)
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What a client is to load: a model on the meta device, where it is to run, and what the user named as weights."""
+
+    model: Any
+    spec: Model
+    target: Target
+    weights: str
+
+    @functools.cached_property
+    def origin(self) -> Path:
+        """The checkpoint that the weights are from, if they are from one."""
+        return origin_of(self.weights)
+
+    @functools.cached_property
+    def config(self) -> Data:
+        """The config.json of the reference implementation.  Raises :class:`zoo.configs.exporting.NoFamilyError`."""
+        return described(self.spec, self.origin)
+
+    @functools.cached_property
+    def unconfigured(self) -> str | None:
+        """Why there is no ``config``; None where there is one."""
+        try:
+            assert self.config
+        except NoFamilyError as error:
+            return str(error)
+        return None
+
+    @functools.cached_property
+    def generation(self) -> Data:
+        """How the checkpoint is used to generate: its special tokens, as far as they are known, and what it says of
+        sampling."""
+        config = stated_in(self.origin / CONFIG)
+        tokens = {name: config[name] for name in _TOKENS if config.get(name) is not None}
+        return tokens | stated_in(self.origin / GENERATION)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A directory as one client loads it.
+
+    ``tasks`` are its graphs, the encoder's first and the last that of every further step of a decoder; ``graph`` and
+    ``data`` the paths of a graph and of its weights in the directory, for a ``task``.  ``misfit`` says why the client
+    cannot load something, or None; ``settings`` are its JSON files by name, for a last graph that
+    takes padding on a side.  ``carries`` the tokenizer of a checkpoint.
+
+    ``padding`` is what a decoder's graph may ask for: "right" where the client pads on the right, or leaves padding to
+    its user.
+    """
+
+    name: str
+    client: str
+    tasks: Callable[[Any, Model, bool], list[Task]]
+    misfit: Callable[[Deployment], str | None]
+    settings: Callable[[Deployment, bool], Mapping[str, Data]]
+    graph: str = "{task}.onnx"
+    data: str = "model.onnx.data"
+    carries: bool = True
+    padding: Padding = "right"
+
+    def target(self, target: Target) -> Target:
+        """A target, without the operations that the client's padding is not for."""
+        return replace(target, padding="either") if self.padding == "either" else target
+
+    def graph_path(self, task: str) -> str:
+        """Where the graph of a task stands in the directory."""
+        return self.graph.format(task=task)
+
+    def data_path(self, task: str) -> str:
+        """Where the weights of a task's graph stand in the directory, beside the graph."""
+        return self.data.format(task=task)
+
+
+def no_decoder_for_text(deployment: Deployment) -> str | None:
+    """Why a decoder, with or without an encoder, is none that generates text; None where it is, or where it is none."""
+    spec = deployment.spec
+    if spec.architecture != "encoder" and spec.head.kind != "language_modeling":
+        return f"of decoders it loads those with head language_modeling, and not with {spec.head.kind}"
+    return None

@@ -1,0 +1,13 @@
+"""The graphs and their weights alone, for ONNX Runtime itself."""
+
+from exporters.layouts.layout import Layout
+from exporters.tasks import tasks
+
+ONNX = Layout(
+    "onnx",
+    client="ONNX Runtime",
+    tasks=tasks,
+    misfit=lambda deployment: None,
+    settings=lambda deployment, shared: {},
+    carries=False,
+)

@@ -1,0 +1,127 @@
+"""Tiny checkpoints of the reference implementation, with a tokenizer, whose scores leave no doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from tests.parity.minilm import SENTENCES
+
+PAD, BOS, EOS = "<pad>", "<s>", "</s>"
+VOCABULARY = 320
+TOKENS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+SIZES = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 96}
+GROUPED = {**SIZES, "num_key_value_heads": 2, "max_position_embeddings": 128}
+BOTH = {
+    "d_model": 64, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4, "encoder_ffn_dim": 96, "decoder_ffn_dim": 96, "max_position_embeddings": 128,
+}  # fmt: skip
+SPREAD = 0.3
+"""The standard deviation of the weights: far more than usual, so that one token is always clearly the best."""
+
+
+def gpt2() -> PreTrainedModel:
+    """Learned positions, biases, a tied head."""
+    config = transformers.GPT2Config(
+        vocab_size=VOCABULARY, n_embd=64, n_layer=2, n_head=4, n_positions=128, **TOKENS
+    )
+    return transformers.GPT2LMHeadModel(config)
+
+
+def llama() -> PreTrainedModel:
+    """Rotated positions and grouped heads."""
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=VOCABULARY, **GROUPED, **TOKENS))
+
+
+def mistral() -> PreTrainedModel:
+    """Grouped heads, and a window that the generated text outgrows."""
+    config = transformers.MistralConfig(vocab_size=VOCABULARY, sliding_window=8, **GROUPED, **TOKENS)
+    return transformers.MistralForCausalLM(config)
+
+
+def t5() -> PreTrainedModel:
+    """Relative biases, and heads that are wider than their share of the model."""
+    sizes = {"d_model": 64, "d_kv": 24, "d_ff": 96, "num_layers": 2, "num_heads": 4}
+    config = transformers.T5Config(vocab_size=VOCABULARY, **sizes, **TOKENS, decoder_start_token_id=0)
+    return transformers.T5ForConditionalGeneration(config)
+
+
+def bart() -> PreTrainedModel:
+    """Learned positions with an offset."""
+    config = transformers.BartConfig(
+        vocab_size=VOCABULARY, **BOTH, **TOKENS, decoder_start_token_id=2, forced_eos_token_id=None
+    )
+    return transformers.BartForConditionalGeneration(config)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint in a directory, and what the reference makes of it."""
+
+    directory: Path
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+
+    def greedy(self, texts: list[str], new_tokens: int) -> list[list[int]]:
+        """The tokens that the reference generates after (or from) each of the texts, by itself."""
+        return [self._greedy(text, new_tokens) for text in texts]
+
+    def _greedy(self, text: str, new_tokens: int) -> list[int]:
+        batch = self.tokenizer(text, return_tensors="pt")
+        with torch.no_grad():
+            found = self.model.generate(
+                batch["input_ids"],
+                attention_mask=batch["attention_mask"],
+                do_sample=False,
+                min_new_tokens=new_tokens,
+                max_new_tokens=new_tokens,
+                output_logits=True,
+                return_dict_in_generate=True,
+            )
+        best = torch.stack(found.logits).topk(2, -1)[0]
+        assert float((best[..., 0] - best[..., 1]).min()) > 1e-3, "rounding may decide: draw other weights"
+        return found.sequences[0, -new_tokens:].tolist()
+
+
+def checkpoint(make: Callable[[], PreTrainedModel], directory: Path) -> Checkpoint:
+    """A model with random weights, saved with a tokenizer."""
+    torch.manual_seed(0)
+    model = make().eval()
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=SPREAD)
+        else:
+            parameter.data += SPREAD * torch.randn_like(parameter)
+    side = "right" if model.config.is_encoder_decoder else "left"
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=_tokenizer(),
+        pad_token=PAD,
+        bos_token=BOS,
+        eos_token=EOS,
+        padding_side=side,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+    model.save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    return Checkpoint(directory, model, tokenizer)
+
+
+def _tokenizer() -> Tokenizer:
+    """Byte pairs, learned from a few sentences."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY,
+        special_tokens=[PAD, BOS, EOS],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    return tokenizer

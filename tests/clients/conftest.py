@@ -1,0 +1,82 @@
+"""What the tests of all clients share: texts, checkpoints, and exports of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from exporters.export import Options, export
+from specs.load import load
+from tests.clients import checkpoints
+from tests.clients.checkpoints import Checkpoint, checkpoint
+from tests.clients.client import Client
+from tests.parity.minilm import SENTENCES, SPEC, load_minilm
+from zoo import import_checkpoint
+
+TEXTS = ["The quick brown fox jumps over", "A sentence"]
+NEW_TOKENS = 32
+
+Agree = Callable[..., None]
+Near = Callable[..., None]
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Checkpoint]:
+    """Checkpoints by the names of what makes them, each made once."""
+    known: dict[str, Checkpoint] = {}
+
+    def get(name: str) -> Checkpoint:
+        if name not in known:
+            known[name] = checkpoint(getattr(checkpoints, name), tmp_path_factory.mktemp(name))
+        return known[name]
+
+    return get
+
+
+@pytest.fixture
+def agrees(made: Callable[[str], Checkpoint], tmp_path: Path) -> Agree:
+    """Whether a client generates from an export what the reference does from the checkpoint: for one text, and for
+    texts of two lengths at once."""
+
+    def check(client: Client, name: str, layout: str, target: str = "portable", **request: Any) -> None:
+        origin = made(name)
+        spec = import_checkpoint(origin.directory)
+        options = Options(weights=str(origin.directory), layout=layout, target=target)
+        export(spec, tmp_path / "deployed", options)
+        expected = origin.greedy(TEXTS, NEW_TOKENS)
+        alone, together = client(
+            tmp_path / "deployed", batches=[TEXTS[:1], TEXTS], new_tokens=NEW_TOKENS, **request
+        )
+        for kind, answer in (("alone", alone), ("in a padded batch", together)):
+            for text, got, tokens in zip(TEXTS, answer["tokens"], expected, strict=False):
+                print(
+                    f"{name} for {target}, {text!r} {kind}\n  {layout:<16}{got}\n  {'transformers':<16}{tokens}"
+                )
+        assert alone["tokens"] == expected[:1]
+        assert alone["echo"] == TEXTS[0]
+        assert together["tokens"] == expected
+
+    return check
+
+
+@pytest.fixture
+def near(tmp_path: Path) -> Near:
+    """Whether a client gets from an export of the real MiniLM the vectors of the reference."""
+
+    def check(client: Client, layout: str, **request: Any) -> None:
+        minilm = load_minilm()
+        options = Options(weights=str(minilm.directory), layout=layout)
+        export(load(SPEC), tmp_path / "deployed", options)
+        (answer,) = client(tmp_path / "deployed", batches=[list(SENTENCES)], **request)
+        real = minilm.attention_mask == 1
+        difference = float((torch.tensor(answer["vectors"]) - minilm.hidden_states())[real].abs().max())
+        print(
+            f"MiniLM, {len(SENTENCES)} sentences: {layout} differs from transformers by at most {difference:.1e}"
+        )
+        assert difference < 1e-5
+
+    return check

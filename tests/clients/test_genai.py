@@ -1,0 +1,18 @@
+"""onnxruntime-genai generates from an export what transformers generates from the checkpoint."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clients.client import GENAI
+from tests.clients.conftest import Agree
+
+pytestmark = pytest.mark.clients
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [("gpt2", "portable"), ("llama", "portable"), ("gpt2", "cpu"), ("llama", "cpu"), ("mistral", "cpu")],
+)
+def test_a_decoder(name: str, target: str, agrees: Agree) -> None:
+    agrees(GENAI, name, "genai", target)

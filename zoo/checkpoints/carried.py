@@ -1,0 +1,80 @@
+"""What comes along from the checkpoint that weights are from: its labels, special tokens and tokenizer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from specs.model import Model
+from zoo.configs.config import CONFIG
+from zoo.configs.exporting import write_config
+from zoo.hub import fetch, is_hub_id
+
+GENERATION = "generation_config.json"
+
+_LABELS = ("id2label", "label2id")
+_TOKENS = (
+    *(f"{name}_token_id" for name in ("bos", "eos", "pad", "sep", "cls", "mask", "unk", "decoder_start")),
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+)
+_FILES = [
+    "added_tokens.json",
+    "chat_template.jinja",
+    GENERATION,
+    "merges.txt",
+    "preprocessor_config.json",
+    "sentencepiece.bpe.model",
+    "special_tokens_map.json",
+    "spiece.model",
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "vocab.json",
+    "vocab.txt",
+]
+"""What a checkpoint's directory has beside config and weights: the same tokens go into what is made of it."""
+
+
+def origin_of(weights: str) -> Path:
+    """Where the weights that a user named are from: a path, or that of a repository of the hub."""
+    return (
+        fetch(weights, weights=False) if not os.path.exists(weights) and is_hub_id(weights) else Path(weights)
+    )
+
+
+def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[str, Any]:
+    """The config of a spec, with the labels and the special tokens of the checkpoint at ``origin``, if it is one.
+
+    The family is ``model_type``, or that of the checkpoint, or the first whose config can say all of the spec.  Raises
+    :class:`zoo.configs.exporting.NoFamilyError`.
+    """
+    stated = stated_in(origin / CONFIG)
+    config = write_config(spec, model_type, preferred=stated.get("model_type"))
+    return {**config, **_carried_fields(stated, config)}
+
+
+def carry_files(origin: Path, directory: Path) -> None:
+    """Copy the tokenizer's files and the generation settings of a checkpoint, those that are there."""
+    for name in _FILES:
+        if (origin / name).is_file():
+            shutil.copyfile(origin / name, directory / name)
+
+
+def stated_in(path: Path) -> dict[str, Any]:
+    """The fields of a JSON file; none where it is absent, or something else."""
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _carried_fields(stated: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """The labels of a checkpoint, and the special tokens that the config leaves open."""
+    fields = [*_LABELS, *(name for name in _TOKENS if config.get(name) is None)]
+    return {name: stated[name] for name in fields if name in stated}
