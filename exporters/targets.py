@@ -39,6 +39,8 @@ OPERATIONS = {
     for operation in (
         Operation("Gelu", since=20, runtime="1.17"),
         Operation("GroupQueryAttention", domain=CONTRIB, runtime="1.23"),
+        Operation("BiasGelu", domain=CONTRIB),
+        Operation("FastGelu", domain=CONTRIB),
         Operation("SkipLayerNormalization", domain=CONTRIB),
         Operation("SkipSimplifiedLayerNormalization", domain=CONTRIB, runtime="1.16"),
         Operation("MultiHeadAttention", domain=CONTRIB, runtime="1.17"),
@@ -98,6 +100,8 @@ TARGETS = {
                 "Gelu": FLOATS,
                 "GroupQueryAttention": HALF,
                 "MultiHeadAttention": FLOATS,
+                "BiasGelu": FLOATS,
+                "FastGelu": FLOATS,
                 "SkipLayerNormalization": FLOATS,
                 "SkipSimplifiedLayerNormalization": FLOATS,
             },

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from exporters.emitters.registry import Call, Operand, emits
-from exporters.fusing.functions import skip_norm
+from exporters.fusing.functions import bias_gelu, skip_norm
 from exporters.graph import Value
 from exporters.targets import CONTRIB
 from zoo.tracing.facts import per_axis
@@ -78,6 +78,12 @@ def _rms_norm(
     root = call.op("Sqrt", call.op("Add", mean, call.graph.constant(least, torch.float32)))
     unit = call.cast(call.op("Div", wide, root), torch.float32, x.dtype)
     return call.op("Mul", unit, weight.value) if weight else unit
+
+
+@emits(bias_gelu)
+def _bias_gelu(call: Call, x: Operand, bias: Operand, *, operation: str) -> Value:
+    result: Value = call.op(operation, x.value, bias.value, domain=CONTRIB)
+    return result
 
 
 @emits(skip_norm)

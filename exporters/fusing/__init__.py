@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from torch import fx
 
+from exporters.fusing.activations import fuse_bias_activations
 from exporters.fusing.cached_attention import OPERATION, fuse_cached_attention
 from exporters.fusing.encoder_attention import fuse_encoder_attention
 from exporters.fusing.norms import fuse_skip_norms
@@ -25,6 +26,7 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     unfit = fuse_cached_attention(rewriter, target, context_length)
     fuse_encoder_attention(rewriter, target)
     fuse_skip_norms(rewriter, target)
+    fuse_bias_activations(rewriter, target)
     if target.packs_tokens:
         pack_tokens(rewriter)
     rewriter.finish()

@@ -64,6 +64,16 @@ def _group_query_attention(
     return Facts((batch, length, heads * width), past_key.dtype), so_far, so_far
 
 
+def bias_gelu(x: Any, bias: Any, *, operation: str) -> Any:
+    """GELU of x + bias, ... N and N: com.microsoft's ``operation``."""
+    raise NotImplementedError
+
+
+@rule(bias_gelu)
+def _bias_gelu(x: Facts, *args: Any, **options: Any) -> Facts:
+    return x
+
+
 def skip_norm(x: Any, branch: Any, weight: Any, bias: Any, *, eps: float, operation: str) -> Any:
     """The norm of x + branch, B T D, and the sum itself: com.microsoft's ``operation``."""
     raise NotImplementedError
