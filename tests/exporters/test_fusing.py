@@ -124,6 +124,13 @@ def test_a_residual_and_its_norm_are_one_operation(spec: Model, count: int, tmp_
     assert sum(counts[name] for name in counts if name.startswith("Skip")) == count
 
 
+@pytest.mark.parametrize(("spec", "operation"), [(small("bert-base", 8), "BiasGelu"), (small("gpt2", 8), "FastGelu")])
+def test_a_bias_and_its_activation_are_one_operation(spec: Model, operation: str, tmp_path: Path) -> None:
+    counts = fused(written(spec, tmp_path, "cuda"))
+    assert counts[operation] == 2
+    assert "Gelu" not in counts
+
+
 @pytest.mark.parametrize(
     ("preset", "count"),
     [("t5-small", 2 + 4), ("bart-base", 2 + 4), ("whisper-tiny", 2 + 4), ("falcon-rw-1b", 2)],
