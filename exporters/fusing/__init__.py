@@ -27,7 +27,6 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     fuse_encoder_attention(rewriter, target)
     fuse_skip_norms(rewriter, target)
     fuse_bias_activations(rewriter, target)
-    if target.packs_tokens:
-        pack_tokens(rewriter)
+    padded = pack_tokens(rewriter) if target.packs_tokens else None
     rewriter.finish()
-    return [f"{OPERATION}: {unfit}"] if unfit else []
+    return [f"{label}: {reason}" for label, reason in ((OPERATION, unfit), ("no padding", padded)) if reason]

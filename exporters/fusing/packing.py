@@ -16,7 +16,9 @@ from torch import fx
 
 from exporters.fusing.functions import (
     joined_linear,
+    multi_head_attention,
     pack,
+    skip_norm,
     taken_tokens,
     token_rows,
     unpack,
@@ -25,86 +27,45 @@ from exporters.fusing.functions import (
 from exporters.fusing.rewriter import CALLS, Rewriter
 from zoo.tracing.facts import Facts
 from zoo.tracing.symbols import Sizes
-from zoo.tracing.tracer import size
+from zoo.tracing.tracer import PRIMITIVES, size
 
-LAYERS = frozenset({F.linear, joined_linear, F.embedding, F.layer_norm, F.rms_norm})
+LAYERS = frozenset({F.linear, joined_linear, F.embedding, F.layer_norm, F.rms_norm, skip_norm})
 """What is worth packing tokens for."""
 
+# fmt: off
 TOKEN_WISE = LAYERS | {
-    *(
-        operator.add,
-        operator.sub,
-        operator.mul,
-        operator.truediv,
-        operator.pow,
-        operator.neg,
-        operator.floordiv,
-    ),
-    *(torch.add, torch.sub, torch.mul, torch.div, torch.pow, torch.maximum, torch.minimum, torch.neg),
-    *(
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "pow",
-        "neg",
-        "abs",
-        "relu",
-        "tanh",
-        "sigmoid",
-        "exp",
-        "sin",
-        "cos",
-        "sqrt",
-    ),
-    *(
-        operator.and_,
-        operator.or_,
-        operator.le,
-        operator.lt,
-        operator.ge,
-        operator.gt,
-        operator.eq,
-        operator.ne,
-    ),
-    *(
-        torch.abs,
-        torch.sin,
-        torch.cos,
-        torch.tanh,
-        torch.sigmoid,
-        torch.exp,
-        torch.sqrt,
-        torch.rsqrt,
-        "rsqrt",
-    ),
-    *(
-        F.relu,
-        F.silu,
-        F.gelu,
-        F.dropout,
-        torch.clamp,
-        "clamp",
-        torch.where,
-        "to",
-        "type",
-        "float",
-        "contiguous",
-    ),
-    *(torch.mean, "mean", torch.sum, "sum", torch.amax, "amax", torch.topk, "topk", F.softmax, "softmax"),
-    *(operator.matmul, torch.matmul, "matmul", operator.getitem, torch.cat, torch.stack),
-    *("unflatten", torch.unflatten, "flatten", torch.flatten, "view", "reshape", torch.reshape, "expand"),
-    *("transpose", torch.transpose, "unsqueeze", torch.unsqueeze, "squeeze", torch.squeeze),
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.neg, operator.floordiv,
+    torch.add, torch.sub, torch.mul, torch.div, torch.pow, torch.maximum, torch.minimum, torch.neg,
+    "add", "sub", "mul", "div", "pow", "neg",
+    operator.and_, operator.or_, operator.le, operator.lt, operator.ge, operator.gt, operator.eq, operator.ne,
+    torch.abs, torch.sin, torch.cos, torch.tanh, torch.sigmoid, torch.exp, torch.sqrt, torch.rsqrt,
+    "abs", "sin", "cos", "tanh", "sigmoid", "exp", "sqrt", "rsqrt",
+    F.relu, F.silu, F.gelu, F.dropout, torch.clamp, torch.where, "relu", "clamp", "to", "type", "float", "contiguous",
+    torch.mean, torch.sum, torch.amax, torch.topk, F.softmax, "mean", "sum", "amax", "topk", "softmax",
+    operator.matmul, torch.matmul, "matmul", operator.getitem, torch.cat, torch.stack,
+    torch.unflatten, torch.flatten, torch.reshape, "unflatten", "flatten", "view", "reshape", "expand",
+    torch.transpose, torch.unsqueeze, torch.squeeze, "transpose", "unsqueeze", "squeeze",
 }
+# fmt: on
 """Calls that do not mix tokens where their result has all of them."""
 
 
-def pack_tokens(rewriter: Rewriter) -> None:
-    """Pack the tokens of an encoder of tokens; leave every other graph alone."""
+HIDING = frozenset(
+    {multi_head_attention, F.scaled_dot_product_attention, operator.matmul, torch.matmul, "matmul"}
+)
+"""Calls that mix tokens, and in which masks keep padding out."""
+
+
+def pack_tokens(rewriter: Rewriter) -> str | None:
+    """Pack the tokens of an encoder of tokens; returns why not, where it mixes them in other ways than attention.
+
+    Every other graph is left alone.
+    """
     inputs = [node for node in rewriter.graph.nodes if node.op == "placeholder"]
     mask = next((node for node in inputs if node.target == "attention_mask"), None)
-    if mask is not None and mask.meta["facts"][0].shape == inputs[0].meta["facts"][0].shape:
-        _Packing(rewriter, mask).run()
+    if mask is None or mask.meta["facts"][0].shape != inputs[0].meta["facts"][0].shape:
+        return None
+    return _Packing(rewriter, mask).run()
 
 
 class _NotTokenWiseError(Exception):
@@ -112,6 +73,8 @@ class _NotTokenWiseError(Exception):
 
 
 class _Packing:
+    """Tokens being packed.  The old calls stay as they are until all are known to do without padding."""
+
     def __init__(self, rewriter: Rewriter, mask: fx.Node) -> None:
         self.rewriter, self.mask = rewriter, mask
         self.batch, self.length = _sizes(mask)
@@ -122,20 +85,32 @@ class _Packing:
         self.packed: dict[fx.Node, fx.Node] = {}
         self.gathered: dict[fx.Node, fx.Node] = {}
         self.padded: dict[fx.Node, fx.Node] = {}
+        self.changes: list[tuple[fx.Node, fx.Node, fx.Node]] = []
 
-    def run(self) -> None:
+    def run(self) -> str | None:
         for node in list(self.rewriter.graph.nodes):
             self.here = node
-            if node.op == "output":
-                for given in node.all_input_nodes:
-                    if given in self.packed:
-                        node.replace_input_with(given, self._in_places(given, unpack_or_zero, self.mask))
-            elif node.target is size and node.meta["facts"] in (self.batch, self.length):
-                node.args = (self.mask, int(node.meta["facts"] == self.length))
-            elif node.op in CALLS and not self._packs(node):
-                for given in node.all_input_nodes:
-                    if given in self.packed:
-                        node.replace_input_with(given, self._unpacked(given))
+            if node.op == "placeholder" or (node.op in CALLS and self._packs(node)):
+                continue
+            given = [each for each in node.all_input_nodes if each in self.packed]
+            if given and node.target is size:
+                axis = [self.batch, self.length].index(node.meta["facts"])
+                self.rewriter.replace(node, self._insert(size, self.mask, axis))
+            elif node.target in PRIMITIVES:  # a tensor tells them nothing but where to work
+                for each in given:
+                    node.replace_input_with(each, self.mask)
+            elif node.op == "output":
+                self.changes += [
+                    (node, each, self._in_places(each, unpack_or_zero, self.mask)) for each in given
+                ]
+            elif given and not _hides(node):
+                name = getattr(node.target, "__name__", node.target)
+                return f"{node.meta['path'] or 'the model'}: {name} is not done token by token"
+            else:
+                self.changes += [(node, each, self._unpacked(each)) for each in given]
+        for node, old, new in self.changes:
+            node.replace_input_with(old, new)
+        return None
 
     def _packs(self, node: fx.Node) -> bool:
         """Do a call on packed tokens, where it can be done and gains by it."""
@@ -240,6 +215,15 @@ class _Packing:
         count: int = self.count.meta["facts"][run]
         alone = {batch: count, length: 1}
         return Facts(tuple(alone.get(each, each) for each in facts.shape), facts.dtype)
+
+
+def _hides(node: fx.Node) -> bool:
+    """Whether a call that mixes tokens is told which of them are padding."""
+    masks = {multi_head_attention: ("key_mask", "bias"), F.scaled_dot_product_attention: ("attn_mask",)}
+    if node.target not in masks:
+        return node.target in HIDING
+    given = (*node.args[3:5], *(node.kwargs.get(name) for name in masks[node.target]))
+    return any(mask is not None for mask in given)
 
 
 def _sizes(node: fx.Node) -> list[Sizes]:
