@@ -61,7 +61,10 @@ class Graph:
             self.session = onnxruntime.InferenceSession(path, options, providers=wanted)
         except Exception as error:  # ONNX Runtime's errors have no common class
             reason = str(error).strip().splitlines()[0]
-            raise UserError(f"{path}: ONNX Runtime does not load it: {reason}\n  export it again") from error
+            raise UserError(
+                f"{path}: ONNX Runtime does not load it: {reason}\n"
+                f"  run it where there is {providers[0]}, or export it again for this machine"
+            ) from error
         self.load_seconds = time.perf_counter() - begun
         self.provider: str = self.session.get_providers()[0]
         self.device = "cpu" if self.provider == "CPUExecutionProvider" else "cuda"

@@ -25,7 +25,7 @@ from transformers import (
 import zoo
 from exporters.runtime.decoding import Decoding
 from exporters.runtime.encoding import Encoder
-from exporters.runtime.exported import ONLY, CacheFacts, Exported, open_export
+from exporters.runtime.exported import CacheFacts, Exported, open_export
 from exporters.runtime.generation import Generator
 from exporters.runtime.graph import BFLOAT16, host_array
 from exporters.runtime.sampling import Sampler, Sampling, distribution
@@ -170,7 +170,7 @@ def test_t5_generates_what_transformers_does(tmp_path: Path) -> None:
 
 def test_bound_buffers_give_what_a_plain_run_gives(tmp_path: Path) -> None:
     model = exported(gpt2(initialization=DECISIVE), tmp_path / "out")
-    graph = model.open(ONLY)
+    graph = model.open(-1)
     decoding = Decoding(graph, CacheFacts(), rows=2, room=8)
     bound = [decoding.read([[3, 1, 4], [9]]), decoding.read([[2], [7]]), decoding.read([[5], [5]])]
     mask = np.array([[1, 1, 1], [0, 0, 1]])
@@ -187,7 +187,7 @@ def test_bound_buffers_give_what_a_plain_run_gives(tmp_path: Path) -> None:
 
 
 def test_a_step_that_is_not_kept_can_be_repeated(tmp_path: Path) -> None:
-    graph = exported(gpt2(), tmp_path / "out").open(ONLY)
+    graph = exported(gpt2(), tmp_path / "out").open(-1)
     decoding = Decoding(graph, CacheFacts(), rows=1, room=8)
     decoding.read([[3, 1, 4]])
     found = [decoding.read([[5]], keep=keep) for keep in (False, False, True)]
