@@ -62,7 +62,7 @@ def open_export(directory: Path) -> Exported:
     Raises :class:`specs.errors.UserError` where the directory is no export, or one without weights.
     """
     manifest = _json(directory / MANIFEST)
-    if manifest is None or not {"graphs", "weights", "providers"} <= manifest.keys():
+    if manifest is None or not {"graphs", "weights", "providers", "layout", "cache"} <= manifest.keys():
         raise UserError(
             f"{directory} is no export: it has no {MANIFEST} of one\n"
             f"  give a directory that zoo export or zoo build wrote, such as build/gpt2"
@@ -81,8 +81,8 @@ def open_export(directory: Path) -> Exported:
         manifest["target"],
         manifest["precision"],
         tuple(manifest["providers"]),
-        CacheFacts(**manifest.get("cache") or {}),
-        manifest.get("layout", "onnx"),
+        CacheFacts(**manifest["cache"] or {}),
+        manifest["layout"],
         tuple(directory / name for name in manifest["graphs"]),
         settings,
     )

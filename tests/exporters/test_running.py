@@ -118,6 +118,25 @@ def test_an_encoder_decoder_generates_what_full_passes_of_pytorch_do(tmp_path: P
         assert each.ids == ids[1:]
 
 
+@pytest.mark.parametrize("layout", ["genai", "optimum", "transformers-js"])
+def test_a_decoder_runs_in_every_layout(tmp_path: Path, layout: str) -> None:
+    spec = gpt2(initialization=DECISIVE, context_length=40, d_model=16)
+    for name in ("onnx", layout):
+        written(spec, tmp_path / name, verify=False, target="cpu", layout=name)
+    plain, other = (Generator(open_export(tmp_path / name)).generate(PROMPTS, 8) for name in ("onnx", layout))
+    assert other.continuations == plain.continuations
+
+
+def test_an_encoder_decoder_of_another_layout_is_refused(tmp_path: Path) -> None:
+    config = T5Config(vocab_size=61, d_model=24, d_kv=8, d_ff=40, num_layers=2, num_heads=3, decoder_start_token_id=0, pad_token_id=0)  # fmt: skip
+    checkpoint = saved(T5ForConditionalGeneration(config), tmp_path / "checkpoint")
+    built = exported(import_spec(checkpoint), tmp_path / "out", weights=str(checkpoint), layout="optimum")
+    with pytest.raises(
+        UserError, match="must be in the layout onnx to be run here\n  value: optimum\n  export it with"
+    ):
+        Generator(built)
+
+
 def left_padded(prompts: list[list[int]]) -> dict[str, Tensor]:
     longest = max(map(len, prompts))
     rows = [
