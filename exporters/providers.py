@@ -1,11 +1,10 @@
-"""Which of a target's providers are here."""
+"""Which providers are here."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-
-from exporters.targets import Target
+from collections.abc import Iterable
 
 CPU = "CPUExecutionProvider"
 
@@ -13,12 +12,12 @@ DRIVERS = ("libcuda.so.1", "nvcuda.dll")
 """What a machine with an NVIDIA GPU has: without it, providers that need one are built in, and fail to load."""
 
 
-def present(target: Target) -> list[str]:
-    """The providers of a target that can be tried on this machine, in order of preference; the CPU's if no other."""
+def present(wanted: Iterable[str]) -> list[str]:
+    """Those of some providers that can be tried on this machine, in the same order; the CPU's if no other."""
     import onnxruntime
 
     built_in = onnxruntime.get_available_providers()
-    usable = [provider for provider in target.providers if provider == CPU or _has_driver()]
+    usable = [provider for provider in wanted if provider == CPU or _has_driver()]
     return [provider for provider in usable if provider in built_in] or [CPU]
 
 

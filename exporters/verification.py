@@ -194,7 +194,7 @@ def _session(onnxruntime: Any, path: Path, target: Target) -> Any:
     options.log_severity_level = 4  # what goes wrong is told here
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # PyTorch runs meanwhile
     with _refusals():
-        return onnxruntime.InferenceSession(path, options, providers=present(target))
+        return onnxruntime.InferenceSession(path, options, providers=present(target.providers))
 
 
 class _RefusalError(Exception):

@@ -8,7 +8,7 @@ from pathlib import Path
 from exporters.benching.traffic import weights_read
 from exporters.benching.workload import Workload, token_rows
 from exporters.runtime.encoding import Encoder
-from exporters.runtime.exported import DECODER, ONLY, open_export
+from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
 
 
@@ -54,5 +54,4 @@ class ExportedSubject:
             return None
         rows = token_rows(workload.lengths, self.spec.vocab_size or 1)
         decoding, _ = model.begin(rows, workload.past + 1, 0)
-        name = ONLY if model.encoder is None else DECODER
-        return weights_read(self.exported.directory / name) + decoding.bytes_at(workload.past)
+        return weights_read(self.exported.graphs[-1]) + decoding.bytes_at(workload.past)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exporters.runtime.exported import ONLY, Exported
+from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, host_array
 from exporters.runtime.prompts import check_prompts
 from exporters.runtime.tokens import padded, token_inputs
@@ -50,7 +50,7 @@ class Encoder:
                 f"  run its graph with onnxruntime, or build it with --set head.kind=none"
             )
         self.spec = exported.spec
-        self.graph = exported.open(ONLY, threads)
+        self.graph = exported.open(0, threads)
         self.load_seconds, self.provider = self.graph.load_seconds, self.graph.provider
 
     def outputs(self, prompts: Sequence[Sequence[int]]) -> dict[str, Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,9 +13,6 @@ from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from zoo.destination import MANIFEST
-
-ENCODER, DECODER, ONLY = "encoder_model.onnx", "decoder_model.onnx", "model.onnx"
-"""The graphs of an encoder-decoder, and of every other model."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,11 @@ class CacheFacts:
 
 @dataclass(frozen=True)
 class Exported:
-    """The spec of an exported directory, and what its manifest says."""
+    """The spec of an exported directory, and what its manifest says.
+
+    Of the ``graphs`` the first reads what an encoder reads, and the last makes every step of a decoder; often they are
+    one.  ``settings`` are those of the checkpoint's generation: ids of tokens that start and end a sequence.
+    """
 
     directory: Path
     spec: Model
@@ -41,13 +42,13 @@ class Exported:
     precision: str
     providers: tuple[str, ...]
     cache: CacheFacts
-    graphs: Mapping[str, Mapping[str, Any]]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """The generation settings of the checkpoint: ids of tokens that start and end a sequence."""
+    layout: str
+    graphs: tuple[Path, ...]
+    settings: Mapping[str, Any]
 
-    def open(self, name: str, threads: int = 0) -> Graph:
+    def open(self, place: int, threads: int = 0) -> Graph:
         """One of the graphs, loaded.  Raises :class:`specs.errors.UserError` where ONNX Runtime refuses it."""
-        return Graph(self.directory / name, self.providers, threads)
+        return Graph(self.graphs[place], self.providers, threads)
 
     @property
     def size(self) -> int:
@@ -61,7 +62,7 @@ def open_export(directory: Path) -> Exported:
     Raises :class:`specs.errors.UserError` where the directory is no export, or one without weights.
     """
     manifest = _json(directory / MANIFEST)
-    if manifest is None or not {"graphs", "weights", "providers"} <= manifest.keys():
+    if manifest is None or not {"graphs", "weights", "providers", "layout", "cache"} <= manifest.keys():
         raise UserError(
             f"{directory} is no export: it has no {MANIFEST} of one\n"
             f"  give a directory that zoo export or zoo build wrote, such as build/gpt2"
@@ -80,8 +81,9 @@ def open_export(directory: Path) -> Exported:
         manifest["target"],
         manifest["precision"],
         tuple(manifest["providers"]),
-        CacheFacts(**manifest.get("cache") or {}),
-        manifest["graphs"],
+        CacheFacts(**manifest["cache"] or {}),
+        manifest["layout"],
+        tuple(directory / name for name in manifest["graphs"]),
         settings,
     )
 

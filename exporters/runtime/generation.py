@@ -11,7 +11,7 @@ from typing import Literal
 from onnxruntime import OrtValue
 
 from exporters.runtime.decoding import PAST, Decoding
-from exporters.runtime.exported import DECODER, ENCODER, ONLY, Exported
+from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Graph
 from exporters.runtime.prompts import check_prompts
 from exporters.runtime.sampling import GREEDY, Sampler, Sampling
@@ -63,8 +63,13 @@ class Generator:
         self.exported, self.spec = exported, spec
         self.encoder: Graph | None = None
         if spec.architecture == "encoder-decoder":
-            self.encoder = exported.open(ENCODER, threads)
-        self.decoder = exported.open(ONLY if self.encoder is None else DECODER, threads)
+            if exported.layout != "onnx":
+                raise UserError(
+                    f"an encoder-decoder must be in the layout onnx to be run here\n"
+                    f"  value: {exported.layout}\n  export it with --layout onnx, or run it with its client"
+                )
+            self.encoder = exported.open(0, threads)
+        self.decoder = exported.open(-1, threads)
         graphs = filter(None, (self.encoder, self.decoder))
         self.load_seconds = sum(graph.load_seconds for graph in graphs)
         self.provider = self.decoder.provider

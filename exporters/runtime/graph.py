@@ -14,6 +14,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime import OrtValue
 
+from exporters.providers import CPU, present
 from specs.errors import UserError
 
 Floats = NDArray[np.float32]
@@ -54,17 +55,18 @@ class Graph:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # what goes wrong is told here
         options.intra_op_num_threads = threads
-        available = onnxruntime.get_available_providers()
-        wanted = [provider for provider in providers if provider in available] or ["CPUExecutionProvider"]
         begun = time.perf_counter()
         try:
-            self.session = onnxruntime.InferenceSession(path, options, providers=wanted)
+            self.session = onnxruntime.InferenceSession(path, options, providers=present(providers))
         except Exception as error:  # ONNX Runtime's errors have no common class
             reason = str(error).strip().splitlines()[0]
-            raise UserError(f"{path}: ONNX Runtime does not load it: {reason}\n  export it again") from error
+            raise UserError(
+                f"{path}: ONNX Runtime does not load it: {reason}\n"
+                f"  run it where there is {providers[0]}, or export it again for this machine"
+            ) from error
         self.load_seconds = time.perf_counter() - begun
         self.provider: str = self.session.get_providers()[0]
-        self.device = "cpu" if self.provider == "CPUExecutionProvider" else "cuda"
+        self.device = "cpu" if self.provider == CPU else "cuda"
         self.inputs = {slot.name: slot for slot in map(_slot, self.session.get_inputs())}
         self.outputs = {slot.name: slot for slot in map(_slot, self.session.get_outputs())}
 

@@ -25,7 +25,7 @@ from transformers import (
 import zoo
 from exporters.runtime.decoding import Decoding
 from exporters.runtime.encoding import Encoder
-from exporters.runtime.exported import ONLY, CacheFacts, Exported, open_export
+from exporters.runtime.exported import CacheFacts, Exported, open_export
 from exporters.runtime.generation import Generator
 from exporters.runtime.graph import BFLOAT16, host_array
 from exporters.runtime.sampling import Sampler, Sampling, distribution
@@ -118,6 +118,25 @@ def test_an_encoder_decoder_generates_what_full_passes_of_pytorch_do(tmp_path: P
         assert each.ids == ids[1:]
 
 
+@pytest.mark.parametrize("layout", ["genai", "optimum", "transformers-js"])
+def test_a_decoder_runs_in_every_layout(tmp_path: Path, layout: str) -> None:
+    spec = gpt2(initialization=DECISIVE, context_length=40, d_model=16)
+    for name in ("onnx", layout):
+        written(spec, tmp_path / name, verify=False, target="cpu", layout=name)
+    plain, other = (Generator(open_export(tmp_path / name)).generate(PROMPTS, 8) for name in ("onnx", layout))
+    assert other.continuations == plain.continuations
+
+
+def test_an_encoder_decoder_of_another_layout_is_refused(tmp_path: Path) -> None:
+    config = T5Config(vocab_size=61, d_model=24, d_kv=8, d_ff=40, num_layers=2, num_heads=3, decoder_start_token_id=0, pad_token_id=0)  # fmt: skip
+    checkpoint = saved(T5ForConditionalGeneration(config), tmp_path / "checkpoint")
+    built = exported(import_spec(checkpoint), tmp_path / "out", weights=str(checkpoint), layout="optimum")
+    with pytest.raises(
+        UserError, match="must be in the layout onnx to be run here\n  value: optimum\n  export it with"
+    ):
+        Generator(built)
+
+
 def left_padded(prompts: list[list[int]]) -> dict[str, Tensor]:
     longest = max(map(len, prompts))
     rows = [
@@ -170,7 +189,7 @@ def test_t5_generates_what_transformers_does(tmp_path: Path) -> None:
 
 def test_bound_buffers_give_what_a_plain_run_gives(tmp_path: Path) -> None:
     model = exported(gpt2(initialization=DECISIVE), tmp_path / "out")
-    graph = model.open(ONLY)
+    graph = model.open(-1)
     decoding = Decoding(graph, CacheFacts(), rows=2, room=8)
     bound = [decoding.read([[3, 1, 4], [9]]), decoding.read([[2], [7]]), decoding.read([[5], [5]])]
     mask = np.array([[1, 1, 1], [0, 0, 1]])
@@ -187,7 +206,7 @@ def test_bound_buffers_give_what_a_plain_run_gives(tmp_path: Path) -> None:
 
 
 def test_a_step_that_is_not_kept_can_be_repeated(tmp_path: Path) -> None:
-    graph = exported(gpt2(), tmp_path / "out").open(ONLY)
+    graph = exported(gpt2(), tmp_path / "out").open(-1)
     decoding = Decoding(graph, CacheFacts(), rows=1, room=8)
     decoding.read([[3, 1, 4]])
     found = [decoding.read([[5]], keep=keep) for keep in (False, False, True)]
