@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.t
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4
 SOURCES := specs zoo exporters cli
 
-.PHONY: run test test-slow test-all lint types contracts format bench clean
+.PHONY: run test test-slow test-all test-clients lint types contracts format bench clean
 
 run: $(VENV)/.installed
 	$(BIN)/zoo build bert-base
@@ -20,6 +20,11 @@ test-slow: $(VENV)/.installed-test
 	$(PYTEST) -m slow
 
 test-all: test test-slow
+
+# The clients that load exports, each in an environment of its own; node comes from a Python package, too.
+test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed \
+		.clients/transformers-js/node_modules
+	$(BIN)/python -m pytest -m clients -rP tests/clients
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check
@@ -39,7 +44,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) .clients build dist *.egg-info
 
 # The stamps say that the environment has what pyproject.toml and constraints.txt ask for.
 # Compiling ahead keeps the first start of each command as quick as the later ones.
@@ -52,6 +57,17 @@ $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e '.[test]'
 	$(BIN)/python -m compileall -q $(SOURCES)
 	touch $@ $(VENV)/.installed
+
+.clients/%/.installed: tests/clients/%.txt constraints.txt | $(BIN)/python
+	$(BIN)/python -m venv .clients/$*
+	.clients/$*/bin/python -m pip install --disable-pip-version-check -c constraints.txt -r $<
+	touch $@
+
+# Install scripts are left out: they would fetch libraries for GPUs from elsewhere.
+.clients/transformers-js/node_modules: tests/clients/package.json .clients/transformers-js/.installed
+	cp $< .clients/transformers-js/
+	cd .clients/transformers-js && bin/npm install --ignore-scripts --no-audit --no-fund --no-package-lock
+	touch $@
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
