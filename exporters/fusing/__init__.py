@@ -14,6 +14,7 @@ from exporters.fusing.encoder_attention import fuse_encoder_attention
 from exporters.fusing.norms import fuse_skip_norms
 from exporters.fusing.packing import pack_tokens
 from exporters.fusing.rewriter import Rewriter
+from exporters.fusing.standard import fuse_standard
 from exporters.targets import Target
 
 
@@ -27,7 +28,8 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     fuse_encoder_attention(rewriter, target)
     fuse_skip_norms(rewriter, target)
     fuse_bias_activations(rewriter, target)
+    unfused = fuse_standard(rewriter, target)
     if target.packs_tokens:
         pack_tokens(rewriter)
     rewriter.finish()
-    return [f"{OPERATION}: {unfit}"] if unfit else []
+    return [f"{OPERATION}: {unfit}", *unfused] if unfit else unfused

@@ -46,7 +46,7 @@ def places(*lengths: int) -> Tensor:
         gpt2(),
         gpt2(position={"kind": "rope"}),
         gpt2(position={"kind": "alibi"}),
-        gpt2(position={"kind": "relative_bias", "max_distance": 4, "buckets": 8}),
+        gpt2(position={"kind": "relative_bias", "max_distance": 5, "buckets": 8}),
         gpt2(decoder=WINDOWED),
     ],
     ids=["learned", "rope", "alibi", "relative bias", "window"],
