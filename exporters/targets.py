@@ -44,6 +44,10 @@ OPERATIONS = {
         Operation("SkipLayerNormalization", domain=CONTRIB),
         Operation("SkipSimplifiedLayerNormalization", domain=CONTRIB, runtime="1.16"),
         Operation("MultiHeadAttention", domain=CONTRIB, runtime="1.17"),
+        Operation("Attention", since=23, runtime="1.28"),
+        Operation("RotaryEmbedding", since=23, runtime="1.23"),
+        Operation("RMSNormalization", since=23, runtime="1.23"),
+        Operation("TensorScatter", since=24, runtime="1.25"),
     )
 }
 
@@ -56,7 +60,8 @@ class Target:
 
     ``padding`` is the side on which a decoder's graph takes padding: with "right", the tokens of every row stand
     together at the front of its cache, which is what operations with a shared buffer of keys and values want.
-    ``packs_tokens``: an encoder's graph takes padding out of everything but attention.
+    ``packs_tokens``: an encoder's graph takes padding out of everything but attention.  ``static_cache``: a decoder's keys
+    and values lie in caches of fixed length, of which tokens get the places that their position_ids say.
     """
 
     name: str
@@ -65,6 +70,7 @@ class Target:
     operations: Mapping[str, frozenset[torch.dtype]]
     padding: Padding = "either"
     packs_tokens: bool = False
+    static_cache: bool = False
 
     def takes(self, operation: str, dtype: torch.dtype) -> bool:
         """Whether a graph for this target may use an operation of ``OPERATIONS`` in a dtype."""
@@ -107,13 +113,27 @@ TARGETS = {
             },
             padding="right",
         ),
+        Target(
+            "tensorrt",
+            "standard operations of opset 23 and 24, and caches of fixed length, for TensorRT 10.15 or later",
+            providers=("TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"),
+            operations={
+                "Gelu": FLOATS,
+                "Attention": FLOATS,
+                "RotaryEmbedding": FLOATS,
+                "RMSNormalization": FLOATS,
+                "TensorScatter": FLOATS,
+            },
+            padding="right",
+            static_cache=True,
+        ),
     )
 }
 
 BASE_OPSET = 18
 """The lowest opset written: the reductions take their axes as inputs from here on."""
 
-MINIMUM_RUNTIME = {18: "1.14", 20: "1.17"}
+MINIMUM_RUNTIME = {18: "1.14", 20: "1.17", 23: "1.23", 24: "1.24"}
 """The first ONNX Runtime that runs each opset in use."""
 
 

@@ -86,44 +86,51 @@ def attention(
 def attention_bias(
     key_mask: Tensor | None,
     position_bias: Tensor | None,
-    query_length: int,
-    key_length: int,
+    relative: Tensor | None,
     like: Tensor,
     *,
     causal: bool,
     window: int | None = None,
 ) -> Tensor | None:
-    """The additive bias of a stack's attentions: position_bias where a query may see a key, else the lowest number.
+    """The additive bias of a stack's attentions: position_bias where a query may see a key, else a very low number.
 
-    key_mask: B S with 1 for real tokens, position_bias: (B or 1) H (T or 1) S -> (B or 1) (H or 1) T S of the dtype
-    of ``like``, or None for no bias.  window: a causal query sees the last so many keys, itself included, another
-    one half as many on either side.
+    key_mask: B S with 1 for real tokens, position_bias: (B or 1) H (T or 1) S, relative: key place minus query place,
+    (B or 1) T S, which only a causal or windowed bias needs -> (B or 1) (H or 1) T S of the dtype of ``like``, or None
+    for no bias.  window: a causal query sees the last so many keys, itself included, another one half as many on
+    either side.
     """
     allowed = None
     if causal or window is not None:
-        relative = relative_positions(query_length, key_length, like)  # T S
+        assert relative is not None
+        apart = relative[:, None]  # (B or 1) 1 T S
         if causal:
-            allowed = relative <= 0
-            allowed = allowed if window is None else allowed & (relative > -window)
+            allowed = apart <= 0
+            allowed = allowed if window is None else allowed & (apart > -window)
         else:
-            allowed = relative.abs() <= window // 2  # type: ignore[operator]
+            allowed = apart.abs() <= window // 2  # type: ignore[operator]
     if key_mask is not None:
         keys = key_mask[:, None, None, :] != 0  # B 1 1 S
         allowed = keys if allowed is None else keys & allowed  # B 1 T S
     if allowed is None:
         return position_bias
     seen = constant((0.0,), like).to(like.dtype) if position_bias is None else position_bias
-    return torch.where(allowed, seen, torch.finfo(like.dtype).min)
+    return torch.where(allowed, seen, forbidden(like.dtype))
+
+
+def forbidden(dtype: torch.dtype) -> float:
+    """A score next to which all others are 0: half the lowest, which some kernels take for no number at all."""
+    return torch.finfo(dtype).min / 2
 
 
 @traced_whole
-def alibi_bias(
-    slopes: tuple[float, ...], query_length: int, key_length: int, like: Tensor, *, scale: float
-) -> Tensor:
-    """scale * slope * -distance for each head (Press et al., 2022) -> 1 H T S, of the dtype of ``like``."""
-    distances = relative_positions(query_length, key_length, like).abs()  # T S
-    penalties = constant(slopes, like)[:, None, None] * -distances.to(torch.float32)  # H T S
-    return (penalties if scale == 1.0 else penalties * scale)[None].to(like.dtype)
+def alibi_bias(slopes: tuple[float, ...], relative: Tensor, like: Tensor, *, scale: float) -> Tensor:
+    """scale * slope * -distance for each head (Press et al., 2022), of the dtype of ``like``.
+
+    relative: key place minus query place, (B or 1) T S -> (B or 1) H T S.
+    """
+    distances = relative.abs()[:, None].to(torch.float32)  # (B or 1) 1 T S
+    penalties = constant(slopes, like)[:, None, None] * -distances  # (B or 1) H T S
+    return (penalties if scale == 1.0 else penalties * scale).to(like.dtype)
 
 
 @traced_whole
@@ -190,8 +197,9 @@ def mixed_experts(hidden: Tensor, weights: Tensor, down: Tensor, bias: Tensor | 
 def rotary_embedding(x: Tensor, cos: Tensor, sin: Tensor, *, dimensions: int, interleaved: bool) -> Tensor:
     """Rotate the first ``dimensions`` of each head by the angles of its position (Su et al., 2021).
 
-    x: B H T K, cos and sin: B 1 T R with R = dimensions / 2 -> B H T K.
+    x: B H T K, cos and sin: B T R with R = dimensions / 2 -> B H T K.
     """
+    cos, sin = cos[:, None], sin[:, None]  # B 1 T R
     first, rest = x[..., :dimensions], x[..., dimensions:]
     if interleaved:
         a, b = first[..., 0::2], first[..., 1::2]  # B H T R
@@ -216,7 +224,7 @@ def rotate(
 
     x: B H T K, positions: B T, frequencies: R radians per position -> B H T K.
     """
-    turned = angles(positions, frequencies)[:, None]  # B 1 T R
+    turned = angles(positions, frequencies)  # B T R
     cos, sin = (turned.cos() * amplitude).to(x.dtype), (turned.sin() * amplitude).to(x.dtype)
     return rotary_embedding(x, cos, sin, dimensions=dimensions, interleaved=interleaved)
 
@@ -248,10 +256,16 @@ def frequencies_by_length(
 
 @traced_whole
 def relative_positions(query_length: int, key_length: int, like: Tensor) -> Tensor:
-    """Key index minus query index, where the queries are the last of the keys -> T S, int64."""
+    """Key index minus query index, where the queries are the last of the keys -> 1 T S, int64."""
     keys = positions_from(0, key_length, like)  # S
     queries = positions_from(key_length - query_length, query_length, like)  # T
-    return keys[None, :] - queries[:, None]
+    return keys[None, None, :] - queries[None, :, None]
+
+
+@traced_whole
+def relative_places(positions: Tensor, places: int) -> Tensor:
+    """Place of a key in a cache of ``places`` places minus that of a query: positions: B T -> B T places."""
+    return positions_from(0, places, positions)[None, None, :] - positions[:, :, None]
 
 
 @traced_whole
@@ -281,3 +295,13 @@ def constant(values: tuple[float, ...] | tuple[int, ...], like: Tensor) -> Tenso
 def append(past: Tensor | None, new: Tensor) -> Tensor:
     """Keys or values of new tokens after those of earlier ones: B G P K and B G T K -> B G (P + T) K."""
     return new if past is None else torch.cat((past, new), 2)
+
+
+@traced_whole
+def write(past: Tensor, new: Tensor, start: Tensor) -> Tensor:
+    """Keys or values of new tokens in the places of a cache from ``start`` on, over what was there.
+
+    past: B G L K, new: B G T K, start: B, each at most L - T -> B G L K.
+    """
+    places = start[:, None] + positions_from(0, new.shape[2], start)  # B T
+    return past.scatter(2, places[:, None, :, None].expand(-1, new.shape[1], -1, new.shape[3]), new)

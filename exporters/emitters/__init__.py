@@ -9,6 +9,7 @@ from exporters.emitters import (
     packing,
     rearranging,
     sizes,
+    standard,
 )
 from exporters.emitters.registry import Call, emits, emitter_of
 
@@ -24,4 +25,5 @@ __all__ = [
     "packing",
     "rearranging",
     "sizes",
+    "standard",
 ]

@@ -71,10 +71,13 @@ def _rms_norm(
     call: Call, x: Operand, shape: Any, weight: Operand | None = None, eps: float | None = None
 ) -> Value:
     """x / sqrt(mean(x ** 2) + eps) * weight, in float32 whatever the dtype."""
+    least = torch.finfo(x.dtype).eps if eps is None else eps
+    if call.graph.target.takes("RMSNormalization", x.dtype):
+        scale = weight.value if weight else call.graph.constant(np.ones(shape), x.dtype)
+        return call.op("RMSNormalization", x.value, scale, axis=-len(shape), epsilon=least)
     wide = call.cast(x.value, x.dtype, torch.float32)
     square = call.op("Pow", wide, call.graph.constant(2.0, torch.float32))
     mean = call.op("ReduceMean", square, call.graph.ints(*range(-len(shape), 0)), keepdims=1)
-    least = torch.finfo(x.dtype).eps if eps is None else eps
     root = call.op("Sqrt", call.op("Add", mean, call.graph.constant(least, torch.float32)))
     unit = call.cast(call.op("Div", wide, root), torch.float32, x.dtype)
     return call.op("Mul", unit, weight.value) if weight else unit

@@ -131,3 +131,8 @@ def _in_first_run(part: Any) -> Any:
     if isinstance(part, slice):
         return slice(*map(_in_first_run, (part.start, part.stop, part.step)))
     return part.facts[0] if isinstance(part, Operand) else part
+
+
+@emits("scatter")
+def _scatter(call: Call, x: Operand, dim: int, index: Operand, source: Operand) -> Value:
+    return call.op("ScatterElements", x.value, index.value, source.value, axis=dim % x.ndim)

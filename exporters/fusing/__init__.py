@@ -14,6 +14,7 @@ from exporters.fusing.encoder_attention import fuse_encoder_attention
 from exporters.fusing.norms import fuse_skip_norms
 from exporters.fusing.packing import pack_tokens
 from exporters.fusing.rewriter import Rewriter
+from exporters.fusing.standard import fuse_standard
 from exporters.targets import Target
 
 
@@ -27,6 +28,8 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     fuse_encoder_attention(rewriter, target)
     fuse_skip_norms(rewriter, target)
     fuse_bias_activations(rewriter, target)
+    unfused = fuse_standard(rewriter, target)
     padded = pack_tokens(rewriter) if target.packs_tokens else None
     rewriter.finish()
-    return [f"{label}: {reason}" for label, reason in ((OPERATION, unfit), ("no padding", padded)) if reason]
+    reasons = ((OPERATION, unfit), ("no padding", padded))
+    return [*(f"{label}: {reason}" for label, reason in reasons if reason), *unfused]

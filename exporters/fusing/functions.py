@@ -173,3 +173,35 @@ def unpack_or_zero(x: Tensor, mask: Tensor) -> Tensor:
 
 
 rule(unpack_or_zero)(_unpack)
+
+
+def whole_attention(
+    query: Any, key: Any, value: Any, bias: Any, *, scale: float, softcap: float | None
+) -> Any:
+    """What :func:`zoo.functional.attention` does without sinks: the standard Attention."""
+    raise NotImplementedError
+
+
+@rule(whole_attention)
+def _whole_attention(query: Facts, key: Facts, value: Facts, bias: Facts | None, **options: Any) -> Facts:
+    return query
+
+
+def whole_rotation(x: Any, cos: Any, sin: Any, *, dimensions: int, interleaved: bool) -> Any:
+    """What :func:`zoo.functional.rotary_embedding` does: the standard RotaryEmbedding."""
+    raise NotImplementedError
+
+
+@rule(whole_rotation)
+def _whole_rotation(x: Facts, cos: Facts, sin: Facts, **options: Any) -> Facts:
+    return x
+
+
+def whole_write(past: Any, new: Any, start: Any) -> Any:
+    """What :func:`zoo.functional.write` does: TensorScatter."""
+    raise NotImplementedError
+
+
+@rule(whole_write)
+def _whole_write(past: Facts, new: Facts, start: Facts) -> Facts:
+    return past

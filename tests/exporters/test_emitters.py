@@ -525,7 +525,8 @@ def test_permutations_then_flattening_then_a_layer(
 def test_attention_with_a_cache_of_any_length(groups: int, past: int) -> None:
     def attention(query: Any, old: Any, new: Any) -> Any:
         keys = functional.append(old, new)
-        bias = functional.attention_bias(None, None, query.shape[2], keys.shape[2], query, causal=True)
+        relative = functional.relative_positions(query.shape[2], keys.shape[2], query)
+        bias = functional.attention_bias(None, None, relative, query, causal=True)
         return functional.attention(query, keys, keys, bias, scale=0.4)
 
     inputs = "f B 4 T 6", f"f B {groups} P 6", f"f B {groups} T 6"
@@ -537,7 +538,7 @@ def test_attention_with_a_cache_of_any_length(groups: int, past: int) -> None:
 @pytest.mark.parametrize("sunk", [True, False])
 def test_attention_with_a_cap_and_sinks(groups: int, softcap: float | None, sunk: bool) -> None:
     def attention(query: Any, keys: Any, values: Any, mask: Any, sinks: Any) -> Any:
-        bias = functional.attention_bias(mask, None, query.shape[2], keys.shape[2], query, causal=False)
+        bias = functional.attention_bias(mask, None, None, query, causal=False)
         given = sinks if sunk else None
         return functional.attention(query, keys, values, bias, scale=0.4, softcap=softcap, sinks=given)
 
@@ -564,12 +565,15 @@ def test_a_sink_is_a_key_whose_value_is_zero_and_a_cap_bounds_the_scores() -> No
 @pytest.mark.parametrize("causal", [True, False])
 def test_a_window(causal: bool) -> None:
     x = torch.zeros(1)
-    seen = functional.attention_bias(None, None, 4, 7, x, causal=causal, window=4)
+    relative = functional.relative_positions(4, 7, x)
+    seen = functional.attention_bias(None, None, relative, x, causal=causal, window=4)
     assert seen is not None
     for query in range(4):
         at = query + 3
         reach = range(at - 3, at + 1) if causal else range(at - 2, at + 3)
-        assert [key for key in range(7) if seen[query, key] == 0] == [key for key in reach if key in range(7)]
+        assert [key for key in range(7) if seen[0, 0, query, key] == 0] == [
+            key for key in reach if key in range(7)
+        ]
 
 
 def test_numbers_rounded_to_bfloat16() -> None:
@@ -579,7 +583,7 @@ def test_numbers_rounded_to_bfloat16() -> None:
 
 def test_a_row_with_every_key_masked_is_the_mean_of_all_values() -> None:
     def attention(query: Any, keys: Any, mask: Any) -> Any:
-        bias = functional.attention_bias(mask * 0, None, query.shape[2], keys.shape[2], query, causal=False)
+        bias = functional.attention_bias(mask * 0, None, None, query, causal=False)
         return functional.attention(query, keys, keys, bias, scale=0.4)
 
     assert_same(attention, "f B 4 T 6", "f B 2 S 6", "i B S", sizes=SIZES)
@@ -597,8 +601,7 @@ def test_the_bias_of_a_stack(causal: bool, biased: bool, masked: bool, window: i
         found = functional.attention_bias(
             (mask > 0) if masked else None,
             position if biased else None,
-            x.shape[1],
-            mask.shape[1],
+            functional.relative_positions(x.shape[1], mask.shape[1], x),
             x,
             causal=causal,
             window=window,
@@ -614,7 +617,7 @@ def test_the_bias_of_a_stack(causal: bool, biased: bool, masked: bool, window: i
 def test_rotary_embeddings(interleaved: bool, dimensions: int) -> None:
     def rotate(x: Any, mask: Any) -> Any:
         positions = functional.token_positions((mask > 0).to(torch.int64), x.shape[2])
-        angles = functional.angles(positions, tuple(0.5**i for i in range(dimensions // 2)))[:, None]
+        angles = functional.angles(positions, tuple(0.5**i for i in range(dimensions // 2)))
         return functional.rotary_embedding(
             x, angles.cos(), angles.sin(), dimensions=dimensions, interleaved=interleaved
         )

@@ -124,7 +124,9 @@ def test_a_residual_and_its_norm_are_one_operation(spec: Model, count: int, tmp_
     assert sum(counts[name] for name in counts if name.startswith("Skip")) == count
 
 
-@pytest.mark.parametrize(("spec", "operation"), [(small("bert-base", 8), "BiasGelu"), (small("gpt2", 8), "FastGelu")])
+@pytest.mark.parametrize(
+    ("spec", "operation"), [(small("bert-base", 8), "BiasGelu"), (small("gpt2", 8), "FastGelu")]
+)
 def test_a_bias_and_its_activation_are_one_operation(spec: Model, operation: str, tmp_path: Path) -> None:
     counts = fused(written(spec, tmp_path, "cuda"))
     assert counts[operation] == 2

@@ -58,7 +58,7 @@ def no_causal_mask(patch: Patch) -> None:
     body(
         patch,
         functional.relative_positions,
-        lambda q, k, like: functional.positions_from(0, k, like)[None] * 0,
+        lambda q, k, like: functional.positions_from(0, k, like)[None, None] * 0,
     )
 
 
@@ -70,7 +70,7 @@ def causal_mask_one_off(patch: Patch) -> None:
 def causal_mask_from_the_first_key(patch: Patch) -> None:
     def relative(query_length: Any, key_length: Any, like: Any) -> Any:
         keys = functional.positions_from(0, key_length, like)
-        return keys[None, :] - functional.positions_from(0, query_length, like)[:, None]
+        return keys[None, None, :] - functional.positions_from(0, query_length, like)[None, :, None]
 
     body(patch, functional.relative_positions, relative)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from zoo.components import attention as attentions
 from zoo.components import head as heads
 from zoo.components import position as positions
 from zoo.components.head import token_outputs
-from zoo.models import decoder, encoder_decoder, stack
+from zoo.models import places, stack
 from zoo.twin import kept_layers, narrowed, small_tables, twin
 from zoo.weights.random import RandomWeights
 
@@ -89,8 +88,8 @@ def without_causal_mask(patch: pytest.MonkeyPatch) -> None:
 def always_causal(patch: pytest.MonkeyPatch) -> None:
     whole = functional.attention_bias
 
-    def bias(mask: Any, position: Any, queries: int, keys: int, like: Tensor, **named: Any) -> Any:
-        return whole(mask, position, queries, keys, like, **{**named, "causal": queries > 0})
+    def bias(mask: Any, position: Any, relative: Any, like: Tensor, **named: Any) -> Any:
+        return whole(mask, position, relative, like, **{**named, "causal": relative is not None})
 
     patch.setattr(functional, "attention_bias", bias)
 
@@ -156,8 +155,8 @@ def no_positions(patch: pytest.MonkeyPatch) -> None:
 def ignores_the_encoder_mask(patch: pytest.MonkeyPatch) -> None:
     whole = functional.attention_bias
 
-    def bias(mask: Any, position: Any, queries: int, *rest: Any, **named: Any) -> Any:
-        return whole(mask if queries else None, position, queries, *rest, **named)
+    def bias(mask: Any, position: Any, relative: Any, *rest: Any, **named: Any) -> Any:
+        return whole(None if relative is None else mask, position, relative, *rest, **named)
 
     patch.setattr(functional, "attention_bias", bias)
 
@@ -197,7 +196,7 @@ SABOTAGE: list[tuple[str, Patch, set[str]]] = [
     ("decoder", masks_with_infinity, {"finite"}),
     ("encoder", counts_padding, {"padding side"}),
     ("decoder", counts_padding, {"padding side"}),
-    ("decoder", forgets_the_past_in_positions, {"cache, token by token", "cache, ragged prefill"}),
+    ("decoder", forgets_the_past_in_positions, {"cache, ragged prefill"}),
     ("decoder", appends_in_front, {"cache, token by token", "cache, ragged prefill"}),
     ("encoder-decoder", appends_in_front, {"decoder: cache, token by token"}),
     ("decoder", drops_the_past, {"cache, token by token", "cache, ragged prefill"}),
@@ -222,22 +221,14 @@ def test_what_is_wrong_is_caught(
 
 
 def test_the_patched_functions_are_the_ones_in_use() -> None:
-    assert (
-        stack.functional
-        is decoder.functional
-        is encoder_decoder.functional
-        is attentions.functional
-        is functional
-    )
+    assert stack.functional is places.functional is attentions.functional is functional
 
 
 def test_relative_positions_of_a_decoder_step_by_its_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     def from_zero(queries: int, keys: int, like: Tensor) -> Tensor:
-        return torch.arange(keys)[None] - torch.arange(queries)[:, None]
+        return torch.arange(keys)[None, None] - torch.arange(queries)[None, :, None]
 
-    whole = positions.functional
-    patched = SimpleNamespace(**{**vars(whole), "relative_positions": from_zero})
-    monkeypatch.setattr(positions, "functional", patched)
+    monkeypatch.setattr(functional, "relative_positions", from_zero)
     assert "cache, token by token" in failures(gpt2(position={"kind": "alibi"}))
 
 

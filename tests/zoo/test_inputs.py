@@ -56,9 +56,9 @@ def positions_dropped(patch: Patch) -> None:
 def only_the_past(patch: Patch) -> None:
     original = stack.functional.attention_bias
 
-    def bias(mask, position, query_length: int, *rest, causal: bool, **options):
-        own = query_length > 0  # and not that of attention to an encoder
-        return original(None if own else mask, position, query_length, *rest, causal=causal or own, **options)
+    def bias(mask, position, relative: Tensor | None, *rest, causal: bool, **options):
+        own = relative is not None  # and not that of attention to an encoder
+        return original(None if own else mask, position, relative, *rest, causal=causal or own, **options)
 
     patch.setattr(stack.functional, "attention_bias", bias)
 

@@ -33,17 +33,27 @@ class Scope:
     """What the attentions of all layers of a stack share in one forward pass.
 
     positions: B T (or 1 T), biases and cross_bias: broadcast to B H T S, or None.  ``position`` is the stack's.
+    start: B, the first of the places of a cache that new tokens get, where it does not grow.
     """
 
     position: Position
     positions: Tensor
     biases: Mapping[View, Tensor | None]
     cross_bias: Tensor | None = None
+    start: Tensor | None = None
 
     @property
     def bias(self) -> Tensor | None:
         """The bias of an attention without a window or a position of its own."""
         return self.biases[self.position, None]
+
+    def cached(self, past: KeyValue | None, key: Tensor, value: Tensor) -> KeyValue:
+        """New keys and values, B G T K, with those of earlier tokens: B G S K."""
+        if past is None:
+            return key, value
+        if self.start is None:
+            return functional.append(past[0], key), functional.append(past[1], value)
+        return functional.write(past[0], key, self.start), functional.write(past[1], value, self.start)
 
 
 def split_heads(x: Tensor, heads: int, width: int) -> Tensor:
@@ -145,13 +155,12 @@ class SelfAttention(Projections):
         self.position = context.position
 
     def forward(self, x: Tensor, scope: Scope, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
-        """x: B T D, past: B G P K twice -> B T D, and B G (P + T) K twice."""
+        """x: B T D, past: B G P K twice -> B T D, and the keys and values so far, B G S K twice."""
         position, positions = self.position or scope.position, scope.positions
         rotate = position.rotate
         key, value = self.keys_values(x)
         query, key = rotate(self.queries(x), positions, self.width), rotate(key, positions, self.width)
-        if past is not None:
-            key, value = functional.append(past[0], key), functional.append(past[1], value)
+        key, value = scope.cached(past, key, value)
         return self.attend(query, key, value, scope.biases[position, self.window]), (key, value)
 
 

@@ -48,7 +48,7 @@ class Latent(nn.Module):
         return self.heads, self.unrotated + self.rotated, self.value_dim
 
     def forward(self, x: Tensor, scope: Scope, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
-        """x: B T D, past: B H P (N + R) and B H P V -> B T D, and B H (P + T) (N + R) and B H (P + T) V."""
+        """x: B T D, past: B H P (N + R) and B H P V -> B T D, and those so far: B H S (N + R) and B H S V."""
         rotate, positions = scope.position.rotate, scope.positions
         query = self.query_up(self.query_norm(self.query_down(x))) if self.low_rank else self.query(x)
         query = split_heads(query, self.heads, self.unrotated + self.rotated)  # B H T (N + R)
@@ -61,9 +61,7 @@ class Latent(nn.Module):
         )  # B H T (N + V)
         common = rotate(common[:, None], positions, self.rotated)  # B 1 T R
         key = torch.cat((up[..., : self.unrotated], common.expand(-1, self.heads, -1, -1)), -1)
-        value = up[..., self.unrotated :]
-        if past is not None:
-            key, value = functional.append(past[0], key), functional.append(past[1], value)
+        key, value = scope.cached(past, key, up[..., self.unrotated :])
         dropout = self.dropout if self.training else 0.0
         mixed = functional.attention(
             query, key, value, scope.bias, scale=self.scale, dropout=dropout

@@ -31,10 +31,12 @@ class Position(nn.Module):
         """Rotate queries or keys.  x: B H T K with K = width, positions: B T -> B H T K."""
         return x
 
-    def bias(
-        self, query_length: int, key_length: int, like: Tensor, mask: Tensor | None = None
-    ) -> Tensor | None:
-        """Add to the scores.  mask: B S with 1 for real tokens -> (B or 1) H (T or 1) S, or None."""
+    def bias(self, relative: Tensor, like: Tensor, mask: Tensor | None = None) -> Tensor | None:
+        """Add to the scores.
+
+        relative: key place minus query place, (B or 1) T S, mask: B S with 1 for real tokens
+        -> (B or 1) H (T or 1) S of the dtype of ``like``, or None.
+        """
         return None
 
 
@@ -156,10 +158,10 @@ class Alibi(Position):
         if self.rounded:
             self.slopes = tuple(torch.tensor(self.slopes, device="cpu").bfloat16().tolist())
 
-    def bias(self, query_length: int, key_length: int, like: Tensor, mask: Tensor | None = None) -> Tensor:
+    def bias(self, relative: Tensor, like: Tensor, mask: Tensor | None = None) -> Tensor:
         if not self.rounded:
-            return functional.alibi_bias(self.slopes, query_length, key_length, like, scale=self.scale)
-        penalties = self._rounded(key_length, like, mask)  # B H 1 S
+            return functional.alibi_bias(self.slopes, relative, like, scale=self.scale)
+        penalties = self._rounded(relative.shape[2], like, mask)  # B H 1 S
         return (penalties if self.scale == 1.0 else penalties * self.scale).to(like.dtype)
 
     def _rounded(self, key_length: int, like: Tensor, mask: Tensor | None) -> Tensor:
@@ -209,8 +211,7 @@ class RelativeBias(Position):
         assert context.heads is not None
         self.table = Table(spec.buckets, context.heads)
 
-    def bias(self, query_length: int, key_length: int, like: Tensor, mask: Tensor | None = None) -> Tensor:
-        relative = functional.relative_positions(query_length, key_length, like)  # T S
+    def bias(self, relative: Tensor, like: Tensor, mask: Tensor | None = None) -> Tensor:
         reach = relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
         by_distance = self.table(functional.constant(self.buckets, like))  # (2 max_distance + 1) H
-        return nn.functional.embedding(reach, by_distance).permute(2, 0, 1)[None]  # 1 H T S
+        return nn.functional.embedding(reach, by_distance).permute(0, 3, 1, 2)  # (B or 1) H T S

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 import specs.model as spec
-from zoo import functional
 from zoo.components.attention import KeyValue
 from zoo.components.embedding import Tokens
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
 from zoo.models.outputs import Outputs
+from zoo.models.places import Places
 from zoo.models.stack import Stack, past_length
 from zoo.registry import build_component
 
@@ -34,25 +34,24 @@ class Decoder(nn.Module):
         attention_mask: Tensor | None = None,
         past_key_values: Sequence[KeyValue] | None = None,
         token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
         *,
         last_only: bool = False,
     ) -> Outputs:
         """input_ids: B T, attention_mask: B (P + T) with 1 for real tokens (default: all).
 
         past_key_values: per layer B G P K twice, as ``present_key_values`` of an earlier call returned them.
+        position_ids: B T, with caches that do not grow: P is the number of their places, and each row's tokens go to
+        these, ascending one by one; -1 is padding behind them, and attention_mask is not looked at.
         last_only: the head sees the last real token of each row alone, as if T were 1.
         """
-        length = input_ids.shape[1]
-        past = past_length(past_key_values)
-        mask = (
-            input_ids.new_ones((input_ids.shape[0], past + length))
-            if attention_mask is None
-            else attention_mask
-        )
-        positions = functional.token_positions(mask, length)  # B T
-        x = self.embedding(input_ids, positions, token_type_ids)  # B T D
-        x, present = self.decoder(x, positions, mask, past_key_values)
-        tokens = TokenSequence(input_ids, mask[:, past:])
+        if position_ids is None:
+            at = Places.behind(input_ids, past_length(past_key_values), attention_mask)
+        else:
+            at = Places.at(position_ids)
+        x = self.embedding(input_ids, at.positions, token_type_ids)  # B T D
+        x, present = self.decoder(x, at.positions, at.mask, past_key_values, start=at.start)
+        tokens = TokenSequence(input_ids, at.real)
         if last_only:
             x = pool(x, tokens, "last")[:, None]  # B 1 D
         return Outputs(self.head(x, tokens), present)

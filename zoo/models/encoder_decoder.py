@@ -8,13 +8,13 @@ from typing import cast
 from torch import Tensor, nn
 
 import specs.model as spec
-from zoo import functional
 from zoo.components.attention import KeyValue
 from zoo.components.block import Block
 from zoo.components.embedding import Embedding, Tokens
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
 from zoo.models.outputs import Outputs
+from zoo.models.places import Places
 from zoo.models.stack import Stack, past_length
 from zoo.registry import build_component
 
@@ -66,25 +66,25 @@ class EncoderDecoder(nn.Module):
         encoder_attention_mask: Tensor | None = None,
         past_key_values: Sequence[KeyValue] | None = None,
         decoder_attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
         *,
         last_only: bool = False,
     ) -> Outputs:
         """decoder_input_ids: B T, encoded: from ``encode``, encoder_attention_mask: B S.
 
         past_key_values: per layer B G P K twice, decoder_attention_mask: B (P + T) (default: all real).
+        position_ids: B T, with caches that do not grow, as in :class:`zoo.models.decoder.Decoder`.
         last_only: the head sees the last real token of each row alone, as if T were 1.
         """
-        length, past = decoder_input_ids.shape[1], past_length(past_key_values)
-        if decoder_attention_mask is None:
-            positions = functional.positions_from(past, length, decoder_input_ids)[None]  # 1 T
+        if position_ids is None:
+            at = Places.behind(decoder_input_ids, past_length(past_key_values), decoder_attention_mask)
         else:
-            positions = functional.token_positions(decoder_attention_mask, length)  # B T
-        x = self.decoder_embedding(decoder_input_ids, positions)  # B T D
+            at = Places.at(position_ids)
+        x = self.decoder_embedding(decoder_input_ids, at.positions)  # B T D
         x, present = self.decoder(
-            x, positions, decoder_attention_mask, past_key_values, encoded, encoder_attention_mask
+            x, at.positions, at.mask, past_key_values, encoded, encoder_attention_mask, at.start
         )
-        mask = None if decoder_attention_mask is None else decoder_attention_mask[:, past:]
-        tokens = TokenSequence(decoder_input_ids, mask)
+        tokens = TokenSequence(decoder_input_ids, at.real)
         if last_only:
             x = pool(x, tokens, "last")[:, None]  # B 1 D
         return Outputs(self.head(x, tokens), present)

@@ -56,17 +56,23 @@ class Stack(nn.Module):
         past: Sequence[KeyValue] | None = None,
         encoded: Sequence[KeyValue] | None = None,
         encoder_mask: Tensor | None = None,
+        start: Tensor | None = None,
     ) -> tuple[Tensor, list[KeyValue]]:
         """x: B T D, positions: B T, mask: B S with S = P + T, past: per layer B G P K twice.
 
         encoded: per layer the encoder's keys and values, encoder_mask: B and the encoder's length.
+        start: B, where the past has S places of which the new tokens, at ``positions``, get those from there on.
         Returns the last hidden state, B T D, and per layer the keys and values so far, B G S K twice.
         """
-        query_length = x.shape[1]
-        key_length = query_length + past_length(past)
-        biases = self._biases(mask, query_length, key_length, x)
-        cross_bias = functional.attention_bias(encoder_mask, None, 0, 0, x, causal=False)
-        scope = Scope(self.position, positions, biases, cross_bias)
+        length = x.shape[1]
+        relative = (
+            functional.relative_positions(length, past_length(past) + length, x)
+            if start is None
+            else functional.relative_places(positions, past_length(past))
+        )  # (B or 1) T S
+        biases = self._biases(mask, relative, x)
+        cross_bias = functional.attention_bias(encoder_mask, None, None, x, causal=False)
+        scope = Scope(self.position, positions, biases, cross_bias, start)
         present = []
         for layer, block in enumerate(self.blocks):
             x, key_value = block(
@@ -79,15 +85,13 @@ class Stack(nn.Module):
         """The position and the window of an attention; not every kind has its own."""
         return getattr(attention, "position", None) or self.position, getattr(attention, "window", None)
 
-    def _biases(
-        self, mask: Tensor | None, query_length: int, key_length: int, x: Tensor
-    ) -> dict[View, Tensor | None]:
+    def _biases(self, mask: Tensor | None, relative: Tensor, x: Tensor) -> dict[View, Tensor | None]:
         """What the attentions with each view add to their scores: broadcast to B H T S, or None."""
         positions = dict.fromkeys(position for position, _ in self.views)
-        added = {position: position.bias(query_length, key_length, x, mask) for position in positions}
+        added = {position: position.bias(relative, x, mask) for position in positions}
         return {
             (position, window): functional.attention_bias(
-                mask, added[position], query_length, key_length, x, causal=self.causal, window=window
+                mask, added[position], relative, x, causal=self.causal, window=window
             )
             for position, window in self.views
         }
@@ -120,5 +124,5 @@ class _OwnPositions:
 
 
 def past_length(past: Sequence[KeyValue] | None) -> int:
-    """How many tokens a cache holds."""
+    """How many tokens a cache holds, or has places for."""
     return 0 if past is None else past[0][0].shape[2]

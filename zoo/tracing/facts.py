@@ -388,6 +388,15 @@ def _common(tensors: Any) -> torch.dtype:
     return functools.reduce(torch.promote_types, (t.dtype for t in tensors))
 
 
+@rule("scatter")
+def _scatter(x: Facts, dim: int, index: Facts, source: Facts) -> Facts:
+    if index.shape != source.shape or x.ndim != index.ndim or x.dtype != source.dtype:
+        raise ValueError(
+            f"{source.dtype} of shape {source.shape} does not go to places of shape {index.shape}"
+        )
+    return x
+
+
 @rule(torch.stack)
 def _stack(tensors: Any, dim: int = 0) -> Facts:
     first = tensors[0]
