@@ -85,13 +85,12 @@ def _ids(name: str, *dims: str) -> Placeholder:
     return Placeholder(name, torch.int64, (BATCH, *dims))
 
 
-def _inputs(model: Any, spec: Model, stack: StackSpec, length: str) -> tuple[Placeholder, ...]:
+def _inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholder, ...]:
     """What goes into a stack: tokens of any length with their mask, or one input of fixed sizes."""
     embedding = spec.embedding_of(stack)
     if not embedding.takes_tokens:
         shape = embedding.input_shape(spec.context_length_of(stack))
-        dtype = next(model.parameters()).dtype
-        return (Placeholder(embedding.input_name, dtype, (BATCH, *shape)),)
+        return (Placeholder(embedding.input_name, torch.float32, (BATCH, *shape)),)
     typed = isinstance(embedding, Tokens) and embedding.token_types > 1
     names = [embedding.input_name, "attention_mask", *(["token_type_ids"] if typed else [])]
     return tuple(_ids(name, length) for name in names)
@@ -99,7 +98,7 @@ def _inputs(model: Any, spec: Model, stack: StackSpec, length: str) -> tuple[Pla
 
 def _encoder_task(model: Any, spec: Model) -> Task:
     assert spec.encoder is not None
-    inputs = _inputs(model, spec, spec.encoder, "sequence_length")
+    inputs = _inputs(spec, spec.encoder, "sequence_length")
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         return model(values[inputs[0].name], values.get("attention_mask"), values.get("token_type_ids"))
@@ -151,7 +150,7 @@ def _decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
         _ids(given.name, "past_sequence_length + sequence_length")
         if given.name == "attention_mask"
         else given
-        for given in _inputs(model, spec, spec.decoder, "sequence_length")
+        for given in _inputs(spec, spec.decoder, "sequence_length")
     ]
     return Task(
         "model", (*tokens, *_caches(past, model.decoder, "past_sequence_length")), call, (), last_only
@@ -160,7 +159,7 @@ def _decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
 
 def _encode_task(model: Any, spec: Model) -> Task:
     assert spec.encoder is not None
-    inputs = _inputs(model, spec, spec.encoder, "encoder_sequence_length")
+    inputs = _inputs(spec, spec.encoder, "encoder_sequence_length")
     present = _cache_names("present", len(model.decoder.blocks), "encoder")
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:

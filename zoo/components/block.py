@@ -1,5 +1,7 @@
 """Blocks: one layer of a stack.  Each forward is the formula of where the norms and residuals sit.
 
+Where nothing normalises the stream it is kept in float32 at least.
+
 Shapes: batch B, query length T, width D.
 """
 
@@ -10,6 +12,7 @@ from torch import Tensor, nn
 import specs.block as spec
 from zoo.components.attention import CrossAttention, KeyValue, Scope
 from zoo.context import BuildContext
+from zoo.precision import wide
 from zoo.registry import build_component, builds
 
 
@@ -53,6 +56,7 @@ class PreNorm(Block):
     def forward(
         self, x: Tensor, scope: Scope, past: KeyValue | None = None, encoded: KeyValue | None = None
     ) -> tuple[Tensor, KeyValue]:
+        x = wide(x)
         attended, present = self.attention(self.attention_norm(x), scope, past)
         x = self.residual(x, self.dropout(attended))
         if self.cross_attention is not None:
@@ -98,6 +102,7 @@ class Parallel(Block):
     def forward(
         self, x: Tensor, scope: Scope, past: KeyValue | None = None, encoded: KeyValue | None = None
     ) -> tuple[Tensor, KeyValue]:
+        x = wide(x)
         branches, present = self.attention(self.attention_norm(x), scope, past)
         if self.cross_attention is not None:
             branches = branches + self.cross_attention(self.cross_attention_norm(x), scope, encoded)
@@ -116,6 +121,7 @@ class BranchNorm(Block):
     def forward(
         self, x: Tensor, scope: Scope, past: KeyValue | None = None, encoded: KeyValue | None = None
     ) -> tuple[Tensor, KeyValue]:
+        x = wide(x)
         attended, present = self.attention(x, scope, past)
         x = self.residual(x, self.dropout(self.attention_norm(attended)))
         if self.cross_attention is not None:
@@ -137,6 +143,7 @@ class Sandwich(Block):
     def forward(
         self, x: Tensor, scope: Scope, past: KeyValue | None = None, encoded: KeyValue | None = None
     ) -> tuple[Tensor, KeyValue]:
+        x = wide(x)
         attended, present = self.attention(self.attention_norm(x), scope, past)
         x = self.residual(x, self.dropout(self.attention_output_norm(attended)))
         if self.cross_attention is not None:

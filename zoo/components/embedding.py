@@ -18,6 +18,7 @@ from zoo.components.convolution import Convolution1d, Convolution2d
 from zoo.components.linear import Linear, Table
 from zoo.components.position import Position
 from zoo.context import BuildContext
+from zoo.precision import wide
 from zoo.registry import build_component, builds
 
 
@@ -76,7 +77,7 @@ class Tokens(Embedding):
 
     def forward(self, input_ids: Tensor, positions: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
         """input_ids, positions and token_type_ids (default: all 0): B T -> B T D."""
-        x = self.token(input_ids)  # B T W
+        x = wide(self.token(input_ids))  # B T W
         if self.scale is not None:
             x = x * self.scale
         if self.projects_first:
@@ -113,9 +114,9 @@ class Patches(Dense):
 
     def forward(self, pixel_values: Tensor, positions: Tensor, token_type_ids: None = None) -> Tensor:
         """pixel_values: B C height width -> B T D."""
-        x = self.patch(pixel_values).flatten(2).transpose(1, 2)  # B patches D
+        x = wide(self.patch(pixel_values)).flatten(2).transpose(1, 2)  # B patches D
         if self.class_token is not None:
-            first = self.class_token.weight.expand(x.shape[0], 1, x.shape[2])  # B 1 D
+            first = wide(self.class_token.weight).expand(x.shape[0], 1, x.shape[2])  # B 1 D
             x = torch.cat((first, x), 1)  # B T D
         return self.dropout(self.position.embed(x, positions))
 
@@ -137,5 +138,5 @@ class Spectrogram(Dense):
     def forward(self, input_features: Tensor, positions: Tensor, token_type_ids: None = None) -> Tensor:
         """input_features: B mel_bins (stride T) -> B T D."""
         x = self.activation(self.first(input_features))  # B D (stride T)
-        x = self.activation(self.second(x)).transpose(1, 2)  # B T D
+        x = wide(self.activation(self.second(x))).transpose(1, 2)  # B T D
         return self.dropout(self.position.embed(x, positions))

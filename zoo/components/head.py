@@ -16,6 +16,7 @@ from zoo.components.activation import activation
 from zoo.components.linear import Linear
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
+from zoo.precision import wide
 from zoo.registry import build_component, builds
 
 
@@ -75,7 +76,7 @@ class LanguageModeling(nn.Module):
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         if self.scale is not None:
             x = x * self.scale
-        logits = self.vocabulary(self.projection(x))
+        logits = wide(self.vocabulary(self.projection(x)))
         if self.bias is not None:
             logits = logits + self.bias
         if self.softcap is not None:
@@ -160,7 +161,7 @@ class Pooled(TransformingHead):
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         vector = self.projection(self.transform(pool(x, tokens, self.pooling)))  # B W
         if self.normalize:
-            vector = F.normalize(vector, dim=-1)
+            vector = F.normalize(wide(vector), dim=-1)
         return {"last_hidden_state": x, self.output: vector}
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from torch import nn
+from torch import Tensor, nn
+
+from zoo.precision import in_dtype
 
 
 class Linear(nn.Linear):
-    """``torch.nn.Linear`` that leaves its weights unset: ... d_in -> ... d_out."""
+    """``torch.nn.Linear`` that leaves its weights unset, and works in their dtype: ... d_in -> ... d_out."""
 
     def reset_parameters(self) -> None:
         """Nothing: the builder fills all weights."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(in_dtype(x, self.weight.dtype))
 
 
 class Table(nn.Embedding):

@@ -16,6 +16,7 @@ from zoo.components.feed_forward import GatedInner, Inner
 from zoo.components.linear import Linear
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
+from zoo.precision import in_dtype, wide
 from zoo.registry import build_component, builds
 
 
@@ -37,7 +38,7 @@ class Router(Linear):
 
     def scores(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """B T D -> the scores that weight, and those that choose: B T E twice."""
-        logits = super().forward(x)
+        logits = wide(super().forward(x))
         scores = torch.sigmoid(logits) if self.sigmoid else logits.softmax(-1)
         return scores, scores if self.correction is None else scores + self.correction
 
@@ -110,9 +111,10 @@ class Experts(nn.Module):
 
     def forward(self, x: Tensor, weights: Tensor) -> Tensor:
         """x: B T D, weights: B T E -> B T D."""
+        x = in_dtype(x, self.up.weight.dtype)
         into = [part for part in (self.up, self.gate) if part is not None]
         hidden = self.inner(*(functional.by_expert(x, part.weight, part.bias) for part in into))  # B T E H
-        return functional.mixed_experts(hidden, weights, self.down.weight, self.down.bias)
+        return functional.mixed_experts(hidden, in_dtype(weights, x.dtype), self.down.weight, self.down.bias)
 
 
 @builds(spec.Mixture)

@@ -1,4 +1,7 @@
-"""Normalisations: B T D -> B T D."""
+"""Normalisations: B T D -> B T D.
+
+Each works in the dtype of x, with statistics in float32 at least, and its result has the dtype of its weights.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import specs.norm as spec
 from specs.base import Component
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
+from zoo.precision import in_dtype
 from zoo.registry import build_component, builds
 
 
@@ -24,6 +28,13 @@ class LayerNorm(nn.LayerNorm):
 
     def reset_parameters(self) -> None:
         """Nothing: the builder fills all weights."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight, bias = (
+            None if part is None else in_dtype(part, x.dtype) for part in (self.weight, self.bias)
+        )
+        normed = F.layer_norm(x, self.normalized_shape, weight, bias, self.eps)
+        return normed if self.weight is None else in_dtype(normed, self.weight.dtype)
 
 
 @builds(spec.RMSNorm)
@@ -42,8 +53,11 @@ class RMSNorm(nn.RMSNorm):
         return Distribution(constant=0.0 if self.unit_offset else 1.0)
 
     def forward(self, x: Tensor) -> Tensor:
-        weight = self.weight + 1.0 if self.unit_offset else self.weight
-        return F.rms_norm(x, self.normalized_shape, weight, self.eps)
+        weight = None if self.weight is None else in_dtype(self.weight, x.dtype)
+        if weight is not None and self.unit_offset:
+            weight = weight + 1.0
+        normed = F.rms_norm(x, self.normalized_shape, weight, self.eps)
+        return normed if self.weight is None else in_dtype(normed, self.weight.dtype)
 
 
 @builds(spec.NoNorm)

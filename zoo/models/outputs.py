@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from zoo.components.attention import KeyValue
+from zoo.precision import wide
 
 
 class Outputs(dict[str, Tensor]):
-    """The tensors that the head names, also as attributes; ``present_key_values`` is the cache for the next call."""
+    """The tensors that the head names, in float32 at least, also as attributes.
+
+    ``present_key_values`` is the cache for the next call, in the dtype of the weights.
+    """
 
     present_key_values: list[KeyValue]
 
     def __init__(self, tensors: dict[str, Tensor], present_key_values: Sequence[KeyValue] = ()) -> None:
-        super().__init__(tensors)
+        super().__init__({name: wide(tensor) for name, tensor in tensors.items()})
         self.present_key_values = list(present_key_values)
 
     def __getattr__(self, name: str) -> Tensor:

@@ -17,6 +17,7 @@ from zoo import functional
 from zoo.components.attention import KeyValue, Scope, View
 from zoo.components.position import Position
 from zoo.context import BuildContext
+from zoo.precision import in_dtype
 from zoo.registry import build_component
 
 
@@ -70,8 +71,9 @@ class Stack(nn.Module):
             if start is None
             else functional.relative_places(positions, past_length(past))
         )  # (B or 1) T S
-        biases = self._biases(mask, relative, x)
-        cross_bias = functional.attention_bias(encoder_mask, None, None, x, causal=False)
+        like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
+        biases = self._biases(mask, relative, like)
+        cross_bias = functional.attention_bias(encoder_mask, None, None, like, causal=False)
         scope = Scope(self.position, positions, biases, cross_bias, start)
         present = []
         for layer, block in enumerate(self.blocks):
@@ -85,13 +87,13 @@ class Stack(nn.Module):
         """The position and the window of an attention; not every kind has its own."""
         return getattr(attention, "position", None) or self.position, getattr(attention, "window", None)
 
-    def _biases(self, mask: Tensor | None, relative: Tensor, x: Tensor) -> dict[View, Tensor | None]:
+    def _biases(self, mask: Tensor | None, relative: Tensor, like: Tensor) -> dict[View, Tensor | None]:
         """What the attentions with each view add to their scores: broadcast to B H T S, or None."""
         positions = dict.fromkeys(position for position, _ in self.views)
-        added = {position: position.bias(relative, x, mask) for position in positions}
+        added = {position: position.bias(relative, like, mask) for position in positions}
         return {
             (position, window): functional.attention_bias(
-                mask, added[position], relative, x, causal=self.causal, window=window
+                mask, added[position], relative, like, causal=self.causal, window=window
             )
             for position, window in self.views
         }
