@@ -24,26 +24,46 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Region:
-    """Where a tensor lies in the data file, in bytes, and what it is made of."""
+    """Where a tensor lies in the data file, in bytes, and what it is made of: a part of a content."""
 
     offset: int
     length: int
     content: Content
+    part: int = 0
 
 
 def lay_out(parameters: Iterable[Parameter]) -> dict[str, Region]:
-    """A place for every weight, in the order given; a weight that several graphs use has one place."""
+    """A place for every weight, in the order given; a weight that several graphs use, or under two names, has one."""
     regions: dict[str, Region] = {}
+    places: dict[tuple[Content, int], Region] = {}
     end = 0
     for parameter in parameters:
         if parameter.name in regions:
             continue
-        length = torch.Size(parameter.shape).numel() * parameter.dtype.itemsize
+        if known := places.get((parameter.content, parameter.part)):
+            regions[parameter.name] = known
+            continue
+        length = stored_bytes(parameter.shape, parameter.dtype)
         alignment = PAGE if length >= 16 * PAGE else ALIGNMENT
         offset = -(-end // alignment) * alignment
-        regions[parameter.name] = Region(offset, length, parameter.content)
+        region = Region(offset, length, parameter.content, parameter.part)
+        regions[parameter.name] = places[parameter.content, parameter.part] = region
         end = offset + length
     return regions
+
+
+def stored_bytes(shape: tuple[int, ...], dtype: torch.dtype) -> int:
+    """The size of a tensor in the data file: two values of 4 bits share a byte."""
+    count = torch.Size(shape).numel()
+    return -(-count // 2) if dtype in (torch.int4, torch.uint4) else count * dtype.itemsize
+
+
+def contents(regions: Iterable[Region]) -> dict[Content, list[Region]]:
+    """The parts of each content, in order."""
+    found: dict[Content, dict[int, Region]] = {}
+    for region in regions:
+        found.setdefault(region.content, {})[region.part] = region
+    return {content: [parts[part] for part in sorted(parts)] for content, parts in found.items()}
 
 
 def total_bytes(regions: Mapping[str, Region]) -> int:
@@ -58,20 +78,19 @@ def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progr
     """
     with path.open("wb", buffering=0) as file:
         file.truncate(total_bytes(regions))
-        for region in regions.values():
-            stored, end = region.content.raw(source), region.offset
-            if stored is not None:
-                for origin, offset, length in stored:
-                    with _opened(origin) as original:
-                        _copy(original, offset, file, end, length)
-                    end += length
-            else:
-                file.seek(region.offset)
-                for piece in region.content.pieces(source):
-                    _write_all(file, piece.contiguous().view(torch.uint8).numpy().data)
-                end = file.tell()
-            assert end == region.offset + region.length
-            progress(region.length)
+        for content, parts in contents(regions.values()).items():
+            stored, ends = content.raw(source), [region.offset for region in parts]
+            for origin, offset, length in stored or ():
+                with _opened(origin) as original:
+                    _copy(original, offset, file, ends[0], length)
+                ends[0] += length
+            for pieces in content.pieces(source) if stored is None else ():
+                for part, values in enumerate(pieces):
+                    file.seek(ends[part])
+                    _write_all(file, values.contiguous().view(torch.uint8).numpy().data)
+                    ends[part] = file.tell()
+            assert ends == [region.offset + region.length for region in parts]
+            progress(sum(region.length for region in parts))
 
 
 def _write_all(file: BinaryIO, data: memoryview) -> None:

@@ -10,10 +10,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import torch
 
 from exporters.content import Content, Stored
+from exporters.quantization.scheme import Quantization
 from exporters.targets import BASE_OPSET, OPERATIONS, Padding, Target
 from zoo.tracing.symbols import SUM, Placeholder, Sizes, Symbols
 
@@ -23,6 +25,7 @@ Dim = int | Sizes
 NUMPY = {
     torch.float32: np.float32,
     torch.float16: np.float16,
+    torch.bfloat16: ml_dtypes.bfloat16,
     torch.float64: np.float64,
     torch.int64: np.int64,
     torch.int32: np.int32,
@@ -54,12 +57,13 @@ class Node:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A weight that the graph uses: where it lies in the data file is decided when the file is laid out."""
+    """A tensor of the data file that the graph uses: where it lies there is decided when the file is laid out."""
 
     name: str
     shape: tuple[int, ...]
     dtype: torch.dtype
     content: Content
+    part: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,9 @@ class GraphBuilder:
         symbols: Symbols,
         inputs: Sequence[Placeholder],
         buffers: frozenset[str] = frozenset(),
+        quantization: Quantization | None = None,
     ) -> None:
-        self.target, self.symbols = target, symbols
+        self.target, self.symbols, self.quantization = target, symbols, quantization
         self.path = ""
         self._sized = [given for given in inputs if given.name not in buffers]
         self.inputs = {given.name: self._input(given) for given in inputs}
@@ -166,11 +171,16 @@ class GraphBuilder:
         return self.constant(list(values), torch.int64)
 
     def parameter(
-        self, name: str, shape: tuple[int, ...], dtype: torch.dtype, content: Content | None = None
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        content: Content | None = None,
+        part: int = 0,
     ) -> Value:
         """A tensor of the data file; without other content the weight of the model that has this name."""
         if name not in self._weights:
-            declared = Parameter(name, shape, dtype, content or Stored((name,)))
+            declared = Parameter(name, shape, dtype, content or Stored((name,), dtype), part)
             self._weights[name] = (Value(name, None, dtype, shape), declared)
         return self._weights[name][0]
 
@@ -185,9 +195,19 @@ class GraphBuilder:
     def joined(self, name: str, parts: Sequence[Value]) -> Value:
         """Weights of the model one below the other, as one tensor of the data file."""
         declared = [self._weights[part.name][1] for part in parts]
-        names = tuple(leaf for part in declared for leaf in part.content.names)  # type: ignore[attr-defined]
-        rows = sum(part.shape[0] for part in declared)
-        return self.parameter(name, (rows, *declared[0].shape[1:]), declared[0].dtype, Stored(names))
+        names = tuple(leaf for part in declared for leaf in part.content.names)
+        rows, dtype = sum(part.shape[0] for part in declared), declared[0].dtype
+        return self.parameter(name, (rows, *declared[0].shape[1:]), dtype, Stored(names, dtype))
+
+    def declared(self, value: Value) -> Parameter | None:
+        """What is known of a weight of the model; None for what is computed."""
+        _, parameter = self._weights.get(value.name, (None, None))
+        return parameter if parameter is not None and isinstance(parameter.content, Stored) else None
+
+    def converted(self, weight: Parameter, dtype: torch.dtype) -> Value:
+        """A weight of the model in another dtype, as a tensor of the data file."""
+        name = f"{weight.name}.{str(dtype).removeprefix('torch.')}"
+        return self.parameter(name, weight.shape, dtype, Stored(weight.content.names, dtype))
 
     # ------------------------------------------------------------------------------------------------- sizes
 

@@ -11,6 +11,7 @@ from exporters.emitters import Call, emitter_of
 from exporters.emitters.registry import Operand
 from exporters.fusing.functions import group_query_attention
 from exporters.graph import Graph, GraphBuilder, Value
+from exporters.quantization.scheme import Quantization
 from exporters.targets import Target
 from specs.errors import UserError
 from zoo.tracing.facts import Facts
@@ -28,6 +29,7 @@ def lower(
     target: Target,
     symbols: Symbols,
     inputs: Sequence[Placeholder],
+    quantization: Quantization | None = None,
 ) -> Graph:
     """The ONNX graph of a trace.  Its weights are declared, and have no values.
 
@@ -35,7 +37,7 @@ def lower(
     """
     in_place = [node.args[1:3] for node in traced.nodes if node.target is group_query_attention]
     buffers = frozenset(str(past.target) for pair in in_place for past in pair)
-    builder = GraphBuilder(target, symbols, inputs, buffers)
+    builder = GraphBuilder(target, symbols, inputs, buffers, quantization)
     values: dict[fx.Node, Value] = {}
     outputs: dict[str, Value] = {}
 

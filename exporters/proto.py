@@ -22,10 +22,14 @@ DTYPES = {
     torch.float64: onnx.TensorProto.DOUBLE,
     torch.int64: onnx.TensorProto.INT64,
     torch.int32: onnx.TensorProto.INT32,
+    torch.int8: onnx.TensorProto.INT8,
+    torch.uint8: onnx.TensorProto.UINT8,
+    torch.int4: onnx.TensorProto.INT4,
+    torch.uint4: onnx.TensorProto.UINT4,
     torch.bool: onnx.TensorProto.BOOL,
 }
 
-IR_VERSIONS = {18: 8, 20: 9, 23: 11, 24: 12}
+IR_VERSIONS = {18: 8, 20: 9, 21: 10, 23: 11, 24: 12}
 """The IR version that came with each opset in use: older runtimes refuse newer ones."""
 
 

@@ -38,6 +38,9 @@ OPERATIONS = {
     operation.name: operation
     for operation in (
         Operation("Gelu", since=20, runtime="1.17"),
+        Operation("DequantizeLinear", since=21, runtime="1.20"),
+        Operation("MatMulNBits", domain=CONTRIB, runtime="1.22"),
+        Operation("GatherBlockQuantized", domain=CONTRIB, runtime="1.22"),
         Operation("GroupQueryAttention", domain=CONTRIB, runtime="1.23"),
         Operation("BiasGelu", domain=CONTRIB),
         Operation("FastGelu", domain=CONTRIB),
@@ -94,6 +97,8 @@ TARGETS = {
                 "Gelu": FLOATS,
                 "GroupQueryAttention": FULL_AND_FLOAT16,
                 "MultiHeadAttention": FULL,
+                "MatMulNBits": FULL_AND_FLOAT16,
+                "GatherBlockQuantized": FULL_AND_FLOAT16,
             },
             padding="right",
             packs_tokens=True,
@@ -110,6 +115,8 @@ TARGETS = {
                 "FastGelu": FLOATS,
                 "SkipLayerNormalization": FLOATS,
                 "SkipSimplifiedLayerNormalization": FLOATS,
+                "MatMulNBits": HALF,
+                "GatherBlockQuantized": HALF,
             },
             padding="right",
         ),
@@ -133,7 +140,7 @@ TARGETS = {
 BASE_OPSET = 18
 """The lowest opset written: the reductions take their axes as inputs from here on."""
 
-MINIMUM_RUNTIME = {18: "1.14", 20: "1.17", 23: "1.23", 24: "1.24"}
+MINIMUM_RUNTIME = {18: "1.14", 20: "1.17", 21: "1.18", 23: "1.23", 24: "1.24"}
 """The first ONNX Runtime that runs each opset in use."""
 
 

@@ -39,11 +39,6 @@ def _convolution(
     )
 
 
-@emits(F.embedding)
-def _embedding(call: Call, ids: Operand, weight: Operand, **options: Any) -> Value:
-    return call.op("Gather", weight.value, ids.value, axis=0)
-
-
 @emits(F.dropout)
 def _dropout(call: Call, x: Operand, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
     if training and p:

@@ -105,8 +105,13 @@ class Call:
         return self.cast(operand.value, operand.dtype, dtype)
 
     def cast(self, value: Value, dtype: torch.dtype, wanted: torch.dtype) -> Value:
-        """A value in another dtype."""
-        return value if dtype == wanted else self.op("Cast", value, to=int(DTYPES[wanted]))
+        """A value in another dtype; a weight is stored in it."""
+        if dtype == wanted:
+            return value
+        weight = self.graph.declared(value)
+        if weight is not None and len(weight.shape) < 2:  # matrices are read as they are by more than one
+            return self.graph.converted(weight, wanted)
+        return self.op("Cast", value, to=int(DTYPES[wanted]))
 
     def size(self, size: Any) -> Value:
         """A size, a number or an operand, as a vector of one int64."""

@@ -1,0 +1,41 @@
+"""Which weights of a model are quantized, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from exporters.quantization.blocks import Blocks
+
+BLOCK_SIZES = (32, 64, 128)
+
+LEAST = 32
+"""Matrices with fewer rows or columns stay as they are: they save nothing."""
+
+SENSITIVE = frozenset({"router", "shared_gate"})
+"""Modules whose results decide where tokens go, and stay as they are."""
+
+TABLES = ("embedding.token.weight", "head.vocabulary.weight")
+"""How the weights of embeddings and of their heads end, which may be tied and so are quantized alike."""
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """How a graph's matrices are quantized, and how its table of tokens and its scores of the vocabulary.
+
+    Blocks with one scale per row are multiplied as integers with inputs that are rounded as they come (dynamic).
+    """
+
+    matrices: Blocks
+    tables: Blocks
+
+    def of(self, names: tuple[str, ...], shape: tuple[int, ...]) -> Blocks | None:
+        """The blocks of weights of the model one below the other, or None where they stay as they are."""
+        roles = {name.rpartition(".")[0].rpartition(".")[2] for name in names}
+        if len(shape) != 2 or min(shape) < LEAST or roles & SENSITIVE:
+            return None
+        return self.tables if is_table(names) else self.matrices
+
+
+def is_table(names: tuple[str, ...]) -> bool:
+    """Whether a weight is an embedding's or its head's."""
+    return len(names) == 1 and names[0].endswith(TABLES)
