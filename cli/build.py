@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from cli.export_options import LayoutName, Logits, Output, Seed, TargetName, Verify, Via, Weights
+from cli.export_options import (
+    Asymmetric,
+    BlockSize,
+    HeadPrecision,
+    LayoutName,
+    Logits,
+    Output,
+    PrecisionName,
+    Seed,
+    TargetName,
+    Verify,
+    Via,
+    Weights,
+)
 from cli.options import AsJson, Assignments, SpecArgument
 
 
@@ -18,6 +31,10 @@ def build(
     seed: Seed = 0,
     target: TargetName = "portable",
     logits: Logits = "all",
+    precision: PrecisionName = "fp32",
+    block_size: BlockSize = 32,
+    asymmetric: Asymmetric = False,
+    head_precision: HeadPrecision = "int8",
     verify: Verify = True,
     via: Via = "fx",
     layout: LayoutName = "onnx",
@@ -52,7 +69,19 @@ def build(
 
     model = assemble(model_spec)
     destination, options = export_settings(
-        model_spec, output, weights, seed, target, verify, via, logits, layout
+        model_spec,
+        output,
+        target=target,
+        weights=weights,
+        seed=seed,
+        verify=verify,
+        via=via,
+        logits=logits,
+        layout=layout,
+        precision=precision,
+        block_size=block_size,
+        asymmetric=asymmetric,
+        head_precision=head_precision,
     )
     check_exportable(model, model_spec, destination, options)
     parameters = parameter_report(model, model_spec)

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cli.export_options import LayoutName, Logits, Output, Seed, TargetName, Verify, Via, Weights
+from cli.export_options import (
+    Asymmetric,
+    BlockSize,
+    HeadPrecision,
+    LayoutName,
+    Logits,
+    Output,
+    PrecisionName,
+    Seed,
+    TargetName,
+    Verify,
+    Via,
+    Weights,
+)
 from cli.options import AsJson, Assignments, SpecArgument
 
 if TYPE_CHECKING:
@@ -22,6 +35,10 @@ def export(
     seed: Seed = 0,
     target: TargetName = "portable",
     logits: Logits = "all",
+    precision: PrecisionName = "fp32",
+    block_size: BlockSize = 32,
+    asymmetric: Asymmetric = False,
+    head_precision: HeadPrecision = "int8",
     verify: Verify = True,
     via: Via = "fx",
     layout: LayoutName = "onnx",
@@ -47,7 +64,21 @@ def export(
     from specs.load import load
 
     model_spec = load(spec, assignments or ())
-    settings = export_settings(model_spec, output, weights, seed, target, verify, via, logits, layout)
+    settings = export_settings(
+        model_spec,
+        output,
+        target=target,
+        weights=weights,
+        seed=seed,
+        verify=verify,
+        via=via,
+        logits=logits,
+        layout=layout,
+        precision=precision,
+        block_size=block_size,
+        asymmetric=asymmetric,
+        head_precision=head_precision,
+    )
     written = run_export(model_spec, *settings, as_json)
     if as_json:
         print_json({"directory": str(written.directory), **written.as_dict()})
@@ -55,21 +86,11 @@ def export(
         print_export(written)
 
 
-def export_settings(
-    spec: Model,
-    output: Path | None,
-    weights: str,
-    seed: int,
-    target: str,
-    verify: bool,
-    via: str,
-    logits: str,
-    layout: str,
-) -> tuple[Path, Options]:
+def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[Path, Options]:
     """Where to write, and how."""
     from exporters.export import Options
 
-    return output or Path("build") / spec.name, Options(target, weights, seed, verify, via, logits, layout)
+    return output or Path("build") / spec.name, Options(**options)
 
 
 def run_export(spec: Model, destination: Path, options: Options, as_json: bool) -> Export:

@@ -54,6 +54,24 @@ Logits = Annotated[
         help="Scores of every token, or of the last real token of each row alone, as generation needs them.",
     ),
 ]
+PrecisionName = Annotated[
+    str,
+    typer.Option(
+        "--precision",
+        metavar="fp32|fp16|bf16|int8|int4",
+        help="How weights are stored: in halves, norms and the stream between layers still work in float32; in 8 and 4 "
+        "bits, matrices alone.",
+    ),
+]
+BlockSize = Annotated[
+    int, typer.Option(metavar="32|64|128", help="Of int4: how many values of a row share a scale.")
+]
+Asymmetric = Annotated[
+    bool, typer.Option("--asymmetric", help="Of int4: every block has a zero point of its own, too.")
+]
+HeadPrecision = Annotated[
+    str, typer.Option(metavar="int8|int4", help="Of int4: how embeddings of tokens and their heads are stored.")
+]
 Verify = Annotated[
     bool,
     typer.Option("--verify/--no-verify", help="Compare the files with the PyTorch model in ONNX Runtime."),

@@ -13,14 +13,19 @@ from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
 import onnx
+import torch
 
 from exporters import data_file
 from exporters.graph import Graph
 from exporters.layouts import LAYOUTS, Deployment, Layout, check_layout
 from exporters.manifest import Export, cache_facts, graph_facts, metadata_of
+from exporters.precisions import PRECISIONS, Precision, quantization_of
 from exporters.proto import model_proto
+from exporters.quantization.blocks import Blocks
+from exporters.quantization.scheme import BLOCK_SIZES, Quantization
+from exporters.stored_weights import take_stored
 from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
-from exporters.targets import OPERATIONS, TARGETS, Padding, Target
+from exporters.targets import OPERATIONS, TARGETS, Target
 from exporters.tasks import Task
 from exporters.verification import Verification, verify
 from exporters.via_torch import export_via_torch
@@ -38,13 +43,15 @@ from zoo.weights.held import HeldWeights
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import weight_bytes
+from zoo.weights.tensors import weight_bytes, weight_tensors
 
 
 @dataclass(frozen=True)
 class Options:
     """How to export.
 
+    ``precision`` is how the weights are stored, of which ``block_size``, ``asymmetric`` and ``head_precision`` (that of
+    embeddings and their heads) say more for int4;
     ``weights`` is random, none (the graph alone), or a path to safetensors; ``verify`` compares the files with the
     PyTorch model; ``via`` is fx, our tracer, or torch, PyTorch's exporter; ``layout`` is the client's that is to load the
     directory.  Raises :class:`specs.errors.UserError` where there is no such ``target``, ``via`` or ``layout``, or they
@@ -58,6 +65,10 @@ class Options:
     via: str = "fx"
     logits: str = "all"
     layout: str = "onnx"
+    precision: str = "fp32"
+    block_size: int = 32
+    asymmetric: bool = False
+    head_precision: str = "int8"
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -65,13 +76,41 @@ class Options:
             ("--via", self.via, ("fx", "torch")),
             ("--logits", self.logits, ("all", "last")),
             ("--layout", self.layout, LAYOUTS),
+            ("--precision", self.precision, PRECISIONS),
+            ("--head-precision", self.head_precision, ("int4", "int8")),
         ):
             if value not in known:
                 raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
+        self._check_precision()
         if self.via == "torch" and self.weights == "none":
             raise UserError("--via torch needs weights: give --weights random or a path")
         if self.via == "torch" and self.layout != "onnx":
             raise UserError(f"--via torch writes --layout onnx, and not {self.layout}: export with --via fx")
+
+    def _check_precision(self) -> None:
+        if self.block_size not in BLOCK_SIZES:
+            sizes = ", ".join(map(str, BLOCK_SIZES))
+            raise UserError(f"there is no --block-size {self.block_size}: it is one of {sizes}")
+        asked = {
+            "--block-size": self.block_size != 32,
+            "--asymmetric": self.asymmetric,
+            "--head-precision": self.head_precision != "int8",
+        }
+        for option in (option for option, given in asked.items() if given and self.precision != "int4"):
+            raise UserError(f"{option} is of --precision int4, and this is {self.precision}")
+        if self.via == "torch" and self.precision != "fp32":
+            raise UserError(f"--via torch writes fp32 alone: give --via fx for {self.precision}")
+        if self.head_precision == "int4" and not _looks_up(TARGETS[self.target]):
+            able = " or ".join(name for name, target in TARGETS.items() if _looks_up(target))
+            raise UserError(
+                f"--target {self.target} looks up embeddings in 8 bits at least: give --head-precision int8, "
+                f"or --target {able}"
+            )
+
+
+def _looks_up(target: Target) -> bool:
+    """Whether a target looks up rows of 4 bits."""
+    return target.takes("GatherBlockQuantized", torch.float16)
 
 
 def export(
@@ -82,7 +121,8 @@ def export(
     Raises a :class:`specs.errors.UserError` for whatever the user can mend, and
     :class:`exporters.verification.VerificationError` when the files do not compute what the model does.
     """
-    model = assemble(spec)
+    precision = PRECISIONS[options.precision]
+    model = assemble(spec, precision.dtype_on(TARGETS[options.target]))
     source = check_exportable(model, spec, destination, options)
     job = _Job(spec, model, source, options, progress)
     return job.via_torch(destination) if options.via == "torch" else job.via_fx(destination)
@@ -129,11 +169,17 @@ class _Job:
     def layout(self) -> Layout:
         return LAYOUTS[self.options.layout]
 
+    @property
+    def precision(self) -> Precision:
+        return PRECISIONS[self.options.precision]
+
     def via_fx(self, destination: Path) -> Export:
         self.progress(Stage("trace"))
         graphs = self._graphs(self.model, self.spec)
         subject = (
-            choose_subject(self.spec, self.model, _size(graphs), self.source) if self.options.verify else None
+            choose_subject(self.spec, self.model, _held_bytes(self.model), self.source)
+            if self.options.verify
+            else None
         )
         reference = None if subject is None else self._filled(subject.spec, subject.source)
         with replacing(destination) as directory:
@@ -148,8 +194,8 @@ class _Job:
             else:  # the weights are held already, and can be written while PyTorch runs
                 held = HeldWeights(reference, subject.source)
                 write = functools.partial(self._write_data, directory, graphs, held)
-            with self._files(subject, reference, graphs, directory) as (place, padding):
-                verification = self._verified(place, subject, reference, write, padding)
+            with self._files(subject, reference, graphs, directory) as (place, written):
+                verification = self._verified(place, subject, reference, written, write)
             verification = verification.followed_by(self._wiring_verified(directory, graphs))
             return self._finish(destination, directory, files, verification, unfused)
 
@@ -166,15 +212,33 @@ class _Job:
             verification = None
             if self.options.verify:
                 subject = Subject(self.spec, self.source, is_twin=False, description="the model itself")
-                verification = self._verified(directory, subject, reference)
+                verification = self._verified(directory, subject, reference, [])
             return self._finish(destination, directory, files, verification)
 
     def _tasks(self, model: ZooModel, spec: Model) -> list[Task]:
         return self.layout.tasks(model, spec, self.options.logits == "last")
 
     def _graphs(self, model: ZooModel, spec: Model) -> list[Graph]:
-        given = self._tasks(model, spec)
-        return [trace_and_lower(model, task, self.target, spec.context_length) for task in given]
+        return [
+            trace_and_lower(model, task, self.target, spec.context_length, self._quantization(task, spec))
+            for task in self._tasks(model, spec)
+        ]
+
+    def _quantization(self, task: Task, spec: Model) -> Quantization | None:
+        options = self.options
+        decodes = spec.architecture != "encoder"
+        return quantization_of(
+            self.precision,
+            self.target,
+            decodes=decodes,
+            graph_decodes=decodes and task.name != "encoder_model",
+            blocks=Blocks(4, options.block_size, not options.asymmetric),
+            table_bits=4 if options.head_precision == "int4" else 8,
+        )
+
+    def _assembled(self, spec: Model) -> ZooModel:
+        """A model without weights, in the dtype that is not quantized."""
+        return assemble(spec, self.precision.dtype_on(self.target))
 
     def _messages(self, graphs: list[Graph]) -> dict[str, onnx.ModelProto]:
         """The graphs by their paths in the directory."""
@@ -216,52 +280,63 @@ class _Job:
     @contextmanager
     def _files(
         self, subject: Subject, reference: ZooModel, graphs: list[Graph], directory: Path
-    ) -> Iterator[tuple[Path, Padding]]:
-        """A directory with the files to verify: the export itself, or those of its twin, made for the purpose.
-
-        With it comes the side on which the last graph takes padding.
-        """
+    ) -> Iterator[tuple[Path, list[Graph]]]:
+        """A directory with the files to verify, and their graphs: the export itself, or those of its twin, made for it."""
         if not subject.is_twin:
             write_graphs(directory, self._messages(graphs), self._metadata())
-            yield directory, graphs[-1].padding
+            yield directory, graphs
             return
         with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.twin-") as name:
             place = Path(name)
-            graphs = self._graphs(assemble(subject.spec), subject.spec)
+            graphs = self._graphs(self._assembled(subject.spec), subject.spec)
             self._write_data(place, graphs, HeldWeights(reference, subject.source))
             write_graphs(place, self._messages(graphs), {})
-            yield place, graphs[-1].padding
+            yield place, graphs
 
     def _wiring_verified(self, directory: Path, graphs: list[Graph]) -> Verification:
         wanted = _fused(graphs)
 
         def alike(spec: Model) -> bool:
             """Whether a model has the same fused operations: a narrow one may not fit them."""
-            return _fused(self._graphs(assemble(spec), spec)) == wanted
+            return _fused(self._graphs(self._assembled(spec), spec)) == wanted
 
         subject = wiring_subject(self.spec, alike)
         reference = self._filled(subject.spec, subject.source)
-        with self._files(subject, reference, [], directory) as (place, padding):
-            return self._verified(place, subject, reference, padding=padding)
+        with self._files(subject, reference, [], directory) as (place, written):
+            return self._verified(place, subject, reference, written)
 
     def _verified(
         self,
         place: Path,
         subject: Subject,
         reference: ZooModel,
+        written: list[Graph],
         write: Callable[[], None] = _nothing,
-        padding: Padding = "either",
     ) -> Verification:
         def tell(case: str) -> None:
             self.progress(Stage(f"verify: {case}"))
 
-        given = self._tasks(reference, subject.spec)
-        graphs = {place / self.layout.graph_path(task.name): task for task in given}
-        return verify(graphs, reference, subject.spec, self.target, subject.description, tell, write, padding)
+        def take() -> dict[str, float]:
+            path = place / self.layout.data_path(written[0].name)
+            return take_stored(reference, path, _regions(written))
+
+        given = self._tasks(self._assembled(subject.spec), subject.spec)
+        return verify(
+            {place / self.layout.graph_path(task.name): task for task in given},
+            reference,
+            subject.spec,
+            self.target,
+            self.precision,
+            subject.description,
+            tell,
+            write,
+            None if self.options.precision == "fp32" else take,
+            written[-1].padding if written else "either",
+        )
 
     def _metadata(self, verification: Verification | None = None) -> dict[str, str]:
         weights = None if self.source is None else self.source.description
-        return metadata_of(self.spec, self.target, weights, verification)
+        return metadata_of(self.spec, self.target, self.options.precision, weights, verification)
 
     def _finish(
         self,
@@ -281,7 +356,7 @@ class _Job:
             version=version("zoo"),
             target=self.target.name,
             providers=self.target.providers,
-            precision="fp32",
+            precision=self.options.precision,
             layout=self.layout.name,
             weights="none: the graph alone" if self.source is None else self.source.description,
             files={
@@ -305,13 +380,15 @@ class _Job:
 
 
 def _fused(graphs: list[Graph]) -> set[str]:
-    """The operations that not every target has, of all graphs."""
-    return {node.op for graph in graphs for node in graph.nodes if node.op in OPERATIONS}
+    """The operations that not every target has, and those on integers, of all graphs."""
+    wanted = {*OPERATIONS, "MatMulInteger"}
+    return {node.op for graph in graphs for node in graph.nodes if node.op in wanted}
 
 
 def _regions(graphs: list[Graph]) -> dict[str, data_file.Region]:
     return data_file.lay_out(parameter for graph in graphs for parameter in graph.parameters.values())
 
 
-def _size(graphs: list[Graph]) -> int:
-    return data_file.total_bytes(_regions(graphs))
+def _held_bytes(model: ZooModel) -> int:
+    """The size of a model's weights in float32, in which it is compared."""
+    return sum(4 * tensor.numel() for _, tensor in weight_tensors(model))

@@ -51,7 +51,7 @@ class Export:
 
 
 def metadata_of(
-    spec: Model, target: Target, weights: str | None, verification: Verification | None
+    spec: Model, target: Target, precision: str, weights: str | None, verification: Verification | None
 ) -> dict[str, str]:
     """The metadata of a graph; the verification in short."""
     data = {
@@ -59,7 +59,7 @@ def metadata_of(
         "zoo.torch": version("torch"),
         "zoo.spec": json.dumps(resolved(spec)),
         "zoo.target": target.name,
-        "zoo.precision": "fp32",
+        "zoo.precision": precision,
         "zoo.weights": weights or "none",
     }
     if verification is not None:

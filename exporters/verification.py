@@ -21,22 +21,23 @@ import torch
 from torch import Tensor, nn
 
 from exporters.cases import Batch, Case, cases
+from exporters.lifting import lifted_file
+from exporters.precisions import Precision
 from exporters.providers import present
 from exporters.targets import Padding, Target
 from exporters.tasks import ENCODER_HIDDEN, HIDDEN, Task
 from specs.errors import UserError
 from specs.model import Model
-from zoo.builder import ZooModel
+from zoo.builder import ZooModel, assemble
 from zoo.components.head import token_outputs
 from zoo.components.mixture import Router
+from zoo.weights.held import HeldWeights
+from zoo.weights.materialize import materialize
+from zoo.weights.random import RandomWeights
 from zoo.weights.tensors import weight_bytes
 
-TOLERANCE = {torch.float32: 2e-5}
-"""The largest difference allowed, relative to the largest output (and absolute below 1), per precision."""
-
-
 ROUNDING = 8
-"""How many times as far as PyTorch's own float32 an export may be from the exact result, where that is more."""
+"""How many times as far as PyTorch's own arithmetic an export may be from a more exact one, where that is more."""
 
 EXACT_BYTES = 1_000_000_000
 """Models of at most this size are run in float64 when a difference is in question."""
@@ -50,6 +51,12 @@ DRAWS = 8
 ENCODED = "encoder last_hidden_state"
 """The name under which an encoder-decoder's first graph's result is reported."""
 
+NOT_FINITE = "it is not finite"
+
+THE_FILES = "the files"
+LIFTED = "the files with float32 in the place of bfloat16, every result rounded to bfloat16"
+"""What runs: ONNX Runtime has no bfloat16 kernels for processors, nor its Python interface such inputs."""
+
 PRESENT = "present"
 """The name under which the keys and values of all layers are reported."""
 
@@ -62,18 +69,43 @@ class VerificationError(UserError):
 
     def __init__(self, verification: Verification) -> None:
         self.verification = verification
-        worst = max((c for c in verification.comparisons if not c.passed), key=lambda c: c.max_abs)
-        difference = worst.fault or f"{worst.max_abs:.2e} where {worst.tolerance:.1e} is allowed"
-        super().__init__(
-            f"the export differs from the PyTorch model: {worst.case}, {worst.output}: {difference}"
-        )
+        lines = []
+        if failed := [comparison for comparison in verification.comparisons if not comparison.passed]:
+            worst = max(failed, key=lambda c: c.max_abs)
+            difference = worst.fault or f"{worst.max_abs:.2e} where {worst.tolerance:.1e} is allowed"
+            lines.append(
+                f"the export differs from the PyTorch model: {worst.case}, {worst.output}: {difference}"
+            )
+        if (rounded := verification.worst_weight) is not None:
+            lines.append(
+                f"of its weights {rounded.name} is furthest from what it was: {rounded.error:.2%} "
+                f"(root mean square), and {rounded.limit:.2%} is allowed in {verification.precision}"
+            )
+        if verification.overflow:
+            lines.append(verification.overflow)
+        super().__init__("\n  ".join(lines))
+
+
+@dataclass(frozen=True)
+class RoundedWeight:
+    """A weight that is stored rounded: the root mean square of the difference over its own, and how much is allowed."""
+
+    name: str
+    error: float
+    limit: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is close enough to what it was."""
+        return self.error <= self.limit
 
 
 @dataclass(frozen=True)
 class Comparison:
     """One output of one case: the largest difference, absolute and relative to the largest value there.
 
-    ``top_token`` is the share of positions whose highest score is the same token, for scores of a vocabulary;
+    ``top_token`` is the share of positions whose highest score is the same token, for scores of a vocabulary, and
+    ``moved`` the largest difference, relative to the largest value, both from the model with its weights as they were;
     ``fault`` says why there is nothing to compare, and the differences are then infinite.  ``rounding`` is there
     where more than usual is allowed: PyTorch's own largest distance from float64, which float32 cannot undercut.
     """
@@ -88,6 +120,7 @@ class Comparison:
     passed: bool
     fault: str = ""
     rounding: float | None = None
+    moved: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data, in which what is infinite is null."""
@@ -96,17 +129,37 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Verification:
-    """All comparisons, what they ran on, and what was compared (the model, or a smaller twin of it)."""
+    """All comparisons, what they ran on, and what was compared (the model, or a smaller twin of it).
+
+    ``ran`` says what was run; ``worst_weight`` is the one that rounding has changed most, where weights are rounded;
+    ``overflow`` names a layer whose results are too large for the precision.
+    """
 
     provider: str
     runtime: str
     subject: str
     comparisons: tuple[Comparison, ...] = field(default=())
+    precision: str = "fp32"
+    ran: str = THE_FILES
+    worst_weight: RoundedWeight | None = None
+    overflow: str = ""
 
     @property
     def passed(self) -> bool:
-        """Whether every comparison passed."""
-        return bool(self.comparisons) and all(comparison.passed for comparison in self.comparisons)
+        """Whether every comparison passed, and every weight is close enough to what it was."""
+        kept = self.worst_weight is None or self.worst_weight.passed
+        return kept and bool(self.comparisons) and all(comparison.passed for comparison in self.comparisons)
+
+    @property
+    def top_token(self) -> float | None:
+        """The share of tokens, in the mean of the cases, whose highest score is that of the weights as they were."""
+        shares = [comparison.top_token for comparison in self.comparisons if comparison.top_token is not None]
+        return sum(shares) / len(shares) if shares else None
+
+    @property
+    def moved(self) -> float | None:
+        """The largest difference from the model with its weights as they were, relative to the largest output."""
+        return max((c.moved for c in self.comparisons if c.moved is not None), default=None)
 
     @property
     def max_abs(self) -> float:
@@ -127,7 +180,8 @@ class Verification:
         cases = len({comparison.case for comparison in other.comparisons})
         worst: dict[str, Comparison] = {}
         for comparison in sorted(other.comparisons, key=lambda c: c.max_abs):
-            worst[comparison.output] = replace(comparison, case=f"twin, worst of {cases} cases")
+            case = f"twin, worst of {cases} cases"
+            worst[comparison.output] = replace(comparison, case=case, top_token=None, moved=None)
         comparisons = (*self.comparisons, *worst.values())
         return replace(self, subject=f"{self.subject}, and {other.subject}", comparisons=comparisons)
 
@@ -137,14 +191,17 @@ def verify(
     model: ZooModel,
     spec: Model,
     target: Target,
+    precision: Precision,
     subject: str,
     progress: Callable[[str], None],
     write: Callable[[], None] = lambda: None,
+    take_stored: Callable[[], Mapping[str, float]] | None = None,
     padding: Padding = "either",
 ) -> Verification:
     """Compare the graphs in files with a model that has its weights; ``write`` writes what is not there yet.
 
-    ``padding`` is the side on which the last graph takes it.
+    ``take_stored`` gives the model the weights as they are stored, where they are rounded, and says how far each has
+    moved; ``padding`` is the side on which the last graph takes it.
 
     Raises :class:`VerificationError` on a breach, with the whole table.
     """
@@ -153,18 +210,25 @@ def verify(
     found: list[Comparison] = []
     expected: dict[Case, Mapping[str, Tensor]] = {}
     per_token = frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.d_model)
-    roundings = _roundings(model, expected, per_token)
+    dtype = precision.dtype_on(target)
+    roundings = _roundings(model, spec, dtype, expected, per_token)
+    moved: Mapping[str, float] = {}
     with ThreadPoolExecutor(1) as loader, torch.inference_mode():
         # Writing and loading the files leave the interpreter free: the model runs meanwhile.
         writing = loader.submit(write)
         loading = loader.submit(
-            lambda: [_Loaded(_session(onnxruntime, path, target), task) for path, task in graphs.items()]
+            lambda: [_Loaded(_session(path, target, dtype), task) for path, task in graphs.items()]
         )
         for case in cases(spec, padding):
             progress(f"{case.name}, PyTorch")
             decided, full = _decided(model, case, spec.vocab_size or 0)
             expected[decided] = full
         writing.result()
+        original = dict(expected)
+        if take_stored is not None:
+            progress("the weights as they are stored, PyTorch")
+            moved = take_stored()
+            expected.update({case: _full_pass(model, case) for case in original})
         try:
             loaded = loading.result()
         except _RefusalError as refusal:
@@ -177,24 +241,66 @@ def verify(
                 found.append(_refused(case.name, case.shape, refusal))
             else:
                 for output, got in results.items():
-                    real = _real(case, output, per_token)
-                    expecting = outputs[output]
+                    real = _real(case, output, per_token, dtype)
+                    expecting, before = outputs[output], original[case][output]
                     if output == "logits" and loaded[-1].task.last_only:
-                        expecting, real = _last(expecting, case)
-                    found.append(_compare(case, output, got, expecting, real, roundings))
-    provider = loaded[0].session.get_providers()[0] if loaded else "none"
-    result = Verification(provider, f"onnxruntime {onnxruntime.__version__}", subject, tuple(found))
+                        (expecting, real), (before, _) = _last(expecting, case), _last(before, case)
+                    before = before if moved else expecting
+                    found.append(
+                        _compare(case, output, got, expecting, before, real, precision.tolerance, roundings)
+                    )
+        infinite = any(comparison.fault == NOT_FINITE for comparison in found)
+        overflow = _overflow(model, original, dtype) if infinite else ""
+    rounded = [RoundedWeight(name, error, precision.weight_error) for name, error in moved.items()]
+    result = Verification(
+        loaded[0].session.get_providers()[0] if loaded else "none",
+        f"onnxruntime {onnxruntime.__version__}",
+        subject,
+        tuple(found),
+        precision.name,
+        LIFTED if dtype == torch.bfloat16 else THE_FILES,
+        max(rounded, key=lambda weight: weight.error, default=None),
+        overflow,
+    )
     if not result.passed:
         raise VerificationError(result)
     return result
 
 
-def _session(onnxruntime: Any, path: Path, target: Target) -> Any:
+def _session(path: Path, target: Target, dtype: torch.dtype) -> Any:
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # what goes wrong is told here
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # PyTorch runs meanwhile
     with _refusals():
-        return onnxruntime.InferenceSession(path, options, providers=present(target.providers))
+        if dtype != torch.bfloat16:
+            return onnxruntime.InferenceSession(path, options, providers=present(target.providers))
+        with lifted_file(path) as wide:
+            return onnxruntime.InferenceSession(wide, options, providers=present(target.providers))
+
+
+def _overflow(model: nn.Module, given: Iterable[Case], dtype: torch.dtype) -> str:
+    """The layer with the largest results in float32, where they are too large for a dtype."""
+    largest: dict[str, float] = {}
+
+    def look(path: str) -> Callable[..., None]:
+        def hook(module: nn.Module, args: Any, output: Tensor) -> None:
+            largest[path] = max(largest.get(path, 0.0), float(output.abs().max()))
+
+        return hook
+
+    layers = [(path, module) for path, module in model.named_modules() if isinstance(module, nn.Linear)]
+    hooks = [module.register_forward_hook(look(path)) for path, module in layers]
+    for case in given:
+        _full_pass(model, case)
+    for each in hooks:
+        each.remove()
+    path, result = max(largest.items(), key=lambda item: item[1], default=("", 0.0))
+    limit = torch.finfo(dtype).max
+    if result <= limit:
+        return ""
+    return f"{path} gives up to {result:.1e}, and {str(dtype).removeprefix('torch.')} ends at {limit:.1e}"
 
 
 class _RefusalError(Exception):
@@ -214,18 +320,21 @@ Expected = Mapping[Case, Mapping[str, Tensor]]
 
 
 def _roundings(
-    model: nn.Module, expected: Expected, per_token: frozenset[str]
+    model: nn.Module, spec: Model, dtype: torch.dtype, expected: Expected, per_token: frozenset[str]
 ) -> Callable[[], Mapping[str, float]]:
-    """How far float32 takes PyTorch itself from float64, at most, by output; empty where a model is too large."""
+    """How far PyTorch's own arithmetic takes it from a more exact one, at most, by output; empty for large models.
+
+    That is float32 from float64, or half from float32.
+    """
 
     @functools.cache
     def roundings() -> Mapping[str, float]:
         if weight_bytes(model) > EXACT_BYTES:
             return {}
-        exact, found = copy.deepcopy(model).double(), dict[str, float]()
+        other, found = _in_dtype(model, spec, dtype), dict[str, float]()
         for case, outputs in expected.items():
-            for output, value in _full_pass(exact, case).items():
-                real = _real(case, output, per_token)
+            for output, value in _full_pass(other, case).items():
+                real = _real(case, output, per_token, dtype)
                 difference = float((value[real] - outputs[output][real]).abs().max())
                 found[output] = max(difference, found.get(output, 0.0))
         return found
@@ -233,10 +342,28 @@ def _roundings(
     return roundings
 
 
-def _real(case: Case, output: str, per_token: frozenset[str]) -> Any:
-    """An index of what is compared of an output: what stands at padding means nothing."""
+def _in_dtype(model: nn.Module, spec: Model, dtype: torch.dtype) -> nn.Module:
+    """A model in float64 for one that works in float32, or in the half dtype that it works in."""
+    if dtype == torch.float32:
+        return copy.deepcopy(model).double()
+    other = assemble(spec, dtype)
+    materialize(other, HeldWeights(model, RandomWeights(other, spec)))
+    return other
+
+
+def _real(case: Case, output: str, per_token: frozenset[str], dtype: torch.dtype) -> Any:
+    """An index of what is compared of an output: what stands at padding means nothing.
+
+    Nor does what a row without any token gives in half, where keys that are not seen do not all score the same: it is to
+    be finite.
+    """
     batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
-    return batch.mask == 1 if batch.mask is not None and output in per_token else slice(None)
+    if batch.mask is None or output not in per_token:
+        return slice(None)
+    real = batch.mask == 1
+    if dtype != torch.float32 and case.encoder is not None and case.encoder.mask is not None:
+        real = real & (case.encoder.mask == 1).any(1)[:, None]
+    return real
 
 
 def _last(values: Tensor, case: Case) -> tuple[Tensor, Tensor]:
@@ -364,7 +491,12 @@ class _Loaded:
 
     def _taken(self, feeds: Mapping[str, Tensor]) -> dict[str, Any]:
         wanted = {given.name for given in self.task.inputs}
-        return {k: np.ascontiguousarray(tensor.numpy()) for k, tensor in feeds.items() if k in wanted}
+        return {name: _array(tensor) for name, tensor in feeds.items() if name in wanted}
+
+
+def _array(tensor: Tensor) -> Any:
+    """A tensor as it is fed: numpy has no bfloat16, and the graph that is run in its place takes float32."""
+    return np.ascontiguousarray((tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy())
 
 
 def _buffers(cache: Mapping[str, Tensor], length: int) -> dict[str, Any]:
@@ -373,7 +505,7 @@ def _buffers(cache: Mapping[str, Tensor], length: int) -> dict[str, Any]:
 
     return {
         name: onnxruntime.OrtValue.ortvalue_from_numpy(
-            np.full((*empty.shape[:2], length, empty.shape[3]), 3.0, dtype=empty.numpy().dtype)
+            np.full((*empty.shape[:2], length, empty.shape[3]), 3.0, dtype=_array(empty).dtype)
         )
         for name, empty in cache.items()
     }
@@ -459,24 +591,28 @@ def _compare(
     output: str,
     got: Tensor,
     expected: Tensor,
+    before: Tensor,
     real: Any,
+    relative: float,
     roundings: Callable[[], Mapping[str, float]],
 ) -> Comparison:
     if got.shape != expected.shape:
         fault = f"it has shape {tuple(got.shape)}, and the model's {tuple(expected.shape)}"
         return _faulty(case.name, case.shape, output, fault)
     if not bool(torch.isfinite(got).all()):
-        return _faulty(case.name, case.shape, output, "it is not finite")
+        return _faulty(case.name, case.shape, output, NOT_FINITE)
     scores = output == "logits" and expected.dim() == 3
-    got, expected = got[real], expected[real]
+    moves = before is not expected
+    got, expected, before = got[real].to(expected.dtype), expected[real], before[real]
     scale = float(expected.abs().max())
     difference = float((got - expected).abs().max())
-    tolerance = TOLERANCE[expected.dtype] * max(1.0, scale)
+    tolerance = relative * max(1.0, scale)
     rounding = None
     if difference > tolerance:  # some models make much of a rounding
         rounding = roundings().get(output)
         tolerance = max(tolerance, ROUNDING * (rounding or 0.0))
-    top = float((got.argmax(-1) == expected.argmax(-1)).float().mean()) if scores else None
+    top = float((got.argmax(-1) == before.argmax(-1)).float().mean()) if scores else None
+    moved = float((got - before).abs().max()) / (float(before.abs().max()) or 1.0) if moves else None
     passed = difference <= tolerance
     return Comparison(
         case.name,
@@ -488,6 +624,7 @@ def _compare(
         top,
         passed,
         rounding=rounding,
+        moved=moved,
     )
 
 

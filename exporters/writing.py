@@ -14,6 +14,7 @@ from torch import nn
 from exporters.fusing import fuse
 from exporters.graph import Graph
 from exporters.lowering import lower
+from exporters.quantization.scheme import Quantization
 from exporters.targets import Target
 from exporters.tasks import Task
 from zoo.tracing.symbols import Symbols
@@ -21,7 +22,13 @@ from zoo.tracing.tracer import Tracer
 from zoo.weights.tensors import weight_tensors
 
 
-def trace_and_lower(model: nn.Module, task: Task, target: Target, context_length: int | None = None) -> Graph:
+def trace_and_lower(
+    model: nn.Module,
+    task: Task,
+    target: Target,
+    context_length: int | None = None,
+    quantization: Quantization | None = None,
+) -> Graph:
     """The ONNX graph of one task of a model on the meta device.
 
     Raises :class:`zoo.tracing.tracer.UntraceableError` and :class:`exporters.lowering.NoEmitterError`.
@@ -32,7 +39,7 @@ def trace_and_lower(model: nn.Module, task: Task, target: Target, context_length
     with _collector_paused():
         traced = Tracer(model, symbols).run(task.call, task.inputs)
         unfused = fuse(traced, target, context_length)
-        graph = lower(traced, task.name, model, target, symbols, task.inputs)
+        graph = lower(traced, task.name, model, target, symbols, task.inputs, quantization)
         return replace(graph, unfused=unfused)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from exporters.quantization.blocks import Blocks
 
@@ -33,7 +33,15 @@ class Quantization:
         roles = {name.rpartition(".")[0].rpartition(".")[2] for name in names}
         if len(shape) != 2 or min(shape) < LEAST or roles & SENSITIVE:
             return None
-        return self.tables if is_table(names) else self.matrices
+        return _fitted(self.tables if is_table(names) else self.matrices, shape[1])
+
+
+def _fitted(blocks: Blocks, width: int) -> Blocks:
+    """Blocks of the size asked for, or of the largest smaller one that divides a width; else the last is filled up."""
+    if blocks.size is None:
+        return blocks
+    fitting = [size for size in BLOCK_SIZES if size <= blocks.size and width % size == 0]
+    return replace(blocks, size=max(fitting, default=blocks.size))
 
 
 def is_table(names: tuple[str, ...]) -> bool:

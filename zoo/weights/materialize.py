@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -29,7 +29,11 @@ def materialize(model: nn.Module, source: WeightSource) -> None:
 
     # Drawing and converting leave the interpreter free, so threads do help.
     with ThreadPoolExecutor() as threads:
-        tensors = dict(threads.map(filled, weight_tensors(model)))
+        put(model, dict(threads.map(filled, weight_tensors(model))))
+
+
+def put(model: nn.Module, tensors: Mapping[int, Tensor]) -> None:
+    """Put tensors in the places of those with these ids; what is shared stays shared."""
     for module in model.modules():
         holders: tuple[dict[str, Any], ...] = (module._parameters, module._buffers)
         for held in holders:

@@ -1,0 +1,84 @@
+"""The precisions of an export: one table says how weights are stored, and how far results may then be from PyTorch's.
+
+The model that results are compared with is PyTorch's in float32, with the weights that the file holds: rounded, or as their
+codes stand for.  What remains is the rounding of inputs and results on the way, for which ``tolerance`` allows.  How far
+the rounding of the weights themselves takes the results from those of the original weights is reported beside it
+(top tokens, largest difference): no limit would hold for every model, so the limit is on the weights, ``weight_error``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from exporters.quantization.blocks import Blocks
+from exporters.quantization.scheme import Quantization
+from exporters.targets import Target
+
+IN_HALF = frozenset({"cuda", "tensorrt"})
+"""Targets on which the inputs of quantized products are float16."""
+
+INT8_BLOCK = 128
+"""Values per scale where 8 bits come in blocks: a scale of a block serves it nearly as well as one of fewer would."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How weights are stored: in a float dtype, or their matrices in ``bits``.
+
+    ``tolerance`` is the largest difference allowed, relative to the largest output (and absolute below 1);
+    ``weight_error`` the largest root mean square error of a weight, as a part of its own root mean square.
+    """
+
+    name: str
+    summary: str
+    dtype: torch.dtype
+    tolerance: float
+    weight_error: float
+    bits: int | None = None
+
+    def dtype_on(self, target: Target) -> torch.dtype:
+        """The dtype of what is not quantized."""
+        return torch.float16 if self.bits and target.name in IN_HALF else self.dtype
+
+
+PRECISIONS = {
+    precision.name: precision
+    for precision in (
+        # A few units in the last place of float32, through sums in another order.
+        Precision("fp32", "float32", torch.float32, 2e-5, 0.0),
+        # Each result in half is off by up to 2^-11 of itself, and a dozen layers of them add up as random steps do.
+        Precision("fp16", "float16, with float32 for what half has no room for", torch.float16, 1e-2, 1e-3),
+        # The same with 2^-8.
+        Precision("bf16", "bfloat16, with float32 where fp16 has it", torch.bfloat16, 8e-2, 4e-3),
+        # Inputs of products are rounded to 8 bits with one scale for all tokens, so that its largest value sets the step.
+        Precision("int8", "matrices in 8 bits, inputs rounded as they come", torch.float32, 1.5e-1, 5e-2, 8),
+        # Inputs of products are rounded to 8 bits by block; what else there is are the weights, and they are the same.
+        Precision("int4", "matrices in 4 bits by block", torch.float32, 1e-1, 2.5e-1, 4),
+    )
+}
+
+
+def quantization_of(
+    precision: Precision, target: Target, *, decodes: bool, graph_decodes: bool, blocks: Blocks, table_bits: int
+) -> Quantization | None:
+    """How a graph's weights are quantized; ``decodes`` says whether its model generates token by token, and
+    ``graph_decodes`` whether the graph does.
+
+    One token at a time is bound by reading weights, which blocks serve best; many tokens at a time by multiplying, which is
+    fastest with one scale per row.
+    """
+    if precision.bits is None:
+        return None
+    per_row, in_blocks = Blocks(8, None), Blocks(8, INT8_BLOCK)
+    products = target.takes("MatMulNBits", precision.dtype_on(target))
+    lookups = target.takes("GatherBlockQuantized", precision.dtype_on(target))
+    always = target.name in IN_HALF
+    if precision.bits == 8:
+        return Quantization(
+            matrices=in_blocks if products and (graph_decodes or always) else per_row,
+            tables=in_blocks if lookups and (decodes or always) else per_row,
+        )
+    tables = blocks if table_bits == 4 else Blocks(8, blocks.size)
+    return Quantization(matrices=blocks, tables=tables if lookups else per_row)
