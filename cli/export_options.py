@@ -70,7 +70,8 @@ Asymmetric = Annotated[
     bool, typer.Option("--asymmetric", help="Of int4: every block has a zero point of its own, too.")
 ]
 HeadPrecision = Annotated[
-    str, typer.Option(metavar="int8|int4", help="Of int4: how embeddings of tokens and their heads are stored.")
+    str,
+    typer.Option(metavar="int8|int4", help="Of int4: how embeddings of tokens and their heads are stored."),
 ]
 Verify = Annotated[
     bool,

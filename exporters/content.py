@@ -12,6 +12,8 @@ from torch import Tensor
 
 from zoo.weights.source import WeightSource
 
+INT4, UINT4 = torch.int4, torch.uint4  # type: ignore[attr-defined]
+
 
 class Content(Protocol):
     """How tensors of the data file come from the weights of a model: one tensor, or several from one reading."""

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import torch
 
-from exporters.content import Content
+from exporters.content import INT4, UINT4, Content
 from exporters.graph import Parameter
 from zoo.weights.source import WeightError, WeightSource
 
@@ -55,7 +55,7 @@ def lay_out(parameters: Iterable[Parameter]) -> dict[str, Region]:
 def stored_bytes(shape: tuple[int, ...], dtype: torch.dtype) -> int:
     """The size of a tensor in the data file: two values of 4 bits share a byte."""
     count = torch.Size(shape).numel()
-    return -(-count // 2) if dtype in (torch.int4, torch.uint4) else count * dtype.itemsize
+    return -(-count // 2) if dtype in (INT4, UINT4) else count * dtype.itemsize
 
 
 def contents(regions: Iterable[Region]) -> dict[Content, list[Region]]:

@@ -52,9 +52,7 @@ def lifted(model: onnx.ModelProto) -> onnx.ModelProto:
             if node.op_type == "Cast" and attribute.name == "to" and attribute.i == BFLOAT16:
                 attribute.i = FLOAT
         for name in made:
-            graph.node.append(
-                helper.make_node("Cast", [f"{name}:exact"], [f"{name}:bfloat16"], to=BFLOAT16)
-            )
+            graph.node.append(helper.make_node("Cast", [f"{name}:exact"], [f"{name}:bfloat16"], to=BFLOAT16))
             graph.node.append(helper.make_node("Cast", [f"{name}:bfloat16"], [name], to=FLOAT))
     for value in (*graph.input, *graph.output):
         if value.type.tensor_type.elem_type == BFLOAT16:

@@ -61,7 +61,13 @@ PRECISIONS = {
 
 
 def quantization_of(
-    precision: Precision, target: Target, *, decodes: bool, graph_decodes: bool, blocks: Blocks, table_bits: int
+    precision: Precision,
+    target: Target,
+    *,
+    decodes: bool,
+    graph_decodes: bool,
+    blocks: Blocks,
+    table_bits: int,
 ) -> Quantization | None:
     """How a graph's weights are quantized; ``decodes`` says whether its model generates token by token, and
     ``graph_decodes`` whether the graph does.

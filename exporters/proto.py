@@ -12,6 +12,7 @@ import onnx
 import torch
 from onnx import helper, numpy_helper
 
+from exporters.content import INT4, UINT4
 from exporters.data_file import Region
 from exporters.graph import Graph, Node, Parameter, Value
 
@@ -24,8 +25,8 @@ DTYPES = {
     torch.int32: onnx.TensorProto.INT32,
     torch.int8: onnx.TensorProto.INT8,
     torch.uint8: onnx.TensorProto.UINT8,
-    torch.int4: onnx.TensorProto.INT4,
-    torch.uint4: onnx.TensorProto.UINT4,
+    INT4: onnx.TensorProto.INT4,
+    UINT4: onnx.TensorProto.UINT4,
     torch.bool: onnx.TensorProto.BOOL,
 }
 

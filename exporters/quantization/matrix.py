@@ -41,7 +41,7 @@ class QuantizedMatrix:
         """Nowhere."""
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
-        parts = (
+        parts: Iterator[Quantized] = (
             self.blocks.quantize(rows, self.dtype)
             for name in self.names
             for rows in whole_rows(source.pieces(name), self.width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from exporters.content import INT4, UINT4
 from exporters.emitters.registry import Call, Operand
 from exporters.graph import Parameter, Value
 from exporters.quantization.blocks import Blocks
@@ -96,7 +97,7 @@ def _tensors(call: Call, weight: Parameter, matrix: QuantizedMatrix) -> list[Val
             shapes, kinds = [(rows, width), (rows,)], [torch.int8, matrix.dtype]
         case "columns":
             scales = (rows,) if blocks.size is None else (count, rows)
-            kind = torch.int8 if bits == 8 else torch.int4 if blocks.symmetric else torch.uint4
+            kind = torch.int8 if bits == 8 else INT4 if blocks.symmetric else UINT4
             shapes, kinds = [(width, rows), scales, scales], [kind, matrix.dtype, kind]
     names = (weight.name, f"{weight.name}.scale", f"{weight.name}.zero_point")
     parts = list(zip(names, shapes, kinds, strict=False))[: matrix.count]

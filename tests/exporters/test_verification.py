@@ -22,6 +22,7 @@ from exporters.emitters import registry
 from exporters.emitters.registry import Call, Operand
 from exporters.export import Options, export
 from exporters.graph import GraphBuilder
+from exporters.precisions import PRECISIONS
 from exporters.proto import model_proto
 from exporters.verification import Comparison, Verification, VerificationError
 from specs.model import Model
@@ -709,7 +710,7 @@ def test_token_types_are_drawn_where_a_model_has_them() -> None:
 
 def test_a_model_that_makes_much_of_a_rounding_is_given_as_much(tmp_path: Path, monkeypatch: Patch) -> None:
     """With next to nothing allowed, all models are of that kind: PyTorch's own rounding is what is allowed then."""
-    monkeypatch.setattr("exporters.verification.TOLERANCE", {torch.float32: 1e-8})
+    monkeypatch.setitem(PRECISIONS, "fp32", replace(PRECISIONS["fp32"], tolerance=1e-8))
     spec = gpt2(initialization={"kind": "xavier_uniform"})
     result = export(spec, tmp_path / "x")
     assert result.verification is not None
