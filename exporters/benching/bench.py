@@ -39,9 +39,19 @@ class Loaded:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
-        facts = {"name": self.variant.label, "model": self.variant.spec.name, "runtime": self.variant.runtime}
-        figures = {"load_seconds": self.load_seconds, "bytes": self.size, "peak_bytes": self.peak}
-        return {**facts, "provider": self.provider, **figures, "fault": self.fault or None}
+        variant = self.variant
+        return {
+            "name": variant.label,
+            "model": variant.spec.name,
+            "runtime": variant.runtime,
+            "target": variant.target or None,
+            "precision": variant.precision,
+            "provider": self.provider,
+            "load_seconds": self.load_seconds,
+            "bytes": self.size,
+            "peak_bytes": self.peak,
+            "fault": self.fault or None,
+        }
 
 
 @dataclass(frozen=True)
