@@ -108,7 +108,7 @@ def test_every_workload_runs_on_exports_and_on_pytorch(tmp_path: Path, make: obj
 def test_a_worker_that_fails_says_why() -> None:
     with (
         started() as worker,
-        pytest.raises(WorkerError, match="^gone is no export: it has no export.json of one$"),
+        pytest.raises(WorkerError, match=r"^gone is no export: it has no export\.json of one$"),
     ):
         worker.ask({"runtime": "onnxruntime", "path": "gone", "threads": 1})
 
