@@ -58,7 +58,7 @@ class Generator:
             raise UserError(
                 f"generating needs a decoder with a head of kind language_modeling\n"
                 f"  value: {spec.architecture}, head {spec.head.kind}\n"
-                f"  run it without options of generation, or with onnxruntime"
+                f"  export it with --set head.kind=language_modeling, or run its graph with onnxruntime"
             )
         self.exported, self.spec = exported, spec
         self.encoder: Graph | None = None
