@@ -11,6 +11,7 @@ from exporters.runtime.cache import CACHES
 from exporters.runtime.exported import CacheFacts
 from exporters.runtime.graph import Floats, Graph, Ids, host_array
 from exporters.runtime.tokens import padded, token_inputs
+from specs.errors import UserError
 
 PAST, SCORES = "past_key_values", "logits"
 
@@ -18,7 +19,8 @@ PAST, SCORES = "past_key_values", "logits"
 class Decoding:
     """Some sequences, ``rows`` of them, of at most ``room`` tokens each, and their cache.
 
-    ``given`` are the inputs that stay the same from call to call, such as an encoder's keys and values.
+    ``given`` are the inputs that stay the same from call to call, such as an encoder's keys and values.  Raises
+    :class:`specs.errors.UserError` where the graph's cache is shorter.
     """
 
     def __init__(
@@ -29,6 +31,11 @@ class Decoding:
         room: int,
         given: Mapping[str, OrtValue] | None = None,
     ) -> None:
+        if facts.length is not None and room > facts.length:
+            raise UserError(
+                f"a sequence must fit the cache of this export, which holds {facts.length} tokens\n"
+                f"  value: {room} tokens\n  give or ask for less, or export it with a longer cache"
+            )
         self.graph = graph
         self._given = dict(given or {})
         self._padded_right = facts.padding == "right"
