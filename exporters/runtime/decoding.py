@@ -42,8 +42,8 @@ class Decoding:
         self._mask = np.zeros((rows, 0), np.int64)  # B P
         names = [name for name in graph.inputs if name.startswith(PAST) and name not in self._given]
         self.cache = CACHES[facts.kind](graph, names, rows, facts.length or room)
+        self._scores = self._allocated(1)
         self._binding = graph.binding()
-        self._binding.bind_output(SCORES, "cpu")  # the first of the outputs
         for name, value in self._given.items():
             self._binding.bind_ortvalue_input(name, value)
 
@@ -72,12 +72,21 @@ class Decoding:
         return past * self.cache.token_bytes + sum(given)
 
     def _run(self, ids: Ids, mask: Ids) -> Floats:
-        binding = self._binding
+        """The scores of new tokens, B T V or B 1 V, as they stand until the next call."""
+        binding, length = self._binding, ids.shape[1]
         inputs = token_inputs(self.graph, ids, mask)
         for name, array in inputs.items():
             binding.bind_cpu_input(name, array)
-        self.cache.bind(binding, ids.shape[1])
-        binding.bind_output(SCORES, "cpu")  # anew, as their number differs from call to call
+        if self._scores.shape()[1] not in (length, self.graph.outputs[SCORES].dims[1]):
+            self._scores = self._allocated(length)
+        binding.bind_ortvalue_output(SCORES, self._scores)
+        self.cache.bind(binding, length)
         self.graph.session.run_with_iobinding(binding)
-        scores: Floats = host_array(binding.get_outputs()[0])
-        return scores
+        return host_array(self._scores)
+
+    def _allocated(self, length: int) -> OrtValue:
+        """Room for the scores of so many tokens, or of the last alone, as the graph gives them."""
+        slot = self.graph.outputs[SCORES]
+        _, tokens, vocabulary = slot.dims
+        shape = [len(self._mask), tokens if isinstance(tokens, int) else length, vocabulary]
+        return OrtValue.ortvalue_from_shape_and_type(shape, slot.element, "cpu", 0)
