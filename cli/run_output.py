@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cli.render import console, print_json, table
+from exporters.runtime.text import Stream
 
 if TYPE_CHECKING:
     from exporters.runtime.encoding import Encoder, Vectors
@@ -87,27 +89,16 @@ def print_generated(
 
 
 def _teller(shown: Shown) -> Callable[[list[int]], None]:
-    """Print the prompt, where it is continued, and give what prints each token as it comes."""
-    from exporters.runtime.text import Stream
-
-    text = shown.text
+    """Print the prompt, where it is what is continued, and give what prints each token as it comes."""
+    piece = _ids_with_commas() if shown.text is None else Stream(shown.text).piece
     if shown.exported.spec.architecture == "decoder":
-        typer.echo(shown.words(shown.prompts[0]), nl=False)
-    if text is None:
-        separated = shown.exported.spec.architecture == "decoder"
+        typer.echo("".join(map(piece, shown.prompts[0])), nl=False)
+    return lambda tokens: typer.echo(piece(tokens[0]), nl=False)
 
-        def tell_id(tokens: list[int]) -> None:
-            nonlocal separated
-            typer.echo(f"{',' if separated else ''}{tokens[0]}", nl=False)
-            separated = True
 
-        return tell_id
-    stream = Stream(text)
-
-    def tell(tokens: list[int]) -> None:
-        typer.echo(stream.piece(tokens[0]), nl=False)
-
-    return tell
+def _ids_with_commas() -> Callable[[int], str]:
+    separators = itertools.chain([""], itertools.repeat(","))
+    return lambda token: f"{next(separators)}{token}"
 
 
 def _data(shown: Shown, found: Continuation) -> dict[str, Any]:

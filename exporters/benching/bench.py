@@ -15,8 +15,10 @@ import numpy as np
 
 from exporters.benching.bandwidth import Bandwidth, measure_bandwidth
 from exporters.benching.process import Worker, WorkerError, started
+from exporters.benching.traffic import weights_read
 from exporters.benching.variant import Variant
 from exporters.benching.workload import Grid, Workload
+from exporters.runtime.exported import open_export
 from zoo.progress import Progress, Stage
 
 ROUNDS = 5
@@ -39,9 +41,19 @@ class Loaded:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
-        facts = {"name": self.variant.label, "model": self.variant.spec.name, "runtime": self.variant.runtime}
-        figures = {"load_seconds": self.load_seconds, "bytes": self.size, "peak_bytes": self.peak}
-        return {**facts, "provider": self.provider, **figures, "fault": self.fault or None}
+        variant = self.variant
+        return {
+            "name": variant.label,
+            "model": variant.spec.name,
+            "runtime": variant.runtime,
+            "target": variant.target or None,
+            "precision": variant.precision,
+            "provider": self.provider,
+            "load_seconds": self.load_seconds,
+            "bytes": self.size,
+            "peak_bytes": self.peak,
+            "fault": self.fault or None,
+        }
 
 
 @dataclass(frozen=True)
@@ -146,7 +158,7 @@ class _Running:
         for variant in variants:
             self._progress(Stage(f"{workload.label}: warm up {variant.label}"))
             if answer := self._ask(variant, {"prepare": asdict(workload)}):
-                found[variant], read[variant] = [], answer["bytes_read"]
+                found[variant], read[variant] = [], _bytes_read(variant, answer["bytes_read"])
         for _ in range(ROUNDS):
             for variant in list(found):
                 self._progress(Stage(f"{workload.label}: {variant.label}"))
@@ -166,3 +178,10 @@ class _Running:
         except WorkerError as error:
             self.loaded[variant] = replace(self.loaded[variant], fault=str(error))
             return None
+
+
+def _bytes_read(variant: Variant, told: int | None) -> int | None:
+    """The bytes that a step reads: what its worker tells, and of an export the weights in its file."""
+    if told is None or variant.runtime != "onnxruntime":
+        return told
+    return told + weights_read(open_export(variant.path).graphs[-1])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from exporters.benching.traffic import weights_read
 from exporters.benching.workload import Workload, token_rows
+from exporters.runtime.decoding import Decoding
 from exporters.runtime.encoding import Encoder
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
@@ -23,6 +23,7 @@ class ExportedSubject:
         self._model = (Encoder if encodes else Generator)(self.exported, threads)
         self.load_seconds = self._model.load_seconds
         self.provider = self._model.provider
+        self._stepping: Decoding | None = None
 
     def call(self, workload: Workload) -> Callable[[], object]:
         """What is timed."""
@@ -33,10 +34,11 @@ class ExportedSubject:
         if workload.kind == "generate":
             return lambda: model.generate(rows, workload.new)
         if workload.kind == "step":
-            decoding, first = model.begin(rows, workload.past + 1, 0)
-            decoding.pretend(workload.past)
+            stepping, first = model.begin(rows, workload.past + 1, 0)
+            stepping.pretend(workload.past)
+            self._stepping = stepping
             tokens = [[row[-1]] for row in first]
-            return lambda: decoding.read(tokens, keep=False)
+            return lambda: stepping.read(tokens, keep=False)
         if model.encoder is not None:  # what an encoder reads is projected anew
 
             def read() -> object:
@@ -48,10 +50,8 @@ class ExportedSubject:
         return lambda: decoding.read(first, keep=False)
 
     def bytes_read(self, workload: Workload) -> int | None:
-        """The bytes of weights and of the cache that a step reads; None for calls that memory does not bound."""
-        model = self._model
-        if workload.kind != "step" or isinstance(model, Encoder):
-            return None
-        rows = token_rows(workload.lengths, self.spec.vocab_size or 1)
-        decoding, _ = model.begin(rows, workload.past + 1, 0)
-        return weights_read(self.exported.graphs[-1]) + decoding.bytes_at(workload.past)
+        """The bytes of the cache that a step reads, where it is the last that was called; None for other calls.
+
+        Its weights are counted in the file, by whoever asks: reading the graph would take memory here.
+        """
+        return self._stepping.bytes_at(workload.past) if workload.kind == "step" and self._stepping else None

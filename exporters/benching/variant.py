@@ -31,12 +31,25 @@ AGAINST: tuple[Runtime, ...] = ("eager", "compiled")
 
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """A model in a runtime: an exported directory in ONNX Runtime, or a spec in PyTorch; ``path`` is either."""
+    """A model in a runtime: an exported directory in ONNX Runtime, or a spec in PyTorch; ``path`` is either.
 
+    ``name`` is the model's, or that of its directory.
+    """
+
+    name: str
     spec: Model
     runtime: Runtime
     path: Path
-    label: str
+    target: str = ""
+    precision: str = "fp32"
+
+    @property
+    def label(self) -> str:
+        """Such as ``gpt2: cpu int8``, or ``gpt2: PyTorch eager``."""
+        way = (
+            f"PyTorch {self.runtime}" if self.runtime != "onnxruntime" else f"{self.target} {self.precision}"
+        )
+        return f"{self.name}: {way}"
 
 
 @dataclass(frozen=True)
@@ -97,21 +110,21 @@ def variants(
             yield from _exports(spec, choice, own, progress)
         else:
             exported = reference.exported
-            label = f"{reference.name}: {exported.target} {exported.precision}"
-            yield Variant(spec, "onnxruntime", exported.directory, label)
+            facts = exported.directory, exported.target, exported.precision
+            yield Variant(reference.name, spec, "onnxruntime", *facts)
         for runtime in choice.against:
             own.mkdir(exist_ok=True)
             path = own / "spec.yaml"
             path.write_text(dump(resolved(spec)))
-            yield Variant(spec, runtime, path, f"{spec.name}: PyTorch {runtime}")
+            yield Variant(spec.name, spec, runtime, path)
 
 
 def _exports(spec: Model, choice: Choice, place: Path, progress: Progress) -> Iterator[Variant]:
     from exporters.export import export
 
     for options in choice.options():
-        name = f"{options.target} {PRECISION}"
-        progress(Stage(f"export {spec.name}: {name}"))
-        directory = place / name.replace(" ", "-")
+        directory = place / f"{options.target}-{PRECISION}"
+        variant = Variant(spec.name, spec, "onnxruntime", directory, options.target, PRECISION)
+        progress(Stage(f"export {variant.label}"))
         export(spec, directory, options)
-        yield Variant(spec, "onnxruntime", directory, f"{spec.name}: {name}")
+        yield variant

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from exporters.benching.workload import Workload
+from specs.errors import UserError
 from zoo.memory import peak_memory
 
 SHORT = 0.1
@@ -95,8 +96,10 @@ def main() -> None:
 
     try:
         serve(answer)
+    except UserError as error:
+        answer({"error": str(error).splitlines()[0]})
     except Exception as error:
-        answer({"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"})
+        answer({"error": f"{type(error).__name__}: {[*str(error).strip().splitlines(), ''][0]}"})
 
 
 if __name__ == "__main__":

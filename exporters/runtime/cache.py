@@ -5,6 +5,7 @@ Shapes: batch B, key-value heads G, past length P, new tokens T, room for S toke
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,14 +21,16 @@ _ONES = {1: np.float32(1), 2: np.uint8(1), 3: np.int8(1), 10: np.float16(1), BFL
 class Cache:
     """What all caches are: ``past`` tokens are in it, and there is room for ``room``."""
 
+    copies: int
+    """How many memories of full length there are for each tensor: the first is read, the last written."""
+
     def __init__(self, graph: Graph, names: Iterable[str], rows: int, room: int) -> None:
         self.past, self.room = 0, room
         self._device, self._rows = graph.device, rows
         self._slots = [graph.inputs[name] for name in names]
-        self._memory = [[self._allocate(slot) for slot in self._slots] for _ in range(self.copies)]
-
-    copies = 1
-    """How many memories of full length there are for each tensor."""
+        self._presents = [slot.name.replace("past_key_values", "present") for slot in self._slots]
+        self._memory = [[self._allocated(slot) for slot in self._slots] for _ in range(self.copies)]
+        self._addresses = [[tensor.data_ptr() for tensor in tensors] for tensors in self._memory]
 
     def bind(self, binding: Any, new: int) -> None:
         """Bind past and present for a call with so many new tokens."""
@@ -40,17 +43,17 @@ class Cache:
     @property
     def token_bytes(self) -> int:
         """The bytes of one token of all rows, in all layers."""
-        return sum(_size(self._shape(slot, 1)) * slot.width for slot in self._slots)
+        return sum(math.prod(self._shape(slot, 1)) * slot.width for slot in self._slots)
 
     def fill(self, past: int) -> None:
         """Pretend that so many tokens were read: ones in place of their keys and values."""
         for tensors in self._memory:
-            for slot, memory in zip(self._slots, tensors, strict=True):
+            for slot, tensor in zip(self._slots, tensors, strict=True):
                 ones = np.full(self._shape(slot, self.room), _ONES[slot.element])
-                memory.update_inplace(OrtValue.ortvalue_from_numpy_with_onnx_type(ones, slot.element))
+                tensor.update_inplace(OrtValue.ortvalue_from_numpy_with_onnx_type(ones, slot.element))
         self.past = past
 
-    def _allocate(self, slot: Slot) -> OrtValue:
+    def _allocated(self, slot: Slot) -> OrtValue:
         shape = self._shape(slot, self.room)
         return OrtValue.ortvalue_from_shape_and_type(shape, slot.element, self._device, 0)
 
@@ -59,22 +62,12 @@ class Cache:
         _, heads, _, width = slot.dims
         return [self._rows, int(heads), length, int(width)]
 
-    def _bind(
-        self, binding: Any, slot: Slot, memory: tuple[OrtValue, OrtValue], lengths: tuple[int, int]
-    ) -> None:
-        """Bind where a tensor's past is read and its present written, with their lengths."""
-        read, written = memory
-        binding.bind_input(
-            slot.name, self._device, 0, slot.element, self._shape(slot, lengths[0]), read.data_ptr()
-        )
-        binding.bind_output(
-            _present(slot.name),
-            self._device,
-            0,
-            slot.element,
-            self._shape(slot, lengths[1]),
-            written.data_ptr(),
-        )
+    def _bind(self, binding: Any, past: int, present: int) -> None:
+        """Bind memory of these lengths."""
+        tensors = zip(self._slots, self._presents, self._addresses[0], self._addresses[-1], strict=True)
+        for slot, name, read, written in tensors:
+            binding.bind_input(slot.name, self._device, 0, slot.element, self._shape(slot, past), read)
+            binding.bind_output(name, self._device, 0, slot.element, self._shape(slot, present), written)
 
 
 class GrowingCache(Cache):
@@ -83,35 +76,23 @@ class GrowingCache(Cache):
     copies = 2
 
     def bind(self, binding: Any, new: int) -> None:
-        lengths = self.past, self.past + new
-        for slot, *memory in zip(self._slots, *self._memory, strict=True):
-            self._bind(binding, slot, (memory[0], memory[1]), lengths)
+        self._bind(binding, self.past, self.past + new)
 
     def advance(self, new: int) -> None:
         super().advance(new)
-        self._memory.reverse()
+        self._addresses.reverse()
 
 
 class SharedCache(Cache):
     """A cache whose graph writes new tokens behind those before them, B G S K: one memory is past and present."""
 
-    def __init__(self, graph: Graph, names: Iterable[str], rows: int, room: int) -> None:
-        super().__init__(graph, names, rows, room)
-        self._bound: Any = None
+    copies = 1
+    _bound: Any = None
 
     def bind(self, binding: Any, new: int) -> None:
         if self._bound is not binding:  # nothing changes from call to call
-            for slot, memory in zip(self._slots, self._memory[0], strict=True):
-                self._bind(binding, slot, (memory, memory), (self.room, self.room))
+            self._bind(binding, self.room, self.room)
             self._bound = binding
 
 
 CACHES: dict[str, type[Cache]] = {"growing": GrowingCache, "shared": SharedCache}
-
-
-def _present(name: str) -> str:
-    return name.replace("past_key_values", "present")
-
-
-def _size(shape: list[int]) -> int:
-    return int(np.prod(shape))

@@ -11,6 +11,7 @@ from exporters.runtime.cache import CACHES
 from exporters.runtime.exported import CacheFacts
 from exporters.runtime.graph import Floats, Graph, Ids, host_array
 from exporters.runtime.tokens import padded, token_inputs
+from specs.errors import UserError
 
 PAST, SCORES = "past_key_values", "logits"
 
@@ -18,7 +19,8 @@ PAST, SCORES = "past_key_values", "logits"
 class Decoding:
     """Some sequences, ``rows`` of them, of at most ``room`` tokens each, and their cache.
 
-    ``given`` are the inputs that stay the same from call to call, such as an encoder's keys and values.
+    ``given`` are the inputs that stay the same from call to call, such as an encoder's keys and values.  Raises
+    :class:`specs.errors.UserError` where the graph's cache is shorter.
     """
 
     def __init__(
@@ -29,14 +31,19 @@ class Decoding:
         room: int,
         given: Mapping[str, OrtValue] | None = None,
     ) -> None:
+        if facts.length is not None and room > facts.length:
+            raise UserError(
+                f"a sequence must fit the cache of this export, which holds {facts.length} tokens\n"
+                f"  value: {room} tokens\n  give or ask for less, or export it with a longer cache"
+            )
         self.graph = graph
         self._given = dict(given or {})
         self._padded_right = facts.padding == "right"
         self._mask = np.zeros((rows, 0), np.int64)  # B P
         names = [name for name in graph.inputs if name.startswith(PAST) and name not in self._given]
         self.cache = CACHES[facts.kind](graph, names, rows, facts.length or room)
+        self._scores = self._allocated(1)
         self._binding = graph.binding()
-        self._binding.bind_output(SCORES, "cpu")  # the first of the outputs
         for name, value in self._given.items():
             self._binding.bind_ortvalue_input(name, value)
 
@@ -65,12 +72,21 @@ class Decoding:
         return past * self.cache.token_bytes + sum(given)
 
     def _run(self, ids: Ids, mask: Ids) -> Floats:
-        binding = self._binding
+        """The scores of new tokens, B T V or B 1 V, as they stand until the next call."""
+        binding, length = self._binding, ids.shape[1]
         inputs = token_inputs(self.graph, ids, mask)
         for name, array in inputs.items():
             binding.bind_cpu_input(name, array)
-        self.cache.bind(binding, ids.shape[1])
-        binding.bind_output(SCORES, "cpu")  # anew, as their number differs from call to call
+        if self._scores.shape()[1] not in (length, self.graph.outputs[SCORES].dims[1]):
+            self._scores = self._allocated(length)
+        binding.bind_ortvalue_output(SCORES, self._scores)
+        self.cache.bind(binding, length)
         self.graph.session.run_with_iobinding(binding)
-        scores: Floats = host_array(binding.get_outputs()[0])
-        return scores
+        return host_array(self._scores)
+
+    def _allocated(self, length: int) -> OrtValue:
+        """Room for the scores of so many tokens, or of the last alone, as the graph gives them."""
+        slot = self.graph.outputs[SCORES]
+        _, tokens, vocabulary = slot.dims
+        shape = [len(self._mask), tokens if isinstance(tokens, int) else length, vocabulary]
+        return OrtValue.ortvalue_from_shape_and_type(shape, slot.element, "cpu", 0)

@@ -58,7 +58,7 @@ class Generator:
             raise UserError(
                 f"generating needs a decoder with a head of kind language_modeling\n"
                 f"  value: {spec.architecture}, head {spec.head.kind}\n"
-                f"  run it without options of generation, or with onnxruntime"
+                f"  export it with --set head.kind=language_modeling, or run its graph with onnxruntime"
             )
         self.exported, self.spec = exported, spec
         self.encoder: Graph | None = None
@@ -145,8 +145,8 @@ class Generator:
         return Generation(continuations, first, rest)
 
     def _room(self, prompts: Sequence[Sequence[int]]) -> int:
-        """How many tokens may follow the longest prompt within the context of the decoder."""
+        """How many tokens may follow the longest prompt within the context of the decoder, and its cache."""
         assert self.spec.decoder is not None
-        most = self.spec.context_length_of(self.spec.decoder)
+        limits = self.spec.context_length_of(self.spec.decoder), self.exported.cache.length
         read = 1 if self.encoder is not None else max(map(len, prompts))
-        return sys.maxsize if most is None else most - read
+        return max(1, min(limit or sys.maxsize for limit in limits) - read)

@@ -62,7 +62,7 @@ class Graph:
             reason = str(error).strip().splitlines()[0]
             raise UserError(
                 f"{path}: ONNX Runtime does not load it: {reason}\n"
-                f"  run it where there is {providers[0]}, or export it again for this machine"
+                f"  export it again, for a --target and in a --precision that this machine runs"
             ) from error
         self.load_seconds = time.perf_counter() - begun
         self.provider: str = self.session.get_providers()[0]

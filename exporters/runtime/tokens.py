@@ -20,11 +20,17 @@ def padded(rows: Sequence[Sequence[int]], *, right: bool) -> tuple[Ids, Ids]:
 
 
 def token_inputs(graph: Graph, ids: Ids, mask: Ids) -> dict[str, Ids]:
-    """Those inputs that a graph takes of: ids, B T, their mask, B S, types (all 0) and positions."""
+    """Those inputs that a graph takes of: ids, B T, their mask, B S, types (all 0) and positions.
+
+    Positions count the real tokens; where they alone say which tokens are real, those that are not have -1.
+    """
+    length = ids.shape[1]
+    positions = mask.cumsum(1)[:, -length:] - 1
+    padding = 0 if "attention_mask" in graph.inputs else -1
     given = {
         "input_ids": ids,
         "attention_mask": mask,
         "token_type_ids": np.zeros_like(ids),
-        "position_ids": np.ascontiguousarray((mask.cumsum(1) - 1).clip(0)[:, -ids.shape[1] :]),
+        "position_ids": np.where(mask[:, -length:] == 1, positions, padding),
     }
     return {name: array for name, array in given.items() if name in graph.inputs}
