@@ -37,7 +37,7 @@ _TOKENIZERS = {"TokenizersBackend": "PreTrainedTokenizerFast"}
 
 
 def _misfit(deployment: Deployment) -> str | None:
-    fault = deployment.unconfigured or no_decoder_for_text(deployment)
+    fault = no_decoder_for_text(deployment) or deployment.unconfigured
     if fault or deployment.spec.architecture != "decoder":
         return fault
     family, model = deployment.config["model_type"], deployment.model

@@ -80,7 +80,7 @@ _CLASSES = frozenset(
 
 
 def _misfit(deployment: Deployment) -> str | None:
-    if fault := deployment.unconfigured or no_decoder_for_text(deployment):
+    if fault := no_decoder_for_text(deployment) or deployment.unconfigured:
         return fault
     (class_name,) = deployment.config["architectures"]
     if class_name not in _CLASSES:

@@ -241,6 +241,8 @@ def test_wrong_weights(
     ("options", "message"),
     [
         (["--target", "portabel"], "there is no --target 'portabel': did you mean 'portable'?\n"),
+        (["--layout", "optimun"], "there is no --layout 'optimun': did you mean 'optimum'?\n"),
+        (["--layout", "optimum"], "--layout optimum: optimum-onnx cannot load tiny-gpt: "),
         (["--via", "nonsense"], "there is no --via 'nonsense': choose from: fx, torch\n"),
         (["--via", "torch", "--weights", "none"], "--via torch needs weights: give --weights random or a path\n"),
         (["--seed", "abc"], "Invalid value for '--seed'"),

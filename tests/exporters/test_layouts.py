@@ -1,0 +1,289 @@
+"""Layouts: each directory has the files, names and settings of its client, and what a client cannot load is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnxruntime
+import pytest
+import torch
+import transformers
+
+from exporters import tasks
+from exporters.export import Options, export
+from exporters.layouts import LAYOUTS, Deployment, LayoutError, check_layout
+from exporters.targets import TARGETS
+from exporters.verification import VerificationError
+from specs.errors import UserError
+from specs.load import load
+from specs.model import Model
+from tests.exporters.models import contents
+from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
+from zoo import import_checkpoint
+from zoo.builder import assemble
+
+OURS = {"spec.yaml", "export.json"}
+SPLIT = {"encoder_model.onnx", "decoder_model.onnx", "decoder_with_past_model.onnx"}
+MERGED = {"onnx/encoder_model.onnx", "onnx/decoder_model_merged.onnx"}
+LATENT = {"kind": "latent", "heads": 2, "kv_rank": 6, "head_dim": 4, "rope_dim": 2, "value_dim": 4}
+
+
+def deployed(spec: Model, directory: Path, layout: str, **options: Any) -> Path:
+    """The export of a spec in a layout."""
+    export(spec, directory, Options(layout=layout, **options))
+    return directory
+
+
+def files(directory: Path) -> set[str]:
+    """What a directory holds, but for what is in every layout."""
+    return set(contents(directory)) - OURS
+
+
+def read(path: Path) -> Any:
+    """A JSON file."""
+    return json.loads(path.read_text())
+
+
+def names(values: Any) -> list[str]:
+    """The names of a graph's inputs or outputs."""
+    return [value.name for value in values]
+
+
+def caches(prefix: str, *parts: str) -> list[str]:
+    """The names of the caches of two layers, layer by layer."""
+    return [f"{prefix}.{i}.{part}{name}" for i in (0, 1) for part in parts for name in ("key", "value")]
+
+
+def llama(**attention: Any) -> Model:
+    """A Llama of two layers, with four heads and two of keys and values."""
+    grouped = {"kind": "grouped_query", "heads": 4, "kv_heads": 2, "bias": False, **attention}
+    gated = {"kind": "gated", "hidden": 12, "activation": "silu", "bias": False}
+    block = {**BLOCK, "norm": {"kind": "rms_norm"}, "attention": grouped, "feed_forward": gated}
+    return gpt2(d_model=64, position={"kind": "rope"}, decoder={"layers": 2, "block": block})
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A GPT-2 with special tokens, settings for generation, and the files of a tokenizer."""
+    directory = tmp_path_factory.mktemp("gpt2")
+    sizes = {"vocab_size": 20, "n_embd": 8, "n_layer": 2, "n_head": 2, "n_positions": 16}
+    config = transformers.GPT2Config(**sizes, bos_token_id=3, eos_token_id=4, pad_token_id=5)
+    torch.manual_seed(0)
+    transformers.GPT2LMHeadModel(config).save_pretrained(directory)
+    generation = {"eos_token_id": [4, 6], "do_sample": True, "temperature": 0.7, "top_k": 9}
+    (directory / "generation_config.json").write_text(json.dumps(generation))
+    (directory / "tokenizer.json").write_text('{"version": "1.0"}')
+    (directory / "tokenizer_config.json").write_text('{"tokenizer_class": "TokenizersBackend", "a": 1}')
+    return directory
+
+
+# ------------------------------------------------------------------------------------------ what a directory holds
+
+
+def test_an_encoder(tmp_path: Path) -> None:
+    spec = bert(head={"kind": "pooler"})
+    assert files(deployed(spec, tmp_path / "onnx", "onnx")) == {"model.onnx", "model.onnx.data"}
+    optimum = deployed(spec, tmp_path / "optimum", "optimum")
+    assert files(optimum) == {"model.onnx", "model.onnx_data", "config.json"}
+    assert read(optimum / "config.json")["architectures"] == ["BertModel"]
+    js = deployed(spec, tmp_path / "js", "transformers-js")
+    assert files(js) == {"onnx/model.onnx", "onnx/model.onnx_data", "config.json"}
+    client = read(js / "config.json")["transformers.js_config"]
+    assert client == {"dtype": "fp32", "use_external_data_format": True}
+
+
+def test_a_decoder_has_one_graph_in_every_layout(tmp_path: Path) -> None:
+    graphs = []
+    for layout in LAYOUTS.values():
+        directory = deployed(gpt2(), tmp_path / layout.name, layout.name)
+        graph = onnx.load(directory / layout.graph_path("model"), load_external_data=False).graph
+        graphs.append((names(graph.input), names(graph.output), [node.op_type for node in graph.node]))
+        assert read(directory / "export.json")["layout"] == layout.name
+    assert all(graph == graphs[0] for graph in graphs)
+
+
+def test_optimum_has_a_graph_for_the_first_step_and_one_for_the_others(tmp_path: Path) -> None:
+    directory = deployed(t5(), tmp_path / "x", "optimum")
+    assert files(directory) == {*SPLIT, "model.onnx_data", "config.json"}
+    encoder, first, other = (
+        onnx.load(directory / f"{name}.onnx", load_external_data=False).graph
+        for name in ("encoder_model", "decoder_model", "decoder_with_past_model")
+    )
+    assert names(encoder.output) == ["last_hidden_state"]
+    assert names(first.input) == ["input_ids", "encoder_hidden_states", "encoder_attention_mask"]
+    assert names(first.output) == ["logits", *caches("present", "decoder."), *caches("present", "encoder.")]
+    past = caches("past_key_values", "decoder.", "encoder.")  # taken by their order
+    assert names(other.input) == ["input_ids", "encoder_attention_mask", *past]
+    assert names(other.output) == ["logits", *caches("present", "decoder.")]
+    projections = [any("cross_attention.key" in name for name in names(graph.initializer))
+                   for graph in (encoder, first, other)]  # fmt: skip
+    assert projections == [False, True, False]  # once per sequence
+
+
+@pytest.mark.parametrize("spec", [t5(), whisper()], ids=lambda spec: spec.name)
+def test_transformers_js_has_one_decoder_and_one_file_of_weights_under_two_names(
+    spec: Model, tmp_path: Path
+) -> None:
+    directory = deployed(spec, tmp_path / "x", "transformers-js")
+    assert files(directory) == {*MERGED, *(f"{name}_data" for name in MERGED), "config.json"}
+    first, second = ((directory / f"{name}_data").stat() for name in sorted(MERGED))
+    assert first.st_ino == second.st_ino
+    for name in MERGED:
+        graph = onnx.load(directory / name, load_external_data=False).graph
+        assert not any(node.op_type == "If" for node in graph.node)
+        places = {
+            entry.value for t in graph.initializer for entry in t.external_data if entry.key == "location"
+        }
+        assert places == {f"{Path(name).name}_data"}
+    moved = shutil.copytree(directory, tmp_path / "moved")
+    decoder = onnxruntime.InferenceSession(moved / "onnx" / "decoder_model_merged.onnx")
+    shapes = {given.name: given.shape for given in decoder.get_inputs()}
+    assert shapes["past_key_values.0.encoder.key"][2] == "past_encoder_sequence_length"
+
+
+def test_verification_runs_the_further_steps_of_a_merged_decoder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of the encoder's output is projected at every step, and appended to what is cached of it."""
+    monkeypatch.setattr(tasks, "past_length", lambda past: 0)
+    with pytest.raises(VerificationError):
+        export(t5(), tmp_path / "x", Options(layout="transformers-js"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("graph", ["_first_decoder_task", "_next_decoder_task"])
+def test_verification_runs_each_of_the_graphs_of_optimum(
+    graph: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = getattr(tasks, graph)
+
+    def wrong(*arguments: Any) -> tasks.Task:
+        task = make(*arguments)
+
+        def call(model: Any, values: Any) -> Any:
+            outputs = task.call(model, values)
+            return {**outputs, "logits": outputs["logits"] * 1.01}
+
+        return replace(task, call=call)
+
+    monkeypatch.setattr(tasks, graph, wrong)
+    with pytest.raises(VerificationError, match="logits"):
+        export(t5(), tmp_path / "x", Options(layout="optimum"))
+
+
+# ------------------------------------------------------------------------------------------ settings
+
+
+def test_genai_is_told_of_the_graph(tmp_path: Path) -> None:
+    config = read(deployed(llama(), tmp_path / "x", "genai") / "genai_config.json")
+    model, decoder = config["model"], config["model"]["decoder"]
+    assert (model["type"], model["vocab_size"], model["context_length"]) == ("decoder", 20, 10)
+    heads = {
+        name: decoder[name]
+        for name in ("num_attention_heads", "num_key_value_heads", "head_size", "hidden_size")
+    }
+    assert heads == {"num_attention_heads": 4, "num_key_value_heads": 2, "head_size": 16, "hidden_size": 64}
+    graph = onnx.load(tmp_path / "x" / decoder["filename"], load_external_data=False).graph
+    told = {name.replace("%d", "0") for name in [*decoder["inputs"].values(), *decoder["outputs"].values()]}
+    assert told == {name for name in names([*graph.input, *graph.output]) if ".1." not in name}
+    assert config["search"] == {"max_length": 10, "past_present_share_buffer": False}
+    assert "eos_token_id" not in model
+
+
+def test_a_model_without_a_limit_is_announced_with_one(tmp_path: Path) -> None:
+    spec = gpt2(position={"kind": "alibi"}, context_length=None)
+    config = read(deployed(spec, tmp_path / "x", "genai") / "genai_config.json")
+    assert config["model"]["context_length"] == config["search"]["max_length"] == 4096
+
+
+@pytest.mark.parametrize(("layout", "fused"), [("genai", 2), ("optimum", 0), ("transformers-js", 0)])
+def test_operations_for_padding_on_the_right_are_for_clients_that_pad_there(
+    layout: str, fused: int, tmp_path: Path
+) -> None:
+    directory = deployed(llama(), tmp_path / "x", layout, target="cpu")
+    (facts,) = read(directory / "export.json")["graphs"].values()
+    assert facts["operations"].get("GroupQueryAttention", 0) == fused
+    if fused:
+        assert read(directory / "genai_config.json")["search"]["past_present_share_buffer"] is True
+
+
+def test_genai_runs_where_the_target_says(tmp_path: Path) -> None:
+    directory = deployed(gpt2(), tmp_path / "x", "genai", target="cuda", verify=False)
+    decoder = read(directory / "genai_config.json")["model"]["decoder"]
+    assert decoder["session_options"]["provider_options"] == [{"cuda": {}}]
+
+
+def test_the_tokens_of_a_checkpoint_come_along(checkpoint: Path, tmp_path: Path) -> None:
+    spec = import_checkpoint(checkpoint)
+    for layout in ("optimum", "transformers-js", "genai"):
+        deployed(spec, tmp_path / layout, layout, weights=str(checkpoint))
+        assert read(tmp_path / layout / "tokenizer.json") == {"version": "1.0"}
+    config = read(tmp_path / "genai" / "genai_config.json")
+    ids = {name: value for name, value in config["model"].items() if name.endswith("_token_id")}
+    assert ids == {"bos_token_id": 3, "eos_token_id": [4, 6], "pad_token_id": 5}
+    assert (config["search"]["do_sample"], config["search"]["temperature"], config["search"]["top_k"]) == (
+        True,
+        0.7,
+        9,
+    )
+    for layout in ("optimum", "transformers-js"):
+        generation = read(tmp_path / layout / "generation_config.json")
+        assert generation["eos_token_id"] == [4, 6]
+        assert generation["bos_token_id"] == 3
+        assert transformers.GPT2Config.from_pretrained(tmp_path / layout).pad_token_id == 5
+
+
+def test_a_tokenizer_of_a_later_transformers_has_a_name_that_optimum_knows(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    deployed(import_checkpoint(checkpoint), tmp_path / "x", "optimum", weights=str(checkpoint))
+    settings = read(tmp_path / "x" / "tokenizer_config.json")
+    assert settings == {"tokenizer_class": "PreTrainedTokenizerFast", "a": 1}
+
+
+# ------------------------------------------------------------------------------------------ refusals
+
+
+REFUSALS = [
+    ("genai", t5(), "loads decoders with head language_modeling", "onnx, optimum, transformers-js"),
+    ("genai", bert(), "and this is an encoder with none", "onnx, optimum, transformers-js"),
+    ("genai", gpt2(embedding={"token_types": 2}), "it gives no token types", "onnx"),
+    ("genai", gpt2(position={"kind": "rope"}, decoder={"layers": 2, "block": {**BLOCK, "attention": LATENT}}),
+     "keys and values to be of one width, and they are 6 and 4 wide", "onnx"),
+    ("optimum", gpt2(position={"kind": "alibi"}), "fits no class of a family known", "onnx, genai"),
+    ("optimum", gpt2(head={"kind": "classification", "labels": 3, "pooling": "last"}), "and not with classification", "onnx"),
+    ("optimum", llama(head_dim=8), "to have 2 heads of width 16, and they have 2 of width 8", "onnx, genai, transformers-js"),
+    ("optimum", load("mixtral-8x7b"), "caches of mixtral to have 32 heads of width 128, and they have 8", "onnx, genai"),
+    ("transformers-js", load("gpt1"), "it has no class OpenAIGPTLMHeadModel", "onnx, optimum, genai"),
+    ("transformers-js", load("falcon-7b"), "where multi_query is true", "onnx, optimum, genai"),
+    ("transformers-js", load("nano-gpt"), "fits no class of a family known", "onnx, genai"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("layout", "spec", "reason", "others"), REFUSALS)
+def test_what_a_client_cannot_load_is_refused_with_the_layouts_that_work(
+    layout: str, spec: Model, reason: str, others: str
+) -> None:
+    with pytest.raises(LayoutError) as refused:
+        check_layout(LAYOUTS[layout], Deployment(assemble(spec), spec, TARGETS["portable"], "random"))
+    assert f"--layout {layout}: {LAYOUTS[layout].client} cannot load {spec.name}" in str(refused.value)
+    assert reason in str(refused.value)
+    assert str(refused.value).endswith(f"layouts that work: {others}")
+
+
+def test_a_refusal_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(LayoutError):
+        export(vit(), tmp_path / "x", Options(layout="genai"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_stock_exporter_writes_one_layout() -> None:
+    with pytest.raises(
+        UserError, match="--via torch writes --layout onnx, and not genai: export with --via fx"
+    ):
+        Options(via="torch", layout="genai")
