@@ -8,13 +8,11 @@ All attentions of a decoder have to be such, as all their caches have to agree o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import torch.nn.functional as F
 from torch import fx
 
 from exporters.fusing.functions import Rotation, group_query_attention
-from exporters.fusing.joining import join
+from exporters.fusing.joining import join_heads, side_by_side
 from exporters.fusing.rewriter import Rewriter
 from exporters.targets import Target
 from zoo import functional
@@ -99,11 +97,12 @@ def _cached(
 def _replace(rewriter: Rewriter, attention: _Cached, context_length: int | None) -> None:
     node, (query, key, value, *_) = attention.node, attention.call.args
     parts, rotation = _before_rotation(rewriter, attention, context_length)
+    joined = join_heads(rewriter, parts)
     facts = query.meta["facts"][0]
     results = rewriter.insert(
         node,
         group_query_attention,
-        _packed(rewriter, parts) or [_merged(rewriter, node, part) for part in parts],
+        [side_by_side(rewriter, node, part) for part in parts] if joined is None else [joined],
         *attention.past,
         attention.mask,
         heads=facts.shape[1],
@@ -146,24 +145,3 @@ def _rotation(
     if x.meta["facts"][0].shape[-1] % ROTATED_MULTIPLE or meaning.kwargs["dimensions"] % ROTATED_MULTIPLE:
         return None
     return Rotation(frequencies, meaning.kwargs["amplitude"], meaning.kwargs["interleaved"], context_length)
-
-
-def _packed(rewriter: Rewriter, parts: list[fx.Node]) -> list[fx.Node] | None:
-    """Queries, keys and values side by side as one product, where each is a linear layer and nothing more."""
-    linears = [linear for linear in map(_linear_of, parts) if linear is not None]
-    joined = join(rewriter, linears) if len(linears) == len(parts) else None
-    return None if joined is None else [joined]
-
-
-def _linear_of(heads: fx.Node) -> fx.Node | None:
-    """The linear layer whose result has been split into heads, or None."""
-    if heads.target != "transpose" or heads.args[1:] != (1, 2):
-        return None
-    split: Any = heads.args[0]
-    linear: Any = split.args[0] if split.target == "unflatten" else None
-    return linear if linear is not None and linear.target is F.linear else None
-
-
-def _merged(rewriter: Rewriter, before: fx.Node, part: fx.Node) -> fx.Node:
-    """B H T K -> B T (H K)."""
-    return rewriter.insert(before, "flatten", rewriter.insert(before, "transpose", part, 1, 2), 2)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 from torch import fx
 
 from exporters.fusing.functions import multi_head_attention
+from exporters.fusing.joining import join_heads, side_by_side
 from exporters.fusing.rewriter import Rewriter
 from exporters.targets import Target
 from zoo import functional
@@ -41,7 +45,7 @@ def fuse_encoder_attention(rewriter: Rewriter, target: Target) -> None:
         mixed = rewriter.insert(
             node,
             multi_head_attention,
-            *(_side_by_side(rewriter, node, part) for part in new),
+            *_projected(rewriter, node, new),
             mask,
             bias if bias is None else _four_axes(rewriter, node, bias),
             *past,
@@ -80,8 +84,19 @@ def _four_axes(rewriter: Rewriter, before: fx.Node, bias: fx.Node) -> fx.Node:
     return bias
 
 
-def _side_by_side(rewriter: Rewriter, before: fx.Node, part: fx.Node) -> fx.Node:
-    """B H T K -> B T (H K), or as it is where it comes from outside."""
-    if part.op == "placeholder":
-        return part
-    return rewriter.insert(before, "flatten", rewriter.insert(before, "transpose", part, 1, 2), 2)
+def _projected(rewriter: Rewriter, before: fx.Node, parts: Sequence[fx.Node]) -> list[fx.Node]:
+    """Queries, keys and values, B H T K each, as B T (H K): parts of one product where their layers join.
+
+    What comes from outside stays as it is.
+    """
+    joined = join_heads(rewriter, parts)
+    if joined is None:
+        return [part if part.op == "placeholder" else side_by_side(rewriter, before, part) for part in parts]
+    widths = [heads * width for _, heads, _, width in (part.meta["facts"][0].shape for part in parts)]
+    ends = [*itertools.accumulate(widths)]
+    return [
+        rewriter.insert(
+            before, operator.getitem, joined, (..., slice(end - width, end)), path=joined.meta["path"]
+        )
+        for width, end in zip(widths, ends, strict=True)
+    ]

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import fx
 
 from exporters.fusing.functions import (
+    bias_gelu,
     joined_linear,
     multi_head_attention,
     pack,
@@ -29,7 +30,7 @@ from zoo.tracing.facts import Facts
 from zoo.tracing.symbols import Sizes
 from zoo.tracing.tracer import PRIMITIVES, size
 
-LAYERS = frozenset({F.linear, joined_linear, F.embedding, F.layer_norm, F.rms_norm, skip_norm})
+LAYERS = frozenset({F.linear, joined_linear, F.embedding, F.layer_norm, F.rms_norm, skip_norm, bias_gelu})
 """What is worth packing tokens for."""
 
 # fmt: off
