@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.t
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4
 SOURCES := specs zoo exporters cli
 
-.PHONY: run test test-slow test-all test-clients lint types contracts format bench clean
+.PHONY: run test test-slow test-all test-clients lint types contracts format bench peers clean
 
 run: $(VENV)/.installed
 	$(BIN)/zoo build bert-base
@@ -43,8 +43,11 @@ format: $(VENV)/.installed-test
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
 
+# What the benchmarks compare with, where it is installed.
+peers: .peers/genai/.installed .peers/optimum/.installed .peers/mobius/.installed
+
 clean:
-	rm -rf $(VENV) .clients build dist *.egg-info
+	rm -rf $(VENV) .clients .peers build dist *.egg-info
 
 # The stamps say that the environment has what pyproject.toml and constraints.txt ask for.
 # Compiling ahead keeps the first start of each command as quick as the later ones.
@@ -61,6 +64,11 @@ $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 .clients/%/.installed: tests/clients/%.txt constraints.txt | $(BIN)/python
 	$(BIN)/python -m venv .clients/$*
 	.clients/$*/bin/python -m pip install --disable-pip-version-check -c constraints.txt -r $<
+	touch $@
+
+.peers/%/.installed: benchmarks/peers/%.txt constraints.txt | $(BIN)/python
+	$(BIN)/python -m venv .peers/$*
+	.peers/$*/bin/python -m pip install --disable-pip-version-check -c constraints.txt -r $<
 	touch $@
 
 # Install scripts are left out: they would fetch libraries for GPUs from elsewhere.

@@ -8,7 +8,7 @@ import importlib
 from rich.console import Console
 from rich.table import Table
 
-NAMES = ("start", "params", "tracing", "exporting")
+NAMES = ("start", "params", "tracing", "exporting", "deploying", "encoding", "decoding", "generating")
 
 
 def main() -> None:
@@ -24,9 +24,9 @@ def main() -> None:
                 result.name,
                 result.figure,
                 result.baseline,
-                f"{result.ratio:.2f}",
+                "" if result.ratio is None else f"{result.ratio:.2f}",
                 bound,
-                "kept" if result.met else "NOT KEPT",
+                result.verdict,
             )
             kept = kept and result.met
     Console(width=170).print(table)

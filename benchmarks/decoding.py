@@ -1,0 +1,70 @@
+"""SmolLM's shape in ONNX Runtime, steps and prompts, against onnxruntime-genai on its builder's file.
+
+A step reads all weights and the cache once, and can take no less time than that takes: every step is told with the share
+of that bound which it reaches.  Theirs chooses the token, too.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.checkpoints import SMOLLM, checkpoint
+from benchmarks.peers import GENAI, MISSING, genai_build
+from benchmarks.process import ZOO, run
+from benchmarks.result import Result
+from benchmarks.side_by_side import OURS, THREADS, medians, running
+from exporters.benching.bandwidth import measure_bandwidth
+from exporters.benching.traffic import weights_read
+from exporters.benching.workload import Workload
+
+BOUNDS = {"fp32": {"step": 1.0, "prompt": 1.2}, "int4": {"step": 1.15, "prompt": 1.3}}
+"""How many times as fast as the peer, by precision and kind of call, at 1,024 tokens."""
+
+SHORT, LONG = 128, 1024
+TOKEN_BYTES = 30 * 2 * 3 * 64 * 4
+"""Of the cache: layers, keys and values, heads, widths, bytes of a number."""
+
+OUR_FILE, THEIR_FILE = "cpu", "genai"
+
+
+def results() -> Iterator[Result]:
+    """Steps at least as fast in fp32 and 1.15 times in int4; prompts 1.2 and 1.3 times."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        source = checkpoint(SMOLLM, place)
+        for precision in BOUNDS:
+            yield from _compared(precision, source, place / precision)
+
+
+def _compared(precision: str, source: Path, place: Path) -> Iterator[Result]:
+    options = ["--target", "cpu", "--precision", precision, "--logits", "last", "--weights", str(source)]
+    run([ZOO, "export", SMOLLM, *options, "--no-verify", "-o", str(place / OUR_FILE)])
+    models = {OUR_FILE: (OURS, place / OUR_FILE)}
+    if GENAI.present:
+        run(genai_build(source, precision, place / THEIR_FILE))
+        models[THEIR_FILE] = (GENAI.driver(), place / THEIR_FILE)
+    read = {name: weights_read(path / "model.onnx") for name, (_, path) in models.items()}
+    bandwidth = measure_bandwidth(THREADS)
+    with running(models) as workers:
+        for past in (SHORT, LONG):
+            found = medians(workers, Workload("step", (1,), past))
+            shares = {
+                name: (read[name] + past * TOKEN_BYTES) / bandwidth.read / seconds
+                for name, seconds in found.items()
+            }
+            told = {
+                name: f"{1e3 * seconds:.1f} ms, {shares[name]:.0%} of the memory bound"
+                for name, seconds in found.items()
+            }
+            yield _result(f"{precision}: step after {past} tokens", found, told, BOUNDS[precision]["step"])
+        found = medians(workers, Workload("prompt", (LONG,)))
+        told = {name: f"{seconds:.2f} s" for name, seconds in found.items()}
+        yield _result(f"{precision}: prompt of {LONG} tokens", found, told, BOUNDS[precision]["prompt"])
+
+
+def _result(name: str, found: dict[str, float], told: dict[str, str], bound: float) -> Result:
+    theirs = f"{told[THEIR_FILE]} with onnxruntime-genai" if THEIR_FILE in told else MISSING
+    ratio = found[THEIR_FILE] / found[OUR_FILE] if THEIR_FILE in found else None
+    return Result(f"{SMOLLM}, cpu {name}", told[OUR_FILE], theirs, ratio, bound, at_most=False)

@@ -1,0 +1,46 @@
+"""T5-small in ONNX Runtime: greedy tokens a second, encoder included, against optimum on its own files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.checkpoints import checkpoint
+from benchmarks.peers import MISSING, OPTIMUM, optimum_export
+from benchmarks.process import ZOO, run
+from benchmarks.result import Result
+from benchmarks.side_by_side import OURS, medians, running
+from exporters.benching.workload import Workload
+
+PRESET = "t5-small"
+WORK = Workload("generate", (32,), new=64)
+BOUNDS = {"fp32": 1.0, "int8": 1.8}
+"""How many times as fast as optimum in fp32."""
+
+
+def results() -> Iterator[Result]:
+    """At least as many tokens a second in fp32, 1.8 times as many in int8."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        source = checkpoint(PRESET, place)
+        models = {}
+        for precision in BOUNDS:
+            options = ["--target", "cpu", "--precision", precision, "--weights", str(source), "--no-verify"]
+            run([ZOO, "export", PRESET, *options, "-o", str(place / precision)])
+            models[precision] = (OURS, place / precision)
+        if OPTIMUM.present:
+            run(optimum_export(source, "text2text-generation-with-past", place / "optimum"))
+            models["optimum"] = (OPTIMUM.driver(), place / "optimum")
+        with running(models) as workers:
+            rates = {name: WORK.new / seconds for name, seconds in medians(workers, WORK).items()}
+        theirs = rates.get("optimum")
+        for precision, bound in BOUNDS.items():
+            yield Result(
+                f"{PRESET}, {WORK.label}, cpu {precision}: tokens",
+                f"{rates[precision]:.0f} a second",
+                MISSING if theirs is None else f"{theirs:.0f} a second with optimum in fp32",
+                None if theirs is None else rates[precision] / theirs,
+                bound,
+                at_most=False,
+            )

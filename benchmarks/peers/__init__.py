@@ -1,0 +1,61 @@
+"""What a user would use instead, each in an environment of its own."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ENVIRONMENTS = Path(os.environ.get("PEERS", HERE.parents[1] / ".peers"))
+"""Made by ``make peers``."""
+
+MISSING = "peer not installed: make peers"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """An environment, with the programs in it."""
+
+    name: str
+
+    def program(self, name: str) -> str:
+        """The path of a program."""
+        return str(ENVIRONMENTS / self.name / "bin" / name)
+
+    @property
+    def present(self) -> bool:
+        """Whether it is installed."""
+        return Path(self.program("python")).exists()
+
+    def driver(self) -> list[str]:
+        """The command of the worker that drives the peer: see ``benchmarks/peers/serving.py``."""
+        return [self.program("python"), str(HERE / f"drive_{self.name}.py")]
+
+
+GENAI, OPTIMUM, MOBIUS = map(Peer, ("genai", "optimum", "mobius"))
+
+
+def genai_build(checkpoint: Path, precision: str, place: Path) -> list[str]:
+    """The command that makes onnxruntime-genai's files of a checkpoint."""
+    builder = [GENAI.program("python"), "-m", "onnxruntime_genai.models.builder"]
+    return [*builder, "-i", str(checkpoint), "-o", str(place), "-p", precision, "-e", "cpu"]
+
+
+def optimum_export(checkpoint: Path, task: str, place: Path) -> list[str]:
+    """The command that makes optimum's files of a checkpoint."""
+    return [
+        OPTIMUM.program("optimum-cli"),
+        "export",
+        "onnx",
+        "--model",
+        str(checkpoint),
+        "--task",
+        task,
+        str(place),
+    ]
+
+
+def mobius_build(checkpoint: Path, place: Path) -> list[str]:
+    """The command that makes mobius' files of a checkpoint."""
+    return [MOBIUS.program("mobius"), "build", "--config", str(checkpoint), str(place)]

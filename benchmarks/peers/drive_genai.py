@@ -1,0 +1,52 @@
+"""Prompts and steps by onnxruntime-genai."""
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import onnxruntime_genai as genai
+from serving import Call, Work, serve
+
+ROOM = 512
+"""Steps at most in a round."""
+
+
+def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
+    """A model with its cache in place, as its builder sets it up."""
+    config = genai.Config(path)
+    config.overlay(json.dumps({"model": {"decoder": {"session_options": {"intra_op_num_threads": threads}}}}))
+    model = genai.Model(config)
+
+    def generator(tokens: int, room: int) -> genai.Generator:
+        parameters = genai.GeneratorParams(model)
+        parameters.set_search_options(
+            batch_size=1, do_sample=False, min_length=tokens + room, max_length=tokens + room
+        )
+        return genai.Generator(model, parameters)
+
+    def prepare(work: Work) -> Callable[[], Call]:
+        if work["kind"] == "prompt":
+            prompt = ids(work["lengths"][0])
+            return lambda: lambda: generator(len(prompt), 1).append_tokens(prompt)
+        assert work["kind"] == "step"
+        past = ids(work["past"])
+        under_way = generator(len(past), ROOM)
+        under_way.append_tokens(past)
+        under_way.generate_next_token()  # the scores of the prompt are there; those after it take a step
+
+        def begin() -> Call:
+            under_way.rewind_to(len(past))
+            under_way.append_tokens(ids(1))
+            return under_way.generate_next_token
+
+        return begin
+
+    return prepare
+
+
+def ids(count: int) -> np.ndarray:
+    """Tokens like those of ``exporters/benching/workload.py``."""
+    return 7 * np.arange(count, dtype=np.int32)
+
+
+serve(load)

@@ -1,0 +1,59 @@
+"""Running models timed in turn: ours and the peers', each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.process import PYTHON
+from exporters.benching.process import Worker
+from exporters.benching.workload import Workload
+
+THREADS = 2
+ROUNDS = 5
+SECONDS = 0.5
+"""At least so long is each model timed in each round."""
+
+OURS = [PYTHON, "-m", "exporters.benching.worker"]
+
+
+@contextmanager
+def running(models: Mapping[str, tuple[Sequence[str], Path]]) -> Iterator[dict[str, Worker]]:
+    """A worker for every command and the file or directory that it is to load; they end with the block."""
+    processes = {name: _process(command) for name, (command, _) in models.items()}
+    try:
+        workers = {name: Worker(process) for name, process in processes.items()}
+        for name, (_, path) in models.items():
+            workers[name].ask({"runtime": "onnxruntime", "path": str(path), "threads": THREADS})
+        yield workers
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.communicate()
+
+
+def medians(workers: Mapping[str, Worker], work: Workload) -> dict[str, float]:
+    """The seconds that a call takes in each worker: all are warmed up, then take turns."""
+    for worker in workers.values():
+        worker.ask({"prepare": asdict(work)})
+    taken: dict[str, list[float]] = {name: [] for name in workers}
+    for _ in range(ROUNDS):
+        for name, worker in workers.items():
+            taken[name] += worker.ask({"time": SECONDS})["seconds"]
+    return {name: statistics.median(seconds) for name, seconds in taken.items()}
+
+
+def _process(command: Sequence[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
