@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from exporters.verification import Comparison, Verification
 
 
+EQUAL = 1e-3
+"""Below which relative difference an output is called equal: beyond it a precision shows."""
+
+
 def print_verification(verification: Verification) -> None:
     """Every comparison with its largest difference, and what ran."""
     numbers = ("largest difference", "relative", "allowed", "top token")
@@ -55,7 +59,7 @@ def _verdict(found: Comparison) -> Text:
         return Text("differs", style=typer.colors.RED)
     if found.rounding is not None:
         return Text("within rounding", style=typer.colors.YELLOW)
-    return Text("equal", style=typer.colors.GREEN)
+    return Text("equal" if found.max_rel < EQUAL else "close", style=typer.colors.GREEN)
 
 
 def print_export(written: Export) -> None:

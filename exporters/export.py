@@ -373,8 +373,7 @@ class _Job:
 
     def _write_settings(self, directory: Path, *, shared: bool) -> None:
         deployment = Deployment(self.model, self.spec, self.target, self.options.weights)
-        if self.layout.carries:
-            carry_files(deployment.origin, directory)
+        carry_files(deployment.origin, directory)
         for name, data in self.layout.settings(deployment, shared).items():
             (directory / name).write_text(json.dumps(data, indent=2) + "\n")
 

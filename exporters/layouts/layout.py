@@ -69,7 +69,7 @@ class Layout:
     ``tasks`` are its graphs, the encoder's first and the last that of every further step of a decoder; ``graph`` and
     ``data`` the paths of a graph and of its weights in the directory, for a ``task``.  ``misfit`` says why the client
     cannot load something, or None; ``settings`` are its JSON files by name, for a last graph that
-    takes padding on a side.  ``carries`` the tokenizer of a checkpoint.
+    takes padding on a side.
 
     ``padding`` is what a decoder's graph may ask for: "right" where the client pads on the right, or leaves padding to
     its user.
@@ -82,7 +82,6 @@ class Layout:
     settings: Callable[[Deployment, bool], Mapping[str, Data]]
     graph: str = "{task}.onnx"
     data: str = "model.onnx.data"
-    carries: bool = True
     padding: Padding = "right"
 
     def target(self, target: Target) -> Target:

@@ -1,4 +1,4 @@
-"""The graphs and their weights alone, for ONNX Runtime itself."""
+"""The graphs and their weights, for ONNX Runtime itself."""
 
 from exporters.layouts.layout import Layout
 from exporters.tasks import tasks
@@ -9,5 +9,4 @@ ONNX = Layout(
     tasks=tasks,
     misfit=lambda deployment: None,
     settings=lambda deployment, shared: {},
-    carries=False,
 )
