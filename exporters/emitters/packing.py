@@ -33,9 +33,20 @@ def _token_rows(call: Call, mask: Operand) -> Value:
     return call.graph.reshape(rows, mask.dims)
 
 
-@emits(pack, unpack)
-def _gather(call: Call, x: Operand, places: Operand) -> Value:
-    return call.op("Gather", _flat(call, x), places.value, axis=0)
+@emits(pack)
+def _pack(call: Call, x: Operand, tokens: Operand) -> Value:
+    return call.op("Gather", _flat(call, x), tokens.value, axis=0)
+
+
+@emits(unpack)
+def _unpack(call: Call, x: Operand, rows: Operand, *, part: int = 0, parts: int = 1) -> Value:
+    """A part is a row of its own among all parts of all tokens: nothing is cut."""
+    if parts == 1:
+        return call.op("Gather", _flat(call, x), rows.value, axis=0)
+    flat = call.graph.reshape(x.value, [-1, x.static(-1) // parts])
+    first = call.op("Mul", rows.value, call.graph.constant(parts, torch.int64))
+    place = first if part == 0 else call.op("Add", first, call.graph.constant(part, torch.int64))
+    return call.op("Gather", flat, place, axis=0)
 
 
 @emits(unpack_or_zero)

@@ -157,14 +157,18 @@ def _pack(x: Facts, tokens: Facts) -> Facts:
     return Facts((*tokens.shape, *x.shape[2:]), x.dtype)
 
 
-def unpack(x: Tensor, rows: Tensor) -> Tensor:
-    """Packed tokens back in their places: N 1 ... and B T, from ``token_rows`` -> B T ..."""
+def unpack(x: Tensor, rows: Tensor, *, part: int = 0, parts: int = 1) -> Tensor:
+    """Packed tokens back in their places: N 1 ... and B T, from ``token_rows`` -> B T ...
+
+    Of several equal parts of the last axis of x, N 1 D, it gives one alone: B T (D / parts).
+    """
     raise NotImplementedError
 
 
 @rule(unpack)
-def _unpack(x: Facts, rows: Facts) -> Facts:
-    return Facts((*rows.shape, *x.shape[2:]), x.dtype)
+def _unpack(x: Facts, rows: Facts, *, part: int = 0, parts: int = 1) -> Facts:
+    rest = x.shape[2:] if parts == 1 else (x.shape[2] // parts,)
+    return Facts((*rows.shape, *rest), x.dtype)
 
 
 def unpack_or_zero(x: Tensor, mask: Tensor) -> Tensor:
@@ -172,7 +176,9 @@ def unpack_or_zero(x: Tensor, mask: Tensor) -> Tensor:
     raise NotImplementedError
 
 
-rule(unpack_or_zero)(_unpack)
+@rule(unpack_or_zero)
+def _unpack_or_zero(x: Facts, mask: Facts) -> Facts:
+    return Facts((*mask.shape, *x.shape[2:]), x.dtype)
 
 
 def whole_attention(

@@ -174,7 +174,12 @@ class _Packing:
 
     def _unpacked(self, node: fx.Node) -> fx.Node:
         if node not in self.padded:
-            self.padded[node] = self._in_places(node, unpack, self.rows)
+            whole, part, parts = _part_of(self.packed[node])
+            self.padded[node] = (
+                self._in_places(node, unpack, self.rows)
+                if parts == 1
+                else self._insert(unpack, whole, self.rows, part=part, parts=parts)
+            )
         return self.padded[node]
 
     def _in_places(self, node: fx.Node, function: Any, places: fx.Node) -> fx.Node:
@@ -216,6 +221,19 @@ class _Packing:
         count: int = self.count.meta["facts"][run]
         alone = {batch: count, length: 1}
         return Facts(tuple(alone.get(each, each) for each in facts.shape), facts.dtype)
+
+
+def _part_of(node: fx.Node) -> tuple[fx.Node, int, int]:
+    """The joined linear layers, N 1 D, that a slice is taken of, which of their equal parts it is, and of how many."""
+    whole: Any = node.args[0] if node.target is operator.getitem else None
+    if whole is None or whole.target is not joined_linear:
+        return node, 0, 1
+    index: Any = node.args[1]
+    cut, total = index[1], whole.meta["facts"][0].shape[-1]
+    width = cut.stop - cut.start
+    if total % width or cut.start % width:
+        return node, 0, 1
+    return whole, cut.start // width, total // width
 
 
 def _hides(node: fx.Node) -> bool:

@@ -151,7 +151,7 @@ def test_matrices_are_multiplied_with_real_tokens_alone(kind: str, models: Calla
         model.path.with_name("products.onnx"), providers=["CPUExecutionProvider"]
     )
     feeds = {name: value.numpy() for name, value in model.feeds(mask).items()}
-    assert len(model.products) >= 12
+    assert len(model.products) >= 8
     assert {len(product) for product in session.run(model.products, feeds)} == {7}
 
 
