@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporters.layouts.layout import Data, Deployment, Layout
+from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
 from exporters.targets import Target
 from exporters.tasks import tasks
 from specs.embedding import Tokens
@@ -19,8 +19,10 @@ _SEARCH = ("do_sample", "temperature", "top_k", "top_p", "repetition_penalty")
 
 def _misfit(deployment: Deployment) -> str | None:
     spec, model = deployment.spec, deployment.model
-    if spec.architecture != "decoder" or spec.head.kind != "language_modeling":
-        return f"it loads decoders with head language_modeling, and this is an {spec.architecture} with {spec.head.kind}"
+    if spec.architecture != "decoder":
+        return f"it loads decoders, and this is an {spec.architecture}"
+    if fault := unfit_decoder(deployment):
+        return fault
     embedding = spec.embedding_of(spec.last_stack)
     if isinstance(embedding, Tokens) and embedding.token_types > 1:
         return "it gives no token types"

@@ -97,9 +97,13 @@ class Layout:
         return self.data.format(task=task)
 
 
-def no_decoder_for_text(deployment: Deployment) -> str | None:
-    """Why a decoder, with or without an encoder, is none that generates text; None where it is, or where it is none."""
-    spec = deployment.spec
-    if spec.architecture != "encoder" and spec.head.kind != "language_modeling":
+def unfit_decoder(deployment: Deployment) -> str | None:
+    """Why clients cannot generate text with a decoder, with or without an encoder; None where they can, or there is none."""
+    spec, target = deployment.spec, deployment.target
+    if spec.architecture == "encoder":
+        return None
+    if spec.head.kind != "language_modeling":
         return f"of decoders it loads those with head language_modeling, and not with {spec.head.kind}"
+    if target.static_cache:
+        return f"its caches grow, and those of target {target.name} are of fixed length"
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from exporters.layouts.layout import Data, Deployment, Layout, no_decoder_for_text
+from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
 from exporters.tasks import tasks_with_first_step
 from zoo.checkpoints.carried import GENERATION, stated_in
 from zoo.configs.config import CONFIG
@@ -37,7 +37,7 @@ _TOKENIZERS = {"TokenizersBackend": "PreTrainedTokenizerFast"}
 
 
 def _misfit(deployment: Deployment) -> str | None:
-    fault = no_decoder_for_text(deployment) or deployment.unconfigured
+    fault = unfit_decoder(deployment) or deployment.unconfigured
     if fault or deployment.spec.architecture != "decoder":
         return fault
     family, model = deployment.config["model_type"], deployment.model

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporters.layouts.layout import Data, Deployment, Layout, no_decoder_for_text
+from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
 from exporters.layouts.optimum import OPTIMUM
 from exporters.tasks import tasks_with_merged_decoder
 from zoo.configs.config import CONFIG
@@ -80,7 +80,7 @@ _CLASSES = frozenset(
 
 
 def _misfit(deployment: Deployment) -> str | None:
-    if fault := no_decoder_for_text(deployment) or deployment.unconfigured:
+    if fault := unfit_decoder(deployment) or deployment.unconfigured:
         return fault
     (class_name,) = deployment.config["architectures"]
     if class_name not in _CLASSES:

@@ -67,9 +67,9 @@ def agrees(made: Callable[[str], Checkpoint], tmp_path: Path) -> Agree:
 def near(tmp_path: Path) -> Near:
     """Whether a client gets from an export of the real MiniLM the vectors of the reference."""
 
-    def check(client: Client, layout: str, **request: Any) -> None:
+    def check(client: Client, layout: str, target: str, **request: Any) -> None:
         minilm = load_minilm()
-        options = Options(weights=str(minilm.directory), layout=layout)
+        options = Options(weights=str(minilm.directory), layout=layout, target=target)
         export(load(SPEC), tmp_path / "deployed", options)
         (answer,) = client(tmp_path / "deployed", batches=[list(SENTENCES)], **request)
         real = minilm.attention_mask == 1

@@ -8,7 +8,7 @@ import optimum.onnxruntime
 from transformers import AutoTokenizer
 
 request = json.load(sys.stdin)
-model = getattr(optimum.onnxruntime, request["class"]).from_pretrained(request["directory"])
+model = getattr(optimum.onnxruntime, request["class_name"]).from_pretrained(request["directory"])
 tokenizer = AutoTokenizer.from_pretrained(request["directory"])
 new_tokens = request.get("new_tokens")
 

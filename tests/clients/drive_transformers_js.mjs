@@ -7,7 +7,7 @@ const transformers = createRequire(`${process.cwd()}/`)("@huggingface/transforme
 transformers.env.allowRemoteModels = false;
 
 const request = JSON.parse(readFileSync(0, "utf-8"));
-const model = await transformers[request.class].from_pretrained(request.directory);
+const model = await transformers[request.class_name].from_pretrained(request.directory);
 const tokenizer = await transformers.AutoTokenizer.from_pretrained(request.directory);
 const numbers = (tensor) => tensor.tolist().map((row) => row.map(Number));
 

@@ -10,8 +10,9 @@ from tests.clients.conftest import Agree, Near
 pytestmark = pytest.mark.clients
 
 
-def test_vectors(near: Near) -> None:
-    near(OPTIMUM, "optimum", **{"class": "ORTModelForFeatureExtraction"})
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_vectors(target: str, near: Near) -> None:
+    near(OPTIMUM, "optimum", target, class_name="ORTModelForFeatureExtraction")
 
 
 @pytest.mark.parametrize(
@@ -19,9 +20,9 @@ def test_vectors(near: Near) -> None:
     [("gpt2", "portable"), ("llama", "portable"), ("mistral", "portable"), ("llama", "cpu")],
 )
 def test_a_decoder(name: str, target: str, agrees: Agree) -> None:
-    agrees(OPTIMUM, name, "optimum", target, **{"class": "ORTModelForCausalLM"})
+    agrees(OPTIMUM, name, "optimum", target, class_name="ORTModelForCausalLM")
 
 
-@pytest.mark.parametrize("name", ["t5", "bart"])
-def test_an_encoder_decoder(name: str, agrees: Agree) -> None:
-    agrees(OPTIMUM, name, "optimum", **{"class": "ORTModelForSeq2SeqLM"})
+@pytest.mark.parametrize(("name", "target"), [("t5", "portable"), ("bart", "portable"), ("t5", "cpu")])
+def test_an_encoder_decoder(name: str, target: str, agrees: Agree) -> None:
+    agrees(OPTIMUM, name, "optimum", target, class_name="ORTModelForSeq2SeqLM")

@@ -10,8 +10,9 @@ from tests.clients.conftest import Agree, Near
 pytestmark = pytest.mark.clients
 
 
-def test_vectors(near: Near) -> None:
-    near(TRANSFORMERS_JS, "transformers-js", **{"class": "AutoModel"})
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_vectors(target: str, near: Near) -> None:
+    near(TRANSFORMERS_JS, "transformers-js", target, class_name="AutoModel")
 
 
 @pytest.mark.parametrize(
@@ -19,9 +20,9 @@ def test_vectors(near: Near) -> None:
     [("gpt2", "portable"), ("llama", "portable"), ("mistral", "portable"), ("llama", "cpu")],
 )
 def test_a_decoder(name: str, target: str, agrees: Agree) -> None:
-    agrees(TRANSFORMERS_JS, name, "transformers-js", target, **{"class": "AutoModelForCausalLM"})
+    agrees(TRANSFORMERS_JS, name, "transformers-js", target, class_name="AutoModelForCausalLM")
 
 
-@pytest.mark.parametrize("name", ["t5", "bart"])
-def test_an_encoder_decoder(name: str, agrees: Agree) -> None:
-    agrees(TRANSFORMERS_JS, name, "transformers-js", **{"class": "AutoModelForSeq2SeqLM"})
+@pytest.mark.parametrize(("name", "target"), [("t5", "portable"), ("bart", "portable"), ("t5", "cpu")])
+def test_an_encoder_decoder(name: str, target: str, agrees: Agree) -> None:
+    agrees(TRANSFORMERS_JS, name, "transformers-js", target, class_name="AutoModelForSeq2SeqLM")

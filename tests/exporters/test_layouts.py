@@ -250,8 +250,8 @@ def test_a_tokenizer_of_a_later_transformers_has_a_name_that_optimum_knows(
 
 
 REFUSALS = [
-    ("genai", t5(), "loads decoders with head language_modeling", "onnx, optimum, transformers-js"),
-    ("genai", bert(), "and this is an encoder with none", "onnx, optimum, transformers-js"),
+    ("genai", t5(), "it loads decoders, and this is an encoder-decoder", "onnx, optimum, transformers-js"),
+    ("genai", bert(), "it loads decoders, and this is an encoder", "onnx, optimum, transformers-js"),
     ("genai", gpt2(embedding={"token_types": 2}), "it gives no token types", "onnx"),
     ("genai", gpt2(position={"kind": "rope"}, decoder={"layers": 2, "block": {**BLOCK, "attention": LATENT}}),
      "keys and values to be of one width, and they are 6 and 4 wide", "onnx"),
@@ -274,6 +274,15 @@ def test_what_a_client_cannot_load_is_refused_with_the_layouts_that_work(
     assert f"--layout {layout}: {LAYOUTS[layout].client} cannot load {spec.name}" in str(refused.value)
     assert reason in str(refused.value)
     assert str(refused.value).endswith(f"layouts that work: {others}")
+
+
+@pytest.mark.parametrize("layout", ["optimum", "genai", "transformers-js"])
+def test_caches_of_fixed_length_are_for_no_client(layout: str) -> None:
+    deployment = Deployment(assemble(gpt2()), gpt2(), TARGETS["tensorrt"], "random")
+    with pytest.raises(
+        LayoutError, match="its caches grow, and those of target tensorrt are of fixed length"
+    ):
+        check_layout(LAYOUTS[layout], deployment)
 
 
 def test_a_refusal_writes_nothing(tmp_path: Path) -> None:
