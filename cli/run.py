@@ -97,7 +97,7 @@ def run(
     from specs.errors import UserError
 
     exported = open_export(directory)
-    found = find_text(directory, tokenizer)
+    found = find_text(directory, tokenizer, needed=bool(text))
     shown = Shown(exported, found, _prompts(text, ids, found), as_json)
     generating = {
         "--max-new-tokens": max_new_tokens,

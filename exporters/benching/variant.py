@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING, Literal
 
 from exporters.runtime.exported import Exported, open_export
 from specs.catalog import preset_names
-from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from specs.resolved import resolved
-from specs.suggest import did_you_mean
 from specs.writing import dump
 from zoo.destination import MANIFEST
 from zoo.progress import Progress, Stage
 
 if TYPE_CHECKING:
     from exporters.export import Options
-
-PRECISION = "fp32"
 
 Runtime = Literal["onnxruntime", "eager", "compiled"]
 
@@ -68,12 +64,11 @@ class Choice:
         """How to export.  Raises :class:`specs.errors.UserError` for a target or a precision that there is not."""
         from exporters.export import Options
 
-        for precision in self.precisions:
-            if precision != PRECISION:
-                raise UserError(
-                    f"there is no --precision {precision!r}: {did_you_mean(precision, [PRECISION])}"
-                )
-        return [Options(target=target, verify=False, logits=self.logits) for target in self.targets]
+        return [
+            Options(target=target, precision=precision, verify=False, logits=self.logits)
+            for target in self.targets
+            for precision in self.precisions
+        ]
 
 
 @dataclass(frozen=True)
@@ -123,8 +118,8 @@ def _exports(spec: Model, choice: Choice, place: Path, progress: Progress) -> It
     from exporters.export import export
 
     for options in choice.options():
-        directory = place / f"{options.target}-{PRECISION}"
-        variant = Variant(spec.name, spec, "onnxruntime", directory, options.target, PRECISION)
+        directory = place / f"{options.target}-{options.precision}"
+        variant = Variant(spec.name, spec, "onnxruntime", directory, options.target, options.precision)
         progress(Stage(f"export {variant.label}"))
         export(spec, directory, options)
         yield variant

@@ -62,10 +62,11 @@ class Stream:
         return self._stream.step(self._tokenizer, token) or ""
 
 
-def find_text(directory: Path, given: Path | None) -> Text | None:
+def find_text(directory: Path, given: Path | None, *, needed: bool) -> Text | None:
     """The tokenizer that is given, a file or the directory around it, else that of a directory; None without either.
 
-    Raises :class:`specs.errors.UserError` where it cannot be read.
+    Raises :class:`specs.errors.UserError` where it cannot be read; where it is neither given nor ``needed``, the
+    library may be missing.
     """
     path = given or directory / FILE
     path = path / FILE if path.is_dir() else path
@@ -74,6 +75,8 @@ def find_text(directory: Path, given: Path | None) -> Text | None:
     try:
         from tokenizers import Tokenizer
     except ImportError:
+        if given is None and not needed:
+            return None
         raise UserError(f"{path}: tokenizing needs a library: pip install 'zoo[text]'") from None
     try:
         tokenizer = Tokenizer.from_file(str(path))

@@ -205,6 +205,14 @@ def test_what_cannot_be_run(
     assert message in refused(*arguments)
 
 
+def test_without_the_library_that_tokenizes(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    told = refused(built / "tiny-gpt", "--text", "a")
+    assert told.endswith("tokenizer.json: tokenizing needs a library: pip install 'zoo[text]'\n")
+    result = invoke("run", built / "tiny-gpt", "--ids", "1,2", "--max-new-tokens", "2")
+    assert result.stdout.startswith("1,2,")
+
+
 def test_a_graph_without_weights(tmp_path: Path) -> None:
     assert (
         invoke("export", "tiny-gpt", "--weights", "none", "--no-verify", "-o", tmp_path / "out").exit_code

@@ -220,7 +220,7 @@ def test_genai_runs_where_the_target_says(tmp_path: Path) -> None:
 
 def test_the_tokens_of_a_checkpoint_come_along(checkpoint: Path, tmp_path: Path) -> None:
     spec = import_checkpoint(checkpoint)
-    for layout in ("optimum", "transformers-js", "genai"):
+    for layout in ("onnx", "optimum", "transformers-js", "genai"):
         deployed(spec, tmp_path / layout, layout, weights=str(checkpoint))
         assert read(tmp_path / layout / "tokenizer.json") == {"version": "1.0"}
     config = read(tmp_path / "genai" / "genai_config.json")

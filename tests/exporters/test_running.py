@@ -187,13 +187,15 @@ def test_t5_generates_what_transformers_does(tmp_path: Path) -> None:
         assert each.ids == expected
 
 
-def test_bound_buffers_give_what_a_plain_run_gives(tmp_path: Path) -> None:
-    model = exported(gpt2(initialization=DECISIVE), tmp_path / "out")
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "int4"])
+def test_bound_buffers_give_what_a_plain_run_gives(tmp_path: Path, precision: str) -> None:
+    model = exported(gpt2(initialization=DECISIVE, d_model=32), tmp_path / "out", precision=precision)
     graph = model.open(-1)
     decoding = Decoding(graph, CacheFacts(), rows=2, room=8)
     bound = [decoding.read([[3, 1, 4], [9]]), decoding.read([[2], [7]]), decoding.read([[5], [5]])]
     mask = np.array([[1, 1, 1], [0, 0, 1]])
-    feeds = {name: np.zeros((2, 2, 0, 4), np.float32) for name in graph.inputs if name.startswith("past")}
+    dtype = np.float16 if precision == "fp16" else np.float32
+    feeds = {name: np.zeros((2, 2, 0, 16), dtype) for name in graph.inputs if name.startswith("past")}
     names = list(graph.outputs)
     for ids, scores in zip([[[3, 1, 4], [0, 0, 9]], [[2], [7]], [[5], [5]]], bound, strict=True):
         outputs = graph.session.run(names, {**feeds, "input_ids": np.array(ids), "attention_mask": mask})
