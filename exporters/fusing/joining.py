@@ -32,10 +32,10 @@ def join(rewriter: Rewriter, linears: Sequence[fx.Node]) -> fx.Node | None:
 def join_heads(rewriter: Rewriter, parts: Sequence[fx.Node]) -> fx.Node | None:
     """Queries, keys and values, B H T K each, side by side as one product: B T (all H K).
 
-    None where one of them is more than a linear layer, or their layers do not join.
+    None where one of them is more than a linear layer of its own, or their layers do not join.
     """
-    linears = [linear for linear in map(_linear_of, parts) if linear is not None]
-    return join(rewriter, linears) if len(linears) == len(parts) else None
+    linears = {linear: None for linear in map(_linear_of, parts) if linear is not None}
+    return join(rewriter, [*linears]) if len(linears) == len(parts) else None
 
 
 def _linear_of(heads: fx.Node) -> fx.Node | None:
