@@ -10,4 +10,5 @@ ONNX = Layout(
     misfit=lambda deployment: None,
     settings=lambda deployment, shared: {},
     carries=False,
+    places=True,
 )
