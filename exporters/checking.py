@@ -47,7 +47,7 @@ def check_graph(name: str, model: onnx.ModelProto) -> Checked:
         raise InvalidGraphError(f"{name} is not valid ONNX: {reason}") from error
     described = (*inferred.graph.value_info, *inferred.graph.output)
     known = {value.name for value in described if value.type.tensor_type.HasField("shape")}
-    read = {name for node in model.graph.node for name in node.input}
+    read = {name for node in model.graph.node for name in node.input if name}
     read |= {output.name for output in model.graph.output}
     results = [result for node in model.graph.node for result in node.output if result in read]
     return Checked(len(results), sum(result in known for result in results))
