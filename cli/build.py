@@ -9,6 +9,7 @@ import typer
 from cli.export_options import (
     Asymmetric,
     BlockSize,
+    CacheLength,
     HeadPrecision,
     LayoutName,
     Logits,
@@ -38,6 +39,7 @@ def build(
     verify: Verify = True,
     via: Via = "fx",
     layout: LayoutName = "onnx",
+    cache_length: CacheLength = None,
     depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules in the tables.")] = 4,
     as_json: AsJson = False,
 ) -> None:
@@ -78,6 +80,7 @@ def build(
         via=via,
         logits=logits,
         layout=layout,
+        cache_length=cache_length,
         precision=precision,
         block_size=block_size,
         asymmetric=asymmetric,

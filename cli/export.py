@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cli.export_options import (
     Asymmetric,
     BlockSize,
+    CacheLength,
     HeadPrecision,
     LayoutName,
     Logits,
@@ -42,6 +43,7 @@ def export(
     verify: Verify = True,
     via: Via = "fx",
     layout: LayoutName = "onnx",
+    cache_length: CacheLength = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a spec as ONNX files, and verify them.
@@ -74,6 +76,7 @@ def export(
         via=via,
         logits=logits,
         layout=layout,
+        cache_length=cache_length,
         precision=precision,
         block_size=block_size,
         asymmetric=asymmetric,
@@ -94,13 +97,14 @@ def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[P
 
 
 def run_export(spec: Model, destination: Path, options: Options, as_json: bool) -> Export:
-    """Export with progress.  A failed verification prints its table and exits with status 1."""
+    """Export with progress.  A failed verification prints its table; it and an invalid graph exit with status 1."""
     import typer
 
     from cli.command import FAILED
     from cli.export_tables import print_verification
     from cli.progress import stage_progress
     from cli.render import print_json
+    from exporters.checking import InvalidGraphError
     from exporters.export import export as export_files
     from exporters.verification import VerificationError
 
@@ -113,4 +117,7 @@ def run_export(spec: Model, destination: Path, options: Options, as_json: bool) 
         else:
             print_verification(error.verification)
             typer.secho(f"{error}\nnothing was written", fg=typer.colors.RED, err=True)
+        raise typer.Exit(FAILED) from None
+    except InvalidGraphError as error:
+        typer.secho(f"{error}\nnothing was written", fg=typer.colors.RED, err=True)
         raise typer.Exit(FAILED) from None

@@ -54,6 +54,15 @@ Logits = Annotated[
         help="Scores of every token, or of the last real token of each row alone, as generation needs them.",
     ),
 ]
+CacheLength = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="How many tokens a cache that does not grow has room for (--target tensorrt).  "
+        "[default: the context length]",
+        show_default=False,
+    ),
+]
 PrecisionName = Annotated[
     str,
     typer.Option(

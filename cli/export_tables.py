@@ -38,9 +38,10 @@ def print_verification(verification: Verification) -> None:
     out.print(columns)
     out.print()
     word = "passed" if verification.passed else "failed"
+    elsewhere = f" (not run on {verification.not_run})" if verification.not_run else ""
     typer.secho(
         f"verification: {word}, largest difference {verification.max_abs:.1e}, PyTorch against "
-        f"{verification.runtime} on {verification.provider}, on {verification.subject}",
+        f"{verification.runtime} on {verification.provider}{elsewhere}, on {verification.subject}",
         fg=typer.colors.GREEN if verification.passed else typer.colors.RED,
     )
     if magnified := verification.in_rounding:
@@ -81,6 +82,11 @@ def print_export(written: Export) -> None:
     out.print()
     out.print(columns)
     for name, facts in written.graphs.items():
+        checked = facts["checked"]
+        out.print(
+            f"{name}: valid for the checker and the strict shape inference of {checked['checker']}, "
+            f"{checked['ranked']} of {checked['results']} results have a known rank"
+        )
         if used := facts["operations"]:
             counts = ", ".join(f"{count} {operation}" for operation, count in used.items())
             out.print(f"{name}: {counts}")

@@ -20,6 +20,9 @@ from specs.model import Model
 from specs.position import RelativeBias
 from specs.stack import Stack
 
+ROWS = 3
+"""No case has more rows."""
+
 LONGEST = 300
 """Cases are not longer than this, whatever the model's reach: verification is to be quick."""
 
@@ -90,11 +93,16 @@ class Case:
         return own if self.encoder is None else f"{self.encoder.shape} -> {own}"
 
 
-def cases(spec: Model, padding: Padding = "either") -> Iterator[Case]:
-    """The comparisons for a model, whose decoder takes padding on a side or on either."""
-    draw = _Draw(spec)
+def cases(spec: Model, padding: Padding = "either", places: int | None = None) -> Iterator[Case]:
+    """The comparisons for a model, whose decoder takes padding on a side or on either.
+
+    ``places`` is the most tokens that its caches take, where they do not grow.
+    """
+    draw = _Draw(spec, places)
     if spec.architecture == "encoder-decoder":
         yield from _of_two_stacks(spec, draw)
+        if padding == "right" and draw.steps_room > 4:
+            yield from _ragged_steps(draw, draw.source(9, 4), draw.source(3, 7))
     elif spec.embedding_of(spec.last_stack).takes_tokens:
         either = padding == "either" or spec.architecture == "encoder"
         yield from _of_tokens(spec, draw) if either else _of_tokens_at_the_front(spec, draw)
@@ -107,15 +115,16 @@ def cases(spec: Model, padding: Padding = "either") -> Iterator[Case]:
 class _Draw:
     """Random batches for the stacks of a model, the same at every call of ``cases``."""
 
-    def __init__(self, spec: Model) -> None:
-        self.spec = spec
+    def __init__(self, spec: Model, places: int | None) -> None:
+        self.spec, self.places = spec, places
         self.long = max(24, _reach(spec) + 8)
         self.sought = sought_token(spec.head)
         self._generator = torch.Generator().manual_seed(20)
 
     def room(self, stack: Stack) -> int:
         """The most tokens of a stack's cases."""
-        return min(self.spec.context_length_of(stack) or LONGEST, LONGEST)
+        places = self.places if stack is self.spec.last_stack else None
+        return min(self.spec.context_length_of(stack) or LONGEST, places or LONGEST, LONGEST)
 
     @property
     def steps_room(self) -> int:
@@ -168,6 +177,14 @@ class _Draw:
             values[-1] = 0
         return Batch(embedding.input_name, values)
 
+    def source(self, *lengths: int) -> Batch:
+        """What an encoder reads: rows of tokens of these lengths, or as many of what is no tokens."""
+        encoder = self.spec.encoder
+        assert encoder is not None
+        if self.spec.embedding_of(encoder).takes_tokens:
+            return self.tokens(*lengths, stack=encoder)
+        return self.whole(len(lengths), stack=encoder)
+
 
 def _steps(most: int, room: int) -> tuple[int, ...]:
     return (1,) * min(most, room - 1)
@@ -197,12 +214,18 @@ def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
     yield Case("padding right", draw.tokens(11, 6, 1))
     if room > 4:
         yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
-        steps = _steps(3, room)
-        yield Case("padded prompt, then steps", draw.gap((8, 3, 1), len(steps)), pieces=steps, gap=True)
-        ragged = draw.gap((2, 9), len(steps))
-        yield Case("in one buffer", ragged, pieces=steps, gap=True, buffer=ragged.inputs.shape[1] + 5)
+        yield from _ragged_steps(draw)
     if room > 6:
         yield Case("prompt in pieces", draw.pieces(12), pieces=(3, 1, 2))
+
+
+def _ragged_steps(draw: _Draw, *encoders: Batch) -> Iterator[Case]:
+    """Rows that stand at the front of their cache, and go on at different places; and all of it in one buffer."""
+    steps = _steps(3, draw.steps_room)
+    first, second = encoders or (None, None)
+    padded, ragged = draw.gap((8, 3), len(steps)), draw.gap((2, 9), len(steps))
+    yield Case("padded prompt, then steps", padded, steps, first, gap=True)
+    yield Case("in one buffer", ragged, steps, second, gap=True, buffer=ragged.inputs.shape[1] + 5)
 
 
 def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ import onnx
 import torch
 
 from exporters import data_file
+from exporters.cases import ROWS
+from exporters.checking import check_graph
 from exporters.graph import Graph
 from exporters.layouts import LAYOUTS, Deployment, Layout, check_layout
 from exporters.manifest import Export, cache_facts, graph_facts, metadata_of
@@ -23,10 +26,11 @@ from exporters.precisions import PRECISIONS, Precision, quantization_of
 from exporters.proto import model_proto
 from exporters.quantization.blocks import Blocks
 from exporters.quantization.scheme import BLOCK_SIZES, Quantization
+from exporters.static_cache import cache_length, check_cache
 from exporters.stored_weights import take_stored
 from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
 from exporters.targets import OPERATIONS, TARGETS, Target
-from exporters.tasks import Task
+from exporters.tasks import Task, tasks_with_static_cache
 from exporters.verification import Verification, verify
 from exporters.via_torch import export_via_torch
 from exporters.writing import trace_and_lower, write_graphs
@@ -55,7 +59,7 @@ class Options:
     ``weights`` is random, none (the graph alone), or a path to safetensors; ``verify`` compares the files with the
     PyTorch model; ``via`` is fx, our tracer, or torch, PyTorch's exporter; ``layout`` is the client's that is to load the
     directory.  Raises :class:`specs.errors.UserError` where there is no such ``target``, ``via`` or ``layout``, or they
-    do not go together.
+    do not go together.  ``cache_length`` is that of caches that do not grow, in tokens (default: the context length).
     """
 
     target: str = "portable"
@@ -69,6 +73,7 @@ class Options:
     block_size: int = 32
     asymmetric: bool = False
     head_precision: str = "int8"
+    cache_length: int | None = None
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -118,8 +123,9 @@ def export(
 ) -> Export:
     """Write the ONNX files of a spec to a directory, which appears when they have been verified.
 
-    Raises a :class:`specs.errors.UserError` for whatever the user can mend, and
-    :class:`exporters.verification.VerificationError` when the files do not compute what the model does.
+    Raises a :class:`specs.errors.UserError` for whatever the user can mend,
+    :class:`exporters.verification.VerificationError` when the files do not compute what the model does, and
+    :class:`exporters.checking.InvalidGraphError` when they are not valid ONNX.
     """
     precision = PRECISIONS[options.precision]
     model = assemble(spec, precision.dtype_on(TARGETS[options.target]))
@@ -136,6 +142,7 @@ def check_exportable(
     Raises :class:`specs.errors.UserError`.
     """
     deployment = Deployment(model, spec, TARGETS[options.target], options.weights)
+    check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
     size = weight_bytes(model)
     source = (
         None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)
@@ -177,7 +184,7 @@ class _Job:
         self.progress(Stage("trace"))
         graphs = self._graphs(self.model, self.spec)
         subject = (
-            choose_subject(self.spec, self.model, _held_bytes(self.model), self.source)
+            choose_subject(self.spec, self.model, self._held_bytes, self.source)
             if self.options.verify
             else None
         )
@@ -216,7 +223,18 @@ class _Job:
             return self._finish(destination, directory, files, verification)
 
     def _tasks(self, model: ZooModel, spec: Model) -> list[Task]:
-        return self.layout.tasks(model, spec, self.options.logits == "last")
+        last_only = self.options.logits == "last"
+        if not self.target.static_cache:
+            return self.layout.tasks(model, spec, last_only)
+        return tasks_with_static_cache(model, spec, cache_length(spec, self.options.cache_length), last_only)
+
+    def _held_bytes(self, model: ZooModel, spec: Model) -> int:
+        """The size of a model in float32, in which it is compared: of its weights, and of caches that do not grow, in the
+        largest case."""
+        task = self._tasks(model, spec)[-1]
+        caches = [given.dims[1:] for given in task.inputs if task.places in given.dims[2:3]]
+        places = sum(math.prod(dim for dim in dims if isinstance(dim, int)) for dims in caches)
+        return 4 * (sum(tensor.numel() for _, tensor in weight_tensors(model)) + ROWS * places)
 
     def _graphs(self, model: ZooModel, spec: Model) -> list[Graph]:
         return [
@@ -347,6 +365,7 @@ class _Job:
         unfused: Mapping[str, Sequence[str]] = {},
     ) -> Export:
         """Write the graphs with all they record, what a client reads beside them, the spec, and the manifest."""
+        checked = {name: check_graph(name, graph) for name, graph in files.items()}
         write_graphs(directory, files, self._metadata(verification))
         cache = cache_facts([*files.values()][-1])
         self._write_settings(directory, shared=cache is not None and cache["kind"] == "shared")
@@ -364,7 +383,10 @@ class _Job:
                 for path in sorted(directory.rglob("*"))
                 if path.is_file()
             },
-            graphs={name: graph_facts(graph, unfused.get(name, ())) for name, graph in files.items()},
+            graphs={
+                name: graph_facts(graph, checked[name], unfused.get(name, ()))
+                for name, graph in files.items()
+            },
             cache=cache,
             verification=verification,
         )
@@ -386,8 +408,3 @@ def _fused(graphs: list[Graph]) -> set[str]:
 
 def _regions(graphs: list[Graph]) -> dict[str, data_file.Region]:
     return data_file.lay_out(parameter for graph in graphs for parameter in graph.parameters.values())
-
-
-def _held_bytes(model: ZooModel) -> int:
-    """The size of a model's weights in float32, in which it is compared."""
-    return sum(4 * tensor.numel() for _, tensor in weight_tensors(model))

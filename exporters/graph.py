@@ -68,7 +68,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Graph:
-    """A finished graph.  Its weights are declared; where they lie is decided when it is written."""
+    """A finished graph.  Its weights are declared; where they lie is decided when it is written.
+
+    ``places`` is the length of its caches, where they do not grow.
+    """
 
     name: str
     opset: int
@@ -78,12 +81,14 @@ class Graph:
     nodes: list[Node]
     parameters: dict[str, Parameter]
     constants: dict[str, np.ndarray[Any, Any]]
+    places: int | None = None
     unfused: list[str] = field(default_factory=list)
 
     @property
     def padding(self) -> Padding:
         """The side on which its rows take padding."""
-        return "right" if any(node.op == "GroupQueryAttention" for node in self.nodes) else "either"
+        counted = any(node.op == "GroupQueryAttention" for node in self.nodes)
+        return "right" if counted or self.places else "either"
 
 
 class GraphBuilder:

@@ -12,6 +12,7 @@ from typing import Any
 
 import onnx
 
+from exporters.checking import Checked
 from exporters.targets import OPERATIONS, Target, minimum_runtime
 from exporters.verification import Verification
 from specs.model import Model
@@ -31,7 +32,7 @@ class Export:
     weights: str
     files: dict[str, int]
     graphs: dict[str, dict[str, Any]]
-    cache: dict[str, str] | None
+    cache: dict[str, Any] | None
     verification: Verification | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -68,6 +69,7 @@ def metadata_of(
             "comparisons": len(verification.comparisons),
             "max_abs": verification.max_abs,
             "provider": verification.provider,
+            "not_run": verification.not_run,
             "runtime": verification.runtime,
             "subject": verification.subject,
         }
@@ -75,19 +77,23 @@ def metadata_of(
     return data
 
 
-def cache_facts(model: onnx.ModelProto) -> dict[str, str] | None:
-    """How a client holds the keys and values of a graph, or None where it has none.
+def cache_facts(model: onnx.ModelProto) -> dict[str, Any] | None:
+    """How a client holds the keys and values of a graph's own tokens, or None where it has none.
 
     ``kind`` is "shared" where past and present may be one buffer with room to spare, else "growing"; ``padding`` is the
-    side on which rows are padded.
+    side on which rows are padded; ``length`` is that of the buffer, where the graph fixes it.
     """
-    if not any(value.name.startswith("past_key_values") for value in model.graph.input):
+    lengths = [_shape(value)[2] for value in model.graph.input if value.name.startswith("past_key_values")]
+    if not lengths:
         return None
+    fixed = [length for length in lengths if isinstance(length, int)]
+    if fixed:
+        return {"kind": "shared", "padding": "right", "length": fixed[0]}
     shared = any(node.op_type == "GroupQueryAttention" for node in model.graph.node)
     return {"kind": "shared", "padding": "right"} if shared else {"kind": "growing", "padding": "either"}
 
 
-def graph_facts(model: onnx.ModelProto, unfused: Sequence[str] = ()) -> dict[str, Any]:
+def graph_facts(model: onnx.ModelProto, checked: Checked, unfused: Sequence[str] = ()) -> dict[str, Any]:
     """What a client wants to know of a graph before it loads it."""
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     used = Counter(node.op_type for node in model.graph.node)
@@ -98,6 +104,7 @@ def graph_facts(model: onnx.ModelProto, unfused: Sequence[str] = ()) -> dict[str
         "minimum_runtime": f"onnxruntime {minimum_runtime(opset, used)}",
         "operations": {name: used[name] for name in OPERATIONS if name in used},
         "unfused": list(unfused),
+        "checked": checked.as_dict(),
         "inputs": {value.name: _shape(value) for value in model.graph.input},
         "outputs": {value.name: _shape(value) for value in model.graph.output},
     }

@@ -8,8 +8,11 @@ from collections.abc import Iterable
 
 CPU = "CPUExecutionProvider"
 
-DRIVERS = ("libcuda.so.1", "nvcuda.dll")
-"""What a machine with an NVIDIA GPU has: without it, providers that need one are built in, and fail to load."""
+LIBRARIES = {
+    "CUDAExecutionProvider": ("libcuda.so.1", "nvcuda.dll"),
+    "TensorrtExecutionProvider": ("libnvinfer.so.10", "nvinfer_10.dll"),
+}
+"""What a machine has where a provider can run: without any of these, it is built in, and fails to load."""
 
 
 def present(wanted: Iterable[str]) -> list[str]:
@@ -17,16 +20,15 @@ def present(wanted: Iterable[str]) -> list[str]:
     import onnxruntime
 
     built_in = onnxruntime.get_available_providers()
-    usable = [provider for provider in wanted if provider == CPU or _has_driver()]
-    return [provider for provider in usable if provider in built_in] or [CPU]
+    return [provider for provider in wanted if provider in built_in and _can_load(provider)] or [CPU]
 
 
 @functools.cache
-def _has_driver() -> bool:
-    for name in DRIVERS:
+def _can_load(provider: str) -> bool:
+    for library in LIBRARIES.get(provider, ()):
         try:
-            ctypes.CDLL(name)
+            ctypes.CDLL(library)
         except OSError:
             continue
         return True
-    return False
+    return provider not in LIBRARIES

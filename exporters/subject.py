@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import ValidationError
-from torch import nn
 
 from specs.errors import UserError
 from specs.model import Model
-from zoo.builder import assemble
+from zoo.builder import ZooModel, assemble
 from zoo.checks.probe import ProbeWeights
 from zoo.memory import available_memory, readable_bytes
 from zoo.twin import (
@@ -26,7 +25,6 @@ from zoo.twin import (
 )
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import weight_bytes
 
 COPIES = 3
 """Verification holds a model this many times: for PyTorch, for ONNX Runtime, and as packed for its kernels."""
@@ -52,19 +50,24 @@ class Subject:
     description: str
 
 
-def choose_subject(spec: Model, model: nn.Module, size: int, source: WeightSource | None) -> Subject:
-    """The model with its weights, of ``size`` bytes, where memory allows; else the largest twin that is quick.
+def choose_subject(
+    spec: Model, model: ZooModel, size_of: Callable[[ZooModel, Model], int], source: WeightSource | None
+) -> Subject:
+    """The model with its weights where memory allows; else the largest twin that is quick.
+
+    ``size_of`` gives the bytes that one copy of a model needs, with all that it is run with.
 
     Raises :class:`MemoryShortageError` where not even a narrow twin fits.
     """
     available = available_memory() - SPARE
+    size = size_of(model, spec)
     if source is not None and size * COPIES <= available:
         return Subject(spec, source, False, "the model itself")
     if source is None and size <= min(QUICK, available // COPIES):
         return Subject(spec, RandomWeights(model, spec), True, "the model with random weights")
     for small, description in twins(spec):
         smaller = assemble(small)
-        size = weight_bytes(smaller)
+        size = size_of(smaller, small)
         if size <= min(QUICK, available // COPIES):
             return Subject(small, RandomWeights(smaller, small), True, f"{description}, with random weights")
     raise _shortage(f"verification, on {description}, needs", size * COPIES, "export with --no-verify")

@@ -32,7 +32,8 @@ class Task:
     """One graph: the name of its file (without .onnx), its inputs, and what it computes from them.
 
     ``sums`` are the sizes of outputs that no input has.  With ``last_only`` a decoder gives the scores of the last real
-    token of each row alone, B 1 vocabulary.
+    token of each row alone, B 1 vocabulary.  ``places`` is the length of the caches of a decoder's own tokens, where they
+    do not grow.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Task:
     call: Call
     sums: tuple[str, ...] = ()
     last_only: bool = False
+    places: int | None = None
 
 
 def tasks(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
@@ -70,13 +72,21 @@ def tasks_with_merged_decoder(model: Any, spec: Model, last_only: bool = False) 
     ]
 
 
-def _of_one_stack(model: Any, spec: Model, last_only: bool) -> list[Task]:
+def tasks_with_static_cache(model: Any, spec: Model, places: int, last_only: bool = False) -> list[Task]:
+    """As ``tasks``, but that the keys and values of a decoder's own tokens get places in caches that do not grow."""
+    return _of_one_stack(model, spec, last_only, places) or [
+        _encode_task(model, spec),
+        _next_decoder_task(model, spec, "decoder_model", last_only, places),
+    ]
+
+
+def _of_one_stack(model: Any, spec: Model, last_only: bool, places: int | None = None) -> list[Task]:
     """The one graph of an encoder or a decoder; none where a model is both."""
     match spec.architecture:
         case "encoder":
             return [_encoder_task(model, spec)]
         case "decoder":
-            return [_decoder_task(model, spec, last_only)]
+            return [_decoder_task(model, spec, last_only, places)]
         case _:
             return []
 
@@ -112,7 +122,7 @@ def _cache_names(prefix: str, layers: int, part: str = "") -> list[tuple[str, st
 
 
 def _caches(
-    names: Sequence[tuple[str, str]], stack: Stack, length: str, *, cross: bool = False
+    names: Sequence[tuple[str, str]], stack: Stack, length: str | int, *, cross: bool = False
 ) -> Iterator[Placeholder]:
     for pair, block in zip(names, stack.blocks, strict=True):
         attention = block.cross_attention if cross else block.attention
@@ -131,7 +141,7 @@ def _spread(names: Sequence[tuple[str, str]], cache: Sequence[KeyValue]) -> dict
             for name, tensor in zip(pair, tensors, strict=True)}  # fmt: skip
 
 
-def _decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
+def _decoder_task(model: Any, spec: Model, last_only: bool, places: int | None) -> Task:
     assert spec.decoder is not None
     layers = len(model.decoder.blocks)
     past, present = _cache_names("past_key_values", layers), _cache_names("present", layers)
@@ -139,22 +149,25 @@ def _decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         outputs = model(
             values["input_ids"],
-            values["attention_mask"],
+            values.get("attention_mask"),
             _gather(past, values),
             values.get("token_type_ids"),
+            values.get("position_ids"),
             last_only=last_only,
         )
         return {**outputs, **_spread(present, outputs.present_key_values)}
 
+    seen = (
+        _ids("attention_mask", "past_sequence_length + sequence_length")
+        if places is None
+        else _ids("position_ids", "sequence_length")
+    )
     tokens = [
-        _ids(given.name, "past_sequence_length + sequence_length")
-        if given.name == "attention_mask"
-        else given
+        seen if given.name == "attention_mask" else given
         for given in _inputs(spec, spec.decoder, "sequence_length")
     ]
-    return Task(
-        "model", (*tokens, *_caches(past, model.decoder, "past_sequence_length")), call, (), last_only
-    )
+    caches = _caches(past, model.decoder, places or "past_sequence_length")
+    return Task("model", (*tokens, *caches), call, (), last_only, places)
 
 
 def _encode_task(model: Any, spec: Model) -> Task:
@@ -177,7 +190,9 @@ def _encode_alone_task(model: Any, spec: Model) -> Task:
     return replace(task, call=lambda model, values: {HIDDEN: task.call(model, values)[HIDDEN]})
 
 
-def _next_decoder_task(model: Any, spec: Model, name: str, last_only: bool) -> Task:
+def _next_decoder_task(
+    model: Any, spec: Model, name: str, last_only: bool, places: int | None = None
+) -> Task:
     """The decoder with the keys and values of the tokens so far, and of the encoder's."""
     past, encoded, present, _ = _decoder_names(model)
 
@@ -187,12 +202,15 @@ def _next_decoder_task(model: Any, spec: Model, name: str, last_only: bool) -> T
             _gather(encoded, values),
             values.get("encoder_attention_mask"),
             _gather(past, values),
+            position_ids=values.get("position_ids"),
             last_only=last_only,
         )
         return {**outputs, **_spread(present, outputs.present_key_values)}
 
-    caches = _decoder_caches(model, "encoder_sequence_length")
-    return Task(name, (_NEW_TOKENS, *_encoder_mask(spec), *caches), call, (_TOKENS_SO_FAR,), last_only)
+    caches = _decoder_caches(model, "encoder_sequence_length", places)
+    at = [] if places is None else [_ids("position_ids", "decoder_sequence_length")]
+    inputs = (_NEW_TOKENS, *at, *_encoder_mask(spec), *caches)
+    return Task(name, inputs, call, () if places else (_TOKENS_SO_FAR,), last_only, places)
 
 
 def _first_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
@@ -259,10 +277,10 @@ def _decoder_names(model: Any) -> list[list[tuple[str, str]]]:
     ]
 
 
-def _decoder_caches(model: Any, encoder_length: str) -> Iterator[Placeholder]:
+def _decoder_caches(model: Any, encoder_length: str, places: int | None = None) -> Iterator[Placeholder]:
     """The caches of a decoder with an encoder, layer by layer."""
     past, encoded, _, _ = _decoder_names(model)
-    own = _caches(past, model.decoder, "past_decoder_sequence_length")
+    own = _caches(past, model.decoder, places or "past_decoder_sequence_length")
     cross = _caches(encoded, model.decoder, encoder_length, cross=True)
     for key, value in zip(own, own, strict=True):
         yield from (key, value, next(cross), next(cross))

@@ -60,6 +60,9 @@ LIFTED = "the files with float32 in the place of bfloat16, every result rounded 
 PRESENT = "present"
 """The name under which the keys and values of all layers are reported."""
 
+JUNK = 3.0
+"""What stands in caches where nothing has been written: it means nothing."""
+
 PAST, PRESENTS = "past_key_values.", "present."
 """How the names of keys and values begin, as inputs and as outputs."""
 
@@ -132,7 +135,8 @@ class Verification:
     """All comparisons, what they ran on, and what was compared (the model, or a smaller twin of it).
 
     ``ran`` says what was run; ``worst_weight`` is the one that rounding has changed most, where weights are rounded;
-    ``overflow`` names a layer whose results are too large for the precision.
+    ``overflow`` names a layer whose results are too large for the precision.  ``not_run`` is the provider that the graphs
+    are for, where they ran on another.
     """
 
     provider: str
@@ -143,6 +147,7 @@ class Verification:
     ran: str = THE_FILES
     worst_weight: RoundedWeight | None = None
     overflow: str = ""
+    not_run: str | None = None
 
     @property
     def passed(self) -> bool:
@@ -207,6 +212,8 @@ def verify(
     """
     import onnxruntime
 
+    places = [*graphs.values()][-1].places
+    padding = "right" if places else padding
     found: list[Comparison] = []
     expected: dict[Case, Mapping[str, Tensor]] = {}
     per_token = frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.d_model)
@@ -219,7 +226,7 @@ def verify(
         loading = loader.submit(
             lambda: [_Loaded(_session(path, target, dtype), task) for path, task in graphs.items()]
         )
-        for case in cases(spec, padding):
+        for case in cases(spec, padding, places):
             progress(f"{case.name}, PyTorch")
             decided, full = _decided(model, case, spec.vocab_size or 0)
             expected[decided] = full
@@ -251,9 +258,10 @@ def verify(
                     )
         infinite = any(comparison.fault == NOT_FINITE for comparison in found)
         overflow = _overflow(model, original, dtype) if infinite else ""
+    provider, wanted = loaded[0].session.get_providers()[0] if loaded else "none", target.providers[0]
     rounded = [RoundedWeight(name, error, precision.weight_error) for name, error in moved.items()]
     result = Verification(
-        loaded[0].session.get_providers()[0] if loaded else "none",
+        provider,
         f"onnxruntime {onnxruntime.__version__}",
         subject,
         tuple(found),
@@ -261,6 +269,7 @@ def verify(
         LIFTED if dtype == torch.bfloat16 else THE_FILES,
         max(rounded, key=lambda weight: weight.error, default=None),
         overflow,
+        None if provider == wanted else wanted,
     )
     if not result.passed:
         raise VerificationError(result)
@@ -426,20 +435,21 @@ def _margin(model: nn.Module, case: Case, routers: Sequence[Router]) -> tuple[fl
 
 def _full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     batch, encoder = case.batch, case.encoder
+    batch = batch.closed_up() if case.gap else batch
+    apart: dict[str, Tensor] = {}
     if encoder is not None:
         encoded = model.encode(_inputs(encoder, model), encoder.mask, encoder.types)
         outputs = model.decode(batch.inputs, encoded.present_key_values, encoder.mask)
-        results = {ENCODED: encoded.last_hidden_state, **outputs}
+        apart = {ENCODED: encoded.last_hidden_state}
     else:
-        batch = batch.closed_up() if case.gap else batch
         outputs = model(_inputs(batch, model), batch.mask, token_type_ids=batch.types)
-        results = {**outputs}
+    results = {**outputs}
     caches = [tensor for pair in outputs.present_key_values for tensor in pair]
     results |= {PRESENT: _side_by_side(caches)} if caches else {}
     if case.gap:
         assert case.batch.mask is not None
         results = {name: _at_their_places(values, case.batch.mask) for name, values in results.items()}
-    return results
+    return apart | results
 
 
 def _inputs(batch: Batch, model: nn.Module) -> Tensor:
@@ -468,8 +478,7 @@ class _Loaded:
         return dict(zip(names, map(torch.from_numpy, results), strict=True))
 
     def in_place(self, feeds: Mapping[str, Tensor], buffers: Mapping[str, Any]) -> dict[str, Tensor]:
-        """The same where it writes new keys and values into ``buffers``, from which it reads those of the past; of them,
-        what is used."""
+        """The same where it writes new keys and values into ``buffers``, from which it reads those of the past."""
         binding = self.session.io_binding()
         for name, array in self._taken(feeds).items():
             if name not in buffers:
@@ -484,9 +493,8 @@ class _Loaded:
             binding.bind_ortvalue_output(name, buffer)
         with _refusals():
             self.session.run_with_iobinding(binding)
-        used = feeds["attention_mask"].shape[1]
         outputs = map(torch.from_numpy, binding.copy_outputs_to_cpu())
-        held = {name: torch.from_numpy(buffer.numpy())[:, :, :used] for name, buffer in written.items()}
+        held = {name: torch.from_numpy(buffer.numpy()) for name, buffer in written.items()}
         return {**dict(zip(others, outputs, strict=False)), **held}
 
     def _taken(self, feeds: Mapping[str, Tensor]) -> dict[str, Any]:
@@ -500,12 +508,14 @@ def _array(tensor: Tensor) -> Any:
 
 
 def _buffers(cache: Mapping[str, Tensor], length: int) -> dict[str, Any]:
-    """Room for so many keys and values in the place of an empty cache, full of numbers that mean nothing."""
+    """Room for so many keys and values in the place of an empty cache that has none."""
     import onnxruntime
 
     return {
         name: onnxruntime.OrtValue.ortvalue_from_numpy(
-            np.full((*empty.shape[:2], length, empty.shape[3]), 3.0, dtype=_array(empty).dtype)
+            np.full(
+                (*empty.shape[:2], empty.shape[2] or length, empty.shape[3]), JUNK, dtype=_array(empty).dtype
+            )
         )
         for name, empty in cache.items()
     }
@@ -529,7 +539,8 @@ def _run(
         feeds[ENCODER_HIDDEN] = results[ENCODED] = outputs[HIDDEN]
     pieces: dict[str, list[Tensor]] = {}
     start, graph = 0, loaded[0]
-    buffers = _buffers(_empty_cache(graph.task, case.batch), case.buffer) if case.buffer else {}
+    own = {k: empty for k, empty in _empty_cache(graph.task, case.batch).items() if k not in feeds}
+    buffers = _buffers(own, case.buffer) if case.buffer else {}
     for end in case.ends:
         piece = case.batch.piece(start, end) if case.pieces else case.batch
         feeds = {**_empty_cache(graph.task, piece), **feeds, **_given(piece)}
@@ -545,20 +556,20 @@ def _run(
             results[name] = torch.cat(parts, 1)
         elif not case.pieces:  # one vector per sequence is of all its tokens, never of the last few
             results[name] = parts[0]
-    own = [tensor for name, tensor in cache.items() if ".encoder." not in name]
-    if not own:
+    kept = [tensor for name, tensor in cache.items() if ".encoder." not in name]
+    if not kept:
         return results
-    present = _side_by_side(own)
-    if padding == "right" and case.encoder is None:
+    present = _side_by_side(kept)
+    if padding == "right":
         assert case.batch.mask is not None
         present = _at_their_places(present, case.batch.mask)
     return {**results, PRESENT: present}
 
 
 def _at_their_places(values: Tensor, mask: Tensor) -> Tensor:
-    """What stands at the front of each row, put where the mask has 1: B S N -> B S N."""
+    """What stands at the front of each row, put where the mask has 1: B places N and B S -> B S N."""
     places = (mask.cumsum(1) - 1).clamp(min=0)  # B S
-    return values.gather(1, places[..., None].expand_as(values))
+    return values.gather(1, places[..., None].expand(-1, -1, values.shape[-1]))
 
 
 def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -571,15 +582,22 @@ def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _given(batch: Batch) -> dict[str, Tensor]:
     """A batch by the names of the inputs that a graph may have for it."""
     given = {batch.name: batch.inputs, "attention_mask": batch.mask, "token_type_ids": batch.types}
+    if batch.mask is not None:
+        given["position_ids"] = _places(batch.mask)[:, -batch.inputs.shape[1] :]
     return {name: values for name, values in given.items() if values is not None}
 
 
+def _places(mask: Tensor) -> Tensor:
+    """The place of each real token in a cache without gaps, and -1 for padding: B S -> B S."""
+    return torch.where(mask == 1, mask.cumsum(1) - 1, -1)
+
+
 def _empty_cache(task: Task, batch: Batch) -> dict[str, Tensor]:
-    """Keys and values of no tokens."""
+    """Keys and values of no tokens, or places for some."""
     sizes = {"batch_size": batch.inputs.shape[0]}
     return {
-        given.name: torch.empty(
-            [d if isinstance(d, int) else sizes.get(d, 0) for d in given.dims], dtype=given.dtype
+        given.name: torch.full(
+            [d if isinstance(d, int) else sizes.get(d, 0) for d in given.dims], JUNK, dtype=given.dtype
         )
         for given in task.inputs
         if given.name.startswith(PAST)

@@ -40,7 +40,7 @@ def trace_and_lower(
         traced = Tracer(model, symbols).run(task.call, task.inputs)
         unfused = fuse(traced, target, context_length)
         graph = lower(traced, task.name, model, target, symbols, task.inputs, quantization)
-        return replace(graph, unfused=unfused)
+        return replace(graph, unfused=unfused, places=task.places)
 
 
 @contextmanager

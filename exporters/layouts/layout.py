@@ -72,7 +72,7 @@ class Layout:
     takes padding on a side.
 
     ``padding`` is what a decoder's graph may ask for: "right" where the client pads on the right, or leaves padding to
-    its user.
+    its user.  ``places`` says that the client, or its user, can give the places of tokens in caches that do not grow.
     """
 
     name: str
@@ -83,10 +83,12 @@ class Layout:
     graph: str = "{task}.onnx"
     data: str = "model.onnx.data"
     padding: Padding = "right"
+    places: bool = False
 
     def target(self, target: Target) -> Target:
-        """A target, without the operations that the client's padding is not for."""
-        return replace(target, padding="either") if self.padding == "either" else target
+        """A target, without the operations that the client's padding is not for, and the caches that it cannot hold."""
+        padding = "either" if self.padding == "either" else target.padding
+        return replace(target, padding=padding, static_cache=target.static_cache and self.places)
 
     def graph_path(self, task: str) -> str:
         """Where the graph of a task stands in the directory."""

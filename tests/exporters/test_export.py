@@ -32,6 +32,7 @@ from zoo.progress import Stage
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError
+from zoo.weights.tensors import weight_bytes
 
 MAKES = [bert, gpt2, t5]
 POSITIONS: list[dict[str, Any]] = [
@@ -539,7 +540,7 @@ def test_ever_smaller_twins_stand_in(spare: int, description: str, monkeypatch: 
     model = assemble(spec)
     source = RandomWeights(model, spec)
     monkeypatch.setattr("exporters.subject.available_memory", lambda: 300_000_000 + 3 * spare)
-    subject = choose_subject(spec, model, sum(p.nbytes for p in model.parameters()), source)
+    subject = choose_subject(spec, model, lambda held, _: weight_bytes(held), source)
     assert subject.is_twin
     assert subject.description == description
 

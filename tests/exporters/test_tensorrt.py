@@ -1,0 +1,236 @@
+"""Graphs for TensorRT: standard operations alone, caches of fixed length, and what is known without running them there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnxruntime
+import pytest
+
+from exporters.checking import InvalidGraphError, check_graph
+from exporters.export import Export, Options, export
+from exporters.providers import present
+from exporters.targets import TARGETS
+from specs.errors import UserError
+from specs.load import load
+from specs.model import Model
+from tests.zoo.tiny import bert, gpt2, t5, whisper
+from zoo.twin import fewer_experts, narrowed, short_borders, small_limits, small_tables, twin
+
+CUDA = "CUDAExecutionProvider" in present(TARGETS["cuda"].providers)
+LLAMA = gpt2(
+    position={"kind": "rope"},
+    decoder={
+        "layers": 2,
+        "block": {
+            "kind": "pre_norm",
+            "norm": {"kind": "rms_norm"},
+            "attention": {"kind": "grouped_query", "heads": 4, "kv_heads": 2, "bias": False},
+            "feed_forward": {"kind": "gated", "hidden": 12, "activation": "silu", "bias": False},
+        },
+    },
+)
+
+
+def small(preset: str, divisor: int) -> Model:
+    """A preset of few layers and narrow ones."""
+    return narrowed(short_borders(fewer_experts(small_limits(small_tables(twin(load(preset, ())))))), divisor)
+
+
+def written(spec: Model, tmp_path: Path, **options: Any) -> Export:
+    return export(spec, tmp_path / "out", Options(target="tensorrt", **options))
+
+
+def graphs(result: Export) -> dict[str, onnx.ModelProto]:
+    return {name: onnx.load(result.directory / name, load_external_data=False) for name in result.graphs}
+
+
+@pytest.mark.parametrize(
+    ("spec", "operations"),
+    [
+        (bert(), {"model.onnx": {"Gelu": 2, "Attention": 2}}),
+        (gpt2(), {"model.onnx": {"Gelu": 2, "Attention": 2, "TensorScatter": 4}}),
+        (
+            LLAMA,
+            {"model.onnx": {"Attention": 2, "RotaryEmbedding": 4, "RMSNormalization": 5, "TensorScatter": 4}},
+        ),
+        (
+            t5(),
+            {
+                "encoder_model.onnx": {"Attention": 2, "RMSNormalization": 5},
+                "decoder_model.onnx": {"Attention": 4, "RMSNormalization": 7, "TensorScatter": 4},
+            },
+        ),
+    ],
+    ids=["bert", "gpt2", "llama", "t5"],
+)
+def test_the_operations_of_each_graph(
+    spec: Model, operations: dict[str, dict[str, int]], tmp_path: Path
+) -> None:
+    result = written(spec, tmp_path, cache_length=None if spec.context_length else 12)
+    assert {name: facts["operations"] for name, facts in result.graphs.items()} == operations
+    assert all(facts["unfused"] == [] for facts in result.graphs.values())
+    for name, graph in graphs(result).items():
+        assert {node.domain for node in graph.graph.node} == {""}
+        assert [entry.domain for entry in graph.opset_import] == [""]
+        scatters = "TensorScatter" in operations[name]
+        assert (graph.opset_import[0].version, graph.ir_version) == ((24, 12) if scatters else (23, 11))
+
+
+PRESETS = [
+    ("modernbert-base", 16),  # an encoder with rotation, and windows on both sides
+    ("vit-base-16", 16),
+    ("gpt2", 16),
+    ("smollm2-135m", 16),  # grouped heads
+    ("qwen3-0.6b", 16),  # queries and keys normed before they are rotated
+    ("gemma2-2b", 16),  # windows in every other layer, soft caps
+    ("gemma3-1b", 16),  # positions of their own in some layers
+    ("gpt-oss-20b", 16),  # sinks, experts
+    ("bloom-560m", 16),  # ALiBi
+    ("falcon-rw-1b", 16),  # ALiBi by the places of keys
+    ("gpt-j-6b", 16),  # interleaved, partial rotation
+    ("phi-3.5-mini", 8),  # angles that depend on the length of the input
+    ("deepseek-v2-lite", 16),  # keys and values of two widths
+    ("bart-base", 16),
+    ("whisper-tiny", 16),
+]
+
+
+@pytest.mark.parametrize(("preset", "divisor"), PRESETS)
+def test_presets(preset: str, divisor: int, tmp_path: Path) -> None:
+    spec = small(preset, divisor)
+    result = written(spec, tmp_path, cache_length=40 if spec.decoder else None)
+    assert result.verification is not None
+    if spec.decoder is not None:
+        cases = {comparison.case for comparison in result.verification.comparisons}
+        assert {
+            "prompt, then steps",
+            "padded prompt, then steps",
+            "in one buffer",
+            "prompt in pieces",
+        } <= cases
+        assert result.cache == {"kind": "shared", "padding": "right", "length": 40}
+    for facts in result.graphs.values():
+        assert facts["checked"]["ranked"] == facts["checked"]["results"] > 0
+
+
+def test_a_cache_is_an_input_and_an_output_of_fixed_length(tmp_path: Path) -> None:
+    """As TensorRT asks of one that is written in place."""
+    facts = written(gpt2(), tmp_path, cache_length=7, verify=False).graphs["model.onnx"]
+    cache = ["batch_size", 2, 7, 4]
+    assert facts["inputs"] == {
+        "input_ids": ["batch_size", "sequence_length"],
+        "position_ids": ["batch_size", "sequence_length"],
+        **{f"past_key_values.{layer}.{part}": cache for layer in range(2) for part in ("key", "value")},
+    }
+    graph = onnx.load(tmp_path / "out/model.onnx", load_external_data=False).graph
+    inputs, outputs = ({value.name for value in values} for values in (graph.input, graph.output))
+    for node in graph.node:
+        if node.op_type == "TensorScatter":
+            assert node.input[0] in inputs
+            assert node.output[0] in outputs
+
+
+def test_the_cache_is_as_long_as_the_context_unless_told(tmp_path: Path) -> None:
+    result = written(gpt2(), tmp_path, verify=False)
+    assert result.cache == {"kind": "shared", "padding": "right", "length": 10}
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "reason"),
+    [
+        (t5(), {}, "tiny-t5 has no context_length\n  give --cache-length 1024"),
+        (gpt2(), {"cache_length": 11}, "must not exceed the context_length, which is 10; it is 11"),
+        (gpt2(), {"cache_length": 0}, "must be at least 1; it is 0"),
+        (
+            gpt2(),
+            {"cache_length": 8, "target": "cpu"},
+            "caches grow here; they do not with --target tensorrt",
+        ),
+        (gpt2(), {"cache_length": 8, "layout": "optimum"}, "caches grow here"),
+        (bert(), {"cache_length": 8}, "tiny-bert is an encoder, which has no cache"),
+        (gpt2(decoder={**gpt2().decoder.model_dump(), "causal": False}), {}, "decoder.causal is false"),  # type: ignore[union-attr]
+    ],
+)
+def test_caches_that_cannot_be(spec: Model, options: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=reason.replace("(", r"\(")):
+        export(spec, tmp_path / "out", Options(**{"target": "tensorrt", **options}))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_client_that_gives_no_places_gets_caches_that_grow(tmp_path: Path) -> None:
+    sizes = ("decoder.layers=2", "d_model=32", "decoder.block.attention.heads=4", "vocab_size=50")
+    result = written(load("gpt2", sizes), tmp_path, layout="optimum")
+    assert result.cache == {"kind": "growing", "padding": "either"}
+    assert result.graphs["model.onnx"]["operations"]["Attention"] == 2
+
+
+@pytest.mark.parametrize(
+    ("preset", "reason"),
+    [
+        ("gpt-oss-20b", "Attention: decoder.blocks.0.attention: it knows no sinks"),
+        ("deepseek-v2-lite", "Attention: decoder.blocks.0.attention: keys and values are not of one width"),
+    ],
+)
+def test_an_attention_that_does_not_fit_stays_and_says_why(preset: str, reason: str, tmp_path: Path) -> None:
+    result = written(small(preset, 16), tmp_path, verify=False, weights="none")
+    facts = result.graphs["model.onnx"]
+    assert facts["unfused"] == [reason]
+    assert facts["operations"]["TensorScatter"] == 2 * len(small(preset, 16).decoder.layer_blocks())  # type: ignore[union-attr]
+
+
+@pytest.mark.skipif(CUDA, reason="a GPU is here")
+@pytest.mark.parametrize(
+    ("target", "provider"), [("tensorrt", "TensorrtExecutionProvider"), ("cuda", "CUDAExecutionProvider")]
+)
+def test_what_ran_and_what_did_not(target: str, provider: str, tmp_path: Path) -> None:
+    verification = export(gpt2(), tmp_path / "out", Options(target=target)).verification
+    assert verification is not None
+    assert (verification.provider, verification.not_run) == ("CPUExecutionProvider", provider)
+    assert verification.as_dict()["not_run"] == provider
+
+
+def test_nothing_is_left_out_where_the_provider_ran(tmp_path: Path) -> None:
+    verification = export(gpt2(), tmp_path / "out", Options()).verification
+    assert verification is not None
+    assert verification.not_run is None
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not CUDA, reason="no GPU is here")
+@pytest.mark.parametrize("spec", [bert(), gpt2(), LLAMA, whisper()], ids=["bert", "gpt2", "llama", "whisper"])
+@pytest.mark.parametrize("target", ["cuda", "tensorrt"])
+def test_on_a_gpu(spec: Model, target: str, tmp_path: Path) -> None:
+    verification = export(spec, tmp_path / "out", Options(target=target)).verification
+    assert verification is not None
+    assert verification.provider != "CPUExecutionProvider"
+
+
+@pytest.mark.parametrize("target", [*TARGETS])
+def test_every_target_writes_valid_graphs(target: str, tmp_path: Path) -> None:
+    result = export(bert(), tmp_path / "out", Options(target=target, weights="none", verify=False))
+    facts = result.graphs["model.onnx"]["checked"]
+    assert facts["ranked"] == facts["results"] > 0
+    assert facts["shape_inference"] == "strict"
+
+
+def test_a_graph_that_is_not_valid(tmp_path: Path) -> None:
+    result = written(bert(), tmp_path, verify=False, weights="none")
+    graph = onnx.load(result.directory / "model.onnx", load_external_data=False)
+    wrong = onnx.ModelProto()
+    wrong.CopyFrom(graph)
+    wrong.graph.output[0].type.tensor_type.shape.dim[2].dim_value = 9
+    with pytest.raises(InvalidGraphError, match=r"model.onnx is not valid ONNX: .*\(8\) vs \(9\)"):
+        check_graph("model.onnx", wrong)
+    graph.graph.node[0].op_type = "Thing"
+    with pytest.raises(InvalidGraphError, match="No Op registered for Thing"):
+        check_graph("model.onnx", graph)
+
+
+def test_providers_that_cannot_load_are_not_tried() -> None:
+    assert present(["NoSuchProvider"]) == ["CPUExecutionProvider"]
+    usable = present(TARGETS["tensorrt"].providers)
+    assert usable[-1] == "CPUExecutionProvider"
+    assert set(usable) <= set(onnxruntime.get_available_providers())
