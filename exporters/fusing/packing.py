@@ -94,7 +94,7 @@ class _Packing:
             if node.op == "placeholder" or (node.op in CALLS and self._packs(node)):
                 continue
             given = [each for each in node.all_input_nodes if each in self.packed]
-            if given and node.target is size:
+            if given and node.target is size and node.meta["facts"] in (self.batch, self.length):
                 axis = [self.batch, self.length].index(node.meta["facts"])
                 self.rewriter.replace(node, self._insert(size, self.mask, axis))
             elif node.target in PRIMITIVES:  # a tensor tells them nothing but where to work
