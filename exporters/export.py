@@ -141,13 +141,14 @@ def check_exportable(
 
     Raises :class:`specs.errors.UserError`.
     """
-    deployment = Deployment(model, spec, TARGETS[options.target], options.weights)
-    check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
+    precision = PRECISIONS[options.precision]
+    deployment = Deployment(model, spec, TARGETS[options.target], precision, options.weights)
+    check_layout(LAYOUTS[options.layout], deployment)
+    check_cache(spec, deployment.target, options.cache_length)
     size = weight_bytes(model)
     source = (
         None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)
     )
-    check_layout(LAYOUTS[options.layout], deployment)
     if options.via == "torch":
         check_memory("--via torch", size * (1 + (COPIES if options.verify else 1)), "export with --via fx")
     check_destination(destination, 0 if source is None else size)
@@ -174,7 +175,7 @@ class _Job:
 
     @property
     def layout(self) -> Layout:
-        return LAYOUTS[self.options.layout]
+        return LAYOUTS[self.options.layout].of_precision(self.options.precision)
 
     @property
     def precision(self) -> Precision:
@@ -394,7 +395,7 @@ class _Job:
         return result
 
     def _write_settings(self, directory: Path, *, shared: bool) -> None:
-        deployment = Deployment(self.model, self.spec, self.target, self.options.weights)
+        deployment = Deployment(self.model, self.spec, self.target, self.precision, self.options.weights)
         carry_files(deployment.origin, directory)
         for name, data in self.layout.settings(deployment, shared).items():
             (directory / name).write_text(json.dumps(data, indent=2) + "\n")

@@ -225,7 +225,7 @@ def _first_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
 
     return Task(
         "decoder_model",
-        (_NEW_TOKENS, _encoder_hidden(model, spec), *_encoder_mask(spec)),
+        (_NEW_TOKENS, _encoder_hidden(spec), *_encoder_mask(spec)),
         call,
         (),
         last_only,
@@ -259,7 +259,7 @@ def _merged_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
 
     # Sizes are traced as numbers that grow in the order of the inputs: no more is cached than there is.
     caches = _decoder_caches(model, "past_encoder_sequence_length")
-    inputs = (_NEW_TOKENS, *caches, _encoder_hidden(model, spec), *_encoder_mask(spec))
+    inputs = (_NEW_TOKENS, *caches, _encoder_hidden(spec), *_encoder_mask(spec))
     return Task("decoder_model_merged", inputs, call, (_TOKENS_SO_FAR,), last_only)
 
 
@@ -293,7 +293,6 @@ def _encoder_mask(spec: Model) -> list[Placeholder]:
     return [_ids("encoder_attention_mask", "encoder_sequence_length")] if masked else []
 
 
-def _encoder_hidden(model: Any, spec: Model) -> Placeholder:
-    return Placeholder(
-        ENCODER_HIDDEN, next(model.parameters()).dtype, (BATCH, "encoder_sequence_length", spec.d_model)
-    )
+def _encoder_hidden(spec: Model) -> Placeholder:
+    """The encoder's output, which is float32 whatever the weights are, as all outputs are."""
+    return Placeholder(ENCODER_HIDDEN, torch.float32, (BATCH, "encoder_sequence_length", spec.d_model))

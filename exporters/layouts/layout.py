@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from exporters.precisions import Precision
 from exporters.targets import Padding, Target
 from exporters.tasks import Task
 from specs.model import Model
@@ -27,11 +30,13 @@ _TOKENS = (
 
 @dataclass(frozen=True)
 class Deployment:
-    """What a client is to load: a model on the meta device, where it is to run, and what the user named as weights."""
+    """What a client is to load: a model on the meta device, where it is to run, how its weights are stored, and what the
+    user named as weights."""
 
     model: Any
     spec: Model
     target: Target
+    precision: Precision
     weights: str
 
     @functools.cached_property
@@ -42,7 +47,8 @@ class Deployment:
     @functools.cached_property
     def config(self) -> Data:
         """The config.json of the reference implementation.  Raises :class:`zoo.configs.exporting.NoFamilyError`."""
-        return described(self.spec, self.origin)
+        dtype = str(self.precision.dtype_on(self.target)).removeprefix("torch.")
+        return {**described(self.spec, self.origin), "dtype": dtype}
 
     @functools.cached_property
     def unconfigured(self) -> str | None:
@@ -68,11 +74,11 @@ class Layout:
 
     ``tasks`` are its graphs, the encoder's first and the last that of every further step of a decoder; ``graph`` and
     ``data`` the paths of a graph and of its weights in the directory, for a ``task``.  ``misfit`` says why the client
-    cannot load something, or None; ``settings`` are its JSON files by name, for a last graph that
-    takes padding on a side.
+    cannot load something, or None; ``settings`` are its JSON files by name, and told whether
+    past and present keys and values may share a buffer.  ``suffixes`` stand for precisions in the names of files.
 
     ``padding`` is what a decoder's graph may ask for: "right" where the client pads on the right, or leaves padding to
-    its user.  ``places`` says that the client, or its user, can give the places of tokens in caches that do not grow.
+    its user.
     """
 
     name: str
@@ -83,20 +89,24 @@ class Layout:
     graph: str = "{task}.onnx"
     data: str = "model.onnx.data"
     padding: Padding = "right"
-    places: bool = False
+    suffixes: Mapping[str, str] = field(default_factory=dict)
+    suffix: str = ""
+
+    def of_precision(self, precision: str) -> Layout:
+        """The same with the file names of a precision."""
+        return replace(self, suffix=self.suffixes.get(precision, ""))
 
     def target(self, target: Target) -> Target:
-        """A target, without the operations that the client's padding is not for, and the caches that it cannot hold."""
-        padding = "either" if self.padding == "either" else target.padding
-        return replace(target, padding=padding, static_cache=target.static_cache and self.places)
+        """A target, without the operations that the client's padding is not for."""
+        return replace(target, padding="either") if self.padding == "either" else target
 
     def graph_path(self, task: str) -> str:
         """Where the graph of a task stands in the directory."""
-        return self.graph.format(task=task)
+        return self.graph.format(task=task, suffix=self.suffix)
 
     def data_path(self, task: str) -> str:
         """Where the weights of a task's graph stand in the directory, beside the graph."""
-        return self.data.format(task=task)
+        return self.data.format(task=task, suffix=self.suffix)
 
 
 def unfit_decoder(deployment: Deployment) -> str | None:
@@ -109,3 +119,9 @@ def unfit_decoder(deployment: Deployment) -> str | None:
     if target.static_cache:
         return f"its caches grow, and those of target {target.name} are of fixed length"
     return None
+
+
+def unfit_precision(deployment: Deployment) -> str | None:
+    """Why clients cannot feed or read tensors of a precision; None where they can."""
+    bfloat = deployment.precision.dtype_on(deployment.target) == torch.bfloat16
+    return "it knows no tensors of bfloat16" if bfloat else None

@@ -9,5 +9,4 @@ ONNX = Layout(
     tasks=tasks,
     misfit=lambda deployment: None,
     settings=lambda deployment, shared: {},
-    places=True,
 )

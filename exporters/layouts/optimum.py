@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
+from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder, unfit_precision
 from exporters.tasks import tasks_with_first_step
 from zoo.checkpoints.carried import GENERATION, stated_in
 from zoo.configs.config import CONFIG
@@ -37,7 +37,7 @@ _TOKENIZERS = {"TokenizersBackend": "PreTrainedTokenizerFast"}
 
 
 def _misfit(deployment: Deployment) -> str | None:
-    fault = unfit_decoder(deployment) or deployment.unconfigured
+    fault = unfit_decoder(deployment) or unfit_precision(deployment) or deployment.unconfigured
     if fault or deployment.spec.architecture != "decoder":
         return fault
     family, model = deployment.config["model_type"], deployment.model
@@ -64,8 +64,7 @@ def _wrong_cache(attention: Any, family: str, d_model: int) -> str | None:
 def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     generates = deployment.spec.head.kind == "language_modeling"
     generation = {GENERATION: deployment.generation} if generates and deployment.generation else {}
-    config = {**deployment.config, "dtype": "float32"}
-    return {CONFIG: config, **generation, **_tokenizer(deployment.origin)}
+    return {CONFIG: deployment.config, **generation, **_tokenizer(deployment.origin)}
 
 
 def _tokenizer(origin: Path) -> dict[str, Data]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
+from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder, unfit_precision
 from exporters.layouts.optimum import OPTIMUM
 from exporters.tasks import tasks_with_merged_decoder
 from zoo.configs.config import CONFIG
@@ -78,9 +78,12 @@ _CLASSES = frozenset(
 )
 """The classes of version 4.2, of those that our configs name."""
 
+_DTYPES = {"fp32": "fp32", "fp16": "fp16", "int8": "q8", "int4": "q4"}
+"""What it calls the precisions."""
+
 
 def _misfit(deployment: Deployment) -> str | None:
-    if fault := unfit_decoder(deployment) or deployment.unconfigured:
+    if fault := unfit_decoder(deployment) or unfit_precision(deployment) or deployment.unconfigured:
         return fault
     (class_name,) = deployment.config["architectures"]
     if class_name not in _CLASSES:
@@ -92,7 +95,7 @@ def _misfit(deployment: Deployment) -> str | None:
 
 def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     settings = dict(OPTIMUM.settings(deployment, shared))
-    client = {"dtype": "fp32", "use_external_data_format": True}
+    client = {"dtype": _DTYPES[deployment.precision.name], "use_external_data_format": True}
     return {**settings, CONFIG: {**settings[CONFIG], "transformers.js_config": client}}
 
 
@@ -102,7 +105,8 @@ TRANSFORMERS_JS = Layout(
     tasks=tasks_with_merged_decoder,
     misfit=_misfit,
     settings=_settings,
-    graph="onnx/{task}.onnx",
-    data="onnx/{task}.onnx_data",
+    graph="onnx/{task}{suffix}.onnx",
+    data="onnx/{task}{suffix}.onnx_data",
+    suffixes={"fp16": "_fp16", "int8": "_quantized", "int4": "_q4"},
     padding="either",
 )

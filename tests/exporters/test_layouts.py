@@ -17,6 +17,7 @@ import transformers
 from exporters import tasks
 from exporters.export import Options, export
 from exporters.layouts import LAYOUTS, Deployment, LayoutError, check_layout
+from exporters.precisions import PRECISIONS
 from exporters.targets import TARGETS
 from exporters.verification import VerificationError
 from specs.errors import UserError
@@ -44,6 +45,11 @@ def files(directory: Path) -> set[str]:
     return set(contents(directory)) - OURS
 
 
+def deployment(spec: Model, target: str = "portable", precision: str = "fp32") -> Deployment:
+    """What a client is asked to load."""
+    return Deployment(assemble(spec), spec, TARGETS[target], PRECISIONS[precision], "random")
+
+
 def read(path: Path) -> Any:
     """A JSON file."""
     return json.loads(path.read_text())
@@ -65,6 +71,15 @@ def llama(**attention: Any) -> Model:
     gated = {"kind": "gated", "hidden": 12, "activation": "silu", "bias": False}
     block = {**BLOCK, "norm": {"kind": "rms_norm"}, "attention": grouped, "feed_forward": gated}
     return gpt2(d_model=64, position={"kind": "rope"}, decoder={"layers": 2, "block": block})
+
+
+def wide_t5() -> Model:
+    """A T5 whose matrices are wide enough to have blocks."""
+    attention = {"kind": "multi_head", "heads": 2, "bias": False, "scale": 1.0}
+    feed_forward = {"kind": "mlp", "hidden": 64, "activation": "relu", "bias": False}
+    block = {**BLOCK, "norm": {"kind": "rms_norm"}, "attention": attention, "feed_forward": feed_forward}
+    stack = {"layers": 2, "block": block}
+    return t5(d_model=64, encoder=stack, decoder=stack)
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +191,26 @@ def test_verification_runs_each_of_the_graphs_of_optimum(
         export(t5(), tmp_path / "x", Options(layout="optimum"))
 
 
+@pytest.mark.parametrize(
+    ("precision", "suffix", "dtype"),
+    [("fp16", "_fp16", "fp16"), ("int8", "_quantized", "q8"), ("int4", "_q4", "q4")],
+)
+def test_transformers_js_tells_precisions_by_the_names_of_files(
+    precision: str, suffix: str, dtype: str, tmp_path: Path
+) -> None:
+    directory = deployed(wide_t5(), tmp_path / "x", "transformers-js", precision=precision)
+    graphs = {f"onnx/{name}{suffix}.onnx" for name in ("encoder_model", "decoder_model_merged")}
+    assert files(directory) == {*graphs, *(f"{name}_data" for name in graphs), "config.json"}
+    assert read(directory / "config.json")["transformers.js_config"]["dtype"] == dtype
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8", "int4"])
+def test_optimum_takes_the_same_names_for_every_precision(precision: str, tmp_path: Path) -> None:
+    directory = deployed(wide_t5(), tmp_path / "x", "optimum", precision=precision)
+    assert files(directory) == {*SPLIT, "model.onnx_data", "config.json"}
+    assert read(directory / "config.json")["dtype"] == ("float16" if precision == "fp16" else "float32")
+
+
 # ------------------------------------------------------------------------------------------ settings
 
 
@@ -270,7 +305,7 @@ def test_what_a_client_cannot_load_is_refused_with_the_layouts_that_work(
     layout: str, spec: Model, reason: str, others: str
 ) -> None:
     with pytest.raises(LayoutError) as refused:
-        check_layout(LAYOUTS[layout], Deployment(assemble(spec), spec, TARGETS["portable"], "random"))
+        check_layout(LAYOUTS[layout], deployment(spec))
     assert f"--layout {layout}: {LAYOUTS[layout].client} cannot load {spec.name}" in str(refused.value)
     assert reason in str(refused.value)
     assert str(refused.value).endswith(f"layouts that work: {others}")
@@ -278,11 +313,18 @@ def test_what_a_client_cannot_load_is_refused_with_the_layouts_that_work(
 
 @pytest.mark.parametrize("layout", ["optimum", "genai", "transformers-js"])
 def test_caches_of_fixed_length_are_for_no_client(layout: str) -> None:
-    deployment = Deployment(assemble(gpt2()), gpt2(), TARGETS["tensorrt"], "random")
     with pytest.raises(
         LayoutError, match="its caches grow, and those of target tensorrt are of fixed length"
     ):
-        check_layout(LAYOUTS[layout], deployment)
+        check_layout(LAYOUTS[layout], deployment(gpt2(), target="tensorrt"))
+
+
+@pytest.mark.parametrize("layout", ["optimum", "transformers-js"])
+def test_tensors_of_bfloat16_are_for_genai_alone(layout: str) -> None:
+    with pytest.raises(
+        LayoutError, match="it knows no tensors of bfloat16\n  layouts that work: onnx, genai"
+    ):
+        check_layout(LAYOUTS[layout], deployment(gpt2(), precision="bf16"))
 
 
 def test_a_refusal_writes_nothing(tmp_path: Path) -> None:
