@@ -14,7 +14,13 @@ from onnxruntime import OrtValue
 
 from exporters.runtime.graph import BFLOAT16, Graph, Slot
 
-_ONES = {1: np.float32(1), 2: np.uint8(1), 3: np.int8(1), 10: np.float16(1), BFLOAT16: np.uint16(0x3F80)}
+_ONES: dict[int, Any] = {
+    1: np.float32(1),
+    2: np.uint8(1),
+    3: np.int8(1),
+    10: np.float16(1),
+    BFLOAT16: np.uint16(0x3F80),
+}
 """What one is, by ONNX's number of the element type."""
 
 
@@ -45,13 +51,20 @@ class Cache:
         """The bytes of one token of all rows, in all layers."""
         return sum(math.prod(self._shape(slot, 1)) * slot.width for slot in self._slots)
 
+    def clear(self) -> None:
+        """Put zeros everywhere, for graphs that multiply what they mask: memory as it comes may hold what is no number."""
+        self._set(0)
+
     def fill(self, past: int) -> None:
         """Pretend that so many tokens were read: ones in place of their keys and values."""
+        self._set(1)
+        self.past = past
+
+    def _set(self, number: int) -> None:
         for tensors in self._memory:
             for slot, tensor in zip(self._slots, tensors, strict=True):
-                ones = np.full(self._shape(slot, self.room), _ONES[slot.element])
-                tensor.update_inplace(OrtValue.ortvalue_from_numpy_with_onnx_type(ones, slot.element))
-        self.past = past
+                values = np.full(self._shape(slot, self.room), _ONES[slot.element] * number)
+                tensor.update_inplace(OrtValue.ortvalue_from_numpy_with_onnx_type(values, slot.element))
 
     def _allocated(self, slot: Slot) -> OrtValue:
         shape = self._shape(slot, self.room)

@@ -87,14 +87,15 @@ def greedy(model: Any, prompt: list[int], count: int) -> list[int]:
 
 
 @pytest.mark.parametrize("logits", ["all", "last"])
-@pytest.mark.parametrize("target", ["portable", "cpu"])
+@pytest.mark.parametrize("target", ["portable", "cpu", "tensorrt"])
 @pytest.mark.parametrize("name", DECODERS)
 def test_a_decoder_generates_what_full_passes_of_pytorch_do(
     tmp_path: Path, name: str, target: str, logits: str
 ) -> None:
     spec = gpt2(initialization=DECISIVE, **DECODERS[name])
     built = exported(spec, tmp_path / "out", target=target, logits=logits)
-    assert built.cache.kind == ("shared" if target == "cpu" and name != "latent" else "growing")
+    if target == "cpu":
+        assert built.cache.kind == ("growing" if name == "latent" else "shared")
     found = Generator(built).generate(PROMPTS, 12)
     model = zoo.build(spec, weights="random")
     assert [each.ids for each in found.continuations] == [greedy(model, prompt, 12) for prompt in PROMPTS]
@@ -103,9 +104,10 @@ def test_a_decoder_generates_what_full_passes_of_pytorch_do(
     assert found.first > 0
 
 
-@pytest.mark.parametrize("target", ["portable", "cpu"])
+@pytest.mark.parametrize("target", ["portable", "cpu", "tensorrt"])
 def test_an_encoder_decoder_generates_what_full_passes_of_pytorch_do(tmp_path: Path, target: str) -> None:
     spec = t5(
+        context_length=20,
         initialization={"kind": "t5", "factor": 3.0},
         head={"kind": "language_modeling", "tie_embeddings": False},
     )
@@ -263,6 +265,14 @@ def test_prompts_that_a_model_does_not_take(tmp_path: Path, prompt: list[int], m
     with pytest.raises(UserError) as error:
         generator.generate([[1], prompt], 4)
     assert message in str(error.value)
+
+
+def test_a_sequence_longer_than_the_cache_of_a_graph(tmp_path: Path) -> None:
+    graph = exported(gpt2(), tmp_path / "out").open(-1)
+    with pytest.raises(
+        UserError, match="must fit the cache of this export, which holds 4 tokens\n  value: 5 tokens\n"
+    ):
+        Decoding(graph, CacheFacts(length=4), rows=1, room=5)
 
 
 def test_scores_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
