@@ -42,6 +42,8 @@ class Decoding:
         self._mask = np.zeros((rows, 0), np.int64)  # B P
         names = [name for name in graph.inputs if name.startswith(PAST) and name not in self._given]
         self.cache = CACHES[facts.kind](graph, names, rows, facts.length or room)
+        if facts.length is not None:  # all of it is read, and what is not written yet has to be numbers
+            self.cache.fill(0)
         self._scores = self._allocated(1)
         self._binding = graph.binding()
         for name, value in self._given.items():
