@@ -256,9 +256,9 @@ def positions_start_again(patch: Patch) -> None:
 def no_cross_mask(patch: Patch) -> None:
     original = functional.attention_bias.__wrapped__
 
-    def bias(mask: Any, position: Any, query: Any, key: Any, like: Any, **named: Any) -> Any:
-        cross = mask is not None and isinstance(query, int)
-        return original(mask * 0 + 1 if cross else mask, position, query, key, like, **named)
+    def bias(mask: Any, position: Any, relative: Any, like: Any, **named: Any) -> Any:
+        cross = mask is not None and relative is None
+        return original(mask * 0 + 1 if cross else mask, position, relative, like, **named)
 
     body(patch, functional.attention_bias, bias)
 

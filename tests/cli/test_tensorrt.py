@@ -1,0 +1,69 @@
+"""``--target tensorrt``: what is told of graphs that cannot be run where they are made, and running them elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from cli.app import app
+from exporters import export
+from exporters.checking import InvalidGraphError
+from exporters.providers import present
+from exporters.targets import TARGETS
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch) -> Run:
+    """Runs ``zoo`` with some arguments in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    return lambda *arguments: CliRunner().invoke(app, arguments, prog_name="zoo")
+
+
+@pytest.mark.skipif(present(TARGETS["tensorrt"].providers) != ["CPUExecutionProvider"], reason="a GPU is here")
+def test_the_report_says_what_was_done_and_what_was_not(run, tmp_path):
+    result = run("export", "tiny-gpt", "--target", "tensorrt", "--cache-length", "20", "-o", "out")
+    assert result.exit_code == 0, result.output
+    assert " on CPUExecutionProvider (not run on TensorrtExecutionProvider), on the model itself" in result.stdout
+    assert "model.onnx: valid for the checker and the strict shape inference of onnx " in result.stdout
+    manifest = json.loads((tmp_path / "out/export.json").read_text())
+    assert manifest["cache"] == {"kind": "shared", "padding": "right", "length": 20}
+    assert manifest["verification"]["not_run"] == "TensorrtExecutionProvider"
+
+
+def test_tokens_are_those_of_a_cache_that_grows(run):
+    """Greedily, of prompts of several lengths."""
+    prompts = ("--ids", "3,1,4,1,5,9,2,6", "--ids", "2,7,1", "--max-new-tokens", "9", "--json")
+    tokens = []
+    for target in ("portable", "tensorrt"):
+        assert run("export", "tiny-gpt", "--target", target, "-o", target, "--no-verify").exit_code == 0
+        result = run("run", target, *prompts)
+        assert result.exit_code == 0, result.output
+        tokens.append([answer["ids"] for answer in json.loads(result.stdout)["sequences"]])
+    assert tokens[0] == tokens[1]
+
+
+def test_an_invalid_graph_fails_and_nothing_is_written(run, tmp_path, monkeypatch):
+    def refuse(name: str, graph: object) -> None:
+        raise InvalidGraphError(f"{name} is not valid ONNX: so it is said")
+
+    monkeypatch.setattr(export, "check_graph", refuse)
+    result = run("export", "tiny-gpt", "--no-verify", "-o", "out")
+    assert result.exit_code == 1
+    assert result.stderr == "model.onnx is not valid ONNX: so it is said\nnothing was written\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_cache_length_without_use(run):
+    result = run("export", "tiny-gpt", "--cache-length", "20", "-o", "out")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "--cache-length 20 has no use: caches grow here; they do not with --target tensorrt and --layout onnx\n"
+        "  leave it out\n"
+    )
