@@ -26,11 +26,16 @@ def run(tmp_path, monkeypatch) -> Run:
     return lambda *arguments: CliRunner().invoke(app, arguments, prog_name="zoo")
 
 
-@pytest.mark.skipif(present(TARGETS["tensorrt"].providers) != ["CPUExecutionProvider"], reason="a GPU is here")
+@pytest.mark.skipif(
+    present(TARGETS["tensorrt"].providers) != ["CPUExecutionProvider"], reason="a GPU is here"
+)
 def test_the_report_says_what_was_done_and_what_was_not(run, tmp_path):
     result = run("export", "tiny-gpt", "--target", "tensorrt", "--cache-length", "20", "-o", "out")
     assert result.exit_code == 0, result.output
-    assert " on CPUExecutionProvider (not run on TensorrtExecutionProvider), on the model itself" in result.stdout
+    assert (
+        " on CPUExecutionProvider (not run on TensorrtExecutionProvider), on the model itself"
+        in result.stdout
+    )
     assert "model.onnx: valid for the checker and the strict shape inference of onnx " in result.stdout
     manifest = json.loads((tmp_path / "out/export.json").read_text())
     assert manifest["cache"] == {"kind": "shared", "padding": "right", "length": 20}

@@ -330,7 +330,18 @@ def test_the_manifest_says_what_was_written_and_how_it_was_proven(tmp_path: Path
     result = written(gpt2(), tmp_path / "x")
     manifest = json.loads((tmp_path / "x" / "export.json").read_text())
     assert manifest == json.loads(json.dumps(result.as_dict()))
-    what = {"zoo", "target", "providers", "precision", "layout", "weights", "files", "graphs", "cache", "verification"}
+    what = {
+        "zoo",
+        "target",
+        "providers",
+        "precision",
+        "layout",
+        "weights",
+        "files",
+        "graphs",
+        "cache",
+        "verification",
+    }
     assert manifest.keys() == what
     others = {
         path.name: path.stat().st_size for path in (tmp_path / "x").iterdir() if path.name != "export.json"
