@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from exporters.manifest import Export
-    from exporters.verification import Comparison, Verification
+    from exporters.verification import Comparison, RoundedWeight, Verification
 
 
 EQUAL = 1e-3
@@ -48,9 +48,24 @@ def print_verification(verification: Verification) -> None:
         furthest = max(comparison.rounding or 0.0 for comparison in magnified)
         typer.secho(
             f"{len(magnified)} of {len(verification.comparisons)} comparisons say little: this model magnifies "
-            f"rounding, PyTorch itself is up to {furthest:.1e} from float64",
+            f"rounding, PyTorch itself is up to {furthest:.1e} from arithmetic that is more exact",
             fg=typer.colors.YELLOW,
         )
+    if (rounded := verification.worst_weight) is not None:
+        typer.echo(_precision_text(verification, rounded))
+
+
+def _precision_text(verification: Verification, rounded: RoundedWeight) -> str:
+    """What the rounding of weights has changed: the comparisons above are with the weights as they are stored."""
+    shares = [
+        f"top tokens the same for {verification.top_token:.1%}" if verification.top_token is not None else "",
+        f"outputs up to {verification.moved:.1e} away" if verification.moved is not None else "",
+        f"of the weights {rounded.name} has changed most, by {rounded.error:.1e} (of {rounded.limit:.1e} allowed)",
+    ]
+    return (
+        f"{verification.precision}, {verification.ran}: compared with the weights as stored in float32; "
+        f"from the weights as they were: {', '.join(share for share in shares if share)}"
+    )
 
 
 def _verdict(found: Comparison) -> Text:

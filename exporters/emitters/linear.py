@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 
 from exporters.emitters.registry import Call, Operand, emits
-from exporters.fusing.functions import joined_linear
+from exporters.fusing.functions import joined_linear, wide_linear
 from exporters.graph import Parameter, Value
 from exporters.quantization.blocks import Blocks
 from exporters.quantization.products import quantized_product, quantized_rows
 from exporters.quantization.scheme import is_table
+
+PART = 2.0**-4
+"""The part of a product that is computed in float16 where the whole may be too large for it."""
 
 
 @emits(F.linear)
@@ -27,6 +31,16 @@ def _joined_linear(
     weight, bias = (_joined(call, parts) if parts else None for parts in (weights, biases))
     assert weight is not None
     return product(call, x, weight, bias)
+
+
+@emits(wide_linear)
+def _wide_linear(call: Call, x: Operand, weight: Operand, bias: Operand | None = None) -> Value:
+    """A part of the product in float16, and the whole in float32."""
+    scaled = product(call, x, weight.value, bias.value if bias else None, part=PART)
+    wide = call.cast(scaled, x.dtype, torch.float32)
+    if quantized(call, weight.value) is not None:
+        return wide
+    return call.op("Mul", wide, call.graph.constant(1 / PART, torch.float32))
 
 
 def _joined(call: Call, parts: Sequence[Operand]) -> Value:
@@ -54,13 +68,14 @@ def quantized(call: Call, weight: Value) -> tuple[Parameter, Blocks] | None:
     return None if blocks is None else (declared, blocks)
 
 
-def product(call: Call, x: Operand, weight: Value, bias: Value | None) -> Value:
+def product(call: Call, x: Operand, weight: Value, bias: Value | None, part: float = 1.0) -> Value:
     """x @ weight^T + bias as one Gemm on rows, so that weights keep the layout that they are stored in.
 
-    Where the precision has it in few bits, another product reads it.
+    Where the precision has it in few bits, another product reads it; of others, it is a ``part`` of the product.
     """
     if (found := quantized(call, weight)) is not None:
         return quantized_product(call, x, found[0], bias, found[1])
+    scale = {} if part == 1.0 else {"alpha": part, "beta": part}
     rows = x.value if x.ndim == 2 else call.graph.reshape(x.value, [-1, x.static(-1)])
-    result = call.op("Gemm", rows, weight, *([bias] if bias else []), transB=1)
+    result = call.op("Gemm", rows, weight, *([bias] if bias else []), transB=1, **scale)
     return result if x.ndim == 2 else call.graph.reshape(result, call.result.dims)

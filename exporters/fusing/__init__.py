@@ -15,6 +15,7 @@ from exporters.fusing.norms import fuse_skip_norms
 from exporters.fusing.packing import pack_tokens
 from exporters.fusing.rewriter import Rewriter
 from exporters.fusing.standard import fuse_standard
+from exporters.fusing.widening import widen
 from exporters.targets import Target
 
 
@@ -24,6 +25,7 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     Returns what could not be fused, and why.
     """
     rewriter = Rewriter(graph)
+    widen(rewriter)
     unfit = fuse_cached_attention(rewriter, target, context_length)
     fuse_encoder_attention(rewriter, target)
     fuse_skip_norms(rewriter, target)

@@ -27,6 +27,16 @@ def _joined_linear(x: Facts, weights: Sequence[Facts], biases: Sequence[Facts] =
     return Facts((*x.shape[:-1], sum(weight.shape[0] for weight in weights)), x.dtype)
 
 
+def wide_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x @ weight^T + bias in float32, of float16: what is too large for float16 is no infinity."""
+    return F.linear(x.float(), weight.float(), None if bias is None else bias.float())
+
+
+@rule(wide_linear)
+def _wide_linear(x: Facts, weight: Facts, bias: Facts | None = None) -> Facts:
+    return Facts((*x.shape[:-1], weight.shape[0]), torch.float32)
+
+
 @dataclass(frozen=True)
 class Rotation:
     """Rotary angles for positions up to a limit: radians per position, and the length of the cosines and sines."""
