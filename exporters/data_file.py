@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import BinaryIO
 
 import torch
 
+from exporters.ahead import made_ahead
 from exporters.content import INT4, UINT4, Content
 from exporters.graph import Parameter
 from zoo.weights.source import WeightError, WeightSource
@@ -72,19 +74,22 @@ def total_bytes(regions: Mapping[str, Region]) -> int:
 
 
 def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progress: Progress) -> None:
-    """Write the data file; at no time is more than one piece of one weight in memory.
+    """Write the data file; at no time are more than a few pieces of a few weights in memory.
 
     Raises :class:`zoo.weights.source.WeightError`, and OSError where the place cannot be written.
     """
-    with path.open("wb", buffering=0) as file:
+    every = contents(regions.values())
+    copied = {content: places for content in every if (places := content.raw(source)) is not None}
+    made = [functools.partial(content.pieces, source) for content in every if content not in copied]
+    with path.open("wb", buffering=0) as file, made_ahead(made) as series:
         file.truncate(total_bytes(regions))
-        for content, parts in contents(regions.values()).items():
-            stored, ends = content.raw(source), [region.offset for region in parts]
-            for origin, offset, length in stored or ():
+        for content, parts in every.items():
+            ends = [region.offset for region in parts]
+            for origin, offset, length in copied.get(content, ()):
                 with _opened(origin) as original:
                     _copy(original, offset, file, ends[0], length)
                 ends[0] += length
-            for pieces in content.pieces(source) if stored is None else ():
+            for pieces in () if content in copied else next(series):
                 for part, values in enumerate(pieces):
                     file.seek(ends[part])
                     _write_all(file, values.contiguous().view(torch.uint8).numpy().data)

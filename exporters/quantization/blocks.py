@@ -8,9 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-CLIPS = (1.0, 0.94, 0.88)
-"""Shares of the range of a block that are tried with 4 bits: what clips one large value may serve the others better."""
-
 
 @dataclass(frozen=True)
 class Quantized:
@@ -47,48 +44,25 @@ class Blocks:
 
     def quantize(self, rows: Tensor, dtype: torch.dtype = torch.float32) -> Quantized:
         """The nearest codes to the values of rows, N K, with scales in a dtype."""
-        size = self.size_in(rows.shape[1])
+        size, last = self.size_in(rows.shape[1]), 2 * self.middle - 1
         blocks = F.pad(rows.to(torch.float32), (0, -rows.shape[1] % size)).unflatten(1, (-1, size))  # N B S
-        if self.bits > 4:
-            return self._rounded(blocks, 1.0, dtype)
-        best = self._rounded(blocks, CLIPS[0], dtype)
-        least = self._squared_error(blocks, best)
-        for clip in CLIPS[1:]:
-            other = self._rounded(blocks, clip, dtype)
-            error = self._squared_error(blocks, other)
-            better = error < least  # N B
-            least = torch.minimum(error, least)
-            best = Quantized(
-                torch.where(better[..., None], other.codes, best.codes),
-                torch.where(better, other.scales, best.scales),
-                torch.where(better, other.zeros, best.zeros),
-            )
-        return best
-
-    def restore(self, quantized: Quantized, width: int) -> Tensor:
-        """The values that codes stand for: N K in float32."""
-        return self._values(quantized).flatten(1)[:, :width]
-
-    def _rounded(self, blocks: Tensor, clip: float, dtype: torch.dtype) -> Quantized:
-        last = 2 * self.middle - 1
         low, high = blocks.aminmax(dim=-1)  # N B
         if self.symmetric:  # the value furthest from 0 gets the code furthest from the middle, 0
-            scales = torch.where(high > -low, high, low) * (-clip / self.middle)
-            zeros = torch.full_like(scales, self.middle)
+            scales = torch.where(high > -low, high, low) / -self.middle
         else:
-            low, high = low.clamp(max=0) * clip, high.clamp(min=0) * clip
+            low, high = low.clamp_(max=0), high.clamp_(min=0)
             scales = (high - low) / last
-            zeros = None
         scales = scales.to(dtype).to(torch.float32)
         scales = torch.where(scales == 0, 1.0, scales)
-        if zeros is None:
-            zeros = (-low / scales).round_().clamp_(0, last)
+        zeros = (
+            torch.full_like(scales, self.middle)
+            if self.symmetric
+            else (-low / scales).round_().clamp_(0, last)
+        )
         codes = (blocks / scales[..., None]).add_(zeros[..., None]).round_().clamp_(0, last)
         return Quantized(codes.to(torch.uint8), scales.to(dtype), zeros.to(torch.uint8))
 
-    def _values(self, quantized: Quantized) -> Tensor:
+    def restore(self, quantized: Quantized, width: int) -> Tensor:
+        """The values that codes stand for: N K in float32."""
         centred = quantized.codes.to(torch.float32) - quantized.zeros[..., None].to(torch.float32)
-        return centred * quantized.scales[..., None].to(torch.float32)
-
-    def _squared_error(self, blocks: Tensor, quantized: Quantized) -> Tensor:
-        return (self._values(quantized) - blocks).square_().sum(-1)
+        return (centred * quantized.scales[..., None].to(torch.float32)).flatten(1)[:, :width]

@@ -12,8 +12,8 @@ from torch import Tensor
 from exporters.quantization.blocks import Blocks, Quantized
 from zoo.weights.source import WeightSource
 
-VALUES = 2**20
-"""Values that are rounded at a time."""
+VALUES = 2**17
+"""Values that are rounded at a time: as many as stay in a processor's cache on the way."""
 
 Layout = Literal["blocks", "rows", "columns"]
 
