@@ -13,7 +13,7 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 
-PIECES = 4
+PIECES = 2
 """Items of one series that wait to be used."""
 
 _PATIENCE = 0.1  # seconds between looks at whether there is still need

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -18,24 +18,22 @@ def take_stored(model: nn.Module, path: Path, regions: Mapping[str, Region]) -> 
 
     Returns how far each matrix has moved: the root mean square of the difference over its own.
     """
-    held = dict(weight_tensors(model))
-    values: dict[str, Tensor] = {}
+    held, errors = dict(weight_tensors(model)), dict[str, float]()
+    sizes = {name: tensor.numel() for name, tensor in held.items()}
     for content, parts in contents(regions.values()).items():
         if not content.names:
             continue
         flat, start = content.restored([_read(path, part) for part in parts]), 0
         for name in content.names:
-            end = start + held[name].numel()
-            values[name] = flat[start:end].view(held[name].shape)
-            start = end
-    errors = {name: _error(held[name], new) for name, new in values.items() if new.dim() > 1}
-    put(model, {id(held[name]): _like(held[name], new) for name, new in values.items()})
+            values, start = flat[start : start + sizes[name]], start + sizes[name]
+            if name not in held:  # stored a second time, in another dtype
+                continue
+            before = held.pop(name)  # each goes as its successor comes
+            after = values.view(before.shape)
+            if before.dim() > 1:
+                errors[name] = _error(before, after)
+            put(model, {id(before): _like(before, after)})
     return errors
-
-
-def worst(errors: Iterable[tuple[str, float]]) -> tuple[str, float]:
-    """The weight that has moved furthest."""
-    return max(errors, key=lambda named: named[1])
 
 
 def _read(path: Path, region: Region) -> Tensor:

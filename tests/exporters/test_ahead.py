@@ -1,0 +1,60 @@
+"""What is made ahead of its use: in order, in bounded number, with its errors."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from exporters.ahead import PIECES, made_ahead
+
+
+def test_items_come_in_order() -> None:
+    series = [functools.partial(range, start, start + 3 * start) for start in range(20)]
+    with made_ahead(series) as every:
+        assert [list(items) for items in every] == [list(make()) for make in series]
+
+
+def test_no_more_is_made_than_a_few_items_of_a_few_series() -> None:
+    made, lock = [0], threading.Lock()
+
+    def items() -> Iterator[int]:
+        for item in range(10):
+            with lock:
+                made[0] += 1
+            yield item
+
+    workers = os.cpu_count() or 1
+    with made_ahead([items] * 50) as every:
+        for place, taken in enumerate(every):
+            used = place * 10
+            for _ in taken:
+                used += 1
+                with lock:
+                    assert made[0] <= used + (workers + 1) * (PIECES + 2)
+
+
+def test_an_error_is_raised_where_its_item_would_be_used() -> None:
+    def broken() -> Iterator[int]:
+        yield 1
+        raise ValueError("no more")
+
+    with made_ahead([lambda: iter([0]), broken, *[lambda: iter(range(100))] * 9]) as every:
+        assert list(next(every)) == [0]
+        items = next(every)
+        assert next(items) == 1
+        with pytest.raises(ValueError, match="no more"):
+            next(items)
+    assert threading.active_count() < 50
+
+
+def test_what_is_not_used_is_not_made_to_the_end() -> None:
+    def endless() -> Iterator[int]:
+        while True:
+            yield 0
+
+    with made_ahead([endless] * 3) as every:
+        assert next(next(every)) == 0

@@ -1,0 +1,240 @@
+"""Exports in every precision: written, verified, as small as they say, and refused where they fail."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from exporters import fusing
+from exporters.export import Options, export
+from exporters.manifest import Export
+from exporters.precisions import PRECISIONS
+from exporters.quantization.blocks import Blocks
+from exporters.verification import VerificationError
+from specs.errors import UserError
+from specs.model import Model
+from tests.zoo.tiny import bert, gpt2, t5
+from zoo.builder import assemble
+from zoo.weights.materialize import materialize
+from zoo.weights.open import open_weights
+from zoo.weights.random import RandomWeights
+
+Patch = pytest.MonkeyPatch
+INT4 = {"precision": "int4"}
+PRECISE: list[dict[str, Any]] = [
+    {"precision": "fp16"},
+    {"precision": "bf16"},
+    {"precision": "int8"},
+    INT4,
+    {**INT4, "block_size": 64, "asymmetric": True},
+]
+
+
+def wide(make: Any, hidden: int = 96, **changes: Any) -> Model:
+    """A small model with matrices that are worth quantizing."""
+    data = make().model_dump(exclude={"expect"})
+    for stack in ("encoder", "decoder"):
+        if data[stack]:
+            data[stack]["block"]["feed_forward"]["hidden"] = hidden
+    return make(**{**data, "d_model": 64, "vocab_size": 100, "context_length": 24, **changes})
+
+
+def written(spec: Model, directory: Path, **options: Any) -> Export:
+    result = export(spec, directory, Options(**options))
+    assert result.verification is not None
+    assert result.verification.passed
+    return result
+
+
+def operations(directory: Path, name: str = "model.onnx") -> list[str]:
+    """The operations of a graph, which the checker of ONNX passes, as does inference of its shapes."""
+    onnx.checker.check_model(directory / name)
+    graph = onnx.load(directory / name, load_external_data=False)
+    onnx.shape_inference.infer_shapes(graph, check_type=True, strict_mode=not graph.opset_import[1:])
+    return [node.op_type for node in graph.graph.node]
+
+
+@pytest.mark.parametrize("options", PRECISE, ids=["-".join(map(str, o.values())) for o in PRECISE])
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+@pytest.mark.parametrize("make", [bert, gpt2, pytest.param(t5, marks=pytest.mark.slow)])
+def test_every_precision_of_every_architecture_is_verified(
+    make: Any, target: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    result = written(wide(make), tmp_path / "x", target=target, **options)
+    verification = result.verification
+    assert verification is not None
+    assert result.precision == verification.precision == options["precision"]
+    assert not verification.in_rounding
+    assert verification.worst_weight is not None
+    assert 0 < verification.worst_weight.error < verification.worst_weight.limit
+    assert ("rounded to bfloat16" in verification.ran) == (options["precision"] == "bf16")
+    if make is not bert:
+        assert verification.top_token is not None
+        assert verification.top_token > 0.9
+    for name in result.graphs:
+        assert operations(tmp_path / "x", name)
+
+
+def test_files_are_as_small_as_their_precision(tmp_path: Path) -> None:
+    spec = wide(gpt2, hidden=256, vocab_size=1000)
+    sizes = {}
+    for name, options in {"fp32": {}, "fp16": {}, "bf16": {}, "int8": {}, "int4": {}}.items():
+        result = export(spec, tmp_path / name, Options(precision=name, target="cpu", verify=False, **options))
+        sizes[name] = result.files["model.onnx.data"]
+    small = {name: size / sizes["fp32"] for name, size in sizes.items()}
+    assert small["fp16"] == pytest.approx(0.5, abs=0.02)
+    assert small["bf16"] == pytest.approx(small["fp16"], abs=0.01)
+    assert small["int8"] == pytest.approx(
+        0.27, abs=0.03
+    )  # position tables, norms and biases stay as they are
+    assert small["int4"] < 0.25
+
+
+def test_a_tied_table_is_stored_once_and_read_by_both(tmp_path: Path) -> None:
+    for target, options in (("cpu", {}), ("portable", {}), ("cpu", {"head_precision": "int4"})):
+        tied = wide(gpt2, vocab_size=5000)
+        result = export(tied, tmp_path / "x", Options(target=target, verify=False, **INT4, **options))
+        table = 5000 * 64 // (2 if options else 1)
+        assert table < result.files["model.onnx.data"] < 1.6 * table
+
+
+def test_a_graph_for_processors_has_the_fast_operations(tmp_path: Path) -> None:
+    written(wide(gpt2), tmp_path / "x", target="cpu", precision="int8")
+    ops = operations(tmp_path / "x")
+    assert ops.count("GatherBlockQuantized") == 1
+    assert (
+        ops.count("MatMulNBits") == 2 * 4 + 1
+    )  # packed queries, keys and values, the output, two layers; the head
+    written(wide(bert), tmp_path / "x", target="cpu", precision="int8")
+    assert operations(tmp_path / "x").count("MatMulInteger") == 2 * 6
+
+
+def test_on_gpus_what_is_not_quantized_is_float16(tmp_path: Path) -> None:
+    result = written(wide(gpt2), tmp_path / "x", target="cuda", **INT4)
+    graph = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False).graph
+    kinds = {value.name: value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)}
+    assert kinds["past_key_values.0.key"] == kinds["present.0.key"] == onnx.TensorProto.FLOAT16
+    assert kinds["logits"] == onnx.TensorProto.FLOAT
+    assert result.precision == "int4"
+
+
+def test_norms_in_half_lie_in_the_file_as_they_are_worked_with(tmp_path: Path) -> None:
+    written(wide(gpt2), tmp_path / "x", precision="fp16")
+    graph = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False).graph
+    kinds = {weight.name: weight.data_type for weight in graph.initializer}
+    assert kinds["decoder.final_norm.weight.float32"] == onnx.TensorProto.FLOAT
+    assert kinds["decoder.blocks.0.attention.output.weight"] == onnx.TensorProto.FLOAT16
+
+
+def blown_up(spec: Model, path: Path) -> Path:
+    """Weights of a T5 whose feed-forwards give more than float16 can say."""
+    model = assemble(spec)
+    materialize(model, RandomWeights(model, spec))
+    gains = {"down": 3000.0, "up": 20.0}
+    weights = {
+        name: tensor.detach() * gains.get(name.split(".")[-2], 1.0)
+        for name, tensor in model.named_parameters()
+    }
+    save_file(weights, path)
+    return path
+
+
+GATED = {"kind": "gated", "hidden": 96, "activation": "gelu_tanh", "bias": False}
+
+
+@pytest.mark.parametrize("gated", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_a_t5_that_overflows_float16_does_not(gated: bool, tmp_path: Path, monkeypatch: Patch) -> None:
+    spec = wide(t5)
+    if gated:
+        data = spec.model_dump(exclude={"expect"})
+        for stack in ("encoder", "decoder"):
+            data[stack]["block"]["feed_forward"] = GATED
+        spec = Model.model_validate(data)
+    weights = str(blown_up(spec, tmp_path / "model.safetensors"))
+    half = assemble(spec, torch.float16)
+    materialize(half, open_weights(weights, half, spec))
+    ids = torch.arange(8)[None]
+    assert not bool(torch.isfinite(half(ids, ids).logits).all())
+    written(spec, tmp_path / "x", precision="fp16", weights=weights, target="cuda")
+    monkeypatch.setattr(fusing, "widen", lambda rewriter: None)
+    with pytest.raises(
+        VerificationError, match=r"it is not finite[^$]*down gives up to .*, and float16 ends at 6.6e"
+    ):
+        export(spec, tmp_path / "y", Options(precision="fp16", weights=weights))
+    assert not (tmp_path / "y").exists()
+
+
+def test_a_weight_too_large_for_float16_is_named(tmp_path: Path) -> None:
+    spec = wide(bert)
+    model = assemble(spec)
+    materialize(model, RandomWeights(model, spec))
+    weights = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
+    weights["encoder.blocks.1.feed_forward.up.weight"][3, 5] = 1e5
+    save_file(weights, tmp_path / "model.safetensors")
+    with pytest.raises(VerificationError) as caught:
+        export(spec, tmp_path / "x", Options(precision="fp16", weights=str(tmp_path / "model.safetensors")))
+    assert "encoder.blocks.1.feed_forward.up.weight is furthest from what it was: inf%" in str(caught.value)
+
+
+def test_a_quantizer_that_rounds_badly_fails_the_build(tmp_path: Path, monkeypatch: Patch) -> None:
+    original = Blocks.quantize
+
+    def coarse(blocks: Blocks, rows: torch.Tensor, dtype: torch.dtype = torch.float32) -> Any:
+        return original(blocks, rows * (1 + (rows.shape[1] == 96)), dtype)
+
+    monkeypatch.setattr(Blocks, "quantize", coarse)
+    with pytest.raises(
+        VerificationError, match=r"feed_forward\.down\.weight is furthest from what it was: 1\d\d\."
+    ):
+        export(wide(gpt2), tmp_path / "x", Options(**INT4))
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_breach_of_a_tolerance_names_the_worst_weight(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setitem(PRECISIONS, "int4", replace(PRECISIONS["int4"], tolerance=1e-6))
+    with pytest.raises(
+        VerificationError, match=r"differs from the PyTorch model.*\n  of its weights .*weight is furthest"
+    ):
+        export(wide(gpt2), tmp_path / "x", Options(**INT4))
+
+
+def test_the_manifest_says_what_was_compared(tmp_path: Path) -> None:
+    written(wide(gpt2), tmp_path / "x", target="cpu", **INT4)
+    manifest = json.loads((tmp_path / "x" / "export.json").read_text())
+    assert manifest["precision"] == manifest["verification"]["precision"] == "int4"
+    assert manifest["verification"]["worst_weight"]["error"] < 0.25
+    assert any(comparison["moved"] > 0 for comparison in manifest["verification"]["comparisons"])
+    graph = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False)
+    assert {entry.key: entry.value for entry in graph.metadata_props}["zoo.precision"] == "int4"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"precision": "fp8"}, "there is no --precision 'fp8': choose from: fp32, fp16, bf16, int8, int4"),
+        ({"precision": "int4", "block_size": 48}, "there is no --block-size 48: it is one of 32, 64, 128"),
+        ({"precision": "int8", "block_size": 64}, "--block-size is of --precision int4, and this is int8"),
+        ({"asymmetric": True}, "--asymmetric is of --precision int4, and this is fp32"),
+        (
+            {"precision": "fp16", "head_precision": "int4"},
+            "--head-precision is of --precision int4, and this is fp16",
+        ),
+        ({"precision": "int4", "head_precision": "int2"}, "there is no --head-precision 'int2'"),
+        (
+            {"precision": "int4", "head_precision": "int4"},
+            "--target portable looks up embeddings in 8 bits at least: give --head-precision int8, or --target cpu or cuda",
+        ),
+        ({"precision": "fp16", "via": "torch"}, "--via torch writes fp32 alone: give --via fx for fp16"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        Options(**options)
+    assert str(caught.value).startswith(message)
