@@ -151,7 +151,8 @@ def check_exportable(
     )
     if options.via == "torch":
         check_memory("--via torch", size * (1 + (COPIES if options.verify else 1)), "export with --via fx")
-    check_destination(destination, 0 if source is None else size)
+    values = sum(tensor.numel() for _, tensor in weight_tensors(model))
+    check_destination(destination, 0 if source is None else precision.least_bytes(values))
     return source
 
 
@@ -184,6 +185,8 @@ class _Job:
     def via_fx(self, destination: Path) -> Export:
         self.progress(Stage("trace"))
         graphs = self._graphs(self.model, self.spec)
+        if self.source is not None:
+            check_destination(destination, data_file.total_bytes(_regions(graphs)))
         subject = (
             choose_subject(self.spec, self.model, self._held_bytes, self.source)
             if self.options.verify

@@ -42,6 +42,10 @@ class Precision:
         """The dtype of what is not quantized."""
         return torch.float16 if self.bits and target.name in IN_HALF else self.dtype
 
+    def least_bytes(self, values: int) -> int:
+        """The least that so many values of weights come to in a file."""
+        return values * (self.bits or 8 * self.dtype.itemsize) // 8
+
 
 PRECISIONS = {
     precision.name: precision

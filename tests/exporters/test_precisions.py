@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,19 @@ def test_files_are_as_small_as_their_precision(tmp_path: Path) -> None:
         0.27, abs=0.03
     )  # position tables, norms and biases stay as they are
     assert small["int4"] < 0.25
+
+
+def test_a_disk_is_to_hold_the_export_not_the_model(tmp_path: Path, monkeypatch: Patch) -> None:
+    spec = wide(gpt2, hidden=256, vocab_size=1000)
+    options = {"target": "cpu", "verify": False}
+    needed = export(spec, tmp_path / "x", Options(**INT4, **options)).files["model.onnx.data"]
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage(10**12, 0, needed))
+    export(spec, tmp_path / "x", Options(**INT4, **options))
+    for short, precision in ((needed - 1, "int4"), (needed, "fp16")):
+        monkeypatch.setattr("shutil.disk_usage", lambda path, short=short: usage(10**12, 0, short))
+        with pytest.raises(UserError, match="and its disk has"):
+            export(spec, tmp_path / "y", Options(precision=precision, **options))
 
 
 def test_a_tied_table_is_stored_once_and_read_by_both(tmp_path: Path) -> None:
