@@ -218,7 +218,10 @@ def verify(
     expected: dict[Case, Mapping[str, Tensor]] = {}
     per_token = frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.d_model)
     dtype = precision.dtype_on(target)
-    roundings = _roundings(model, spec, dtype, expected, per_token)
+    coarse = (
+        torch.bfloat16 if precision.bits else dtype
+    )  # whose 8 bits are as coarse as those of rounded inputs
+    roundings = _roundings(model, spec, coarse, expected, per_token)
     moved: Mapping[str, float] = {}
     with ThreadPoolExecutor(1) as loader, torch.inference_mode():
         # Writing and loading the files leave the interpreter free: the model runs meanwhile.
@@ -333,7 +336,7 @@ def _roundings(
 ) -> Callable[[], Mapping[str, float]]:
     """How far PyTorch's own arithmetic takes it from a more exact one, at most, by output; empty for large models.
 
-    That is float32 from float64, or half from float32.
+    That is float32 from float64, or half from float32: where a router's choice turns on a rounding, it is much.
     """
 
     @functools.cache
@@ -367,12 +370,13 @@ def _real(case: Case, output: str, per_token: frozenset[str], dtype: torch.dtype
     be finite.
     """
     batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
+    masks = [each.mask for each in (case.encoder, case.batch) if each is not None and each.mask is not None]
+    known = dtype == torch.float32 or not masks  # else rows without any token are left out
+    rows = slice(None) if known else torch.stack([(mask == 1).any(1) for mask in masks]).all(0)
     if batch.mask is None or output not in per_token:
-        return slice(None)
+        return rows
     real = batch.mask == 1
-    if dtype != torch.float32 and case.encoder is not None and case.encoder.mask is not None:
-        real = real & (case.encoder.mask == 1).any(1)[:, None]
-    return real
+    return real if known else real & rows[:, None]  # type: ignore[index]
 
 
 def _last(values: Tensor, case: Case) -> tuple[Tensor, Tensor]:
@@ -448,7 +452,9 @@ def _full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     results |= {PRESENT: _side_by_side(caches)} if caches else {}
     if case.gap:
         assert case.batch.mask is not None
-        results = {name: _at_their_places(values, case.batch.mask) for name, values in results.items()}
+        width = model.decoder.blocks[0].attention.output.out_features
+        for name in results.keys() & {PRESENT, *token_outputs(model.head, width)}:
+            results[name] = _at_their_places(results[name], case.batch.mask)
     return apart | results
 
 
@@ -567,9 +573,11 @@ def _run(
 
 
 def _at_their_places(values: Tensor, mask: Tensor) -> Tensor:
-    """What stands at the front of each row, put where the mask has 1: B places N and B S -> B S N."""
+    """What stands at the front of each row, put where the mask has 1: B places (N) and B S -> B S (N)."""
     places = (mask.cumsum(1) - 1).clamp(min=0)  # B S
-    return values.gather(1, places[..., None].expand(-1, -1, values.shape[-1]))
+    return values.gather(
+        1, places if values.dim() == 2 else places[..., None].expand(-1, -1, values.shape[-1])
+    )
 
 
 def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
