@@ -234,3 +234,29 @@ def test_providers_that_cannot_load_are_not_tried() -> None:
     usable = present(TARGETS["tensorrt"].providers)
     assert usable[-1] == "CPUExecutionProvider"
     assert set(usable) <= set(onnxruntime.get_available_providers())
+
+
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+@pytest.mark.parametrize(
+    ("preset", "divisor"), [("bert-base", 8), ("gpt2", 8), ("smollm2-135m", 4), ("t5-small", 8)]
+)
+def test_weights_in_few_bits_are_multiplied_as_floats(
+    preset: str, divisor: int, precision: str, tmp_path: Path
+) -> None:
+    """TensorRT has neither DynamicQuantizeLinear nor MatMulInteger, and of DequantizeLinear no zero points."""
+    spec = small(preset, divisor)
+    result = written(spec, tmp_path, precision=precision, cache_length=40 if spec.decoder else None)
+    for graph in graphs(result).values():
+        nodes = graph.graph.node
+        operations = {node.op_type for node in nodes}
+        assert "DequantizeLinear" in operations
+        assert not operations & {"DynamicQuantizeLinear", "MatMulInteger"}
+        assert all(len(node.input) == 2 for node in nodes if node.op_type == "DequantizeLinear")
+        assert {node.domain for node in nodes} == {""}
+
+
+def test_zero_points_are_refused() -> None:
+    with pytest.raises(
+        UserError, match="--asymmetric gives weights zero points, which --target tensorrt does not"
+    ):
+        Options(target="tensorrt", precision="int4", asymmetric=True)
