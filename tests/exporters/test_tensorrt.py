@@ -149,7 +149,7 @@ def test_the_cache_is_as_long_as_the_context_unless_told(tmp_path: Path) -> None
             {"cache_length": 8, "target": "cpu"},
             "caches grow here; they do not with --target tensorrt",
         ),
-        (gpt2(), {"cache_length": 8, "layout": "optimum"}, "caches grow here"),
+        (gpt2(), {"layout": "genai"}, "its caches grow, and those of target tensorrt are of fixed length"),
         (bert(), {"cache_length": 8}, "tiny-bert is an encoder, which has no cache"),
         (gpt2(decoder={**gpt2().decoder.model_dump(), "causal": False}), {}, "decoder.causal is false"),  # type: ignore[union-attr]
     ],
@@ -158,13 +158,6 @@ def test_caches_that_cannot_be(spec: Model, options: dict[str, Any], reason: str
     with pytest.raises(UserError, match=reason.replace("(", r"\(")):
         export(spec, tmp_path / "out", Options(**{"target": "tensorrt", **options}))
     assert not (tmp_path / "out").exists()
-
-
-def test_a_client_that_gives_no_places_gets_caches_that_grow(tmp_path: Path) -> None:
-    sizes = ("decoder.layers=2", "d_model=32", "decoder.block.attention.heads=4", "vocab_size=50")
-    result = written(load("gpt2", sizes), tmp_path, layout="optimum")
-    assert result.cache == {"kind": "growing", "padding": "either"}
-    assert result.graphs["model.onnx"]["operations"]["Attention"] == 2
 
 
 @pytest.mark.parametrize(
