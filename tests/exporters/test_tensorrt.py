@@ -10,13 +10,18 @@ import onnxruntime
 import pytest
 
 from exporters.checking import InvalidGraphError, check_graph
+from exporters.emitters import registry
+from exporters.emitters.registry import Call, Operand
 from exporters.export import Export, Options, export
+from exporters.fusing import functions
 from exporters.providers import present
 from exporters.targets import TARGETS
+from exporters.verification import VerificationError
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from tests.zoo.tiny import bert, gpt2, t5, whisper
+from zoo import functional
 from zoo.twin import fewer_experts, narrowed, short_borders, small_limits, small_tables, twin
 
 CUDA = "CUDAExecutionProvider" in present(TARGETS["cuda"].providers)
@@ -96,6 +101,33 @@ PRESETS = [
     ("bart-base", 16),
     ("whisper-tiny", 16),
 ]
+
+
+ONE_OFF = {
+    "sees the next token": (functional.relative_places, lambda places: places - 1),
+    "does not see itself": (functional.relative_places, lambda places: places + 1),
+}
+
+
+@pytest.mark.parametrize("sabotage", [*ONE_OFF])
+def test_what_is_wrong_is_caught(sabotage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    function, change = ONE_OFF[sabotage]
+    whole = function.__wrapped__  # type: ignore[attr-defined]
+    monkeypatch.setattr(function, "__wrapped__", lambda *given: change(whole(*given)))
+    with pytest.raises(VerificationError):
+        written(gpt2(), tmp_path)
+
+
+def test_keys_in_the_wrong_place_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = functions.whole_write
+
+    def one_off(call: Call, past: Operand, new: Operand, start: Operand) -> Any:
+        later = call.op("Add", start.value, call.graph.ints(1))
+        return call.op("TensorScatter", past.value, new.value, later, axis=2)
+
+    monkeypatch.setitem(registry._emitters, whole, one_off)
+    with pytest.raises(VerificationError):
+        written(gpt2(), tmp_path)
 
 
 @pytest.mark.parametrize(("preset", "divisor"), PRESETS)
