@@ -102,7 +102,7 @@ def cases(spec: Model, padding: Padding = "either", places: int | None = None) -
     if spec.architecture == "encoder-decoder":
         yield from _of_two_stacks(spec, draw)
         if padding == "right" and draw.steps_room > 4:
-            yield from _ragged_steps(draw, draw.source(9, 4), draw.source(3, 7))
+            yield from _ragged_steps(draw, draw.source(9, 4, 6), draw.source(3, 7))
     elif spec.embedding_of(spec.last_stack).takes_tokens:
         either = padding == "either" or spec.architecture == "encoder"
         yield from _of_tokens(spec, draw) if either else _of_tokens_at_the_front(spec, draw)
@@ -223,7 +223,7 @@ def _ragged_steps(draw: _Draw, *encoders: Batch) -> Iterator[Case]:
     """Rows that stand at the front of their cache, and go on at different places; and all of it in one buffer."""
     steps = _steps(3, draw.steps_room)
     first, second = encoders or (None, None)
-    padded, ragged = draw.gap((8, 3), len(steps)), draw.gap((2, 9), len(steps))
+    padded, ragged = draw.gap((8, 3, 1), len(steps)), draw.gap((2, 9), len(steps))
     yield Case("padded prompt, then steps", padded, steps, first, gap=True)
     yield Case("in one buffer", ragged, steps, second, gap=True, buffer=ragged.inputs.shape[1] + 5)
 

@@ -103,6 +103,10 @@ class Options:
         }
         for option in (option for option, given in asked.items() if given and self.precision != "int4"):
             raise UserError(f"{option} is of --precision int4, and this is {self.precision}")
+        if self.asymmetric and not TARGETS[self.target].zero_points:
+            raise UserError(
+                f"--asymmetric gives weights zero points, which --target {self.target} does not read\n  leave it out"
+            )
         if self.via == "torch" and self.precision != "fp32":
             raise UserError(f"--via torch writes fp32 alone: give --via fx for {self.precision}")
         if self.head_precision == "int4" and not _looks_up(TARGETS[self.target]):

@@ -45,7 +45,7 @@ def _no_use(spec: Model, target: Target) -> str:
     if spec.architecture == "encoder":
         return f"{spec.name} is an encoder, which has no cache"
     static = ", ".join(f"--target {other.name}" for other in TARGETS.values() if other.static_cache)
-    return f"caches grow here; they do not with {static} and --layout onnx"
+    return f"caches grow here; they do not with {static}"
 
 
 def _growing() -> str:

@@ -38,6 +38,7 @@ OPERATIONS = {
     operation.name: operation
     for operation in (
         Operation("Gelu", since=20, runtime="1.17"),
+        Operation("MatMulInteger", since=10),
         Operation("DequantizeLinear", since=21, runtime="1.20"),
         Operation("MatMulNBits", domain=CONTRIB, runtime="1.22"),
         Operation("GatherBlockQuantized", domain=CONTRIB, runtime="1.22"),
@@ -64,7 +65,8 @@ class Target:
     ``padding`` is the side on which a decoder's graph takes padding: with "right", the tokens of every row stand
     together at the front of its cache, which is what operations with a shared buffer of keys and values want.
     ``packs_tokens``: an encoder's graph takes padding out of everything but attention.  ``static_cache``: a decoder's keys
-    and values lie in caches of fixed length, of which tokens get the places that their position_ids say.
+    and values lie in caches of fixed length, of which tokens get the places that their position_ids say.  ``zero_points``:
+    blocks of weights may have zero points of their own.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Target:
     padding: Padding = "either"
     packs_tokens: bool = False
     static_cache: bool = False
+    zero_points: bool = True
 
     def takes(self, operation: str, dtype: torch.dtype) -> bool:
         """Whether a graph for this target may use an operation of ``OPERATIONS`` in a dtype."""
@@ -87,7 +90,7 @@ TARGETS = {
             "portable",
             "standard ONNX operations only; runs on every provider of ONNX Runtime",
             providers=("CPUExecutionProvider",),
-            operations={"Gelu": FLOATS},
+            operations={"Gelu": FLOATS, "MatMulInteger": FULL},
         ),
         Target(
             "cpu",
@@ -97,6 +100,7 @@ TARGETS = {
                 "Gelu": FLOATS,
                 "GroupQueryAttention": FULL_AND_FLOAT16,
                 "MultiHeadAttention": FULL,
+                "MatMulInteger": FULL,
                 "MatMulNBits": FULL_AND_FLOAT16,
                 "GatherBlockQuantized": FULL_AND_FLOAT16,
             },
@@ -115,6 +119,7 @@ TARGETS = {
                 "FastGelu": FLOATS,
                 "SkipLayerNormalization": FLOATS,
                 "SkipSimplifiedLayerNormalization": FLOATS,
+                "MatMulInteger": FULL,
                 "MatMulNBits": HALF,
                 "GatherBlockQuantized": HALF,
             },
@@ -133,6 +138,7 @@ TARGETS = {
             },
             padding="right",
             static_cache=True,
+            zero_points=False,
         ),
     )
 }

@@ -18,7 +18,7 @@ ACCURACY_LEVEL = 4
 
 def quantized_product(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
     """x @ weight^T + bias, where the weight is stored in few bits."""
-    if blocks.size is None:
+    if blocks.size is None and call.graph.target.takes("MatMulInteger", torch.float32):
         return _dynamic(call, x, weight, bias, blocks)
     if call.graph.target.takes("MatMulNBits", x.dtype):
         return _in_blocks(call, x, weight, bias, blocks)
@@ -28,6 +28,8 @@ def quantized_product(call: Call, x: Operand, weight: Parameter, bias: Value | N
 def quantized_rows(call: Call, ids: Value, weight: Parameter, blocks: Blocks) -> Value:
     """The rows of a table with these ids, where the table is stored in few bits."""
     rows, width = weight.shape
+    if blocks.size is None and not call.graph.target.takes("MatMulInteger", torch.float32):
+        return call.op("Gather", _whole(call, weight, blocks, "rows", weight.dtype), ids, axis=0)
     if blocks.size is None:
         matrix = QuantizedMatrix(weight.content.names, width, blocks, "rows", torch.float32)
         values, scales = _tensors(call, weight, matrix)
@@ -76,12 +78,23 @@ def _in_blocks(call: Call, x: Operand, weight: Parameter, bias: Value | None, bl
 
 
 def _dequantized(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
-    """Weights as they were, times x, in standard operations that ONNX Runtime makes one of."""
-    matrix = QuantizedMatrix(weight.content.names, weight.shape[1], blocks, "columns", x.dtype)
-    tensors = _tensors(call, weight, matrix)
-    whole = call.op("DequantizeLinear", *tensors, axis=0, block_size=blocks.size)
-    result = call.op("MatMul", x.value, whole)
+    """Weights as they were, times x, in standard operations that runtimes make one of."""
+    tied = blocks.size is None and is_table(weight.content.names)
+    whole = _whole(call, weight, blocks, "rows" if tied else "columns", x.dtype)
+    result = call.op("MatMul", x.value, call.op("Transpose", whole, perm=[1, 0]) if tied else whole)
     return result if bias is None else call.op("Add", result, bias)
+
+
+def _whole(call: Call, weight: Parameter, blocks: Blocks, layout: Layout, dtype: torch.dtype) -> Value:
+    """A weight as it was, in rows or in columns."""
+    tensors = _tensors(
+        call, weight, QuantizedMatrix(weight.content.names, weight.shape[1], blocks, layout, dtype)
+    )
+    options = {"axis": 0} if blocks.size else {"axis": 0 if layout == "rows" else 1}
+    whole: Value = call.op(
+        "DequantizeLinear", *tensors, **options, **({"block_size": blocks.size} if blocks.size else {})
+    )
+    return whole
 
 
 def _tensors(call: Call, weight: Parameter, matrix: QuantizedMatrix) -> list[Value]:

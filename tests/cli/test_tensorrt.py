@@ -69,6 +69,5 @@ def test_a_cache_length_without_use(run):
     result = run("export", "tiny-gpt", "--cache-length", "20", "-o", "out")
     assert result.exit_code == 2
     assert result.stderr == (
-        "--cache-length 20 has no use: caches grow here; they do not with --target tensorrt and --layout onnx\n"
-        "  leave it out\n"
+        "--cache-length 20 has no use: caches grow here; they do not with --target tensorrt\n  leave it out\n"
     )

@@ -141,6 +141,13 @@ for target in (torch.topk, "topk"):
     case(target, lambda x, apply=apply: apply(x, 2)[0])
     case(target, lambda x, apply=apply: apply(x, 4, dim=-1)[1])
     case(target, lambda x, apply=apply: apply(x, 3, -1, largest=False)[0])
+case(
+    "scatter",
+    lambda x, i, y: x.scatter(2, i * 0 + functional.positions_from(1, 3, i), y),
+    "f B 2 6",
+    "i B 2 3",
+    "f B 2 3",
+)
 for target in (torch.cumsum, "cumsum"):
     apply = (lambda x, dim: x.cumsum(dim)) if target == "cumsum" else torch.cumsum
     case(target, lambda x, apply=apply: apply(x, 1))
@@ -623,3 +630,13 @@ def test_rotary_embeddings(interleaved: bool, dimensions: int) -> None:
         )
 
     assert_same(rotate, "f B 4 T 6", "i B S", sizes=[{"B": 2, "T": 3, "S": 5}, {"B": 1, "T": 1, "S": 1}])
+
+
+def test_writing_into_a_cache() -> None:
+    def write(past: Any, new: Any, row: Any) -> Any:
+        return functional.write(past, new, (row > 0).to(torch.int64) * 2)
+
+    sizes = [{"B": 1, "T": 1}, {"B": 3, "T": 3}, {"B": 4, "T": 5}]
+    assert_same(write, "f B 2 7 4", "f B 2 T 4", "i B", sizes=sizes)
+    written = functional.write(torch.zeros(2, 1, 4, 1), torch.ones(2, 1, 2, 1), torch.tensor([0, 2]))
+    assert written[:, 0, :, 0].tolist() == [[1, 1, 0, 0], [0, 0, 1, 1]]

@@ -10,13 +10,18 @@ import onnxruntime
 import pytest
 
 from exporters.checking import InvalidGraphError, check_graph
+from exporters.emitters import registry
+from exporters.emitters.registry import Call, Operand
 from exporters.export import Export, Options, export
+from exporters.fusing import functions
 from exporters.providers import present
 from exporters.targets import TARGETS
+from exporters.verification import VerificationError
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from tests.zoo.tiny import bert, gpt2, t5, whisper
+from zoo import functional
 from zoo.twin import fewer_experts, narrowed, short_borders, small_limits, small_tables, twin
 
 CUDA = "CUDAExecutionProvider" in present(TARGETS["cuda"].providers)
@@ -98,6 +103,33 @@ PRESETS = [
 ]
 
 
+ONE_OFF = {
+    "sees the next token": (functional.relative_places, lambda places: places - 1),
+    "does not see itself": (functional.relative_places, lambda places: places + 1),
+}
+
+
+@pytest.mark.parametrize("sabotage", [*ONE_OFF])
+def test_what_is_wrong_is_caught(sabotage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    function, change = ONE_OFF[sabotage]
+    whole = function.__wrapped__  # type: ignore[attr-defined]
+    monkeypatch.setattr(function, "__wrapped__", lambda *given: change(whole(*given)))
+    with pytest.raises(VerificationError):
+        written(gpt2(), tmp_path)
+
+
+def test_keys_in_the_wrong_place_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = functions.whole_write
+
+    def one_off(call: Call, past: Operand, new: Operand, start: Operand) -> Any:
+        later = call.op("Add", start.value, call.graph.ints(1))
+        return call.op("TensorScatter", past.value, new.value, later, axis=2)
+
+    monkeypatch.setitem(registry._emitters, whole, one_off)
+    with pytest.raises(VerificationError):
+        written(gpt2(), tmp_path)
+
+
 @pytest.mark.parametrize(("preset", "divisor"), PRESETS)
 def test_presets(preset: str, divisor: int, tmp_path: Path) -> None:
     spec = small(preset, divisor)
@@ -149,7 +181,7 @@ def test_the_cache_is_as_long_as_the_context_unless_told(tmp_path: Path) -> None
             {"cache_length": 8, "target": "cpu"},
             "caches grow here; they do not with --target tensorrt",
         ),
-        (gpt2(), {"cache_length": 8, "layout": "optimum"}, "caches grow here"),
+        (gpt2(), {"layout": "genai"}, "its caches grow, and those of target tensorrt are of fixed length"),
         (bert(), {"cache_length": 8}, "tiny-bert is an encoder, which has no cache"),
         (gpt2(decoder={**gpt2().decoder.model_dump(), "causal": False}), {}, "decoder.causal is false"),  # type: ignore[union-attr]
     ],
@@ -158,13 +190,6 @@ def test_caches_that_cannot_be(spec: Model, options: dict[str, Any], reason: str
     with pytest.raises(UserError, match=reason.replace("(", r"\(")):
         export(spec, tmp_path / "out", Options(**{"target": "tensorrt", **options}))
     assert not (tmp_path / "out").exists()
-
-
-def test_a_client_that_gives_no_places_gets_caches_that_grow(tmp_path: Path) -> None:
-    sizes = ("decoder.layers=2", "d_model=32", "decoder.block.attention.heads=4", "vocab_size=50")
-    result = written(load("gpt2", sizes), tmp_path, layout="optimum")
-    assert result.cache == {"kind": "growing", "padding": "either"}
-    assert result.graphs["model.onnx"]["operations"]["Attention"] == 2
 
 
 @pytest.mark.parametrize(
@@ -234,3 +259,29 @@ def test_providers_that_cannot_load_are_not_tried() -> None:
     usable = present(TARGETS["tensorrt"].providers)
     assert usable[-1] == "CPUExecutionProvider"
     assert set(usable) <= set(onnxruntime.get_available_providers())
+
+
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+@pytest.mark.parametrize(
+    ("preset", "divisor"), [("bert-base", 8), ("gpt2", 8), ("smollm2-135m", 4), ("t5-small", 8)]
+)
+def test_weights_in_few_bits_are_multiplied_as_floats(
+    preset: str, divisor: int, precision: str, tmp_path: Path
+) -> None:
+    """TensorRT has neither DynamicQuantizeLinear nor MatMulInteger, and of DequantizeLinear no zero points."""
+    spec = small(preset, divisor)
+    result = written(spec, tmp_path, precision=precision, cache_length=40 if spec.decoder else None)
+    for graph in graphs(result).values():
+        nodes = graph.graph.node
+        operations = {node.op_type for node in nodes}
+        assert "DequantizeLinear" in operations
+        assert not operations & {"DynamicQuantizeLinear", "MatMulInteger"}
+        assert all(len(node.input) == 2 for node in nodes if node.op_type == "DequantizeLinear")
+        assert {node.domain for node in nodes} == {""}
+
+
+def test_zero_points_are_refused() -> None:
+    with pytest.raises(
+        UserError, match="--asymmetric gives weights zero points, which --target tensorrt does not"
+    ):
+        Options(target="tensorrt", precision="int4", asymmetric=True)
