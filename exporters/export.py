@@ -148,7 +148,7 @@ def check_exportable(
     precision = PRECISIONS[options.precision]
     deployment = Deployment(model, spec, TARGETS[options.target], precision, options.weights)
     check_layout(LAYOUTS[options.layout], deployment)
-    check_cache(spec, deployment.target, options.cache_length)
+    check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
     size = weight_bytes(model)
     source = (
         None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)

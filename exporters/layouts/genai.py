@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
-from exporters.targets import Target
 from exporters.tasks import tasks
 from specs.embedding import Tokens
 
@@ -12,7 +11,9 @@ CONFIG = "genai_config.json"
 ENDLESS = 4096
 """The longest sequence that is announced of a model that has no limit of its own."""
 
-_PROVIDERS = {"CUDAExecutionProvider": "cuda"}
+_PROVIDERS: dict[str, list[Data]] = {"portable": [], "cpu": [], "cuda": [{"cuda": {}}]}
+"""The providers of targets as it calls them; that for processors goes without saying."""
+
 _IDS = ("bos_token_id", "eos_token_id", "pad_token_id")
 _SEARCH = ("do_sample", "temperature", "top_k", "top_p", "repetition_penalty")
 
@@ -23,6 +24,8 @@ def _misfit(deployment: Deployment) -> str | None:
         return f"it loads decoders, and this is an {spec.architecture}"
     if fault := unfit_decoder(deployment):
         return fault
+    if deployment.target.name not in _PROVIDERS:
+        return f"it has no provider for target {deployment.target.name}"
     embedding = spec.embedding_of(spec.last_stack)
     if isinstance(embedding, Tokens) and embedding.token_types > 1:
         return "it gives no token types"
@@ -40,7 +43,10 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     length = spec.context_length_of(spec.last_stack) or ENDLESS
     decoder = {
         "filename": GENAI.graph_path("model"),
-        "session_options": {"log_id": "onnxruntime-genai", "provider_options": _providers(deployment.target)},
+        "session_options": {
+            "log_id": "onnxruntime-genai",
+            "provider_options": _PROVIDERS[deployment.target.name],
+        },
         "hidden_size": spec.d_model,
         "head_size": head_size,
         "num_attention_heads": attention.heads,
@@ -63,11 +69,6 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     search = {"max_length": length, "past_present_share_buffer": shared}
     search |= {name: generation[name] for name in _SEARCH if name in generation}
     return {CONFIG: {"model": model, "search": search}}
-
-
-def _providers(target: Target) -> list[Data]:
-    """The providers of a target by its names; that for processors goes without saying."""
-    return [{_PROVIDERS[name]: {}} for name in target.providers if name in _PROVIDERS]
 
 
 GENAI = Layout("genai", client="onnxruntime-genai", tasks=tasks, misfit=_misfit, settings=_settings)

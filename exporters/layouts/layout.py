@@ -78,7 +78,7 @@ class Layout:
     past and present keys and values may share a buffer.  ``suffixes`` stand for precisions in the names of files.
 
     ``padding`` is what a decoder's graph may ask for: "right" where the client pads on the right, or leaves padding to
-    its user.
+    its user.  ``places`` says that the client, or its user, can give the places of tokens in caches that do not grow.
     """
 
     name: str
@@ -89,6 +89,7 @@ class Layout:
     graph: str = "{task}.onnx"
     data: str = "model.onnx.data"
     padding: Padding = "right"
+    places: bool = False
     suffixes: Mapping[str, str] = field(default_factory=dict)
     suffix: str = ""
 
@@ -97,8 +98,9 @@ class Layout:
         return replace(self, suffix=self.suffixes.get(precision, ""))
 
     def target(self, target: Target) -> Target:
-        """A target, without the operations that the client's padding is not for."""
-        return replace(target, padding="either") if self.padding == "either" else target
+        """A target, without the operations that the client's padding is not for, and the caches that it cannot hold."""
+        padding = "either" if self.padding == "either" else target.padding
+        return replace(target, padding=padding, static_cache=target.static_cache and self.places)
 
     def graph_path(self, task: str) -> str:
         """Where the graph of a task stands in the directory."""
@@ -111,13 +113,9 @@ class Layout:
 
 def unfit_decoder(deployment: Deployment) -> str | None:
     """Why clients cannot generate text with a decoder, with or without an encoder; None where they can, or there is none."""
-    spec, target = deployment.spec, deployment.target
-    if spec.architecture == "encoder":
-        return None
-    if spec.head.kind != "language_modeling":
+    spec = deployment.spec
+    if spec.architecture != "encoder" and spec.head.kind != "language_modeling":
         return f"of decoders it loads those with head language_modeling, and not with {spec.head.kind}"
-    if target.static_cache:
-        return f"its caches grow, and those of target {target.name} are of fixed length"
     return None
 
 

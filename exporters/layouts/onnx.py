@@ -9,4 +9,5 @@ ONNX = Layout(
     tasks=tasks,
     misfit=lambda deployment: None,
     settings=lambda deployment, shared: {},
+    places=True,
 )
