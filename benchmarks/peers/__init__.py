@@ -42,8 +42,8 @@ GENAI, OPTIMUM, MOBIUS = map(Peer, ("genai", "optimum", "mobius"))
 
 def genai_build(checkpoint: Path, precision: str, place: Path) -> list[str]:
     """The command that makes onnxruntime-genai's files of a checkpoint."""
-    options = ["-i", checkpoint, "-o", place, "-p", precision, "-e", "cpu"]
-    return GENAI.command("python", "-m", "onnxruntime_genai.models.builder", *options)
+    builder = ["-m", "onnxruntime_genai.models.builder", "-p", precision, "-e", "cpu"]
+    return GENAI.command("python", *builder, "-i", checkpoint, "-o", place)
 
 
 def optimum_export(checkpoint: Path, task: str, place: Path) -> list[str]:
