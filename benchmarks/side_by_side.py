@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,10 +49,5 @@ def medians(workers: Mapping[str, Worker], work: Workload) -> dict[str, float]:
 
 def _process(command: Sequence[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

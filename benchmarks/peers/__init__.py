@@ -28,9 +28,13 @@ class Peer:
         """Whether it is installed."""
         return Path(self.program("python")).exists()
 
+    def command(self, program: str, *arguments: str | Path) -> list[str]:
+        """How to run a program of the environment, kept from asking a hub for what is here."""
+        return ["env", "HF_HUB_OFFLINE=1", self.program(program), *map(str, arguments)]
+
     def driver(self) -> list[str]:
         """The command of the worker that drives the peer: see ``benchmarks/peers/serving.py``."""
-        return [self.program("python"), str(HERE / f"drive_{self.name}.py")]
+        return self.command("python", HERE / f"drive_{self.name}.py")
 
 
 GENAI, OPTIMUM, MOBIUS = map(Peer, ("genai", "optimum", "mobius"))
@@ -38,24 +42,15 @@ GENAI, OPTIMUM, MOBIUS = map(Peer, ("genai", "optimum", "mobius"))
 
 def genai_build(checkpoint: Path, precision: str, place: Path) -> list[str]:
     """The command that makes onnxruntime-genai's files of a checkpoint."""
-    builder = [GENAI.program("python"), "-m", "onnxruntime_genai.models.builder"]
-    return [*builder, "-i", str(checkpoint), "-o", str(place), "-p", precision, "-e", "cpu"]
+    builder = ["-m", "onnxruntime_genai.models.builder", "-p", precision, "-e", "cpu"]
+    return GENAI.command("python", *builder, "-i", checkpoint, "-o", place)
 
 
 def optimum_export(checkpoint: Path, task: str, place: Path) -> list[str]:
     """The command that makes optimum's files of a checkpoint."""
-    return [
-        OPTIMUM.program("optimum-cli"),
-        "export",
-        "onnx",
-        "--model",
-        str(checkpoint),
-        "--task",
-        task,
-        str(place),
-    ]
+    return OPTIMUM.command("optimum-cli", "export", "onnx", "--model", checkpoint, "--task", task, place)
 
 
 def mobius_build(checkpoint: Path, place: Path) -> list[str]:
     """The command that makes mobius' files of a checkpoint."""
-    return [MOBIUS.program("mobius"), "build", "--config", str(checkpoint), str(place)]
+    return MOBIUS.command("mobius", "build", "--config", checkpoint, place)

@@ -19,9 +19,9 @@ def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
         assert work["kind"] == "generate"
         rows = torch.tensor([[7 * at + row for at in range(n)] for row, n in enumerate(work["lengths"])])
         new = work["new"]
-        return lambda: (
-            lambda: model.generate(rows, do_sample=False, num_beams=1, min_new_tokens=new, max_new_tokens=new)
-        )
+        settings = {"do_sample": False, "num_beams": 1, "min_new_tokens": new, "max_new_tokens": new}
+        tokens = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
+        return lambda: lambda: model.generate(rows, **settings, **tokens)
 
     return prepare
 
