@@ -48,6 +48,7 @@ def agrees(made: Callable[[str], Checkpoint], tmp_path: Path) -> Agree:
         options = Options(weights=str(origin.directory), layout=layout, target=target)
         export(spec, tmp_path / "deployed", options)
         expected = origin.greedy(TEXTS, NEW_TOKENS)
+        request |= {"options": {"no_repeat_ngram_size": origin.no_repeat}} if origin.no_repeat else {}
         alone, together = client(
             tmp_path / "deployed", batches=[TEXTS[:1], TEXTS], new_tokens=NEW_TOKENS, **request
         )

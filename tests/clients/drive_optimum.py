@@ -18,7 +18,8 @@ def answer(texts: list[str]) -> dict[str, Any]:
     batch = tokenizer(texts, padding=True, return_tensors="pt")
     if new_tokens is None:
         return {"vectors": model(**batch).last_hidden_state.tolist()}
-    found = model.generate(**batch, do_sample=False, min_new_tokens=new_tokens, max_new_tokens=new_tokens)
+    length = {"min_new_tokens": new_tokens, "max_new_tokens": new_tokens}
+    found = model.generate(**batch, **length, do_sample=False, **request.get("options", {}))
     return {"tokens": found[:, -new_tokens:].tolist(), "echo": tokenizer.decode(batch["input_ids"][0])}
 
 

@@ -16,7 +16,8 @@ async function answer(texts) {
   const batch = tokenizer(texts, { padding: true });
   const count = request.new_tokens;
   if (count === undefined) return { vectors: (await model(batch)).last_hidden_state.tolist() };
-  const found = await model.generate({ ...batch, do_sample: false, min_new_tokens: count, max_new_tokens: count });
+  const length = { min_new_tokens: count, max_new_tokens: count };
+  const found = await model.generate({ ...batch, ...length, do_sample: false, ...request.options });
   const tokens = numbers(found).map((row) => row.slice(-count));
   return { tokens, echo: tokenizer.decode(numbers(batch.input_ids)[0]) };
 }
