@@ -218,9 +218,8 @@ def verify(
     expected: dict[Case, Mapping[str, Tensor]] = {}
     per_token = frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.d_model)
     dtype = precision.dtype_on(target)
-    coarse = (
-        torch.bfloat16 if precision.bits else dtype
-    )  # whose 8 bits are as coarse as those of rounded inputs
+    # Where a rounded input turns a router's choice, all that follows differs: bfloat16's 8 bits are as coarse.
+    coarse = torch.bfloat16 if precision.bits and _routers(model) else dtype
     roundings = _roundings(model, spec, coarse, expected, per_token)
     moved: Mapping[str, float] = {}
     with ThreadPoolExecutor(1) as loader, torch.inference_mode():
@@ -390,13 +389,17 @@ def _last(values: Tensor, case: Case) -> tuple[Tensor, Tensor]:
     return values.gather(1, index), torch.stack(within, 1)
 
 
+def _routers(model: nn.Module) -> list[Router]:
+    return [module for module in model.modules() if isinstance(module, Router)]
+
+
 def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[str, Tensor]]:
     """A case and its full pass, with other tokens where a router of the model would choose between equals.
 
     A token whose next best expert is as good as its last goes to either, as rounding has it, and then all that follows
     differs.  Where no draw is clear, the clearest is taken.
     """
-    routers = [module for module in model.modules() if isinstance(module, Router)]
+    routers = _routers(model)
     if not routers:
         return case, _full_pass(model, case)
     generator = torch.Generator().manual_seed(1)
