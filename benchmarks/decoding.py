@@ -19,6 +19,9 @@ from exporters.benching.bandwidth import measure_bandwidth
 from exporters.benching.traffic import weights_read
 from exporters.benching.workload import Workload
 
+OPTIONS = {"fp32": [], "int4": ["--block-size", "128", "--head-precision", "int4"]}
+"""Of the precisions: the head in as many bits as the peer's."""
+
 BOUNDS = {"fp32": {"step": 1.0, "prompt": 1.2}, "int4": {"step": 1.15, "prompt": 1.3}}
 """How many times as fast as the peer, by precision and kind of call, at 1,024 tokens."""
 
@@ -39,8 +42,9 @@ def results() -> Iterator[Result]:
 
 
 def _compared(precision: str, source: Path, place: Path) -> Iterator[Result]:
-    options = ["--target", "cpu", "--precision", precision, "--logits", "last", "--weights", str(source)]
-    run([ZOO, "export", SMOLLM, *options, "--no-verify", "-o", str(place / OUR_FILE)])
+    stored = ["--precision", precision, *OPTIONS[precision], "--weights", str(source)]
+    options = ["--target", "cpu", "--logits", "last", *stored, "--no-verify"]
+    run([ZOO, "export", SMOLLM, *options, "-o", str(place / OUR_FILE)])
     models = {OUR_FILE: (OURS, place / OUR_FILE)}
     if GENAI.present:
         run(genai_build(source, precision, place / THEIR_FILE))
