@@ -43,6 +43,7 @@ OPERATIONS = {
         Operation("MatMulNBits", domain=CONTRIB, runtime="1.22"),
         Operation("GatherBlockQuantized", domain=CONTRIB, runtime="1.22"),
         Operation("GroupQueryAttention", domain=CONTRIB, runtime="1.23"),
+        Operation("FusedMatMul", domain=CONTRIB),
         Operation("BiasGelu", domain=CONTRIB),
         Operation("FastGelu", domain=CONTRIB),
         Operation("SkipLayerNormalization", domain=CONTRIB),
@@ -98,6 +99,7 @@ TARGETS = {
             providers=("CPUExecutionProvider",),
             operations={
                 "Gelu": FLOATS,
+                "FusedMatMul": FULL,
                 "GroupQueryAttention": FULL_AND_FLOAT16,
                 "MultiHeadAttention": FULL,
                 "MatMulInteger": FULL,

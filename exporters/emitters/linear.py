@@ -14,6 +14,7 @@ from exporters.graph import Parameter, Value
 from exporters.quantization.blocks import Blocks
 from exporters.quantization.products import quantized_product, quantized_rows
 from exporters.quantization.scheme import is_table
+from exporters.targets import CONTRIB
 
 PART = 2.0**-4
 """The part of a product that is computed in float16 where the whole may be too large for it."""
@@ -71,10 +72,18 @@ def quantized(call: Call, weight: Value) -> tuple[Parameter, Blocks] | None:
 def product(call: Call, x: Operand, weight: Value, bias: Value | None, part: float = 1.0) -> Value:
     """x @ weight^T + bias as one Gemm on rows, so that weights keep the layout that they are stored in.
 
+    Without a bias, a target that takes FusedMatMul has nothing to gain from rows: the weights of layers are turned when
+    the file is loaded, and a table, which other operations read as it is, is turned by the product.
+
     Where the precision has it in few bits, another product reads it; of others, it is a ``part`` of the product.
     """
     if (found := quantized(call, weight)) is not None:
         return quantized_product(call, x, found[0], bias, found[1])
+    if bias is None and part == 1.0 and x.ndim > 2 and call.graph.target.takes("FusedMatMul", x.dtype):
+        declared = call.graph.declared(weight)
+        if declared is not None and is_table(declared.content.names):
+            return call.op("FusedMatMul", x.value, weight, domain=CONTRIB, transB=1)
+        return call.op("MatMul", x.value, call.op("Transpose", weight, perm=[1, 0]))
     scale = {} if part == 1.0 else {"alpha": part, "beta": part}
     rows = x.value if x.ndim == 2 else call.graph.reshape(x.value, [-1, x.static(-1)])
     result = call.op("Gemm", rows, weight, *([bias] if bias else []), transB=1, **scale)

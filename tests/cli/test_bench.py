@@ -66,7 +66,8 @@ def test_targets_and_pytorch_side_by_side() -> None:
     assert data["threads"] == 1
 
 
-def test_the_table(exported: Path) -> None:
+def test_the_table(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     result = invoke("bench", exported, *QUICK, "--batch", "1,2")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()

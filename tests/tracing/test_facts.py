@@ -284,6 +284,7 @@ def test_attention_and_our_own_functions(groups: int, length: int, keys: int) ->
         F.scaled_dot_product_attention, query, key, value, attn_mask=None, scale=0.3, enable_gqa=groups != 4
     )
     assert_known(functional.positions_from, 3, length, query)
+    assert_known("scatter", key, 2, torch.zeros_like(key, dtype=torch.int64), torch.ones_like(key))
     assert_known(functional.constant, (1.0, 2.0), query)
     assert_known(functional.constant, (1, 2), query)
 
@@ -334,7 +335,7 @@ def test_every_rule_is_tested_here() -> None:
              torch.squeeze, "squeeze", torch.unsqueeze, "unsqueeze", torch.permute, "permute", "view", "reshape",
              torch.reshape, torch.cat, torch.stack, "expand", torch.unflatten, "unflatten", operator.getitem,
              operator.matmul, torch.matmul, "matmul", F.scaled_dot_product_attention, functional.positions_from,
-             functional.constant, size}  # fmt: skip
+             functional.constant, size, "scatter"}  # fmt: skip
     assert named == {target for target in _rules if not _is_fused(target)}
 
 
