@@ -263,11 +263,14 @@ class GraphBuilder:
         return not isinstance(sizes, int) and self.symbols.name(sizes) is None
 
     def reshape(self, x: Value, dims: Sequence[Dim]) -> Value:
-        """``x`` with other dims; a reshape of a reshape goes back to the first.
+        """``x`` with other dims; a reshape of a reshape goes back to the first, and one to the dims it has is none.
 
         A size without a name may be 0, which a shape would take for that of ``x`` unless told otherwise.
         """
         x = self._reshaped.get(x, x)
+        wanted = tuple(dim if isinstance(dim, int) else self.symbols.name(dim) for dim in dims)
+        if x.dims == wanted and not {None, -1} & set(wanted):
+            return x
         static = [dim if isinstance(dim, int) else (dim[0] if dim[0] == dim[1] else None) for dim in dims]
         symbolic = [place for place, size in enumerate(static) if size is None]
         free = [place for place in symbolic if not self._knows(dims[place])] or symbolic
