@@ -53,6 +53,7 @@ def build(
       zoo build bert-base
       zoo build bert-base --set position.kind=rope
       zoo build my-model.yaml --weights model.safetensors -o out
+      zoo build bert-base --target cpu --precision int8
       zoo build gpt3-175b --weights none
     """
     from cli.check_tables import print_behaviour, print_shapes

@@ -59,6 +59,8 @@ def export(
       zoo export gpt2
       zoo export bert-base --weights path/to/checkpoint -o bert
       zoo export gpt2 --set decoder.block.norm.kind=rms_norm
+      zoo export smollm2-135m --target cpu --precision int4 --logits last
+      zoo export smollm2-135m --weights path/to/checkpoint --target cpu --layout genai
       zoo export gpt3-175b --weights none
     """
     from cli.export_tables import print_export
