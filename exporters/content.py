@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -59,17 +59,17 @@ class Stored:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Values that are no weights, such as the cosines of all positions."""
+class Computed:
+    """Values that are no weights, such as the cosines of all positions, made when they are written."""
 
-    values: Tensor
+    make: Callable[[], Tensor]
 
     @property
     def names(self) -> tuple[str, ...]:
         return ()
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
-        yield (self.values.reshape(-1),)
+        yield (self.make().reshape(-1),)
 
     def raw(self, source: WeightSource) -> None:
         """Nowhere."""

@@ -409,9 +409,8 @@ class _Job:
 
 
 def _fused(graphs: list[Graph]) -> set[str]:
-    """The operations that not every target has, and those on integers, of all graphs."""
-    wanted = {*OPERATIONS, "MatMulInteger"}
-    return {node.op for graph in graphs for node in graph.nodes if node.op in wanted}
+    """The operations that not every target has, of all graphs."""
+    return {node.op for graph in graphs for node in graph.nodes if node.op in OPERATIONS}
 
 
 def _regions(graphs: list[Graph]) -> dict[str, data_file.Region]:

@@ -136,8 +136,11 @@ class GraphBuilder:
     ) -> Any:
         """The result of an operation (or a tuple of ``outputs`` results), written unless it is there already.
 
-        ``omitted`` are the places of optional results that nothing wants.
+        ``omitted`` are the places of optional results that nothing wants; inputs that are left out at the end are not
+        written.
         """
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
         key = (
             domain,
             name,

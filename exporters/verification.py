@@ -110,7 +110,7 @@ class Comparison:
     ``top_token`` is the share of positions whose highest score is the same token, for scores of a vocabulary, and
     ``moved`` the largest difference, relative to the largest value, both from the model with its weights as they were;
     ``fault`` says why there is nothing to compare, and the differences are then infinite.  ``rounding`` is there
-    where more than usual is allowed: PyTorch's own largest distance from float64, which float32 cannot undercut.
+    where more than usual is allowed: PyTorch's own largest distance from arithmetic that is more exact.
     """
 
     case: str
@@ -173,7 +173,7 @@ class Verification:
 
     @property
     def in_rounding(self) -> tuple[Comparison, ...]:
-        """The comparisons that pass only as PyTorch is as far from float64 itself: they prove little."""
+        """The comparisons that pass only as PyTorch is as far from more exact arithmetic itself: they prove little."""
         return tuple(c for c in self.comparisons if c.passed and c.rounding is not None)
 
     def as_dict(self) -> dict[str, Any]:

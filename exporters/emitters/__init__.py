@@ -2,7 +2,7 @@
 
 from exporters.emitters import (
     arithmetic,
-    attention,
+    group_query_attention,
     layers,
     linear,
     multi_head_attention,
@@ -16,9 +16,9 @@ from exporters.emitters.registry import Call, emits, emitter_of
 __all__ = [
     "Call",
     "arithmetic",
-    "attention",
     "emits",
     "emitter_of",
+    "group_query_attention",
     "layers",
     "linear",
     "multi_head_attention",

@@ -24,8 +24,6 @@ def _multi_head_attention(
 ) -> Value | tuple[Value, ...]:
     inputs = [query.value, key.value, value.value, None, _real(call, key_mask), bias.value if bias else None]
     inputs += [part.value for part in past]
-    while inputs[-1] is None:
-        inputs.pop()
     result: Value | tuple[Value, ...] = call.op(
         "MultiHeadAttention",
         *inputs,

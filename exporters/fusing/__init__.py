@@ -9,8 +9,8 @@ from __future__ import annotations
 from torch import fx
 
 from exporters.fusing.activations import fuse_bias_activations
-from exporters.fusing.cached_attention import OPERATION, fuse_cached_attention
-from exporters.fusing.encoder_attention import fuse_encoder_attention
+from exporters.fusing.group_query_attention import OPERATION, fuse_group_query_attention
+from exporters.fusing.multi_head_attention import fuse_multi_head_attention
 from exporters.fusing.norms import fuse_skip_norms
 from exporters.fusing.packing import pack_tokens
 from exporters.fusing.rewriter import Rewriter
@@ -26,8 +26,8 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     """
     rewriter = Rewriter(graph)
     widen(rewriter)
-    unfit = fuse_cached_attention(rewriter, target, context_length)
-    fuse_encoder_attention(rewriter, target)
+    unfit = fuse_group_query_attention(rewriter, target, context_length)
+    fuse_multi_head_attention(rewriter, target)
     fuse_skip_norms(rewriter, target)
     fuse_bias_activations(rewriter, target)
     unfused = fuse_standard(rewriter, target)

@@ -7,7 +7,8 @@ from typing import Any
 import torch.nn.functional as F
 
 from exporters.fusing.functions import bias_gelu
-from exporters.fusing.rewriter import Rewriter
+from exporters.fusing.joining import linear_arguments
+from exporters.fusing.rewriter import Rewriter, dtype_of
 from exporters.targets import Target
 
 OPERATIONS = {"none": "BiasGelu", "tanh": "FastGelu"}
@@ -20,9 +21,9 @@ def fuse_bias_activations(rewriter: Rewriter, target: Target) -> None:
         linear: Any = node.args[0]
         if linear.target is not F.linear or len(linear.users) > 1:
             continue
-        x, weight, bias = [*linear.args, *linear.kwargs.values(), None][:3]
+        x, weight, bias = linear_arguments(linear)
         operation = OPERATIONS[str(node.kwargs.get("approximate", "none"))]
-        if bias is None or not target.takes(operation, bias.meta["facts"][0].dtype):
+        if bias is None or not target.takes(operation, dtype_of(bias)):
             continue
         product = rewriter.insert(linear, F.linear, x, weight)
         rewriter.replace(node, rewriter.insert(node, bias_gelu, product, bias, operation=operation))

@@ -46,10 +46,16 @@ class Rotation:
     interleaved: bool
     positions: int
 
-    def tables(self) -> tuple[Tensor, Tensor]:
-        """Cosines and sines: positions R each, computed as :func:`zoo.functional.rotate` does."""
-        turned = functional.angles(torch.arange(self.positions)[None], self.frequencies)[0]
-        return turned.cos() * self.amplitude, turned.sin() * self.amplitude
+    def cos(self) -> Tensor:
+        """positions R, computed as :func:`zoo.functional.rotate` does."""
+        return self._angles().cos() * self.amplitude
+
+    def sin(self) -> Tensor:
+        """positions R."""
+        return self._angles().sin() * self.amplitude
+
+    def _angles(self) -> Tensor:
+        return functional.angles(torch.arange(self.positions)[None], self.frequencies)[0]
 
 
 def group_query_attention(

@@ -12,30 +12,27 @@ from exporters.fusing.functions import joined_linear
 from exporters.fusing.rewriter import Rewriter
 
 
-def join(rewriter: Rewriter, linears: Sequence[fx.Node]) -> fx.Node | None:
-    """One product with the weights of several linear layers, in front of the first of them.
+def linear_arguments(linear: fx.Node) -> tuple[Any, Any, Any]:
+    """What a linear layer multiplies, its weight, and its bias or None."""
+    x, weight, bias = [*linear.args, *linear.kwargs.values(), None][:3]
+    return x, weight, bias
 
-    None where they are not linear layers of one input, or only some have biases.
+
+def join_heads(rewriter: Rewriter, parts: Sequence[fx.Node]) -> fx.Node | None:
+    """Queries, keys and values, B H T K each, side by side as one product, in front of the first of them: B T (all H K).
+
+    None where one of them is more than a linear layer of its own, their inputs differ, or only some have biases.
     """
-    if any(node.target is not F.linear for node in linears):
+    linears = {linear: None for linear in map(_linear_of, parts) if linear is not None}
+    if len(linears) < len(parts):
         return None
-    given = [[*node.args, *node.kwargs.values()] for node in linears]
-    inputs, weights, biases = zip(*[[*args, None][:3] for args in given], strict=True)
+    inputs, weights, biases = zip(*map(linear_arguments, linears), strict=True)
     if len(set(inputs)) > 1 or len({bias is None for bias in biases}) > 1:
         return None
     first = min(linears)
     path = first.meta["path"].rpartition(".")[0]
     present = [] if None in biases else [[*biases]]
     return rewriter.insert(first, joined_linear, inputs[0], [*weights], *present, path=path)
-
-
-def join_heads(rewriter: Rewriter, parts: Sequence[fx.Node]) -> fx.Node | None:
-    """Queries, keys and values, B H T K each, side by side as one product: B T (all H K).
-
-    None where one of them is more than a linear layer of its own, or their layers do not join.
-    """
-    linears = {linear: None for linear in map(_linear_of, parts) if linear is not None}
-    return join(rewriter, [*linears]) if len(linears) == len(parts) else None
 
 
 def _linear_of(heads: fx.Node) -> fx.Node | None:
@@ -50,3 +47,10 @@ def _linear_of(heads: fx.Node) -> fx.Node | None:
 def side_by_side(rewriter: Rewriter, before: fx.Node, heads: fx.Node) -> fx.Node:
     """B H T K -> B T (H K)."""
     return rewriter.insert(before, "flatten", rewriter.insert(before, "transpose", heads, 1, 2), 2)
+
+
+def replace_heads(rewriter: Rewriter, old: fx.Node, mixed: fx.Node) -> None:
+    """Put heads that lie side by side, B T (H K), into the place of B H T K."""
+    _, heads, _, width = old.meta["facts"][0].shape
+    split = rewriter.insert(old, "unflatten", mixed, -1, (heads, width))
+    rewriter.replace(old, rewriter.insert(old, "transpose", split, 1, 2))

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import fx
 
 from exporters.fusing.functions import skip_norm
-from exporters.fusing.rewriter import Rewriter
+from exporters.fusing.rewriter import Rewriter, dtype_of
 from exporters.targets import Target
 
 OPERATIONS = {F.layer_norm: "SkipLayerNormalization", F.rms_norm: "SkipSimplifiedLayerNormalization"}
@@ -24,8 +24,8 @@ def fuse_skip_norms(rewriter: Rewriter, target: Target) -> None:
             parts = _summands(total)
             if parts is None or weight is None or len(shape) > 1:
                 continue
-            dtype = total.meta["facts"][0].dtype
-            alike = all(part.meta["facts"][0].dtype == dtype for part in (weight, bias) if part is not None)
+            dtype = dtype_of(total)
+            alike = all(dtype_of(part) == dtype for part in (weight, bias) if part is not None)
             if not alike or not target.takes(operation, dtype) or any(user < node for user in total.users):
                 continue
             results = rewriter.insert(node, skip_norm, *parts, weight, bias, eps=eps, operation=operation)

@@ -6,12 +6,19 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
 from torch import fx
 
 from zoo.tracing.facts import node_facts
 from zoo.tracing.tracer import Meaning
 
 CALLS = ("call_function", "call_method")
+
+
+def dtype_of(node: fx.Node) -> torch.dtype:
+    """The dtype of a traced tensor."""
+    dtype: torch.dtype = node.meta["facts"][0].dtype
+    return dtype
 
 
 class Rewriter:

@@ -5,11 +5,8 @@ A target that has them takes keys and values of one width, and no sinks; what it
 
 from __future__ import annotations
 
-import torch
-from torch import fx
-
 from exporters.fusing.functions import whole_attention, whole_rotation, whole_write
-from exporters.fusing.rewriter import Rewriter
+from exporters.fusing.rewriter import Rewriter, dtype_of
 from exporters.targets import Target
 from zoo import functional
 from zoo.tracing.tracer import Meaning
@@ -18,16 +15,16 @@ from zoo.tracing.tracer import Meaning
 def fuse_standard(rewriter: Rewriter, target: Target) -> list[str]:
     """Put Attention, RotaryEmbedding and TensorScatter in the place of what they do; returns what stays, and why."""
     for node, meaning in rewriter.meant(functional.write):
-        if target.takes("TensorScatter", _dtype(node)):
+        if target.takes("TensorScatter", dtype_of(node)):
             rewriter.replace(node, rewriter.insert(node, whole_write, *meaning.args))
     for node, meaning in rewriter.meant(functional.rotary_embedding):
         x, cos, _ = (part.meta["facts"] for part in meaning.args)
         rows = all(x[run].shape[0] == cos[run].shape[0] for run in (0, 1))
-        if rows and target.takes("RotaryEmbedding", _dtype(node)):
+        if rows and target.takes("RotaryEmbedding", dtype_of(node)):
             rewriter.replace(node, rewriter.insert(node, whole_rotation, *meaning.args, **meaning.kwargs))
     unfit: dict[str, str] = {}
     for node, meaning in rewriter.meant(functional.attention):
-        if not node.users or not target.takes("Attention", _dtype(node)):
+        if not node.users or not target.takes("Attention", dtype_of(node)):
             continue
         if reason := _unfit(meaning):
             unfit.setdefault(reason, f"Attention: {node.meta['path']}: {reason}")
@@ -35,11 +32,6 @@ def fuse_standard(rewriter: Rewriter, target: Target) -> list[str]:
         options = {"scale": meaning.kwargs["scale"], "softcap": meaning.kwargs.get("softcap")}
         rewriter.replace(node, rewriter.insert(node, whole_attention, *meaning.args, **options))
     return [*unfit.values()]
-
-
-def _dtype(node: fx.Node) -> torch.dtype:
-    dtype: torch.dtype = node.meta["facts"][0].dtype
-    return dtype
 
 
 def _unfit(meaning: Meaning) -> str | None:

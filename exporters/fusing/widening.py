@@ -7,14 +7,13 @@ up is float32.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
-from torch import fx
 
 from exporters.fusing.functions import wide_linear
-from exporters.fusing.rewriter import Rewriter
+from exporters.fusing.joining import linear_arguments
+from exporters.fusing.rewriter import Rewriter, dtype_of
 
 WIDENING = (operator.add, torch.add, "add", "to", "float")
 
@@ -22,22 +21,13 @@ WIDENING = (operator.add, torch.add, "add", "to", "float")
 def widen(rewriter: Rewriter) -> None:
     """Put a product that gives float32 in the place of linear layers whose float16 results only become float32."""
     for linear in rewriter.calls(F.linear):
-        if _dtype(linear) != torch.float16:
+        if dtype_of(linear) != torch.float16:
             continue
         passed, users = [], list(linear.users)
         while users and all(user.target is F.dropout for user in users):
             passed += users
             users = [user for each in users for user in each.users]
-        if users and all(user.target in WIDENING and _dtype(user) == torch.float32 for user in users):
-            wide = rewriter.insert(linear, wide_linear, *_arguments(linear))
+        if users and all(user.target in WIDENING and dtype_of(user) == torch.float32 for user in users):
+            wide = rewriter.insert(linear, wide_linear, *linear_arguments(linear))
             for node in (linear, *passed):
                 rewriter.replace(node, wide)
-
-
-def _arguments(linear: fx.Node) -> Iterator[object]:
-    yield from (*linear.args, *linear.kwargs.values())
-
-
-def _dtype(node: fx.Node) -> torch.dtype:
-    dtype: torch.dtype = node.meta["facts"][0].dtype
-    return dtype

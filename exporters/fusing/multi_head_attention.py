@@ -10,7 +10,7 @@ from typing import Any
 from torch import fx
 
 from exporters.fusing.functions import multi_head_attention
-from exporters.fusing.joining import join_heads, side_by_side
+from exporters.fusing.joining import join_heads, replace_heads, side_by_side
 from exporters.fusing.rewriter import Rewriter
 from exporters.targets import Target
 from zoo import functional
@@ -18,7 +18,7 @@ from zoo import functional
 OPERATION = "MultiHeadAttention"
 
 
-def fuse_encoder_attention(rewriter: Rewriter, target: Target) -> None:
+def fuse_multi_head_attention(rewriter: Rewriter, target: Target) -> None:
     """Put MultiHeadAttention in the place of every attention that it can do.
 
     It knows no sinks, no softcaps, and no heads that share keys.
@@ -56,9 +56,7 @@ def fuse_encoder_attention(rewriter: Rewriter, target: Target) -> None:
             mixed, key_so_far, value_so_far = (rewriter.take(node, mixed, index) for index in range(3))
             rewriter.replace(key, key_so_far)
             rewriter.replace(value, value_so_far)
-        width = value.meta["facts"][0].shape[3]
-        split = rewriter.insert(node, "unflatten", mixed, -1, (heads, width))
-        rewriter.replace(node, rewriter.insert(node, "transpose", split, 1, 2))
+        replace_heads(rewriter, node, mixed)
 
 
 def _padding(rewriter: Rewriter, bias: Any) -> tuple[Any, Any]:

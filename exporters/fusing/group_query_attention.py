@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from torch import fx
 
 from exporters.fusing.functions import Rotation, group_query_attention
-from exporters.fusing.joining import join_heads, side_by_side
-from exporters.fusing.rewriter import Rewriter
+from exporters.fusing.joining import join_heads, replace_heads, side_by_side
+from exporters.fusing.rewriter import Rewriter, dtype_of
 from exporters.targets import Target
 from zoo import functional
 from zoo.tracing.tracer import Meaning
@@ -44,7 +44,7 @@ class _Cached:
     position_bias: fx.Node | None
 
 
-def fuse_cached_attention(rewriter: Rewriter, target: Target, context_length: int | None) -> str | None:
+def fuse_group_query_attention(rewriter: Rewriter, target: Target, context_length: int | None) -> str | None:
     """Put GroupQueryAttention in the place of a decoder's attentions; returns why not, where it cannot do one of them.
 
     Nothing is done, and nothing said, where there is no cache or the target does not have the operation.
@@ -69,7 +69,7 @@ def _cached(
     rewriter: Rewriter, target: Target, node: fx.Node, call: Meaning, keys: Meaning, values: Meaning
 ) -> _Cached:
     query, key, value, bias = call.args
-    dtype = query.meta["facts"][0].dtype
+    dtype = dtype_of(query)
     if not target.takes(OPERATION, dtype):
         raise UnfitError(f"{OPERATION} has no kernel for {str(dtype).removeprefix('torch.')}")
     width = key.meta["facts"][0].shape[-1]
@@ -98,14 +98,13 @@ def _replace(rewriter: Rewriter, attention: _Cached, context_length: int | None)
     node, (query, key, value, *_) = attention.node, attention.call.args
     parts, rotation = _before_rotation(rewriter, attention, context_length)
     joined = join_heads(rewriter, parts)
-    facts = query.meta["facts"][0]
     results = rewriter.insert(
         node,
         group_query_attention,
         [side_by_side(rewriter, node, part) for part in parts] if joined is None else [joined],
         *attention.past,
         attention.mask,
-        heads=facts.shape[1],
+        heads=query.meta["facts"][0].shape[1],
         scale=attention.call.kwargs["scale"],
         window=attention.window,
         softcap=attention.call.kwargs.get("softcap"),
@@ -114,8 +113,7 @@ def _replace(rewriter: Rewriter, attention: _Cached, context_length: int | None)
         rotation=rotation,
     )
     mixed, key_so_far, value_so_far = (rewriter.take(node, results, index) for index in range(3))
-    split = rewriter.insert(node, "unflatten", mixed, -1, (facts.shape[1], facts.shape[3]))
-    rewriter.replace(node, rewriter.insert(node, "transpose", split, 1, 2))
+    replace_heads(rewriter, node, mixed)
     rewriter.replace(key, key_so_far)
     rewriter.replace(value, value_so_far)
 

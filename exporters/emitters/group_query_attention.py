@@ -1,13 +1,15 @@
-"""Attention as one operation."""
+"""Attention with its cache and its rotation as one operation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from exporters.content import Table
+from exporters.content import Computed
 from exporters.emitters.registry import Call, Operand, emits
 from exporters.fusing.functions import Rotation, group_query_attention
 from exporters.graph import Value
@@ -43,8 +45,6 @@ def _group_query_attention(
     bias, sink = (None if x is None else call.value(x, past_key.dtype) for x in (position_bias, sinks))
     past = [past_key.value, past_value.value]
     inputs = [query, key, value, *past, lengths, total, cos, sin, None, bias, sink]
-    while inputs[-1] is None:
-        inputs.pop()
     results: tuple[Value, ...] = call.op(
         "GroupQueryAttention",
         *inputs,
@@ -69,12 +69,17 @@ def _lengths(call: Call, mask: Operand) -> tuple[Value, Value]:
 
 def _tables(call: Call, rotation: Rotation, dtype: torch.dtype) -> list[Value]:
     """The cosines and sines of all positions, once for all layers that rotate alike."""
+    shape = (rotation.positions, len(rotation.frequencies))
     return [
         call.graph.parameter(
             call.graph.shared_name(f"rotary.{label}", rotation),
-            tuple(table.shape),
+            shape,
             dtype,
-            Table(table.to(dtype)),
+            Computed(functools.partial(_in_dtype, table, dtype)),
         )
-        for label, table in zip(("cos", "sin"), rotation.tables(), strict=True)
+        for label, table in (("cos", rotation.cos), ("sin", rotation.sin))
     ]
+
+
+def _in_dtype(table: Callable[[], Tensor], dtype: torch.dtype) -> Tensor:
+    return table().to(dtype)
