@@ -26,10 +26,10 @@ def seconds(function: Callable[[], Any], runs: int) -> float:
 def trace(layers: int) -> Callable[[], Any]:
     """Tracing and lowering GPT-2 of some depth, with its cache."""
     from exporters.targets import TARGETS
-    from exporters.tasks import tasks
     from exporters.writing import trace_and_lower
     from specs.load import load
     from zoo.builder import assemble
+    from zoo.tracing.tasks import tasks
 
     spec = load("gpt2", [f"decoder.layers={layers}"])
     model = assemble(spec)
@@ -40,10 +40,10 @@ def torch_export() -> Callable[[], Any]:
     """``torch.onnx.export`` of an equal module: the same task of the same model, with random weights."""
     import torch
 
-    from exporters.tasks import tasks
     from exporters.via_torch import program_of
     from specs.load import load
     from zoo.builder import assemble
+    from zoo.tracing.tasks import tasks
     from zoo.weights.materialize import materialize
     from zoo.weights.random import RandomWeights
 

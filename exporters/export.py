@@ -30,7 +30,6 @@ from exporters.static_cache import cache_length, check_cache
 from exporters.stored_weights import take_stored
 from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
 from exporters.targets import OPERATIONS, TARGETS, Target
-from exporters.tasks import Task, tasks_with_static_cache
 from exporters.verification import Verification, verify
 from exporters.via_torch import export_via_torch
 from exporters.writing import trace_and_lower, write_graphs
@@ -43,6 +42,7 @@ from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.carried import carry_files
 from zoo.destination import MANIFEST, check_destination, replacing
 from zoo.progress import Progress, Stage
+from zoo.tracing.tasks import Task, tasks_with_static_cache
 from zoo.weights.held import HeldWeights
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights

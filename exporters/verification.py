@@ -25,12 +25,12 @@ from exporters.lifting import lifted_file
 from exporters.precisions import Precision
 from exporters.providers import present
 from exporters.targets import Padding, Target
-from exporters.tasks import ENCODER_HIDDEN, HIDDEN, Task
 from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.head import token_outputs
 from zoo.components.mixture import Router
+from zoo.tracing.tasks import ENCODER_HIDDEN, HIDDEN, Task
 from zoo.weights.held import HeldWeights
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights

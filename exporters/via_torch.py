@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from exporters.tasks import Task
 from specs.errors import UserError
 from zoo.tracing.symbols import SUM
+from zoo.tracing.tasks import Task
 
 OPSET = 20
 

@@ -16,8 +16,8 @@ from exporters.graph import Graph
 from exporters.lowering import lower
 from exporters.quantization.scheme import Quantization
 from exporters.targets import Target
-from exporters.tasks import Task
 from zoo.tracing.symbols import Symbols
+from zoo.tracing.tasks import Task
 from zoo.tracing.tracer import Tracer
 from zoo.weights.tensors import weight_tensors
 

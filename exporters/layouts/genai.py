@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
-from exporters.tasks import tasks
 from specs.embedding import Tokens
+from zoo.tracing.tasks import tasks
 
 CONFIG = "genai_config.json"
 

@@ -12,11 +12,11 @@ import torch
 
 from exporters.precisions import Precision
 from exporters.targets import Padding, Target
-from exporters.tasks import Task
 from specs.model import Model
 from zoo.checkpoints.carried import GENERATION, described, origin_of, stated_in
 from zoo.configs.config import CONFIG
 from zoo.configs.exporting import NoFamilyError
+from zoo.tracing.tasks import Task
 
 Data = dict[str, Any]
 """What goes into a JSON file."""

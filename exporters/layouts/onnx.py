@@ -1,7 +1,7 @@
 """The graphs and their weights, for ONNX Runtime itself."""
 
 from exporters.layouts.layout import Layout
-from exporters.tasks import tasks
+from zoo.tracing.tasks import tasks
 
 ONNX = Layout(
     "onnx",

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder, unfit_precision
-from exporters.tasks import tasks_with_first_step
 from zoo.checkpoints.carried import GENERATION, stated_in
 from zoo.configs.config import CONFIG
+from zoo.tracing.tasks import tasks_with_first_step
 
 _GROUPED = frozenset(
     [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder, unfit_precision
 from exporters.layouts.optimum import OPTIMUM
-from exporters.tasks import tasks_with_merged_decoder
 from zoo.configs.config import CONFIG
+from zoo.tracing.tasks import tasks_with_merged_decoder
 
 _CLASSES = frozenset(
     [

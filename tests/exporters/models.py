@@ -16,10 +16,10 @@ from exporters.graph import Graph
 from exporters.layouts.onnx import ONNX
 from exporters.manifest import Export
 from exporters.targets import TARGETS
-from exporters.tasks import tasks
 from exporters.writing import trace_and_lower
 from specs.model import Model
 from zoo.builder import assemble
+from zoo.tracing.tasks import tasks
 
 GRAPH_ONLY = Options(weights="none", verify=False)
 UNVERIFIED = Options(verify=False)

@@ -18,7 +18,6 @@ from exporters.export import export
 from exporters.graph import Graph, GraphBuilder
 from exporters.proto import IR_VERSIONS
 from exporters.targets import MINIMUM_RUNTIME, OPERATIONS, TARGETS
-from exporters.tasks import tasks
 from specs.model import Model
 from tests.exporters.graphs import Module, graph_of, message
 from tests.exporters.models import GRAPH_ONLY, UNVERIFIED, graphs, regions, stored
@@ -26,6 +25,7 @@ from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo import functional
 from zoo.builder import assemble
 from zoo.tracing.symbols import Placeholder, Symbols
+from zoo.tracing.tasks import tasks
 
 POSITIONS: list[dict[str, Any]] = [
     {"kind": "learned"}, {"kind": "sinusoidal"}, {"kind": "rope"}, {"kind": "alibi"}, {"kind": "relative_bias"}, {"kind": "none"},

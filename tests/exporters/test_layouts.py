@@ -14,7 +14,6 @@ import pytest
 import torch
 import transformers
 
-from exporters import tasks
 from exporters.export import Options, export
 from exporters.layouts import LAYOUTS, Deployment, LayoutError, check_layout
 from exporters.precisions import PRECISIONS
@@ -27,6 +26,7 @@ from tests.exporters.models import contents
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo import import_checkpoint
 from zoo.builder import assemble
+from zoo.tracing import tasks
 
 OURS = {"spec.yaml", "export.json"}
 SPLIT = {"encoder_model.onnx", "decoder_model.onnx", "decoder_with_past_model.onnx"}

@@ -13,7 +13,6 @@ from torch import fx, nn
 
 from exporters.graph import Graph
 from exporters.targets import TARGETS
-from exporters.tasks import tasks
 from exporters.writing import trace_and_lower
 from specs.model import Model
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
@@ -21,6 +20,7 @@ from zoo import functional
 from zoo.builder import assemble
 from zoo.tracing.facts import Facts
 from zoo.tracing.symbols import Placeholder, Symbols
+from zoo.tracing.tasks import tasks
 from zoo.tracing.tracer import Tracer, UntraceableError, size
 
 INPUTS = (Placeholder("x", torch.float32, ("B", "T", 6)), Placeholder("mask", torch.int64, ("B", "P + T")),
