@@ -69,7 +69,8 @@ class Case:
 
     ``encoder`` is the other input of an encoder-decoder.  With a ``gap``, padding stands between the prompt of a row and
     the pieces; it means nothing, as if they followed one another.  With a ``buffer`` of that many places, past and
-    present keys and values are one.
+    present keys and values are one.  Every weight and every layer takes part in the ``main`` ones: they are run on a model
+    whose wiring a small twin has shown in all of them.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Case:
     encoder: Batch | None = None
     gap: bool = False
     buffer: int = 0
+    main: bool = False
 
     @property
     def ends(self) -> list[int]:
@@ -108,7 +110,7 @@ def cases(spec: Model, padding: Padding = "either", places: int | None = None) -
         yield from _of_tokens(spec, draw) if either else _of_tokens_at_the_front(spec, draw)
     else:
         yield Case("one input", draw.whole(1))
-        yield Case("a batch", draw.whole(3))
+        yield Case("a batch", draw.whole(3), main=True)
         yield Case("an empty input", draw.whole(2, empty=True))
 
 
@@ -194,13 +196,14 @@ def _of_tokens(spec: Model, draw: _Draw) -> Iterator[Case]:
     room = draw.steps_room
     yield Case("one token", draw.tokens(1))
     yield Case("one sequence", draw.tokens(7))
-    yield Case("a batch, long", draw.tokens(draw.long, draw.long))
-    yield Case("padding right", draw.tokens(11, 6, 1))
+    yield Case("a batch, long", draw.tokens(draw.long, draw.long), main=True)
+    yield Case("padding right", draw.tokens(11, 6, 1), main=room <= 4)
     yield Case("padding left", draw.tokens(10, 5, 2, side="left"))
     yield Case("nothing but padding", draw.tokens(4, 0))
     if room > 4:
         yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
-        yield Case("padded prompt, then steps", draw.pieces(11, 6, side="left"), pieces=_steps(3, room))
+        pieces = _steps(3, room)
+        yield Case("padded prompt, then steps", draw.pieces(11, 6, side="left"), pieces, main=True)
     if room > 6:
         yield Case("prompt in pieces", draw.pieces(12, 5, side="left"), pieces=(3, 1, 2))
 
@@ -210,8 +213,8 @@ def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
     room = draw.steps_room
     yield Case("one token", draw.tokens(1))
     yield Case("one sequence", draw.tokens(7))
-    yield Case("a batch, long", draw.tokens(draw.long, draw.long))
-    yield Case("padding right", draw.tokens(11, 6, 1))
+    yield Case("a batch, long", draw.tokens(draw.long, draw.long), main=True)
+    yield Case("padding right", draw.tokens(11, 6, 1), main=room <= 4)
     if room > 4:
         yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
         yield from _ragged_steps(draw)
@@ -224,7 +227,7 @@ def _ragged_steps(draw: _Draw, *encoders: Batch) -> Iterator[Case]:
     steps = _steps(3, draw.steps_room)
     first, second = encoders or (None, None)
     padded, ragged = draw.gap((8, 3, 1), len(steps)), draw.gap((2, 9), len(steps))
-    yield Case("padded prompt, then steps", padded, steps, first, gap=True)
+    yield Case("padded prompt, then steps", padded, steps, first, gap=True, main=True)
     yield Case("in one buffer", ragged, steps, second, gap=True, buffer=ragged.inputs.shape[1] + 5)
 
 
@@ -237,9 +240,11 @@ def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
             return draw.whole(rows, empty=empty, stack=source)
 
         yield Case("one token", draw.tokens(1), encoder=whole(1))
-        yield Case("a batch, long", draw.tokens(long, long), encoder=whole(2, empty=True))
+        yield Case("a batch, long", draw.tokens(long, long), encoder=whole(2, empty=True), main=True)
         if room > 4:
-            yield Case("prompt, then steps", draw.pieces(8, 8), pieces=_steps(5, room), encoder=whole(2))
+            yield Case(
+                "prompt, then steps", draw.pieces(8, 8), pieces=_steps(5, room), encoder=whole(2), main=True
+            )
         if room > 6:
             yield Case("prompt in pieces", draw.pieces(12), pieces=(3, 1, 2), encoder=whole(1))
         return
@@ -249,12 +254,13 @@ def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
 
     yield Case("one token", draw.tokens(1), encoder=read(1))
     yield Case("one sequence", draw.tokens(6), encoder=read(11))
-    yield Case("a batch, long", draw.tokens(long, long), encoder=read(long, long))
+    yield Case("a batch, long", draw.tokens(long, long), encoder=read(long, long), main=True)
     yield Case("padding right", draw.tokens(5, 5, 5), encoder=read(12, 7, 1))
     yield Case("padding left", draw.tokens(4, 4), encoder=read(10, 3, side="left"))
     yield Case("nothing but padding", draw.tokens(3, 3), encoder=read(6, 0))
     if room > 4:
-        yield Case("prompt, then steps", draw.pieces(8, 8), pieces=_steps(5, room), encoder=read(9, 4))
+        steps = _steps(5, room)
+        yield Case("prompt, then steps", draw.pieces(8, 8), pieces=steps, encoder=read(9, 4), main=True)
     if room > 6:
         yield Case("prompt in pieces", draw.pieces(12, 12), pieces=(3, 1, 2), encoder=read(3, 10))
 
