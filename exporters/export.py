@@ -187,6 +187,11 @@ class _Job:
     def precision(self) -> Precision:
         return PRECISIONS[self.options.precision]
 
+    @property
+    def _exact(self) -> bool:
+        """Whether the weights are stored as they are: where not, more cases say more of what rounding does."""
+        return self.options.precision == "fp32"
+
     def via_fx(self, destination: Path) -> Export:
         self.progress(Stage("trace"))
         graphs = self._graphs(self.model, self.spec)
@@ -209,7 +214,9 @@ class _Job:
             else:  # the weights are held already, and can be written while PyTorch runs
                 write = functools.partial(self._write_held, directory, graphs, subject, reference)
             with self._files(subject, reference, graphs, directory) as (place, written):
-                verification = self._verified(place, subject, reference, written, write, main_only=True)
+                verification = self._verified(
+                    place, subject, reference, written, write, main_only=self._exact
+                )
             verification = verification.followed_by(self._wiring_verified(directory, graphs))
             return self._finish(destination, directory, files, verification, unfused)
 

@@ -203,8 +203,7 @@ def verify(
         provider = "none"
         try:
             # Packing all weights anew takes longer than the few calls of the main cases without.
-            packed = not main_only or precision.bits is not None
-            loaded = [load(path, task, target, dtype, packed=packed) for path, task in graphs.items()]
+            loaded = [load(path, task, target, dtype, packed=not main_only) for path, task in graphs.items()]
             provider = loaded[0].session.get_providers()[0]
         except RefusalError as refusal:
             loaded, found = [], [_refused("loading", "", refusal)]
