@@ -95,7 +95,8 @@ def test_what_the_cuda_target_has_no_kernel_for_stays(tmp_path: Path) -> None:
     assert result.cache == {"kind": "growing", "padding": "either"}
     reasons = [reason for facts in result.graphs.values() for reason in facts["unfused"]]
     assert reasons == [
-        "GroupQueryAttention: decoder.blocks.0.attention: GroupQueryAttention has no kernel for float32"
+        "GroupQueryAttention: decoder.blocks.0.attention: GroupQueryAttention has no kernel for float32; "
+        "another operation does it, with a cache that grows"
     ]
 
 
