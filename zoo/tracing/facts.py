@@ -68,10 +68,17 @@ def facts_of(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The facts of a call's result, from arguments in which tensors are :class:`Facts`."""
     if target in _rules:
         return _rules[target](*args, **kwargs)
-    return _on_meta(target, args, kwargs)
+    return on_meta(target, args, kwargs)
 
 
-def _on_meta(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def has_rule(target: Any) -> bool:
+    """Whether a function, or a method by its name, has a rule here."""
+    return target in _rules
+
+
+def on_meta(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The facts of a call's result, found by running it on meta tensors."""
+
     def tensor(value: Any) -> Any:
         if isinstance(value, Facts):
             return torch.empty(value.shape, dtype=value.dtype, device="meta")
@@ -432,7 +439,7 @@ def reduced(rank: int, dim: int | tuple[int, ...] | None) -> list[int]:
 @rule(operator.matmul, torch.matmul, "matmul")
 def _matmul(a: Facts, b: Facts) -> Facts:
     if min(a.ndim, b.ndim) < 2:
-        return _on_meta(torch.matmul, (a, b), {})
+        return on_meta(torch.matmul, (a, b), {})
     if a.shape[-1] != b.shape[-2] or a.dtype != b.dtype:
         raise ValueError(f"{a.dtype} of shape {a.shape} and {b.dtype} of shape {b.shape} do not multiply")
     return Facts((*broadcast(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), a.dtype)

@@ -1,0 +1,189 @@
+"""Whole-number polynomials in the sizes of a call: B sequences, T new tokens after P past ones, S tokens of an encoder."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+BATCH: Final = "B"
+LENGTHS: Final = ("T", "P", "S")
+MEANINGS = {"B": "batch", "T": "new tokens", "P": "past tokens", "S": "encoder tokens"}
+
+Powers = tuple[tuple[str, int], ...]
+"""A product of symbols: each with its power, in the order of :data:`MEANINGS`."""
+
+_ORDER = {symbol: place for place, symbol in enumerate(MEANINGS)}
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """A sum of terms: the coefficient of each product of symbols, none of them 0."""
+
+    terms: Mapping[Powers, int]
+
+    @classmethod
+    def constant(cls, value: int) -> Polynomial:
+        """A number."""
+        return cls({(): value} if value else {})
+
+    @classmethod
+    def symbol(cls, name: str) -> Polynomial:
+        """One of the symbols."""
+        return cls({((name, 1),): 1})
+
+    @classmethod
+    def sum(cls, parts: Iterable[Polynomial]) -> Polynomial:
+        """The sum of some, 0 for none."""
+        terms: dict[Powers, int] = {}
+        for part in parts:
+            for powers, coefficient in part.terms.items():
+                terms[powers] = terms.get(powers, 0) + coefficient
+        return cls({powers: coefficient for powers, coefficient in terms.items() if coefficient})
+
+    @property
+    def symbols(self) -> list[str]:
+        """The symbols that occur."""
+        found = {symbol for powers in self.terms for symbol, _ in powers}
+        return [symbol for symbol in MEANINGS if symbol in found]
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.terms.items()))
+
+    def __bool__(self) -> bool:
+        return bool(self.terms)
+
+    def __add__(self, other: Polynomial | int) -> Polynomial:
+        return Polynomial.sum((self, _polynomial(other)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Polynomial | int) -> Polynomial:
+        return self + _polynomial(other) * -1
+
+    def __mul__(self, other: Polynomial | int) -> Polynomial:
+        pairs = itertools.product(self.terms.items(), _polynomial(other).terms.items())
+        return Polynomial.sum(Polynomial({_product(a, b): m * n}) for (a, m), (b, n) in pairs)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: int) -> Polynomial:
+        """An exact quotient.  Raises ValueError where there is none in whole numbers."""
+        if any(coefficient % divisor for coefficient in self.terms.values()):
+            raise ValueError(f"{self} cannot be divided by {divisor}")
+        return Polynomial({powers: coefficient // divisor for powers, coefficient in self.terms.items()})
+
+    def given(self, **sizes: int) -> Polynomial:
+        """With numbers in the place of some symbols."""
+        return Polynomial.sum(
+            Polynomial({tuple(each for each in powers if each[0] not in sizes): value})
+            for powers, coefficient in self.terms.items()
+            if (value := coefficient * math.prod(sizes[s] ** n for s, n in powers if s in sizes))
+        )
+
+    def at(self, **sizes: int) -> int:
+        """The number that it comes to; symbols that do not occur may be given.  Raises KeyError for one without a number."""
+        return sum(
+            coefficient * math.prod(sizes[symbol] ** power for symbol, power in powers)
+            for powers, coefficient in self.terms.items()
+        )
+
+    def __str__(self) -> str:
+        """Such as ``36,864 B T² + 170,926,080 B T``, highest degree first."""
+        terms = sorted(self.terms.items(), key=lambda term: _rank(term[0]))
+        text = ""
+        for powers, coefficient in terms:
+            sign = "" if not text and coefficient > 0 else "-" if coefficient < 0 else "+"
+            symbols = " ".join(
+                symbol + (str(n).translate(_SUPERSCRIPTS) if n > 1 else "") for symbol, n in powers
+            )
+            number = "" if abs(coefficient) == 1 and symbols else f"{abs(coefficient):,}"
+            term = " ".join(filter(None, [number, symbols]))
+            text += f" {sign} {term}" if text else f"{sign}{term}"
+        return text or "0"
+
+    def as_dict(self) -> list[dict[str, Any]]:
+        """As JSON data: the sum over the list of coefficient * the product of symbol ** power."""
+        return [
+            {"coefficient": coefficient, "powers": dict(powers)} for powers, coefficient in self.terms.items()
+        ]
+
+
+def _polynomial(value: Polynomial | int) -> Polynomial:
+    return value if isinstance(value, Polynomial) else Polynomial.constant(value)
+
+
+def _product(a: Powers, b: Powers) -> Powers:
+    powers = dict(a)
+    for symbol, power in b:
+        powers[symbol] = powers.get(symbol, 0) + power
+    return tuple(sorted(powers.items(), key=lambda each: _ORDER[each[0]]))
+
+
+def _rank(powers: Powers) -> list[int]:
+    """The order of terms: by degree, then by the symbols."""
+    named = dict(powers)
+    return [-sum(named.values()), *(-named.get(symbol, 0) for symbol in MEANINGS)]
+
+
+@dataclass(frozen=True)
+class Interpolation:
+    """The polynomials that are linear in B and quadratic in lengths, from their values at ``points``.
+
+    The last point is one more than needed: a function that is no such polynomial shows there.
+    """
+
+    points: tuple[Mapping[str, int], ...]
+    products: tuple[Powers, ...]
+    inverse: tuple[tuple[Fraction, ...], ...]
+
+    @classmethod
+    def over(cls, symbols: Iterable[str]) -> Interpolation:
+        """In some of the symbols."""
+        return _interpolation(tuple(symbols))
+
+    def polynomial(self, values: Sequence[int]) -> Polynomial:
+        """The polynomial with these values at the points.  Raises ValueError where there is none in whole numbers."""
+        *enough, check = values
+        solved = [sum(map(Fraction.__mul__, row, map(Fraction, enough)), Fraction()) for row in self.inverse]
+        terms = {powers: int(value) for powers, value in zip(self.products, solved, strict=True) if value}
+        found = Polynomial(terms)
+        if any(value.denominator > 1 for value in solved) or found.at(**self.points[-1]) != check:
+            raise ValueError("no polynomial: linear in the batch and at most quadratic in lengths")
+        return found
+
+
+@functools.cache
+def _interpolation(symbols: tuple[str, ...]) -> Interpolation:
+    lengths = [symbol for symbol in LENGTHS if symbol in symbols]
+    corner = dict(zip([BATCH, *lengths], (1009, 2003, 3001, 4001), strict=False))
+    by_length: list[tuple[str, ...]] = [
+        chosen for degree in (0, 1, 2) for chosen in itertools.combinations_with_replacement(lengths, degree)
+    ]
+    every = [batch + chosen for batch in ((), (BATCH,)) for chosen in by_length]
+    points = [{symbol: corner[symbol] + chosen.count(symbol) for symbol in corner} for chosen in every]
+    products = [tuple((symbol, n) for symbol in MEANINGS if (n := chosen.count(symbol))) for chosen in every]
+    matrix = [[Polynomial({powers: 1}).at(**point) for powers in products] for point in points]
+    check = {symbol: number * 3 + 1 for symbol, number in corner.items()}
+    return Interpolation((*points, check), tuple(products), _inverted(matrix))
+
+
+def _inverted(matrix: list[list[int]]) -> tuple[tuple[Fraction, ...], ...]:
+    """The inverse of a regular matrix, by elimination."""
+    size = len(matrix)
+    rows = [
+        [Fraction(n) for n in row] + [Fraction(i == j) for j in range(size)] for i, row in enumerate(matrix)
+    ]
+    for at in range(size):
+        pivot = next(row for row in range(at, size) if rows[row][at])
+        rows[at], rows[pivot] = rows[pivot], rows[at]
+        rows[at] = [value / rows[at][at] for value in rows[at]]
+        for other in range(size):
+            if other != at and (factor := rows[other][at]):
+                rows[other] = [a - factor * b for a, b in zip(rows[other], rows[at], strict=True)]
+    return tuple(tuple(row[size:]) for row in rows)
