@@ -11,6 +11,7 @@ from cli.build import build
 from cli.check import check
 from cli.command import Program
 from cli.convert import convert
+from cli.draw import draw
 from cli.export import export
 from cli.import_ import import_checkpoint
 from cli.list import list_presets
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.command("build")(build)
 app.command("params")(params)
 app.command("check")(check)
+app.command("draw")(draw)
 app.command("export")(export)
 app.command("run")(run)
 app.command("bench")(bench)

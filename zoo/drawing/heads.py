@@ -31,9 +31,8 @@ def head_elements(spec: Model, counts: Counts, length: str) -> Iterator[Element]
         case heads.LanguageModeling():
             if head.scale is not None:
                 inverse = head.scale == "inverse_sqrt_d_model"
-                yield Part(
-                    "other", f"× 1/√{d_model:,}" if inverse else f"× {wording.number(float(head.scale))}"
-                )
+                scale = f"1/√{d_model:,}" if inverse else wording.number(float(head.scale))
+                yield Part("other", f"{wording.TIMES} {scale}")
             if head.projection:
                 yield part("Projection", "projection", widths("projection"))
             fixed = ["fixed bias"] if head.bias == "fixed" else []
@@ -48,8 +47,9 @@ def head_elements(spec: Model, counts: Counts, length: str) -> Iterator[Element]
             yield Label("Logits", wording.sizes("B", length, spec.vocab_size or 0), "end")
         case heads.Pooler():
             activation = wording.ACTIVATIONS[head.activation]
+            yield Label("Hidden states", tokens, "out")
             yield part("Pooler", "dense", "first token", widths("dense"), activation)
-            yield Label("Pooled, and hidden states", f"{wording.sizes('B', d_model)}, {tokens}", "end")
+            yield Label("Pooled output", wording.sizes("B", d_model), "end")
         case heads.TransformingHead():
             yield from _transforming(head, part, widths, length, d_model)
         case _:
@@ -59,6 +59,8 @@ def head_elements(spec: Model, counts: Counts, length: str) -> Iterator[Element]
 
 def _transforming(head: heads.TransformingHead, part, widths, length: str, d_model: int) -> Iterator[Element]:  # type: ignore[no-untyped-def]
     of_sequence = isinstance(head, heads.SequenceHead)
+    if isinstance(head, heads.Pooled):
+        yield Label("Hidden states", wording.sizes("B", length, d_model), "out")
     if isinstance(head, heads.SequenceHead):
         yield Part("head", "Pooling", (wording.pooling_words(head.pooling),))
     if head.activation is not None:
@@ -73,11 +75,7 @@ def _transforming(head: heads.TransformingHead, part, widths, length: str, d_mod
             if head.normalize:
                 yield Part("head", "Divided by its length")
             vector = wording.sizes(*rows, head.projection or d_model)
-            yield Label(
-                "Sequence vector, and hidden states",
-                f"{vector}, {wording.sizes('B', length, d_model)}",
-                "end",
-            )
+            yield Label("Sequence vector", vector, "end")
         case heads.QuestionAnswering():
             yield part("Start and end of the answer", "span", widths("span"))
             yield Label("Start and end logits", f"2 of {wording.sizes(*rows)}", "end")

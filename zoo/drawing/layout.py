@@ -27,13 +27,16 @@ from zoo.drawing.diagram import (
 from zoo.drawing.pieces import Inlet, Piece, Port
 from zoo.drawing.scene import Arrow, Box, Point, Scene, Text
 from zoo.drawing.text import fitted, lines_of, text_width
+from zoo.drawing.wording import count_text
 
-WIDE, NARROW, SIDE = 286.0, 200.0, 168.0
+WIDE, NARROW, SIDE = 286.0, 200.0, 184.0
 """The widths of boxes: parts, small parts such as norms, and what stands beside the stream."""
 GAP, MARGIN, RADIUS = 18.0, 26.0, 9.0
 LARGE, MEDIUM, SMALL, TINY = 20.0, 13.0, 11.0, 10.5
 LINE = 15.0
 INSET = 12.0
+PILE = 6.0
+"""How far the pile behind a mixture of experts reaches."""
 QUERY, KEY, VALUE = -92.0, 0.0, 92.0
 """Where queries, keys and values enter an attention, from its middle."""
 CROSS_VALUE, CROSS_KEY = -112.0, -66.0
@@ -115,8 +118,9 @@ class _ColumnLayout:
         box = self._text_box(part, WIDE if wide else NARROW)
         box = box.moved(-box.width / 2, -box.height)
         entry, exit_ = Port(box.id, 0, 0), Port(box.id, 0, -box.height)
-        half = box.width / 2 + (6 if box.many else 0)
-        return Piece(half, half, box.height + (6 if box.many else 0), (box,), entry=entry, exit=exit_)
+        pile = PILE if box.many else 0.0
+        half = box.width / 2 + pile
+        return Piece(half, half, box.height + pile, (box,), entry=entry, exit=exit_)
 
     def _text_box(self, part: Part, width: float) -> Box:
         """The box of a part with its title, its parameters on the right, and its details; its corner is at (0, 0)."""
@@ -260,7 +264,12 @@ class _ColumnLayout:
     def _frame(self, element: Frame) -> Piece:
         """A frame with its label at the top left and its note at the top right, on either side of the stream."""
         inner = self._pile(element.way, GAP)
-        left, right = max(inner.left, WIDE / 2) + 14, max(inner.right, WIDE / 2) + 14
+        around, plain = (
+            WIDE / 2 + GAP + PILE + 2,
+            WIDE / 2 + PILE + 2,
+        )  # alike for all frames, whatever is in them
+        least = (plain, around) if self._mirrored else (around, plain)
+        left, right = max(inner.left, least[0]) + 12, max(inner.right, least[1]) + 12
         height = 14 + inner.height + 30
         label = Text(
             10 - left, 18 - height, fitted(element.label, left - 20, MEDIUM, bold=True), MEDIUM, bold=True
@@ -280,6 +289,8 @@ class _ColumnLayout:
             text = Text(8, -3, element.shape, TINY, quiet=True)
             box = Box(self._id(), "text", 7, -13, text.width + 2, 13, (text,))
             return Piece(0, 9 + text.width, 13, (box,))
+        if element.place == "out":
+            return self._out(element)
         texts = [Text(0, 13, element.text, MEDIUM, "middle", bold=True)] if element.text else []
         if element.shape:
             texts.append(Text(0, 13 + LINE * len(texts), element.shape, TINY, "middle", quiet=True))
@@ -288,6 +299,18 @@ class _ColumnLayout:
         box = box.moved(0, -box.height)
         entry, exit_ = Port(box.id, 0, 0), Port(box.id, 0, box.y)
         return Piece(half, half, box.height, (box,), entry=entry, exit=exit_)
+
+    def _out(self, element: Label) -> Piece:
+        """A line from the stream to what goes out of the model there."""
+        texts = (
+            Text(4, 13, element.text, MEDIUM, bold=True),
+            Text(4, 13 + LINE, element.shape, TINY, quiet=True),
+        )
+        width, height = max(text.width for text in texts) + 8, 3 + 2 * LINE
+        meeting, port = self._point(0, -height / 2)
+        box = Box(self._id(), "text", 0, 0, width, height, texts).moved(WIDE / 4, -height)
+        arrow = Arrow(((0, port.y), (box.x, port.y)), meeting.id, box.id)
+        return Piece(0, box.x + width, height, (meeting, box), (arrow,), entry=port, exit=port)
 
     def _with_scores(self, column: Piece, scores: Sequence[Inlet]) -> Piece:
         """The column with what is added to scores on its right, each part once, and lines from it to every use."""
@@ -389,12 +412,12 @@ def _titled(
     left, right, top = edges
     title_width = text_width(diagram.name, LARGE, bold=True)
     inner = max(right - left, title_width, 440.0)
-    from zoo.drawing.wording import count_text
-
     count = f"{count_text(diagram.parameters)} parameters ({diagram.parameters:,})"
     facts = lines_of([count, *diagram.facts], inner, 12)
     said = [f"{letter} {meaning}" for letter, meaning in diagram.symbols.items()]
     said += ["numbers at the right of a part: its parameters in one layer"]
+    if any(isinstance(e, Joined) and e.sign != "+" for column in diagram.columns for e in column.way):
+        said.append("∥ put before")
     if diagram.ties:
         said.append("dashed: the same weights")
     legend = lines_of(said, inner, TINY)

@@ -9,7 +9,7 @@ from zoo.reports.parameters import ModuleParameters, ParameterReport
 
 
 class Counts:
-    """The counts of a report by path.  ``shared`` names the drawing's word for a weight that is counted elsewhere."""
+    """The modules of a report by path, and what is said of their parameters."""
 
     def __init__(self, report: ParameterReport) -> None:
         self.modules: dict[str, ModuleParameters] = {module.path: module for module in report.root.walk()}
@@ -20,13 +20,10 @@ class Counts:
         return sum(self.modules[path].parameters for path in paths if path in self.modules) - inner
 
     def text(self, each: Sequence[int], paths: Sequence[str]) -> str:
-        """How the counts of a part in each of its layers are told: as one where all are equal."""
-        total = sum(each)
-        told = (
-            [count_text(each[0]) if len(set(each)) == 1 else f"{count_text(total)} in all"] if total else []
-        )
-        owners = self.owners(paths)
-        if owners:
+        """How the counts of a part in each of its layers are told: as one where all are equal, or one and the same."""
+        same = len(set(each)) == 1 or not any(each[1:])
+        told = [count_text(each[0]) if same else f"{count_text(sum(each))} in all"] if any(each) else []
+        if self.owners(paths):
             told.append("tied" if any("vocabulary" in path for path in paths) else "shared")
         return " + ".join(told)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from torch import nn
 
@@ -16,6 +17,8 @@ from zoo.drawing.heads import head_elements
 from zoo.drawing.layers import StackFacts, layer_frames
 from zoo.drawing.parameters import Counts
 from zoo.reports.parameters import parameter_report
+
+StackName = Literal["encoder", "decoder"]
 
 
 def read(spec: Model) -> Diagram:
@@ -63,7 +66,9 @@ def _length(spec: Model, name: str, stack: Stack) -> str:
     return f"{spec.context_length_of(stack):,}"
 
 
-def _column(spec: Model, name: str, stack: Stack, model: nn.Module, counts: Counts) -> Iterator[Element]:
+def _column(
+    spec: Model, name: StackName, stack: Stack, model: nn.Module, counts: Counts
+) -> Iterator[Element]:
     prefix = f"{name}_embedding" if spec.architecture == "encoder-decoder" else "embedding"
     length = _length(spec, name, stack)
     yield from _embedding_elements(spec, stack, prefix, length, model, counts)
@@ -77,7 +82,7 @@ def _column(spec: Model, name: str, stack: Stack, model: nn.Module, counts: Coun
         counts,
         spec.d_model,
         spec.is_causal(name),
-        spec.position_of(stack),  # type: ignore[arg-type]
+        spec.position_of(stack),
     )
     yield from layer_frames(facts)
     kind = getattr(module.final_norm, "component_kind", "none")
@@ -85,6 +90,8 @@ def _column(spec: Model, name: str, stack: Stack, model: nn.Module, counts: Coun
         yield _part(counts, "norm", f"Final {wording.title(str(kind))}", [], f"{name}.final_norm")
     if stack is spec.last_stack:
         yield from head_elements(spec, counts, length)
+    else:
+        yield Label("", stream)
 
 
 def _part(
@@ -117,7 +124,7 @@ def _embedding_elements(
         )
         if embedding.scale is not None:
             scale = f"√{d_model:,}" if embedding.scale == "sqrt_d_model" else wording.number(embedding.scale)
-            yield Part("other", f"× {scale}")
+            yield Part("other", f"{wording.TIMES} {scale}")
         projection = []
         if f"{prefix}.projection" in counts.modules and counts.modules[f"{prefix}.projection"].weights:
             projection = [
