@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,12 +60,11 @@ def draw(
       zoo draw my-model.yaml --set decoder.block.kind=post_norm -o - > post-norm.svg
     """
     from cli.render import print_json
+    from specs.errors import UserError
     from specs.load import load
 
     kind = _format(output, format_)
-    if kind == "png" and output == "-" and typer.get_text_stream("stdout").isatty():
-        from specs.errors import UserError
-
+    if kind == "png" and output == "-" and is_terminal():
         raise UserError("a PNG is not for terminals\n  give --output FILE, or send it elsewhere")
     model = load(spec, assignments or ())
     if as_json:
@@ -88,6 +88,11 @@ def draw(
         typer.echo(path)
 
 
+def is_terminal() -> bool:
+    """Whether standard output is one."""
+    return sys.stdout.isatty()
+
+
 def _drawn(model: Model, kind: str, scale: float) -> bytes:
     from zoo.drawing import draw_mermaid, draw_png, draw_svg
 
@@ -102,7 +107,8 @@ def _format(output: str | None, stated: str | None) -> str:
     from specs.suggest import did_you_mean
 
     if stated is not None and stated not in SUFFIXES.values():
-        raise UserError(f"there is no --format {stated!r}: {did_you_mean(stated, set(SUFFIXES.values()))}")
+        formats = list(dict.fromkeys(SUFFIXES.values()))
+        raise UserError(f"there is no --format {stated!r}: {did_you_mean(stated, formats)}")
     if output in (None, "-"):
         return stated or "svg"
     suffix = Path(output or "").suffix

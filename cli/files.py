@@ -21,5 +21,5 @@ def write_whole(path: Path, content: bytes) -> None:
         finally:
             partial.unlink(missing_ok=True)
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = f"{path.parent} is a file" if path.parent.is_file() else error.strerror or str(error)
         raise UserError(f"{path} cannot be written: {reason}\n  give another --output") from error

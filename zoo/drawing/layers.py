@@ -71,7 +71,7 @@ def times(repeat: int, name: str = "") -> str:
 
 def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[str, Way]) -> Frame:
     """The frame of some layers with the same block; ``drawn`` has the blocks before it, and gets this one."""
-    name = run.use or ("block" if stack.spec.blocks else f"{stack.name} layer")
+    name = wording.printable(run.use or ("block" if stack.spec.blocks else f"{stack.name} layer"))
     paths = stack.blocks(layers)
     each = [stack.counts.of([path]) for path in paths]
     note = stack.counts.text(each, paths)

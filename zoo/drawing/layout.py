@@ -119,8 +119,8 @@ class _ColumnLayout:
         box = box.moved(-box.width / 2, -box.height)
         entry, exit_ = Port(box.id, 0, 0), Port(box.id, 0, -box.height)
         pile = PILE if box.many else 0.0
-        half = box.width / 2 + pile
-        return Piece(half, half, box.height + pile, (box,), entry=entry, exit=exit_)
+        half = box.width / 2
+        return Piece(half, half + pile, box.height + pile, (box,), entry=entry, exit=exit_)
 
     def _text_box(self, part: Part, width: float) -> Box:
         """The box of a part with its title, its parameters on the right, and its details; its corner is at (0, 0)."""
@@ -144,10 +144,10 @@ class _ColumnLayout:
 
     def _pill(self, part: Part, left: float, right: float, bottom: float) -> Box:
         """A small box across lines."""
+        room = right - left - 12
         first = " ".join([part.title, *part.details[:1]])
-        lines = lines_of(
-            [first, *part.details[1:], *([part.count] if part.count else [])], right - left - 12, TINY
-        )
+        words = [first, *part.details[1:]] if text_width(first, TINY) <= room else [part.title, *part.details]
+        lines = lines_of([*words, *([part.count] if part.count else [])], room, TINY)
         height = 8 + 13 * len(lines)
         texts = tuple(
             Text((left + right) / 2, bottom - height + 14 + 13 * i, line, TINY, "middle")
@@ -432,6 +432,7 @@ def _titled(
     return Scene(
         diagram.name,
         "; ".join([count, *diagram.facts]),
+        diagram.parameters,
         round(width, 1),
         round(height, 1),
         tuple(box.moved(dx, dy) for box in boxes),

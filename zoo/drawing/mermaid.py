@@ -147,6 +147,4 @@ class _Writer:
 
 
 def _escaped(text: str) -> str:
-    return "".join(
-        _SPECIAL.get(character, character if character.isprintable() else "\ufffd") for character in text
-    )
+    return "".join(_SPECIAL.get(character, character) for character in text)

@@ -60,8 +60,7 @@ def _n(value: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Text as XML has it; control characters, which it does not have, are shown as such."""
-    return escape("".join(c if c.isprintable() else "\ufffd" for c in text), quote=False)
+    return escape(text, quote=False)
 
 
 def _line(text: Text) -> Iterator[str]:

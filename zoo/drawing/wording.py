@@ -200,10 +200,15 @@ def said(spec: Component) -> list[str]:
     """The plain fields of a spec of any kind, such as a plugin's."""
     fields = {name: getattr(spec, name) for name in type(spec).model_fields if name != "kind"}
     return [
-        f"{name.replace('_', ' ')} {number(value) if not isinstance(value, str) else value}"
+        f"{name.replace('_', ' ')} {printable(value) if isinstance(value, str) else number(value)}"
         for name, value in fields.items()
         if isinstance(value, int | float | str) and not isinstance(value, bool)
     ]
+
+
+def printable(text: str) -> str:
+    """A user's text without what no document holds: control characters."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def slot_of(kind: str) -> str | None:
