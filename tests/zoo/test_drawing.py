@@ -21,8 +21,8 @@ from tests.strategies import model_data
 from tests.zoo.drawn import check_drawing
 from zoo.builder import assemble
 from zoo.checks import check_shapes
+from zoo.drawing import blocks as drawn_blocks
 from zoo.drawing import draw_mermaid, draw_png, draw_scene, draw_svg
-from zoo.drawing import layers as drawn_layers
 from zoo.drawing import text as drawn_text
 from zoo.drawing.diagram import AttentionPart, ExpertsPart, Frame, Joined, Label
 from zoo.drawing.following import Fork, Step, way_through
@@ -179,7 +179,7 @@ def test_a_block_of_any_kind_is_followed():
 
 
 def test_a_block_that_cannot_be_followed_is_one_box(monkeypatch):
-    monkeypatch.setattr(drawn_layers, "way_through", lambda block: None)
+    monkeypatch.setattr(drawn_blocks, "way_through", lambda block: None)
     diagram = read(load("gpt2"))
     check_all(diagram)
     (frame,) = (element for element in diagram.columns[0].way if isinstance(element, Frame))
@@ -187,7 +187,7 @@ def test_a_block_that_cannot_be_followed_is_one_box(monkeypatch):
 
 
 def test_a_block_with_weights_off_its_way_is_one_box(monkeypatch):
-    monkeypatch.setattr(drawn_layers, "way_through", lambda block: (Step("attention"),))
+    monkeypatch.setattr(drawn_blocks, "way_through", lambda block: (Step("attention"),))
     diagram = read(load("gpt2"))
     assert sum(part.parameters for part in diagram.parts()) == diagram.parameters
 
