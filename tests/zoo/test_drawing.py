@@ -5,6 +5,7 @@ import re
 import struct
 import sys
 from pathlib import Path
+from typing import ClassVar, Literal
 
 import matplotlib
 import pytest
@@ -13,7 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from PIL import ImageFont
 from torch import nn
 
+import specs.registry
+import zoo.registry
+from specs.base import Component
 from specs.catalog import preset_names
+from specs.embedding import EmbeddingKind
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
@@ -21,6 +26,8 @@ from tests.strategies import model_data
 from tests.zoo.drawn import check_drawing
 from zoo.builder import assemble
 from zoo.checks import check_shapes
+from zoo.components.embedding import Embedding
+from zoo.context import BuildContext
 from zoo.drawing import blocks as drawn_blocks
 from zoo.drawing import draw_mermaid, draw_png, draw_scene, draw_svg
 from zoo.drawing import text as drawn_text
@@ -190,6 +197,59 @@ def test_a_block_with_weights_off_its_way_is_one_box(monkeypatch):
     monkeypatch.setattr(drawn_blocks, "way_through", lambda block: (Step("attention"),))
     diagram = read(load("gpt2"))
     assert sum(part.parameters for part in diagram.parts()) == diagram.parameters
+
+
+class OddHead(Component):
+    kind: Literal["odd_head"] = "odd_head"
+    bins: int = 12
+    flavour: str = "plain"
+
+
+class OddFeedForward(Component):
+    kind: Literal["odd_layer"] = "odd_layer"
+    hidden: int = 6
+
+
+class OddEmbedding(EmbeddingKind):
+    kind: Literal["odd_embedding"] = "odd_embedding"
+    rows: int = 30
+    input_name: ClassVar[str] = "input_ids"
+    takes_tokens: ClassVar[bool] = True
+
+
+class OddEmbeddingModule(Embedding):
+    def __init__(self, spec: OddEmbedding, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.table = nn.Embedding(spec.rows, context.d_model)
+
+
+@pytest.fixture
+def odd_kinds(monkeypatch):
+    """Kinds of a plugin's in three slots."""
+    built = {
+        ("head", OddHead): lambda spec, context: nn.Linear(context.d_model, spec.bins),
+        ("feed_forward", OddFeedForward): lambda spec, context: nn.Linear(context.d_model, context.d_model),
+        ("embedding", OddEmbedding): OddEmbeddingModule,
+    }
+    for (slot, kind), builder in built.items():
+        name = kind.model_fields["kind"].default
+        monkeypatch.setitem(specs.registry._slots[slot], name, specs.registry.Kind(kind, None))
+        monkeypatch.setitem(zoo.registry._builders, kind, builder)
+
+
+def test_kinds_of_plugins_are_drawn_by_their_names_and_fields(odd_kinds):
+    kinds = [
+        "head={kind: odd_head}",
+        "decoder.block.feed_forward={kind: odd_layer}",
+        "embedding={kind: odd_embedding}",
+    ]
+    diagram = read(load("tiny-gpt", [*kinds, "expect={}"]))
+    check_all(diagram)
+    told = {part.title: (part.role, part.details) for part in diagram.parts()}
+    assert told["Odd head"] == ("head", ("bins 12", "flavour plain"))
+    assert told["Odd layer"] == ("feed-forward", ("hidden 256",))
+    assert told["Odd embedding"] == ("embedding", ("rows 30",))
+    assert told["Learned positions"] == ("position", ("128 \u00d7 64",))
 
 
 # ------------------------------------------------------------------------------------------------- what is folded

@@ -99,7 +99,7 @@ class ColumnLayout:
         beside_title = text_width(part.title, MEDIUM, bold=True) + count_width + 10 <= room
         title_room = room - count_width - 10 if beside_title else room
         texts = [Text(INSET, 19, fitted(part.title, title_room, MEDIUM, bold=True), MEDIUM, bold=True)]
-        count = Text(width - INSET, 19, fitted(part.count, room, SMALL), SMALL, "end", quiet=True)
+        count = Text(width - INSET, 19, fitted(part.count, room, SMALL), SMALL, "end")
         lines = lines_of(part.details, room, SMALL)
         texts += [Text(INSET, 19 + LINE * (i + 1), line, SMALL) for i, line in enumerate(lines)]
         rows = len(lines)
