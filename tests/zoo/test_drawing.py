@@ -39,7 +39,7 @@ from zoo.drawing.reading import read
 from zoo.drawing.svg import plain, svg
 from zoo.drawing.wording import count_text
 
-relaxed = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+relaxed = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def check_all(diagram):
@@ -404,7 +404,7 @@ def test_text_is_as_wide_as_its_font_has_it(bold, file):
 
 def test_every_character_that_is_drawn_has_a_width():
     shown = {
-        c for name in preset_names()[::5] for text in draw_scene(load(name)).all_texts() for c in text.text
+        c for name in preset_names()[::15] for text in draw_scene(load(name)).all_texts() for c in text.text
     }
     assert shown <= set(drawn_text._CHARACTERS)
 
@@ -420,6 +420,14 @@ def test_strange_names_are_shown_within_their_frames(tmp_path):
     diagram = read(load(str(file)))
     check_all(diagram)
     assert "\ufffd" in svg(lay_out(diagram))
+
+
+def test_what_was_changed_stands_below_the_name():
+    scene = draw_scene(load("tiny-gpt", ["decoder.layers=2", "position.kind=alibi"]))
+    assert [text.text for text in scene.texts[:2]] == [
+        "tiny-gpt",
+        "decoder.layers=2 \u00b7 position.kind=alibi",
+    ]
 
 
 # ------------------------------------------------------------------------------------------------------ formats

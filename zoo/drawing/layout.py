@@ -94,13 +94,14 @@ def _titled(
     diagram: Diagram, boxes: Sequence[Box], arrows: Sequence[Arrow], left: float, right: float, top: float
 ) -> Scene:
     """The scene with its title above and its legend below, moved to where all of it is in view."""
-    inner = max(right - left, text_width(diagram.name, LARGE, bold=True), LEAST_WIDTH)
+    name, *changes = diagram.name.split("+")  # a spec that --set changed is named after what changed
+    inner = max(right - left, text_width(name, LARGE, bold=True), LEAST_WIDTH)
     count = f"{count_text(diagram.parameters)} parameters ({diagram.parameters:,})"
-    facts = lines_of([count, *diagram.facts], inner, FACTS)
+    facts = [*lines_of(changes, inner, FACTS), *lines_of([count, *diagram.facts], inner, FACTS)]
     legend = lines_of(_legend(diagram), inner, TINY)
     dx = MARGIN + (inner - (right - left)) / 2 - left
     dy = MARGIN + LARGE + 30 + 17 * len(facts) - top
-    texts = [Text(MARGIN, MARGIN + LARGE - 4, diagram.name, LARGE, bold=True)]
+    texts = [Text(MARGIN, MARGIN + LARGE - 4, name, LARGE, bold=True)]
     texts += [
         Text(MARGIN, MARGIN + LARGE + 16 + 17 * i, line, FACTS, quiet=True) for i, line in enumerate(facts)
     ]
