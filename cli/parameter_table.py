@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -84,16 +84,13 @@ def _runs(module: ModuleParameters, unfold: bool) -> list[tuple[tuple[str, ...],
             runs.append(((), [child]))
             continue
         blocks = [block for block in child.children if block.has_weights]
-        groups = [[b] for b in blocks] if unfold else [list(group) for _, group in groupby(blocks, _shape)]
+        groups = (
+            [[b] for b in blocks]
+            if unfold
+            else [list(group) for _, group in groupby(blocks, lambda block: block.likeness)]
+        )
         runs += [((_name(child),), group) for group in groups]
     return runs
-
-
-def _shape(module: ModuleParameters) -> Any:
-    """What makes two blocks look the same in the table."""
-    shared = [(name, owner.removeprefix(module.path)) for name, owner in module.shared.items()]
-    inner = [(_name(child), _shape(child)) for child in module.children]
-    return module.kind, list(module.weights.items()), shared, module.parameters, inner
 
 
 def _name(module: ModuleParameters) -> str:
