@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 440, 260
-LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 44
+LEFT, RIGHT, TOP, BOTTOM = 74, 12, 12, 44
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,7 @@
     const output = figure.querySelector("output");
     const faces = figure.querySelector(".faces");
     slider.max = data.last;
+    slider.value = Math.min(100, data.last);
     const hands = data.pairs.map(({ pair, frequency }) => {
       const face = element("svg", { viewBox: "-22 -22 44 58", "aria-hidden": "true" });
       const arc = element("path", { class: "turned" });

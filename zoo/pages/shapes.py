@@ -29,22 +29,26 @@ def _rows(modules: Sequence[ModuleShapes], stacks: dict[str, Stack]) -> Iterator
     for module in modules:
         if found := _BLOCK.fullmatch(module.path):
             blocks.setdefault((found[1], int(found[2])), []).append((found[3], module))
-    told: list[object] = []
+    told = set()
     for module in modules:
         found = _BLOCK.fullmatch(module.path)
         if found is None:
             yield _row(module, module.path.count(".") + bool(module.path), module.path.rpartition(".")[2])
-            continue
-        name, block = found[1], blocks[found[1], int(found[2])]
-        if (name, _content(block)) in told:
-            continue
-        told.append((name, _content(block)))
-        alike = [
-            i for (each, i), other in blocks.items() if each == name and _content(other) == _content(block)
-        ]
-        for suffix, inner in block:
-            title = suffix.rpartition(".")[2] or f"blocks, {_layers(stacks[name], alike)}"
-            yield _row(inner, 2 + suffix.count("."), title)
+        elif found[1] not in told:
+            told.add(found[1])
+            own = {i: block for (stack, i), block in blocks.items() if stack == found[1]}
+            yield from _block_rows(own, stacks[found[1]])
+
+
+def _block_rows(blocks: dict[int, list[tuple[str, ModuleShapes]]], stack: Stack) -> Iterator[list[str]]:
+    """The blocks of a stack's twin, those that look the same once, with the layers that they stand for."""
+    alike: dict[object, list[int]] = {}
+    for i, block in blocks.items():
+        alike.setdefault(_content(block), []).append(i)
+    for layers, first in sorted((_layers(stack, places), places[0]) for places in alike.values()):
+        for suffix, module in blocks[first]:
+            title = suffix.rpartition(".")[2] or f"blocks, {layers_text(layers, stack.depth)}"
+            yield _row(module, 2 + suffix.count("."), title)
 
 
 def _content(block: Sequence[tuple[str, ModuleShapes]]) -> tuple[object, ...]:
@@ -52,12 +56,12 @@ def _content(block: Sequence[tuple[str, ModuleShapes]]) -> tuple[object, ...]:
     return tuple((suffix, m.kind, m.method, m.inputs, m.outputs) for suffix, m in block)
 
 
-def _layers(stack: Stack, kept: Sequence[int]) -> str:
+def _layers(stack: Stack, kept: Sequence[int]) -> list[int]:
     """The layers of a stack that are of the kinds of some layers of its twin."""
     names = [run.use for run in stack.runs() for _ in range(run.repeat)]
     originals = kept_layers(stack, 2)
     kinds = {names[originals[i]] for i in kept}
-    return layers_text([i for i, name in enumerate(names) if name in kinds], len(names))
+    return [i for i, name in enumerate(names) if name in kinds]
 
 
 def _row(module: ModuleShapes, level: int, name: str) -> list[str]:

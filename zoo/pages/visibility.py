@@ -22,7 +22,7 @@ from zoo.components.attention import Scope
 from zoo.models.stack import Stack
 from zoo.pages.chart import coordinate
 from zoo.pages.markup import layers_text, section
-from zoo.pages.positions import zeroed
+from zoo.pages.position_drawings import zeroed
 
 CELLS = 48
 """Rows and columns of a picture at most."""
@@ -124,13 +124,15 @@ def _cross_sight(stack: Stack, spec: Model, decoder: StackSpec, encoder: StackSp
         for padding in paddings
     }
     layers = [i for i, block in enumerate(stack.blocks) if block.cross_attention is not None]
-    title = "decoder to encoder, cross-attention"
+    title = "decoder to encoder (cross)"
     return Sight(title, tuple(layers), len(stack.blocks), False, queries, keys, allowed, False)
 
 
 def _grid(windows: Sequence[int | None], longest: int | None) -> Grid:
-    reach = int(REACH * max((window or 0 for window in windows), default=0))
-    length = min(max(FEWEST, reach), longest or max(FEWEST, reach))
+    """Positions enough to see the windows end, those that do within the context."""
+    ending = [window for window in windows if window and window < (longest or window + 1)]
+    length = max([FEWEST, *(int(REACH * window) for window in ending)])
+    length = min(length, longest or length)
     return Grid(length, -(-length // CELLS))
 
 
@@ -175,7 +177,7 @@ def _figure(sight: Sight) -> str:
     stride = sight.queries.stride
     shown = f"{sight.queries.length:,} positions"
     if stride > 1:
-        shown += f", every {stride}th of them"
+        shown += f", one in {stride:,}"
     told = f"{layers_text(sight.layers, sight.depth)}; {shown}"
     if sight.sinks:
         told += "; each head has a sink besides, which every position may attend to"
@@ -194,13 +196,13 @@ def _picture(sight: Sight, padding: Padding) -> str:
     )
     parts = [f'<rect class="ground" width="{SIDE}" height="{SIDE}"/>', f'<path class="seen" d="{runs}"/>']
     if sight.sinks:
-        parts.append(f'<rect class="sink" x="-14" width="9" height="{SIDE}"/>')
+        parts.append(f'<rect class="sink" x="-16" width="9" height="{SIDE}"/>')
     if padding != "none":
         parts += _padding_marks(sight, padding)
     parts += _axes(sight)
     label = f"{sight.title}, padding: {padding}. {layers_text(sight.layers, sight.depth)}"
     return (
-        f'<svg class="pad-{padding if len(sight.allowed) > 1 else "any"}" viewBox="-62 -32 308 278" role="img"'
+        f'<svg class="pad-{padding if len(sight.allowed) > 1 else "any"}" viewBox="-84 -28 330 274" role="img"'
         f' aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
 
@@ -230,7 +232,7 @@ def _padding_marks(sight: Sight, padding: Padding) -> list[str]:
 
 def _axes(sight: Sight) -> list[str]:
     """The first and last positions, and what rows and columns are."""
-    left = -20 if sight.sinks else -8
+    left = -22 if sight.sinks else -8
     last_query, last_key = int(sight.queries.places[-1]), int(sight.keys.places[-1])
     key = "keys" if sight.padded_queries else "keys: encoder positions"
     texts = [
@@ -238,7 +240,7 @@ def _axes(sight: Sight) -> list[str]:
         (left, 11, "end", "0"), (left, SIDE, "end", f"{last_query:,}"), (left, SIDE / 2, "end", "queries \u2193"),
     ]  # fmt: skip
     if sight.sinks:
-        texts.append((-9.5, -9, "middle", "sink"))
+        texts.append((-5, -9, "end", "sink"))
     return [
         f'<text x="{coordinate(x)}" y="{coordinate(y)}" text-anchor="{side}">{text}</text>'
         for x, y, side, text in texts
