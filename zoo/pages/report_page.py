@@ -10,12 +10,14 @@ from specs.model import Model
 from specs.resolved import resolved
 from specs.writing import dump
 from zoo.builder import assemble
+from zoo.pages.costs import costs_section
 from zoo.pages.page import asset, embedded, page
 from zoo.pages.positions import positions_section
 from zoo.pages.shapes import shapes_section
 from zoo.pages.treemap import treemap_section
 from zoo.pages.verification import verification_section
 from zoo.pages.visibility import visibility_section
+from zoo.reports.costs import costs
 from zoo.reports.parameters import parameter_report
 
 
@@ -27,17 +29,21 @@ def report_page(spec: Model, export: Mapping[str, Any] | None = None) -> str:
     shapes = shapes_section(spec)
     visibility = visibility_section(model, spec)
     positions, drawn = positions_section(model, spec)
+    spent, polynomials = costs_section(costs(spec), spec)
     parts = {
         "parameters": treemap,
+        "costs": spent,
         "shapes": shapes,
         "attention": visibility,
         "positions": positions,
     }
     if export is not None:
         parts["verification"] = verification_section(export)
-    data = {"parameters": root, "positions": drawn}
+    data = {"parameters": root, "positions": drawn, "costs": polynomials}
     body = "\n".join([_top(spec, report.total_parameters, parts), *parts.values(), _spec(spec)])
-    script = f"const DATA = {embedded(data)};\n" + "".join(map(asset, ("treemap.js", "positions.js")))
+    script = f"const DATA = {embedded(data)};\n" + "".join(
+        map(asset, ("treemap.js", "costs.js", "positions.js"))
+    )
     return page(f"zoo report {spec.name}", body, script, asset("report.css"))
 
 
