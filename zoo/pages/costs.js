@@ -71,7 +71,7 @@
   });
 
   function showStages() {
-    const header = [["stage"], ["matrix products", true], ...(mixture ? [["of active experts", true]] : []), ["other", true], ["what it is"], ["matrix products, in symbols"]];
+    const header = [["stage"], ["matrix products", true], ...(mixture ? [["of active experts", true]] : []), ["other", true], ["matrix products, in symbols"]];
     fill(
       section.querySelector("#stages"),
       header,
@@ -79,12 +79,15 @@
         const { about, formula, rows } = stages[name];
         const formulaCell = text("");
         formulaCell.append(text(formula, "code"));
+        const stage = text(name);
+        const told = text(about, "small");
+        told.className = "quiet";
+        stage.append(document.createElement("br"), told);
         return [
-          text(name),
+          stage,
           figure(evaluate(rows[0].products), "FLOP"),
           ...(mixture ? [figure(evaluate(rows[0].active), "FLOP")] : []),
           figure(evaluate(rows[0].elements), "FLOP"),
-          text(about),
           formulaCell,
         ];
       }),
@@ -127,6 +130,7 @@
 
   // The stops of a slider: 1, 2, 3, 4, 6, 8, 12 and so on to the most.
   function stops({ least, most }) {
+    if (least === most) return [most];
     const found = least === 0 ? [0] : [];
     for (let power = 1; power < most; power *= 2) found.push(power, ...(power > 1 && power * 1.5 < most ? [power * 1.5] : []));
     return [...found, most];

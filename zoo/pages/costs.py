@@ -59,8 +59,11 @@ def _size(symbol: str, spec: Model) -> dict[str, int]:
         return {"least": 1, "most": MOST_SEQUENCES, "value": 1}
     stack = spec.encoder if symbol == "S" or spec.decoder is None else spec.decoder
     assert stack is not None
-    most = spec.context_length_of(stack) or LONGEST
-    return {"least": 0 if symbol == "P" else 1, "most": most, "value": min(1024, most)}
+    longest = spec.context_length_of(stack) or LONGEST
+    if not spec.embedding_of(stack).takes_tokens:
+        return {"least": longest, "most": longest, "value": longest}
+    least, most = (0, longest - 1) if symbol == "P" else (1, longest)
+    return {"least": least, "most": most, "value": min(1024, most)}
 
 
 def _stage_rows(stage: Stage) -> list[dict[str, Any]]:
