@@ -10,7 +10,9 @@ from specs.model import Model
 from specs.resolved import resolved
 from specs.writing import dump
 from zoo.builder import assemble
+from zoo.drawing import draw_svg
 from zoo.pages.costs import costs_section
+from zoo.pages.markup import section
 from zoo.pages.page import asset, embedded, page
 from zoo.pages.positions import positions_section
 from zoo.pages.shapes import shapes_section
@@ -31,6 +33,7 @@ def report_page(spec: Model, export: Mapping[str, Any] | None = None) -> str:
     positions, drawn = positions_section(model, spec)
     spent, polynomials = costs_section(costs(spec), spec)
     parts = {
+        "architecture": _architecture(spec),
         "parameters": treemap,
         "costs": spent,
         "shapes": shapes,
@@ -66,6 +69,16 @@ def _top(spec: Model, parameters: int, parts: Mapping[str, str]) -> str:
     return (
         f"<h1>{escape(spec.name)}</h1><p>{escape(spec.summary)}{year}</p>{source}"
         f'<dl class="facts">{facts}</dl><nav class="contents" aria-label="Sections">{links}</nav>'
+    )
+
+
+def _architecture(spec: Model) -> str:
+    about = "Read from the bottom up; equal layers are one, with how many there are."
+    return section(
+        "architecture",
+        "Architecture",
+        about,
+        f'<figure class="scroll" tabindex="0">{draw_svg(spec)}</figure>',
     )
 
 
