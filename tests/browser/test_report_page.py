@@ -26,16 +26,28 @@ Report = Callable[..., Path]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_everything_is_drawn_at_once_and_from_the_file_alone(browser: Browser, report: Report, preset: str) -> None:
+def test_everything_is_drawn_at_once_and_from_the_file_alone(
+    browser: Browser, report: Report, preset: str
+) -> None:
     browser.open(report(preset))
     timing = browser.run("return performance.getEntriesByType('navigation')[0].loadEventEnd")
     assert 0 < timing < 3000
     assert browser.errors() == []
     assert all(url.startswith(("file:", "data:")) for url in browser.requests())
     sections = {each.get_attribute("id"): each for each in browser.all("main section")}
-    assert list(sections) == ["architecture", "parameters", "costs", "shapes", "attention", "positions", "spec"]
+    assert list(sections) == [
+        "architecture",
+        "parameters",
+        "costs",
+        "shapes",
+        "attention",
+        "positions",
+        "spec",
+    ]
     assert all(section.size["height"] > 40 for section in sections.values())
-    pictures = browser.all("#architecture svg, #parameters button, #attention .pad-none, #attention .pad-any, #positions svg, canvas")
+    pictures = browser.all(
+        "#architecture svg, #parameters button, #attention .pad-none, #attention .pad-any, #positions svg, canvas"
+    )
     assert len(pictures) > 8
     assert all(min(picture.size.values()) > 0 for picture in pictures if picture.tag_name != "button")
     assert len(browser.all("#shapes tbody tr")) > 15
@@ -87,7 +99,10 @@ def test_heat_maps_follow_the_theme(browser: Browser, report: Report) -> None:
     browser.open(report("llama-3.1-8b"))
     light = browser.run(first)
     browser.one("#theme").click()
-    assert browser.run(f"return new Promise(done => requestAnimationFrame(() => done((() => {{ {first} }})())))") != light
+    assert (
+        browser.run(f"return new Promise(done => requestAnimationFrame(() => done((() => {{ {first} }})())))")
+        != light
+    )
 
 
 def numbers(browser: Browser, table: str) -> list[list[int]]:
@@ -155,7 +170,9 @@ def test_areas_are_shares_of_the_parameters(browser: Browser, report: Report) ->
     up, query = sizes["encoder.blocks.0.feed_forward.up"], sizes["encoder.blocks.0.attention.query"]
     assert up["width"] * up["height"] / (query["width"] * query["height"]) == pytest.approx(4, rel=0.15)
     token = sizes["embedding.token"]
-    assert token["width"] * token["height"] / (up["width"] * up["height"]) == pytest.approx(23440896 / 28348416, rel=0.15)
+    assert token["width"] * token["height"] / (up["width"] * up["height"]) == pytest.approx(
+        23440896 / 28348416, rel=0.15
+    )
     told = browser.one("#parameters .told")
     assert f"{root.parameters:,} parameters" in told.text
 
@@ -187,7 +204,15 @@ def test_the_treemap_goes_by_keys(browser: Browser, report: Report) -> None:
 
     assert focused() == "query"
     told = browser.one("#parameters .told").text
-    assert all(part in told for part in ("encoder.blocks.0.attention.query", "weight 768 x 768", "12 x 590,592 = 7,087,104", "6.5 %"))
+    assert all(
+        part in told
+        for part in (
+            "encoder.blocks.0.attention.query",
+            "weight 768 x 768",
+            "12 x 590,592 = 7,087,104",
+            "6.5 %",
+        )
+    )
     seen = {focused()}
     for key in (Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_LEFT, Keys.ARROW_LEFT):
         browser.driver.switch_to.active_element.send_keys(key)
