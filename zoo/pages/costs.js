@@ -109,7 +109,7 @@
         const share = text("");
         const bar = document.createElement("span");
         bar.className = "bar";
-        bar.style.width = `${(100 * Number(products)) / all}%`;
+        bar.style.width = `calc((100% - 1.2rem) * ${Number(products) / all})`;
         share.className = "share";
         share.append(bar, text(products ? `${((100 * Number(products)) / all).toFixed(1)} %` : "", "span"));
         return [

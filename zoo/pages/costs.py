@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from specs.model import Model
@@ -21,9 +21,9 @@ LONGEST = 131_072
 """Where a slider ends, for a model whose context does not end."""
 
 
-def costs_section(costs: Costs, spec: Model) -> tuple[str, dict[str, Any]]:
-    """The frame of the costs, and the polynomials for the page's script."""
-    stages = {name: _stage_rows(stage) for name, stage in costs.stages.items()}
+def costs_section(costs: Costs, spec: Model, order: Mapping[str, int]) -> tuple[str, dict[str, Any]]:
+    """The frame of the costs, and the polynomials for the page's script; ``order`` is that of the model's modules."""
+    stages = {name: _stage_rows(stage, order) for name, stage in costs.stages.items()}
     symbols = [s for s in MEANINGS if any(s in stage.total.symbols for stage in costs.stages.values())]
     data = {
         "sizes": {symbol: _size(symbol, spec) for symbol in symbols},
@@ -66,8 +66,9 @@ def _size(symbol: str, spec: Model) -> dict[str, int]:
     return {"least": least, "most": most, "value": min(1024, most)}
 
 
-def _stage_rows(stage: Stage) -> list[dict[str, Any]]:
-    paths = list(dict.fromkeys([*stage.modules, *stage.elements]))
+def _stage_rows(stage: Stage, order: Mapping[str, int]) -> list[dict[str, Any]]:
+    """The rows of a stage, a module before those within it; ``order`` is that of the model's modules."""
+    paths = sorted({*stage.modules, *stage.elements}, key=order.__getitem__)
     return [_row(stage, "", 1, "all modules", 0), *_inner_rows(stage, paths, "", 1, 1)]
 
 
@@ -77,18 +78,34 @@ def _inner_rows(
     """The rows of what lies within a module, of which there are ``times`` alike; equal layers are one."""
     for name in _names(paths, around):
         path = f"{around}.{name}" if around else name
-        if name != "blocks":
-            yield _row(stage, path, times, name, level)
-            yield from _inner_rows(stage, paths, path, times, level + 1)
+        if name == "blocks":
+            yield from _block_rows(stage, paths, path, times, level)
             continue
-        layers = _names(paths, path)
-        alike: dict[object, list[int]] = {}
-        for layer in map(int, layers):
-            alike.setdefault(_content(stage, paths, f"{path}.{layer}."), []).append(layer)
-        for places in alike.values():
-            first, count = f"{path}.{places[0]}", times * len(places)
-            yield _row(stage, first, count, layers_text(places, len(layers)), level)
-            yield from _inner_rows(stage, paths, first, count, level + 1)
+        yield _row(stage, path, times, name, level)
+        inner = list(_inner_rows(stage, paths, path, times, level + 1))
+        if inner and path in stage.modules:
+            yield _row(
+                Stage(*({path: part[path]} if path in part else {} for part in _parts(stage))),
+                path,
+                times,
+                "itself",
+                level + 1,
+            )
+        yield from inner
+
+
+def _block_rows(
+    stage: Stage, paths: Sequence[str], blocks: str, times: int, level: int
+) -> Iterator[dict[str, Any]]:
+    """The rows of a stack's layers."""
+    layers = _names(paths, blocks)
+    alike: dict[object, list[int]] = {}
+    for layer in map(int, layers):
+        alike.setdefault(_content(stage, paths, f"{blocks}.{layer}."), []).append(layer)
+    for places in alike.values():
+        first, count = f"{blocks}.{places[0]}", times * len(places)
+        yield _row(stage, first, count, layers_text(places, len(layers)), level)
+        yield from _inner_rows(stage, paths, first, count, level + 1)
 
 
 def _names(paths: Sequence[str], around: str) -> list[str]:
@@ -98,20 +115,19 @@ def _names(paths: Sequence[str], around: str) -> list[str]:
     return list(dict.fromkeys(path.split(".")[0] for path in inner if path))
 
 
+def _parts(stage: Stage) -> tuple[Mapping[str, Polynomial], ...]:
+    return stage.modules, stage.active, stage.elements
+
+
 def _content(stage: Stage, paths: Sequence[str], start: str) -> tuple[object, ...]:
     """What makes two layers cost the same."""
-    parts = (stage.modules, stage.active, stage.elements)
     inner = [path for path in paths if path.startswith(start)]
-    return tuple((path.removeprefix(start), *(part.get(path) for part in parts)) for path in inner)
+    return tuple((path.removeprefix(start), *(part.get(path) for part in _parts(stage))) for path in inner)
 
 
 def _row(stage: Stage, path: str, times: int, name: str, level: int) -> dict[str, Any]:
-    parts = {"products": stage.modules, "active": stage.active, "elements": stage.elements}
-    return {
-        "name": name,
-        "level": level,
-        **{key: polynomial_data(within(part, path) * times) for key, part in parts.items()},
-    }
+    products, active, elements = (polynomial_data(within(part, path) * times) for part in _parts(stage))
+    return {"name": name, "level": level, "products": products, "active": active, "elements": elements}
 
 
 def polynomial_data(polynomial: Polynomial) -> list[list[Any]]:

@@ -31,7 +31,8 @@ def report_page(spec: Model, export: Mapping[str, Any] | None = None) -> str:
     shapes = shapes_section(spec)
     visibility = visibility_section(model, spec)
     positions, drawn = positions_section(model, spec)
-    spent, polynomials = costs_section(costs(spec), spec)
+    order = {path: place for place, (path, _) in enumerate(model.named_modules(remove_duplicate=False))}
+    spent, polynomials = costs_section(costs(spec), spec, order)
     parts = {
         "architecture": _architecture(spec),
         "parameters": treemap,

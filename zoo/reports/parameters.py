@@ -49,8 +49,12 @@ class ModuleParameters:
     @property
     def likeness(self) -> Hashable:
         """What two modules have in common that hold equal weights, share alike, and have equal modules within them."""
-        shared = tuple((name, owner.removeprefix(self.path)) for name, owner in self.shared.items())
-        inner = tuple((child.path.rpartition(".")[2], child.likeness) for child in self.children)
+        return self._likeness(f"{self.path}.")
+
+    def _likeness(self, around: str) -> Hashable:
+        """The same of a module within one whose paths begin with ``around``."""
+        shared = tuple((name, owner.removeprefix(around)) for name, owner in self.shared.items())
+        inner = tuple((child.path.rpartition(".")[2], child._likeness(around)) for child in self.children)
         return self.kind, tuple(self.weights.items()), shared, self.parameters, inner
 
     def as_dict(self) -> dict[str, Any]:
