@@ -46,7 +46,7 @@ def report_page(spec: Model, export: Mapping[str, Any] | None = None) -> str:
     data = {"parameters": root, "positions": drawn, "costs": polynomials}
     body = "\n".join([_top(spec, report.total_parameters, parts), *parts.values(), _spec(spec)])
     script = f"const DATA = {embedded(data)};\n" + "".join(
-        map(asset, ("treemap.js", "costs.js", "positions.js"))
+        map(asset, ("treemap.js", "sizes.js", "costs.js", "positions.js"))
     )
     return page(f"zoo report {spec.name}", body, script, asset("report.css"))
 
