@@ -19,9 +19,9 @@ from torch import fx
 from specs.model import Model
 from zoo.builder import assemble
 from zoo.reports.costs import expert_shares, layer_kinds, share
-from zoo.reports.keeping import Keeping, Kept, outputs_of, root, trained_values
+from zoo.reports.keeping import Keeping, Kept, root, trained_values
 from zoo.reports.polynomial import Polynomial
-from zoo.reports.trace import Trace
+from zoo.reports.trace import Trace, outputs_by_name
 from zoo.reports.work import work_at
 from zoo.tracing.facts import Facts
 from zoo.tracing.tasks import training_task
@@ -198,6 +198,6 @@ def _inputs(graph: fx.Graph, kept: Iterable[Kept], layer_of: dict[fx.Node, str |
             outside = layer_of[given] != layer_of[node] and given.op != "get_attr"
             if outside and isinstance(given.meta["facts"][0], Facts):
                 found.setdefault(root(given), Kept(node, root(given)))
-    for result in outputs_of(graph):
+    for result in outputs_by_name(graph).values():
         found.setdefault(root(result), Kept(result, root(result)))
     return list(found.values())
