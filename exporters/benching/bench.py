@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from exporters.benching.bandwidth import Bandwidth, measure_bandwidth
+from zoo.bandwidth import Bandwidth, measure_bandwidth
 from exporters.benching.process import Worker, WorkerError, started
 from exporters.benching.traffic import weights_read
 from exporters.benching.variant import Variant
