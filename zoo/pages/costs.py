@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from specs.model import Model
+from specs.stack import Stack
 from zoo.pages.markup import code, layers_text, section
-from zoo.reports.costs import Costs, Stage, within
+from zoo.reports.costs import Stage, within
 from zoo.reports.polynomial import MEANINGS, Polynomial
+from zoo.reports.report import Report
 
 TELLS = {
     "forward": "all tokens at once",
@@ -21,28 +23,48 @@ LONGEST = 131_072
 """Where a slider ends, for a model whose context does not end."""
 
 
-def costs_section(costs: Costs, spec: Model, order: Mapping[str, int]) -> tuple[str, dict[str, Any]]:
-    """The frame of the costs, and the polynomials for the page's script; ``order`` is that of the model's modules."""
-    stages = {name: _stage_rows(stage, order) for name, stage in costs.stages.items()}
-    symbols = [s for s in MEANINGS if any(s in stage.total.symbols for stage in costs.stages.values())]
+def costs_section(report: Report) -> tuple[str, dict[str, Any]]:
+    """The frame of the costs, and for the page's script the sizes to begin with and the polynomials."""
+    order = {path: i for i, (path, _) in enumerate(report.model.named_modules(remove_duplicate=False))}
+    sizes = _sizes(report)
     data = {
-        "sizes": {symbol: _size(symbol, spec) for symbol in symbols},
+        "sizes": sizes,
         "stages": {
-            name: {"about": TELLS[name], "rows": rows, "formula": str(costs.stages[name].total)}
-            for name, rows in stages.items()
+            name: {"about": TELLS[name], "rows": _stage_rows(stage, order), "formula": str(stage.total)}
+            for name, stage in report.costs.stages.items()
         },
     }
     about = (
-        "FLOPs (a multiplication and an addition are two) of every operation of the traced graph, "
-        "as a function of the sizes below."
+        "FLOPs (a multiplication and an addition are two) and bytes, from the traced graph of the model, "
+        "at the sizes chosen here."
     )
+    sliders = "".join(_slider(symbol) for symbol in sizes)
     body = (
-        f'<div class="sizes">{"".join(_slider(symbol) for symbol in symbols)}</div>'
-        '<div class="scroll" tabindex="0"><table id="stages"></table></div>'
-        '<fieldset class="choice" id="stage"><legend>By module</legend></fieldset>'
-        '<div class="scroll" tabindex="0"><table id="modules"></table></div>'
+        f'<div class="sizes">{sliders}<fieldset class="choice" id="precision"><legend>Precision</legend></fieldset></div>'
+        f"{_FRAMES}{_DEVICE_FRAMES if report.devices else ''}"
     )
     return section("costs", "Costs", about, body), data
+
+
+_FRAMES = """
+<h3>FLOPs</h3>
+<div class="scroll" tabindex="0"><table id="stages"></table></div>
+<fieldset class="choice" id="stage"><legend>By module</legend></fieldset>
+<div class="scroll" tabindex="0"><table id="modules"></table></div>
+<h3>Memory and training</h3>
+<div class="figures">
+<figure class="scroll" tabindex="0"><table id="memory"></table></figure>
+<figure class="scroll" tabindex="0"><table id="training"></table></figure>
+</div>
+"""
+_DEVICE_FRAMES = """
+<h3>Devices</h3>
+<p class="quiet">The least time that matrix products take at a device's best rate, or reading weights and caches once,
+whichever is longer.  A model too large for one device is spread evenly over as many as it needs.</p>
+<div class="scroll" tabindex="0"><table id="devices"></table></div>
+<fieldset class="choice" id="device"><legend>Roofline</legend></fieldset>
+<figure><svg class="chart" id="roof" viewBox="0 0 468 280" role="img" aria-label="Roofline"></svg></figure>
+"""
 
 
 def _slider(symbol: str) -> str:
@@ -53,59 +75,69 @@ def _slider(symbol: str) -> str:
     )
 
 
-def _size(symbol: str, spec: Model) -> dict[str, int]:
-    """Where a slider begins, ends and stands."""
-    if symbol == "B":
-        return {"least": 1, "most": MOST_SEQUENCES, "value": 1}
-    stack = spec.encoder if symbol == "S" or spec.decoder is None else spec.decoder
-    assert stack is not None
-    longest = spec.context_length_of(stack) or LONGEST
-    if not spec.embedding_of(stack).takes_tokens:
-        return {"least": longest, "most": longest, "value": longest}
-    least, most = (0, longest - 1) if symbol == "P" else (1, longest)
-    return {"least": least, "most": most, "value": min(1024, most)}
+def _sizes(report: Report) -> dict[str, dict[str, int]]:
+    """Where the slider of each symbol begins, ends and stands; one that is fixed begins where it ends."""
+    spec, lengths = report.spec, report.lengths
+    sizes = {
+        "B": {"least": 1, "most": max(MOST_SEQUENCES, lengths.batch), "value": lengths.batch},
+        "T": _length(spec, spec.last_stack, lengths.length),
+    }
+    if spec.decoder is not None:
+        most = _length(spec, spec.decoder, lengths.past)["most"]
+        sizes["P"] = {"least": 0, "most": most - 1, "value": lengths.past}
+    if spec.architecture == "encoder-decoder" and spec.encoder is not None:
+        sizes["S"] = _length(spec, spec.encoder, lengths.source)
+    return sizes
+
+
+def _length(spec: Model, stack: Stack, value: int) -> dict[str, int]:
+    most = spec.context_length_of(stack) or max(LONGEST, value)
+    return {"least": 1 if spec.embedding_of(stack).takes_tokens else most, "most": most, "value": value}
 
 
 def _stage_rows(stage: Stage, order: Mapping[str, int]) -> list[dict[str, Any]]:
     """The rows of a stage, a module before those within it; ``order`` is that of the model's modules."""
     paths = sorted({*stage.modules, *stage.elements}, key=order.__getitem__)
-    return [_row(stage, "", 1, "all modules", 0), *_inner_rows(stage, paths, "", 1, 1)]
+    return [_row(_parts(stage), "", 1, "all modules", 0), *_inner_rows(_parts(stage), paths, "", 1, 1)]
+
+
+Parts = Mapping[str, Mapping[str, Polynomial]]
+"""Matrix products, those of active experts, and other operations, each by path."""
+
+
+def _parts(stage: Stage) -> Parts:
+    return {"products": stage.modules, "active": stage.active, "elements": stage.elements}
 
 
 def _inner_rows(
-    stage: Stage, paths: Sequence[str], around: str, times: int, level: int
+    parts: Parts, paths: Sequence[str], around: str, times: int, level: int
 ) -> Iterator[dict[str, Any]]:
     """The rows of what lies within a module, of which there are ``times`` alike; equal layers are one."""
     for name in _names(paths, around):
         path = f"{around}.{name}" if around else name
         if name == "blocks":
-            yield from _block_rows(stage, paths, path, times, level)
+            yield from _block_rows(parts, paths, path, times, level)
             continue
-        yield _row(stage, path, times, name, level)
-        inner = list(_inner_rows(stage, paths, path, times, level + 1))
-        if inner and path in stage.modules:
-            yield _row(
-                Stage(*({path: part[path]} if path in part else {} for part in _parts(stage))),
-                path,
-                times,
-                "itself",
-                level + 1,
-            )
+        yield _row(parts, path, times, name, level)
+        inner = list(_inner_rows(parts, paths, path, times, level + 1))
+        if inner and path in parts["products"]:
+            own = {key: {path: part[path]} for key, part in parts.items() if path in part}
+            yield _row(own, path, times, "itself", level + 1)
         yield from inner
 
 
 def _block_rows(
-    stage: Stage, paths: Sequence[str], blocks: str, times: int, level: int
+    parts: Parts, paths: Sequence[str], blocks: str, times: int, level: int
 ) -> Iterator[dict[str, Any]]:
     """The rows of a stack's layers."""
     layers = _names(paths, blocks)
     alike: dict[object, list[int]] = {}
     for layer in map(int, layers):
-        alike.setdefault(_content(stage, paths, f"{blocks}.{layer}."), []).append(layer)
+        alike.setdefault(_content(parts, paths, f"{blocks}.{layer}."), []).append(layer)
     for places in alike.values():
         first, count = f"{blocks}.{places[0]}", times * len(places)
-        yield _row(stage, first, count, layers_text(places, len(layers)), level)
-        yield from _inner_rows(stage, paths, first, count, level + 1)
+        yield _row(parts, first, count, layers_text(places, len(layers)), level)
+        yield from _inner_rows(parts, paths, first, count, level + 1)
 
 
 def _names(paths: Sequence[str], around: str) -> list[str]:
@@ -115,19 +147,15 @@ def _names(paths: Sequence[str], around: str) -> list[str]:
     return list(dict.fromkeys(path.split(".")[0] for path in inner if path))
 
 
-def _parts(stage: Stage) -> tuple[Mapping[str, Polynomial], ...]:
-    return stage.modules, stage.active, stage.elements
-
-
-def _content(stage: Stage, paths: Sequence[str], start: str) -> tuple[object, ...]:
+def _content(parts: Parts, paths: Sequence[str], start: str) -> tuple[object, ...]:
     """What makes two layers cost the same."""
     inner = [path for path in paths if path.startswith(start)]
-    return tuple((path.removeprefix(start), *(part.get(path) for part in _parts(stage))) for path in inner)
+    return tuple((path.removeprefix(start), *(part.get(path) for part in parts.values())) for path in inner)
 
 
-def _row(stage: Stage, path: str, times: int, name: str, level: int) -> dict[str, Any]:
-    products, active, elements = (polynomial_data(within(part, path) * times) for part in _parts(stage))
-    return {"name": name, "level": level, "products": products, "active": active, "elements": elements}
+def _row(parts: Parts, path: str, times: int, name: str, level: int) -> dict[str, Any]:
+    figures = {key: polynomial_data(within(part, path) * times) for key, part in parts.items()}
+    return {"name": name, "level": level, "products": [], "active": [], "elements": [], **figures}
 
 
 def polynomial_data(polynomial: Polynomial) -> list[list[Any]]:

@@ -11,6 +11,7 @@ from specs.resolved import resolved
 from specs.writing import dump
 from zoo.builder import assemble
 from zoo.drawing import draw_svg
+from zoo.pages.budget import budget_data
 from zoo.pages.costs import costs_section
 from zoo.pages.markup import section
 from zoo.pages.page import asset, embedded, page
@@ -19,35 +20,34 @@ from zoo.pages.shapes import shapes_section
 from zoo.pages.treemap import treemap_section
 from zoo.pages.verification import verification_section
 from zoo.pages.visibility import visibility_section
-from zoo.reports.costs import costs
-from zoo.reports.parameters import parameter_report
+from zoo.reports.report import Report
+
+SCRIPTS = ("treemap.js", "sizes.js", "costs.js", "budget.js", "positions.js")
 
 
-def report_page(spec: Model, export: Mapping[str, Any] | None = None) -> str:
-    """A self-contained document about a spec's model; ``export`` is what an exported directory records of itself."""
-    model = assemble(spec)
-    report = parameter_report(model, spec)
-    treemap, root = treemap_section(report)
-    shapes = shapes_section(spec)
-    visibility = visibility_section(model, spec)
-    positions, drawn = positions_section(model, spec)
-    order = {path: place for place, (path, _) in enumerate(model.named_modules(remove_duplicate=False))}
-    spent, polynomials = costs_section(costs(spec), spec, order)
+def report_page(report: Report, export: Mapping[str, Any] | None = None) -> str:
+    """A self-contained document about a model; ``export`` is what an exported directory records of itself."""
+    spec, drawn = report.spec, assemble(report.spec)  # one whose positions get values
+    parameters, treemap = treemap_section(report)
+    costs, polynomials = costs_section(report)
     parts = {
         "architecture": _architecture(spec),
-        "parameters": treemap,
-        "costs": spent,
-        "shapes": shapes,
-        "attention": visibility,
-        "positions": positions,
+        "parameters": parameters,
+        "costs": costs,
+        "shapes": shapes_section(spec),
+        "attention": visibility_section(drawn, spec),
     }
+    parts["positions"], positions = positions_section(drawn, spec)
     if export is not None:
         parts["verification"] = verification_section(export)
-    data = {"parameters": root, "positions": drawn, "costs": polynomials}
-    body = "\n".join([_top(spec, report.total_parameters, parts), *parts.values(), _spec(spec)])
-    script = f"const DATA = {embedded(data)};\n" + "".join(
-        map(asset, ("treemap.js", "sizes.js", "costs.js", "positions.js"))
-    )
+    data = {
+        "parameters": treemap,
+        "costs": polynomials,
+        "budget": budget_data(report),
+        "positions": positions,
+    }
+    body = "\n".join([_top(spec, report.parameters, parts), *parts.values(), _spec(spec)])
+    script = f"const DATA = {embedded(data)};\n" + "".join(map(asset, SCRIPTS))
     return page(f"zoo report {spec.name}", body, script, asset("report.css"))
 
 

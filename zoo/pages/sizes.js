@@ -6,12 +6,12 @@ const SIZES = (() => {
   const listeners = [];
   const changed = () => listeners.forEach((listener) => listener());
 
-  // The value of a polynomial: a list of coefficients, each with the powers of symbols.
-  const evaluate = (terms) =>
+  // The value of a polynomial at some sizes: a list of coefficients, each with the powers of symbols.
+  const evaluate = (terms, where = at) =>
     terms.reduce(
       (sum, [coefficient, powers]) =>
         sum +
-        Object.entries(powers).reduce((term, [symbol, power]) => term * at[symbol] ** BigInt(power), BigInt(coefficient)),
+        Object.entries(powers).reduce((term, [symbol, power]) => term * where[symbol] ** BigInt(power), BigInt(coefficient)),
       0n,
     );
 
@@ -24,7 +24,8 @@ const SIZES = (() => {
       number /= 1000;
       power += 1;
     }
-    return `${power ? number.toPrecision(3) : number} ${prefixes[power]}${unit}`;
+    const digits = Number.isInteger(number) && !power ? number : number.toPrecision(3);
+    return `${digits} ${prefixes[power]}${unit}`.trim();
   }
 
   function cell(content, tag = "td") {
@@ -39,6 +40,14 @@ const SIZES = (() => {
     made.className = "number";
     made.dataset.value = value.toString();
     made.title = `${value.toLocaleString("en-US")} ${unit}`;
+    return made;
+  }
+
+  // A cell that counts.
+  function counted(value) {
+    const made = cell(value.toLocaleString("en-US"));
+    made.className = "number";
+    made.dataset.value = value.toString();
     return made;
   }
 
@@ -83,6 +92,7 @@ const SIZES = (() => {
       steps.reduce((best, step, i) => (Math.abs(step - value) < Math.abs(steps[best] - value) ? i : best), 0);
     Object.assign(slider, { min: 0, max: steps.length - 1, step: 1, value: nearest(size.value) });
     Object.assign(exact, { min: size.least, max: size.most, step: 1, value: size.value });
+    slider.disabled = exact.disabled = steps.length === 1;
     slider.addEventListener("input", () => {
       exact.value = steps[slider.value];
       at[symbol] = BigInt(exact.value);
@@ -102,5 +112,5 @@ const SIZES = (() => {
     listener();
   }
 
-  return { at, evaluate, readable, cell, figure, fill, choose, follow };
+  return { at, evaluate, readable, cell, figure, counted, fill, choose, follow };
 })();

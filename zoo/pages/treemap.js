@@ -113,7 +113,9 @@
     button.dataset.path = node.path;
     button.style.background = `var(--${node.role})`;
     button.setAttribute("aria-label", describe(node).join(", "));
-    if (place.width > 34 && place.height > 16) {
+    const roomy = place.width > 34 && place.height > 16;
+    button.className = roomy ? "roomy" : "";
+    if (roomy) {
       const name = document.createElement("b");
       name.textContent = node.name;
       button.append(name);
