@@ -56,9 +56,13 @@ def _modules(
     yield own, share, module
     for name, child in module.named_children():
         part = _PARTS.get(name) if isinstance(module, Block) else "head" if name == "head" else None
-        if isinstance(module, Mixture) and isinstance(child, Experts):
-            share = (module.router.top_k, module.router.out_features)
-        yield from _modules(child, part or own, share)
+        routed = isinstance(module, Mixture) and isinstance(child, Experts)
+        yield from _modules(child, part or own, _chosen(module) if routed else share)
+
+
+def _chosen(mixture: Any) -> tuple[int, int]:
+    """How many of how many experts a token is sent to."""
+    return mixture.router.top_k, mixture.router.out_features
 
 
 def _role(module: nn.Module) -> str | None:
