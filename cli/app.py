@@ -15,6 +15,7 @@ from cli.export import export
 from cli.import_ import import_checkpoint
 from cli.list import list_presets
 from cli.params import params
+from cli.report import report
 from cli.run import run
 from cli.schema import schema
 from cli.show import show
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.command("build")(build)
 app.command("params")(params)
 app.command("check")(check)
+app.command("report")(report)
 app.command("export")(export)
 app.command("run")(run)
 app.command("bench")(bench)

@@ -68,8 +68,8 @@
   // The least seconds of each stage on as many of a device as hold the model, and what fits.
   function bounds(device) {
     const needed = need(at.B, at.T > past() ? at.T : past());
-    const count = Math.max(1, Math.ceil(Number(needed) / device.memory));
-    const rate = device.flops[computed()];
+    const count = device.alone ? 1 : Math.max(1, Math.ceil(Number(needed) / device.memory));
+    const rate = device.rates[computed()];
     const memory = BigInt(Math.floor(count * device.memory));
     const roofs = names.map((name) => {
       const { flops, bytes, tokens } = demand(name);
@@ -169,7 +169,7 @@
   // The roof of one device, and under it what every stage reaches at most.
   function showRoof() {
     const device = budget.devices.find(({ name }) => name === shown);
-    const rate = device && device.flops[computed()];
+    const rate = device && device.rates[computed()];
     const svg = document.getElementById("roof");
     svg.toggleAttribute("hidden", !rate);
     if (!rate) return;

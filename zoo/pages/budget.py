@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
+from specs.device import Device, FloatPrecision
 from zoo.pages.costs import polynomial_data
 from zoo.reports.costs import Costs, Stage
+from zoo.reports.devices import THIS
 from zoo.reports.memory import DTYPES, TrainingState
 from zoo.reports.report import Report
-from zoo.reports.roofline import COMPUTED_IN
+from zoo.reports.roofline import COMPUTED_IN, best_rate
 from zoo.reports.training import Training, training
 
 
@@ -30,7 +33,7 @@ def budget_data(report: Report) -> dict[str, Any]:
         },
         "training": _training_data(report),
         "longest": report.room.longest,
-        "devices": [device.model_dump() for device in report.devices],
+        "devices": [_device_data(device, dtypes) for device in report.devices],
     }
 
 
@@ -52,6 +55,19 @@ def _read_data(stage: Stage, costs: Costs) -> dict[str, Any]:
         else:
             routed[share] += count
     return {"fixed": fixed, "routed": [[count, *share] for share, count in routed.items()]}
+
+
+def _device_data(device: Device, dtypes: Iterable[FloatPrecision]) -> dict[str, Any]:
+    """A device, its best rate in each precision, and whether there may be several of it."""
+    rates = {name: best_rate(device, name) for name in dtypes}
+    return {
+        "name": device.name,
+        "summary": device.summary,
+        "memory": device.memory,
+        "bandwidth": device.bandwidth,
+        "rates": rates,
+        "alone": device.name == THIS,
+    }
 
 
 def _training_data(report: Report) -> dict[str, Any]:

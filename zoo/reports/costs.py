@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.mixture import Mixture
+from zoo.reports.layers import layer_kinds
 from zoo.reports.polynomial import Polynomial
 from zoo.reports.trace import Trace, outputs_by_name
 from zoo.reports.work import work_at
@@ -174,16 +175,6 @@ def expert_shares(model: ZooModel) -> dict[str, tuple[int, int]]:
 def share(products: Polynomial, experts: tuple[int, int] | None) -> Polynomial:
     """What is left of the products of all experts for some of them."""
     return products if experts is None else products * experts[0] // experts[1]
-
-
-def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
-    """The layers that each layer of a twin with one of each kind stands for, such as ``decoder.blocks.0``."""
-    kinds = defaultdict(list)
-    for name, stack in spec.stacks():
-        kept = getattr(small, name).layer_blocks()
-        for layer, block in enumerate(stack.layer_blocks()):
-            kinds[f"{name}.blocks.{kept.index(block)}"].append(layer)
-    return kinds
 
 
 def _spread(parts: Mapping[str, list[Polynomial]], kinds: Mapping[str, list[int]]) -> dict[str, Polynomial]:

@@ -11,9 +11,7 @@ import torch
 from specs.device import Device, FloatPrecision
 from zoo.bandwidth import measure_reading
 from zoo.memory import available_memory
-
-THIS = "this"
-"""The name of the machine at hand."""
+from zoo.reports.roofline import THIS
 
 READ = 256_000_000
 """Bytes that are read to measure how fast: more than caches hold."""
@@ -36,7 +34,7 @@ def this_device(precision: FloatPrecision) -> Device:
         summary=f"{os.cpu_count()} processors, {threads} threads, as measured",
         memory=float(available_memory()),
         bandwidth=measure_reading(threads, READ),
-        flops={precision: _product_rate(precision, "cpu", LARGE)},
+        flops=_product_rates(precision, "cpu", LARGE),
     )
 
 
@@ -50,8 +48,14 @@ def _cuda_device(precision: FloatPrecision) -> Device:
         summary=f"{properties.name}, as measured",
         memory=float(properties.total_memory),
         bandwidth=2 * source.nbytes / seconds,
-        flops={precision: _product_rate(precision, "cuda", LARGEST)},
+        flops=_product_rates(precision, "cuda", LARGEST),
     )
+
+
+def _product_rates(precision: FloatPrecision, device: str, largest: int) -> dict[FloatPrecision, float]:
+    """FLOPs per second in a precision, and in float32, which processors may do better."""
+    wanted: tuple[FloatPrecision, ...] = ("fp32", precision)
+    return {each: _product_rate(each, device, largest) for each in wanted}
 
 
 def _product_rate(precision: FloatPrecision, device: str, largest: int) -> float:

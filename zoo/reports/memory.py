@@ -15,7 +15,7 @@ from zoo.components.attention import Projections
 from zoo.components.latent import Latent
 from zoo.models.decoder import Decoder
 from zoo.models.encoder_decoder import EncoderDecoder
-from zoo.reports.costs import layer_kinds
+from zoo.reports.layers import layer_kinds
 from zoo.twin import twin
 from zoo.weights.tensors import weight_tensors
 

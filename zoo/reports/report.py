@@ -17,10 +17,10 @@ from specs.stack import Stack as StackSpec
 from specs.suggest import did_you_mean
 from zoo.builder import assemble
 from zoo.reports.costs import Costs, costs
-from zoo.reports.devices import THIS, this_device
+from zoo.reports.devices import this_device
 from zoo.reports.memory import DTYPES, Cache, TrainingState, cache, stored_bytes
 from zoo.reports.roles import Role, roles
-from zoo.reports.roofline import COMPUTED_IN, Demand, Roofline, Room, roofline
+from zoo.reports.roofline import COMPUTED_IN, THIS, Demand, Roofline, Room, roofline
 from zoo.reports.training import Training, training
 
 USUAL = 1024
@@ -81,10 +81,10 @@ class Lengths:
 
 
 def _length(spec: Model, stack: StackSpec, option: str, given: int | None) -> int:
-    most = spec.context_length_of(stack)
+    most, fixed = spec.context_length_of(stack), not spec.embedding_of(stack).takes_tokens
     if given is None:
-        return min(USUAL, most or USUAL)
-    if not spec.embedding_of(stack).takes_tokens and given != most:
+        return most if fixed and most else min(USUAL, most or USUAL)
+    if fixed and given != most:
         raise UserError(
             f"{option} of {spec.name} is fixed: its embedding gives {most} vectors\n  value: {given}\n  leave it out"
         )

@@ -56,9 +56,14 @@ def module_roles(
     yield own, share, path
     for name, child in module.named_children():
         part = _PARTS.get(name) if isinstance(module, Block) else "head" if name == "head" else None
-        chosen = isinstance(module, Mixture) and isinstance(child, Experts)
-        met = (module.router.top_k, module.router.out_features) if chosen else share
+        routed = isinstance(module, Mixture) and isinstance(child, Experts)
+        met = _chosen(module) if routed else share
         yield from module_roles(child, part or own, met, f"{path}.{name}" if path else name)
+
+
+def _chosen(mixture: Any) -> tuple[int, int]:
+    """How many of how many experts a token is sent to."""
+    return mixture.router.top_k, mixture.router.out_features
 
 
 def _role(module: nn.Module) -> str | None:

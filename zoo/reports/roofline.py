@@ -23,6 +23,12 @@ COMPUTED_IN: dict[str, FloatPrecision] = {
 }
 """The precision of matrix products with weights stored in each; weights of few bits are read, and multiplied as halves."""
 
+THIS = "this"
+"""The name of the machine at hand."""
+
+WIDEST: FloatPrecision = "fp32"
+"""What a device may compute in with weights of any precision, where that is faster or all that it has."""
+
 MOST = 2**40
 """No batch or context is larger."""
 
@@ -83,7 +89,7 @@ def _largest(fits: Callable[[int], bool], most: int) -> int:
 
 @dataclass(frozen=True)
 class Roofline:
-    """A model on so many of a device; ``roofs`` is None where the device does not compute in the precision."""
+    """A model on so many of a device; ``roofs`` is None where nothing is known of how fast it computes."""
 
     device: Device
     count: int
@@ -107,12 +113,18 @@ def roofline(
 ) -> Roofline:
     """The bounds of some calls on as many of a device as hold them."""
     count = max(1, math.ceil(room.need(room.batch, room.length) / device.memory))
-    rate = device.flops.get(precision)
+    count = 1 if device.name == THIS else count  # there is no other
+    rate = best_rate(device, precision)
     roofs = rate and {
         name: _roof(demand, count * rate, count * device.bandwidth) for name, demand in demands.items()
     }
     memory = count * device.memory
     return Roofline(device, count, roofs or None, room.largest_batch(memory), room.largest_context(memory))
+
+
+def best_rate(device: Device, precision: FloatPrecision) -> float | None:
+    """FLOPs per second with weights computed in a precision, or in the widest where that is faster; None where unknown."""
+    return max((device.flops[each] for each in (precision, WIDEST) if each in device.flops), default=None)
 
 
 def _roof(demand: Demand, rate: float, bandwidth: float) -> Roof:
