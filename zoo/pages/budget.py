@@ -9,10 +9,9 @@ from typing import Any
 from specs.device import Device, FloatPrecision
 from zoo.pages.costs import polynomial_data
 from zoo.reports.costs import Costs, Stage
-from zoo.reports.devices import THIS
 from zoo.reports.memory import DTYPES, TrainingState
 from zoo.reports.report import Report
-from zoo.reports.roofline import COMPUTED_IN, best_rate
+from zoo.reports.roofline import COMPUTED_IN, THIS, best_rate
 from zoo.reports.training import Training, training
 
 
