@@ -81,7 +81,8 @@ def _outlined(a: Any, b: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     layers = [layer for stack in stacks for layer in stack["layers"]]
     if all(_one([layer[key] for key in _NORMS if key in layer]) for layer in layers):
         for layer in layers:
-            layer["norm"] = [layer.pop(key) for key in _NORMS if key in layer][0]
+            norms = [layer.pop(key) for key in _NORMS if key in layer]
+            layer["norm"] = norms[0]
     uniform = all(_one(stack["layers"]) for stack in stacks)
     for stack in stacks:
         each = stack.pop("layers")
@@ -122,7 +123,8 @@ def _said_once(key: str, *models: tuple[dict[str, Any], list[dict[str, Any]]]) -
     """Move a key of the stacks to their models where the stacks of each model agree."""
     if all(_one([stack[key] for stack in stacks]) for _, stacks in models):
         for model, stacks in models:
-            model[key] = [stack.pop(key) for stack in stacks][0]
+            values = [stack.pop(key) for stack in stacks]
+            model[key] = values[0]
 
 
 def _in_stacks(
@@ -154,7 +156,8 @@ def _differing(a: Any, b: Any, path: SpecPath) -> Iterator[tuple[SpecPath, Any, 
         keys = [*a, *(key for key in b if key not in a)]
         if a.get("kind") != b.get("kind"):
             keys = [key for key in a if _is_part(a[key]) and _is_part(b.get(key))]
-            yield path, *({k: v for k, v in side.items() if k not in keys} for side in (a, b))
+            own = [{key: value for key, value in side.items() if key not in keys} for side in (a, b)]
+            yield path, own[0], own[1]
         for key in keys:
             yield from _differing(a.get(key), b.get(key), (*path, key))
     elif a != b and not nearly_equal(a, b):

@@ -61,7 +61,7 @@ def _towards(data: Any, aim: Any, full: Any, path: SpecPath) -> Iterator[str]:
 def _full(value: Any) -> Any:
     """A spec as plain data in which every part has its kind and its defaults."""
     if isinstance(value, Spec):
-        dumped = value.model_dump(mode="json")
+        dumped: Any = value.model_dump(mode="json")
         if not isinstance(dumped, Mapping):
             return dumped
         return {key: _full(getattr(value, key)) for key in type(value).model_fields}

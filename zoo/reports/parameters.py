@@ -42,6 +42,11 @@ class ModuleParameters:
             yield from child.walk()
 
     @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition(".")[2]
+
+    @property
     def has_weights(self) -> bool:
         """Whether it or a module within it holds or shares a weight."""
         return bool(self.weights) or any(child.has_weights for child in self.children)

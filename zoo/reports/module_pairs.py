@@ -1,0 +1,84 @@
+"""What differs between two built models, module by module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from zoo.reports.parameters import ModuleParameters
+
+
+@dataclass(frozen=True)
+class ModulePair:
+    """The modules of two models at one path, either of which may be missing, and the pairs within them.
+
+    Modules without weights are none.  The only stacks of two models are a pair, whatever their names.
+    """
+
+    a: ModuleParameters | None
+    b: ModuleParameters | None
+    children: tuple[ModulePair, ...]
+
+    @property
+    def module(self) -> ModuleParameters:
+        """The first of the two that is there."""
+        found = self.a or self.b
+        assert found is not None
+        return found
+
+    @property
+    def differs_itself(self) -> bool:
+        """Whether one is missing, or the kinds, own weights or owners of shared weights differ."""
+        a, b = self.a, self.b
+        return a is None or b is None or (a.kind, a.weights, a.shared) != (b.kind, b.weights, b.shared)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the modules, or modules within them, differ."""
+        return self.differs_itself or any(child.differs for child in self.children)
+
+    @property
+    def parameters(self) -> tuple[int, int]:
+        """The parameters of both, with those of the modules within; 0 for a missing one."""
+        return self.a.parameters if self.a else 0, self.b.parameters if self.b else 0
+
+    def walk(self) -> Iterator[ModulePair]:
+        """This pair, then those within it, depth first; none within a module that only one model has."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data, without the modules within; null for a missing module."""
+        return {
+            "path": self.module.path,
+            "a": self.a.as_dict() if self.a else None,
+            "b": self.b.as_dict() if self.b else None,
+        }
+
+
+def pair(a: ModuleParameters, b: ModuleParameters) -> ModulePair:
+    """The trees of two models, or of two modules, as one: by name, and blocks by index."""
+    ours, theirs = ({child.name: child for child in side.children if child.has_weights} for side in (a, b))
+    only = [name for name in _STACKS if (name in ours) != (name in theirs)]
+    if not a.path and len(only) == 2 and (only[0] in ours) != (only[1] in ours):
+        mine, other = only if only[0] in ours else reversed(only)
+        theirs = {mine if name == other else name: child for name, child in theirs.items()}
+    children = []
+    for name in _in_order(list(ours), list(theirs)):
+        x, y = ours.get(name), theirs.get(name)
+        children.append(pair(x, y) if x and y else ModulePair(x, y, ()))
+    return ModulePair(a, b, tuple(children))
+
+
+_STACKS = ("encoder", "decoder")
+
+
+def _in_order(ours: list[str], theirs: list[str]) -> list[str]:
+    """The names of both: ours, with each that is only theirs after the one that it follows there."""
+    merged = list(ours)
+    for place, name in enumerate(theirs):
+        if name not in ours:
+            merged.insert(merged.index(theirs[place - 1]) + 1 if place else 0, name)
+    return merged
