@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.options import AsJson, Assignments, complete_spec
+
+if TYPE_CHECKING:
+    from zoo.reports.difference import ModelDifference
+    from zoo.reports.spec_difference import SpecDifference
 
 _HELP = "A preset, a YAML file, an exported directory, or a checkpoint (its directory or config.json)."
 
@@ -25,6 +29,17 @@ def diff(
         ),
     ] = None,
     assignments: Assignments = None,
+    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules to show.")] = 4,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Sequences to cost at once.")] = 1,
+    length: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Tokens of a prompt, and in the cache.  [default: 1024, or the shortest context]",
+            show_default=False,
+        ),
+    ] = None,
     brief: Annotated[
         bool, typer.Option("--brief", "-q", help="Say only that they differ, if they do.", show_default=False)
     ] = False,
@@ -45,15 +60,34 @@ def diff(
       zoo diff build/gpt2 build/gpt2-int8 --json
     """
     from cli.command import FAILED
+    from cli.diff_tables import print_exports, print_models, print_specs
     from cli.render import print_json
-    from specs.difference import differences
     from specs.errors import UserError
     from zoo.reports.side import read_side
+    from zoo.reports.spec_difference import compare_specs
 
     if b is None and not assignments:
-        raise UserError(
-            "there is nothing to compare with\n  give a second model, or change the first: --set position.kind=rope"
-        )
-    first, second = read_side(a), read_side(b or a, assignments or ())
-    found = differences(first.spec, second.spec)
-    ...
+        remedy = "give a second model, or change the first: --set position.kind=rope"
+        raise UserError(f"there is nothing to compare {a} with\n  {remedy}")
+    found = compare_specs(read_side(a), read_side(b or a, assignments or ()))
+    if brief:
+        if not found.same:
+            typer.echo(f"{found.a.label} and {found.b.label} differ")
+    elif as_json:
+        print_json(_whole(found, batch, length).as_dict())
+    else:
+        whole = _whole(found, batch, length) if found.spec else None
+        print_specs(found)
+        if whole is not None:
+            print_models(whole, depth=depth, typed=b is None)
+        if found.exports:
+            print_exports(found.exports)
+    if not found.same:
+        raise typer.Exit(FAILED)
+
+
+def _whole(found: SpecDifference, batch: int, length: int | None) -> ModelDifference:
+    """The same with modules and costs."""
+    from zoo.reports.difference import compare_models
+
+    return compare_models(found, batch=batch, length=length)

@@ -84,15 +84,15 @@ def _runs(module: ModuleParameters, unfold: bool) -> list[tuple[tuple[str, ...],
             runs.append(((), [child]))
             continue
         blocks = [block for block in child.children if block.has_weights]
-        groups = [[b] for b in blocks] if unfold else [list(group) for _, group in groupby(blocks, look_of)]
+        groups = [[b] for b in blocks] if unfold else [list(group) for _, group in groupby(blocks, _shape)]
         runs += [((child.name,), group) for group in groups]
     return runs
 
 
-def look_of(module: ModuleParameters) -> Any:
+def _shape(module: ModuleParameters) -> Any:
     """What makes two blocks look the same in the table."""
     shared = [(name, owner.removeprefix(module.path)) for name, owner in module.shared.items()]
-    inner = [(child.name, look_of(child)) for child in module.children]
+    inner = [(child.name, _shape(child)) for child in module.children]
     return module.kind, list(module.weights.items()), shared, module.parameters, inner
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specs.canonical import complete, nearly_equal
-from specs.errors import SpecPath
+from specs.errors import SpecPath, path_text
 from specs.model import Model
 from specs.stack import Stack
 
@@ -38,6 +38,15 @@ class Difference:
     def computed(self) -> bool:
         """Whether it changes what the model computes from given weights; else only training or the longest input."""
         return not _TRAINING.intersection(self.path) and self.path[-1] != "context_length"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data; the second path where it is another, the layers where they are some."""
+        data: dict[str, Any] = {"path": path_text(self.path)}
+        if self.path_b != self.path:
+            data["path_b"] = path_text(self.path_b)
+        if self.layers is not None:
+            data["layers"] = list(self.layers)
+        return {**data, "a": self.a, "b": self.b, "follows": self.follows, "computed": self.computed}
 
 
 def differences(a: Model, b: Model) -> list[Difference]:

@@ -1,35 +1,16 @@
-"""What differs between two models: in their specs, module by module, in what they cost, and in what was exported."""
+"""What differs between two models: in their specs, module by module, and in what they cost."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from specs.difference import Difference, differences
 from specs.variation import assignments
-from zoo.reports.exports import FactDifference, export_differences
+from zoo.builder import assemble
 from zoo.reports.module_pairs import ModulePair, pair
-from zoo.reports.side import Side
-
-
-@dataclass(frozen=True)
-class SpecDifference:
-    """What differs between two sides without building them; ``exports`` is None where not both are exported."""
-
-    a: Side
-    b: Side
-    spec: tuple[Difference, ...]
-    exports: tuple[FactDifference, ...] | None
-
-    @property
-    def same(self) -> bool:
-        """Whether the specs say the same, and both were exported alike; how far verifications measured is no matter."""
-        return not self.spec and not any(fact.path != ("verification", "max_abs") for fact in self.exports or ())
-
-    @property
-    def same_architecture(self) -> bool:
-        """Whether both compute the same from the same weights."""
-        return not any(each.computed for each in self.spec)
+from zoo.reports.parameters import parameter_report
+from zoo.reports.quantities import Quantity, common_length, quantities
+from zoo.reports.spec_difference import SpecDifference
 
 
 @dataclass(frozen=True)
@@ -43,6 +24,8 @@ class ModelDifference:
     assignments: list[str] | None
     modules: ModulePair
     quantities: tuple[Quantity, ...]
+    batch: int
+    length: int
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -55,28 +38,27 @@ class ModelDifference:
             "spec": [each.as_dict() for each in found.spec],
             "set": self.assignments,
             "modules": [each.as_dict() for each in self.modules.walk() if each.differs_itself],
+            "batch": self.batch,
+            "length": self.length,
             "costs": [each.as_dict() for each in self.quantities],
             "exports": None if found.exports is None else [each.as_dict() for each in found.exports],
         }
 
 
-def compare_specs(a: Side, b: Side) -> SpecDifference:
-    """What differs between the specs of two sides, and between their exports where both are."""
-    both = a.export is not None and b.export is not None
-    exports = tuple(export_differences(a.export or {}, b.export or {})) if both else None
-    return SpecDifference(a, b, tuple(differences(a.spec, b.spec)), exports)
+def compare_models(found: SpecDifference, *, batch: int, length: int | None) -> ModelDifference:
+    """The same with the modules of both, built without weights, and what they cost at a batch size and length.
 
-
-def compare_models(found: SpecDifference, *, batch: int, length: int) -> ModelDifference:
-    """The same with the modules of both, built without weights, and what they cost at a batch size and length."""
-    from zoo.builder import assemble
-    from zoo.reports.parameters import parameter_report
-
+    Without a length it is 1024, or the shortest context.  Raises :class:`specs.errors.UserError` for a longer one.
+    """
     a, b = found.a, found.b
-    reports = [parameter_report(assemble(side.spec), side.spec) for side in (a, b)]
+    specs = (a.spec, b.spec)
+    length = common_length(specs, length)
+    ours, theirs = (parameter_report(assemble(spec), spec) for spec in specs)
     return ModelDifference(
         found,
         assignments(a.document, b.document),
-        pair(reports[0].root, reports[1].root),
-        (),
+        pair(ours.root, theirs.root),
+        tuple(quantities((ours, theirs), specs, batch=batch, length=length)),
+        batch,
+        length,
     )

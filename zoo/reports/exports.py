@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_OF_EXPORT = ("target", "precision", "layout", "weights", "providers", "cache", "files")
+from zoo.reports.module_pairs import in_order
+
+_OF_EXPORT = ("target", "precision", "layout", "weights", "providers", "cache")
 _OF_GRAPH = ("nodes", "opset", "minimum_runtime", "operations")
 _OF_VERIFICATION = ("passed", "subject", "provider", "runtime")
 
@@ -19,11 +21,15 @@ class FactDifference:
     a: Any
     b: Any
 
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {"path": list(self.path), "a": self.a, "b": self.b}
+
 
 def export_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[FactDifference]:
     """The facts of two manifests that differ: how they were exported, the size of each file in bytes, and verification."""
     ours, theirs = (dict(_facts(manifest)) for manifest in (a, b))
-    paths = [*ours, *(path for path in theirs if path not in ours)]
+    paths = in_order(list(ours), list(theirs))
     found = [FactDifference(path, ours.get(path), theirs.get(path)) for path in paths]
     return [each for each in found if each.a != each.b]
 
@@ -31,6 +37,9 @@ def export_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[FactD
 def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
     for key in _OF_EXPORT:
         yield from _flat((key,), manifest.get(key))
+    for name, size in manifest["files"].items():
+        if name != "spec.yaml":  # which is compared as a spec
+            yield ("files", name), size
     for name, graph in manifest["graphs"].items():
         for key in _OF_GRAPH:
             yield from _flat(("graphs", name, key), graph.get(key))

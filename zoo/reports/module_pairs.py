@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from zoo.reports.parameters import ModuleParameters
+if TYPE_CHECKING:
+    from zoo.reports.parameters import ModuleParameters
+
+Name = TypeVar("Name")
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class ModulePair:
     def differs_itself(self) -> bool:
         """Whether one is missing, or the kinds, own weights or owners of shared weights differ."""
         a, b = self.a, self.b
-        return a is None or b is None or (a.kind, a.weights, a.shared) != (b.kind, b.weights, b.shared)
+        return a is None or b is None or (a.kind, described(a)) != (b.kind, described(b))
 
     @property
     def differs(self) -> bool:
@@ -48,6 +51,15 @@ class ModulePair:
         yield self
         for child in self.children:
             yield from child.walk()
+
+    @property
+    def look(self) -> tuple[Any, ...]:
+        """What two pairs have alike that differ in the same way, wherever they are."""
+        sides = [
+            side and (side.kind, tuple(described(side).items()), side.parameters) for side in (self.a, self.b)
+        ]
+        inner = tuple((child.module.name, child.look) for child in self.children if child.differs)
+        return (*sides, self.differs_itself, inner)
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data, without the modules within; null for a missing module."""
@@ -66,7 +78,7 @@ def pair(a: ModuleParameters, b: ModuleParameters) -> ModulePair:
         mine, other = only if only[0] in ours else reversed(only)
         theirs = {mine if name == other else name: child for name, child in theirs.items()}
     children = []
-    for name in _in_order(list(ours), list(theirs)):
+    for name in in_order(list(ours), list(theirs)):
         x, y = ours.get(name), theirs.get(name)
         children.append(pair(x, y) if x and y else ModulePair(x, y, ()))
     return ModulePair(a, b, tuple(children))
@@ -75,10 +87,30 @@ def pair(a: ModuleParameters, b: ModuleParameters) -> ModulePair:
 _STACKS = ("encoder", "decoder")
 
 
-def _in_order(ours: list[str], theirs: list[str]) -> list[str]:
-    """The names of both: ours, with each that is only theirs after the one that it follows there."""
+def in_order(ours: list[Name], theirs: list[Name]) -> list[Name]:
+    """The names of both, each once: ours, with each that is only theirs after the one that it follows there."""
     merged = list(ours)
     for place, name in enumerate(theirs):
         if name not in ours:
             merged.insert(merged.index(theirs[place - 1]) + 1 if place else 0, name)
     return merged
+
+
+def described(module: ModuleParameters) -> dict[str, str]:
+    """A module's own weights by name: the shape of each, or whose it is."""
+    return {
+        name: _owner(f"{module.path}.{name}", owner) if (owner := module.shared.get(name)) else _shape(shape)
+        for name, shape in module.weights.items()
+    }
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))
+
+
+def _owner(path: str, owner: str) -> str:
+    """Whose a shared weight is: in another block, the same weight of that."""
+    parts = list(zip(path.split("."), owner.split("."), strict=False))
+    other = [theirs for ours, theirs in parts if ours != theirs]
+    same = path.count(".") == owner.count(".") and len(other) == 1 and other[0].isdecimal()
+    return f"that of block {other[0]}" if same else f"that of {owner}"

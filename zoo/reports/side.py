@@ -21,8 +21,12 @@ from zoo.destination import MANIFEST
 
 @dataclass(frozen=True)
 class Side:
-    """A spec, the document that assignments would change, and what an export recorded of itself, if it is one."""
+    """A spec, the document that assignments would change, and what an export recorded of itself, if it is one.
 
+    ``label`` is what to call it: the name of a preset and its changes, or the path that was given.
+    """
+
+    label: str
     document: Document
     spec: Model
     export: Mapping[str, Any] | None = None
@@ -43,7 +47,9 @@ def read_side(reference: str, assignments: Sequence[str] = ()) -> Side:
     else:
         document = read(reference)
     document = varied(document, assignments)
-    return Side(document, validate(with_named_blocks(document)), None if assignments else export)
+    spec = validate(with_named_blocks(document))
+    label = spec.name if assignments or reference in preset_names() else reference
+    return Side(label, document, spec, None if assignments else export)
 
 
 def _manifest(directory: Path) -> Mapping[str, Any] | None:
