@@ -11,7 +11,6 @@ from specs.errors import SpecPath, path_text
 from specs.model import Model
 from specs.stack import Stack
 
-_TRAINING = {"dropout", "initialization"}
 _NORMS = ("attention_norm", "cross_attention_norm", "feed_forward_norm")
 _OF_MODEL = ("embedding", "position", "context_length")
 """What a model says for all of its stacks."""
@@ -34,11 +33,6 @@ class Difference:
     b: Any
     follows: bool
 
-    @property
-    def computed(self) -> bool:
-        """Whether it changes what the model computes from given weights; else only training or the longest input."""
-        return not _TRAINING.intersection(self.path) and self.path[-1] != "context_length"
-
     def as_dict(self) -> dict[str, Any]:
         """As JSON data; the second path where it is another, the layers where they are some."""
         data: dict[str, Any] = {"path": path_text(self.path)}
@@ -46,7 +40,7 @@ class Difference:
             data["path_b"] = path_text(self.path_b)
         if self.layers is not None:
             data["layers"] = list(self.layers)
-        return {**data, "a": self.a, "b": self.b, "follows": self.follows, "computed": self.computed}
+        return {**data, "a": self.a, "b": self.b, "follows": self.follows}
 
 
 def differences(a: Model, b: Model) -> list[Difference]:
@@ -157,6 +151,19 @@ def _in_stacks(
     both = min(len(layers_a), len(layers_b))
     for path, x, y, layers in folded:
         yield path, x, y, None if len(layers) == both else tuple(layers)
+    for block, where in _unlike(layers_a, both):
+        yield ("block",), block, None, where
+    for block, where in _unlike(layers_b, both):
+        yield ("block",), None, block, where
+
+
+def _unlike(layers: list[Any], count: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """The blocks of the layers after the first so many, as far as they are like none of those, and where each is."""
+    seen = layers[:count]
+    for block in layers[count:]:
+        if block not in seen:
+            seen.append(block)
+            yield block, tuple(i for i in range(count, len(layers)) if layers[i] == block)
 
 
 def _differing(a: Any, b: Any, path: SpecPath) -> Iterator[tuple[SpecPath, Any, Any]]:
@@ -185,7 +192,10 @@ def _stated_in(model: Model, name: str, path: SpecPath, layers: tuple[int, ...] 
 
 def _stated(model: Model, stack: Stack, layer: int, path: SpecPath) -> Any:
     """What a spec says at a path of itself or of a stack, before defaults."""
-    block = stack.layer_blocks()[layer]
+    blocks = stack.layer_blocks()
+    if layer >= len(blocks):
+        return None
+    block = blocks[layer]
     match path:
         case "block", ("attention_norm" | "cross_attention_norm" | "feed_forward_norm") as key, *rest:
             found: Any = block.norm_of(str(key).removesuffix("_norm"))

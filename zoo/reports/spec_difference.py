@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from specs.canonical import canonical
+from specs.canonical import differences as computed_differences
 from specs.difference import Difference, differences
 from zoo.reports.exports import FactDifference, export_differences
 from zoo.reports.side import Side
@@ -28,7 +30,7 @@ class SpecDifference:
     @property
     def same_architecture(self) -> bool:
         """Whether both compute the same from the same weights."""
-        return not any(each.computed for each in self.spec)
+        return not any(computed_differences(canonical(self.a.spec), canonical(self.b.spec)))
 
 
 def compare_specs(a: Side, b: Side) -> SpecDifference:
