@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -103,10 +103,10 @@ def print_models(found: ModelDifference, *, depth: int, typed: bool) -> None:
         typer.echo(f"\nB is A with {options}")
     out = console()
     if found.modules.differs and depth:
-        columns = table("", "module", "kind", "weights", "A", "B", "B - A", right=("A", "B", "B - A"))
-        for mark, name, kind, weights, a, b in _rows((), [found.modules], -1, depth):
-            figures = ["" if n is None else f"{n:,}" for n in (a, b)]
-            columns.add_row(mark, name, kind, weights, *figures, _change(a, b), style=_STYLES[mark])
+        figures = ("parameters of A", "of B", "B - A", "FLOPs")
+        columns = table("", "module", "kind", "weights", *figures, right=figures)
+        for mark, *cells in _rows((), [found.modules], -1, depth):
+            columns.add_row(mark, *cells, style=_STYLES[mark])
         out.print()
         out.print(columns)
     out.print()
@@ -125,11 +125,9 @@ def _label(quantity: Quantity) -> str:
     return f"{quantity.name} {'after' if quantity.name == 'step' else 'of'} {quantity.tokens:,} tokens"
 
 
-Row = tuple[str, str, str, str, int | None, int | None]
-"""Mark, indented name, kinds, weights, and the parameters of both."""
-
-
-def _rows(prefix: tuple[str, ...], run: list[ModulePair], level: int, depth: int) -> Iterator[Row]:
+def _rows(
+    prefix: tuple[str, ...], run: list[ModulePair], level: int, depth: int
+) -> Iterator[tuple[str, ...]]:
     """The rows of a run of pairs that differ alike, and of what differs within the first of them."""
     if level >= depth:
         return
@@ -137,17 +135,19 @@ def _rows(prefix: tuple[str, ...], run: list[ModulePair], level: int, depth: int
     name = ".".join((*prefix, _both(first, "name")))
     if len(run) > 1:
         name = f"{'.'.join(prefix)}.{_numbers([int(each.module.name) for each in run])} x{len(run)}"
-    a, b = (sum(sides) if (sides := _parameters(run, side)) else None for side in "ab")
     mark = "+" if first.a is None else "-" if first.b is None else "~" if first.differs_itself else " "
+    a, b = (len(run) * count for count in first.parameters)
+    shown = f"{a:,}" if first.a else "", f"{b:,}" if first.b else "", f"{b - a:+,}" if a != b else ""
     if level >= 0:
-        yield mark, pad + name, _both(first, "kind"), _weights(first), a, b
+        flops = len(run) * (first.flops[1] - first.flops[0])
+        yield mark, pad + name, _both(first, "kind"), _weights(first), *shown, _signed(flops, flop_text)
     for inner_prefix, inner in _runs(first):
         yield from _rows(inner_prefix, inner, level + 1, depth)
 
 
-def _parameters(run: Sequence[ModulePair], side: str) -> list[int]:
-    """The parameters of the modules of one side, as far as they are there."""
-    return [module.parameters for pair in run if (module := getattr(pair, side))]
+def _signed(change: int, written: Callable[[int], str]) -> str:
+    """A change with its sign; nothing for none."""
+    return f"{'+' if change > 0 else '-'}{written(abs(change))}" if change else ""
 
 
 def _runs(pair: ModulePair) -> list[tuple[tuple[str, ...], list[ModulePair]]]:
@@ -185,21 +185,13 @@ def _weights(pair: ModulePair) -> str:
     )
 
 
-def _change(a: int | None, b: int | None) -> str:
-    change = (b or 0) - (a or 0)
-    return f"{change:+,}" if change else ""
-
-
 def _figures(quantity: Quantity) -> list[str]:
     a, b = quantity.a, quantity.b
     written = {"parameters": lambda n: f"{n:,}", "bytes": byte_text, "FLOPs": flop_text}[quantity.unit]
     both = ["" if n is None else written(n) for n in (a, b)]
     if a is None or b is None:
         return [*both, "", ""]
-    if a == b:
-        return [*both, "same", ""]
-    sign = "+" if b > a else "-"
-    return [*both, f"{sign}{written(abs(b - a))}", f"{b / a:.3g}" if a else ""]
+    return [*both, _signed(b - a, written) or "same", f"{b / a:.3g}" if a and a != b else ""]
 
 
 def flop_text(count: int) -> str:

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from specs.variation import assignments
-from zoo.builder import assemble
 from zoo.reports.module_pairs import ModulePair, pair
-from zoo.reports.parameters import parameter_report
-from zoo.reports.quantities import Quantity, common_length, quantities
+from zoo.reports.quantities import Measured, Quantity, common_length, quantities, sizes_of
 from zoo.reports.spec_difference import SpecDifference
 
 
@@ -50,15 +48,14 @@ def compare_models(found: SpecDifference, *, batch: int, length: int | None) -> 
 
     Without a length it is 1024, or the shortest context.  Raises :class:`specs.errors.UserError` for a longer one.
     """
-    a, b = found.a, found.b
-    specs = (a.spec, b.spec)
-    length = common_length(specs, length)
-    ours, theirs = (parameter_report(assemble(spec), spec) for spec in specs)
+    length = common_length((found.a.spec, found.b.spec), length)
+    a, b = Measured.of(found.a.spec), Measured.of(found.b.spec)
+    sizes = sizes_of(batch, length)
     return ModelDifference(
         found,
-        assignments(a.document, b.document),
-        pair(ours.root, theirs.root),
-        tuple(quantities((ours, theirs), specs, batch=batch, length=length)),
+        assignments(found.a.document, found.b.document),
+        pair(a.parameters.root, b.parameters.root, (a.flops(sizes), b.flops(sizes))),
+        tuple(quantities(a, b, batch=batch, length=length)),
         batch,
         length,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,17 +10,21 @@ if TYPE_CHECKING:
     from zoo.reports.parameters import ModuleParameters
 
 Name = TypeVar("Name")
+Flops = Mapping[str, int]
+"""What modules compute, with those within them, by path; the whole model has the empty one."""
 
 
 @dataclass(frozen=True)
 class ModulePair:
     """The modules of two models at one path, either of which may be missing, and the pairs within them.
 
-    Modules without weights are none.  The only stacks of two models are a pair, whatever their names.
+    Modules without weights are none.  The only stacks of two models are a pair, whatever their names.  ``flops`` are
+    those of both, with the modules within; 0 for a missing one.
     """
 
     a: ModuleParameters | None
     b: ModuleParameters | None
+    flops: tuple[int, int]
     children: tuple[ModulePair, ...]
 
     @property
@@ -32,9 +36,19 @@ class ModulePair:
 
     @property
     def differs_itself(self) -> bool:
-        """Whether one is missing, or the kinds, own weights or owners of shared weights differ."""
+        """Whether one is missing, or the kinds, own weights, owners of shared weights or own FLOPs differ."""
         a, b = self.a, self.b
-        return a is None or b is None or (a.kind, described(a)) != (b.kind, described(b))
+        return (
+            a is None
+            or b is None
+            or (a.kind, described(a)) != (b.kind, described(b))
+            or self._computes_otherwise
+        )
+
+    @property
+    def _computes_otherwise(self) -> bool:
+        own = [self.flops[side] - sum(child.flops[side] for child in self.children) for side in (0, 1)]
+        return own[0] != own[1]
 
     @property
     def differs(self) -> bool:
@@ -55,22 +69,20 @@ class ModulePair:
     @property
     def look(self) -> tuple[Any, ...]:
         """What two pairs have alike that differ in the same way, wherever they are."""
-        sides = [
-            side and (side.kind, tuple(described(side).items()), side.parameters) for side in (self.a, self.b)
-        ]
+        sides = [side and (side.kind, tuple(described(side).items())) for side in (self.a, self.b)]
         inner = tuple((child.module.name, child.look) for child in self.children if child.differs)
-        return (*sides, self.differs_itself, inner)
+        return (*sides, self.parameters, self.flops, inner)
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data, without the modules within; null for a missing module."""
-        return {
-            "path": self.module.path,
-            "a": self.a.as_dict() if self.a else None,
-            "b": self.b.as_dict() if self.b else None,
-        }
+        sides = [
+            module and {**module.as_dict(), "flops": flops}
+            for module, flops in zip((self.a, self.b), self.flops, strict=True)
+        ]
+        return {"path": self.module.path, "a": sides[0], "b": sides[1]}
 
 
-def pair(a: ModuleParameters, b: ModuleParameters) -> ModulePair:
+def pair(a: ModuleParameters, b: ModuleParameters, flops: tuple[Flops, Flops]) -> ModulePair:
     """The trees of two models, or of two modules, as one: by name, and blocks by index."""
     ours, theirs = ({child.name: child for child in side.children if child.has_weights} for side in (a, b))
     only = [name for name in _STACKS if (name in ours) != (name in theirs)]
@@ -80,8 +92,14 @@ def pair(a: ModuleParameters, b: ModuleParameters) -> ModulePair:
     children = []
     for name in in_order(list(ours), list(theirs)):
         x, y = ours.get(name), theirs.get(name)
-        children.append(pair(x, y) if x and y else ModulePair(x, y, ()))
-    return ModulePair(a, b, tuple(children))
+        children.append(pair(x, y, flops) if x and y else ModulePair(x, y, _flops(x, y, flops), ()))
+    return ModulePair(a, b, _flops(a, b, flops), tuple(children))
+
+
+def _flops(
+    a: ModuleParameters | None, b: ModuleParameters | None, flops: tuple[Flops, Flops]
+) -> tuple[int, int]:
+    return flops[0].get(a.path, 0) if a else 0, flops[1].get(b.path, 0) if b else 0
 
 
 _STACKS = ("encoder", "decoder")

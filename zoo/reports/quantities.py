@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from specs.errors import UserError
 from specs.model import Model
-from zoo.reports.costs import costs
-from zoo.reports.parameters import ParameterReport
+from zoo.builder import assemble
+from zoo.reports.costs import Costs, costs
+from zoo.reports.parameters import ParameterReport, parameter_report
 
 USUAL_LENGTH = 1024
 """Tokens at which models are compared, where both are made for so many."""
@@ -33,29 +34,55 @@ class Quantity:
         return asdict(self)
 
 
-def quantities(
-    reports: tuple[ParameterReport, ParameterReport],
-    specs: tuple[Model, Model],
-    *,
-    batch: int,
-    length: int,
-) -> list[Quantity]:
+@dataclass(frozen=True)
+class Measured:
+    """A spec with the parameters of its modules and what each way to call it costs."""
+
+    spec: Model
+    parameters: ParameterReport
+    costs: Costs
+
+    @classmethod
+    def of(cls, spec: Model) -> Measured:
+        """A spec measured, its model built without weights."""
+        return cls(spec, parameter_report(assemble(spec), spec), costs(spec))
+
+    def flops(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """What each module computes, with those within it, when a model reads all at once; by path."""
+        totals: dict[str, int] = {"": 0}
+        for name, stage in self.costs.stages.items():
+            for path, part in stage.active.items() if name != "step" else ():
+                count, parts = part.at(**sizes), path.split(".")
+                for depth in range(len(parts) + 1):
+                    outer = ".".join(parts[:depth])
+                    totals[outer] = totals.get(outer, 0) + count
+        return totals
+
+
+def sizes_of(batch: int, length: int) -> dict[str, int]:
+    """The sizes of a call: so many new tokens, or one after so many, or an encoder's."""
+    return {"B": batch, "T": length, "P": length, "S": length}
+
+
+def quantities(a: Measured, b: Measured, *, batch: int, length: int) -> list[Quantity]:
     """What both models cost: parameters, weights and caches in bfloat16, and the FLOPs of each way to call them.
 
     FLOPs are those of matrix products, of experts only those that tokens are sent to: of ``length`` tokens at once, and of
     one more after them.
     """
-    a, b = reports
+    ours, theirs = a.parameters, b.parameters
     found = [
-        Quantity("parameters", "parameters", a.total_parameters, b.total_parameters),
-        Quantity("without embeddings", "parameters", a.non_embedding_parameters, b.non_embedding_parameters),
-        Quantity("weights in bfloat16", "bytes", a.bytes()["bfloat16"], b.bytes()["bfloat16"]),
+        Quantity("parameters", "parameters", ours.total_parameters, theirs.total_parameters),
+        Quantity(
+            "without embeddings", "parameters", ours.non_embedding_parameters, theirs.non_embedding_parameters
+        ),
+        Quantity("weights in bfloat16", "bytes", ours.bytes()["bfloat16"], theirs.bytes()["bfloat16"]),
     ]
-    return [*found, *_flops(specs, batch, length)]
+    return [*found, *_flops((a.costs, b.costs), batch, length)]
 
 
-def _flops(specs: tuple[Model, Model], batch: int, length: int) -> Iterator[Quantity]:
-    stages = [{name: stage.total_active for name, stage in costs(spec).stages.items()} for spec in specs]
+def _flops(sides: tuple[Costs, Costs], batch: int, length: int) -> Iterator[Quantity]:
+    stages = [{name: stage.total_active for name, stage in side.stages.items()} for side in sides]
     if any("forward" in each for each in stages):  # an encoder's: a decoder reads a prompt as it does
         for each in stages:
             if "prefill" in each:
@@ -63,7 +90,7 @@ def _flops(specs: tuple[Model, Model], batch: int, length: int) -> Iterator[Quan
     for name in ("encode", "forward", "prefill", "step"):
         there = [each.get(name) for each in stages]
         by_length = any(part and {"T", "P", "S"} & {*part.symbols} for part in there)
-        a, b = (None if part is None else part.at(B=batch, T=length, P=length, S=length) for part in there)
+        a, b = (None if part is None else part.at(**sizes_of(batch, length)) for part in there)
         if there != [None, None]:
             yield Quantity(name, "FLOPs", a, b, length if by_length else None)
 
