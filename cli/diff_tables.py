@@ -105,6 +105,7 @@ def print_models(found: ModelDifference, *, depth: int, typed: bool) -> None:
     if found.modules.differs and depth:
         figures = ("parameters of A", "of B", "B - A", "FLOPs")
         columns = table("", "module", "kind", "weights", *figures, right=figures)
+        columns.columns[1].no_wrap = True
         for mark, *cells in _rows((), [found.modules], -1, depth):
             columns.add_row(mark, *cells, style=_STYLES[mark])
         out.print()
