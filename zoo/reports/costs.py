@@ -6,33 +6,18 @@ One layer of each kind is traced; equal layers cost the same.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import fx
-
-from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.mixture import Mixture
-from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
-from zoo.reports.work import work_of
-from zoo.tracing.sizing import facts_at
-from zoo.tracing.symbols import SUM, Symbols
+from zoo.reports.polynomial import Polynomial
+from zoo.reports.trace import Trace
+from zoo.reports.work import work_at
 from zoo.tracing.tasks import Task, tasks
-from zoo.tracing.tracer import Tracer
 from zoo.twin import twin
-
-SYMBOLS = {
-    "batch_size": BATCH,
-    "sequence_length": "T",
-    "decoder_sequence_length": "T",
-    "past_sequence_length": "P",
-    "past_decoder_sequence_length": "P",
-    "encoder_sequence_length": "S",
-}
-"""The symbol of each named size of a task; an encoder alone has T tokens."""
 
 
 @dataclass(frozen=True)
@@ -128,81 +113,50 @@ def costs(spec: Model) -> Costs:
 
 
 def _stage(model: ZooModel, spec: Model, small: Model, task: Task) -> Stage:
-    graph = Tracer(model, Symbols.of(task.inputs, (), task.sums)).run(task.call, task.inputs)
-    shares = _shares(model)
+    trace, shares = Trace(model, task), expert_shares(model)
     modules, active, elements = (defaultdict[str, list[Polynomial]](list) for _ in range(3))
-    for path, products, other in _polynomials(graph, task):
-        if products:
+    for node in trace.calls:
+        path = node.meta["path"]
+        if products := trace.polynomial(node, lambda at: work_at(node, at).products):  # noqa: B023
             modules[path].append(products)
-            top_k, experts = shares.get(path, (1, 1))
-            active[path].append(products * top_k // experts)
-        if other:
+            active[path].append(share(products, shares.get(path)))
+        if other := trace.polynomial(node, lambda at: work_at(node, at).elements):  # noqa: B023
             elements[path].append(other)
-    places = _places(spec, small)
-    return Stage(*(_spread(part, places) for part in (modules, active, elements)))
+    kinds = layer_kinds(spec, small)
+    return Stage(*(_spread(part, kinds) for part in (modules, active, elements)))
 
 
-def _polynomials(graph: fx.Graph, task: Task) -> Iterator[tuple[str, Polynomial, Polynomial]]:
-    """The matrix products and element operations of every call, with the path of its module."""
-    dims = [
-        part for given in task.inputs for dim in given.dims if isinstance(dim, str) for part in dim.split(SUM)
-    ]
-    names = {name: SYMBOLS[name] for name in dims}
-    interpolation = Interpolation.over(dict.fromkeys(names.values()))
-    facts = [
-        facts_at(graph, task.inputs, {name: point[symbol] for name, symbol in names.items()})
-        for point in interpolation.points
-    ]
-    known: dict[tuple[int, ...], Polynomial] = {}
-    for node in graph.nodes:
-        if node.op not in ("call_function", "call_method"):
-            continue
-        work = [
-            work_of(
-                node.target,
-                fx.map_arg(node.args, at.__getitem__),
-                fx.map_arg(node.kwargs, at.__getitem__),
-                at[node],
-            )
-            for at in facts
-        ]
-        path, found = node.meta["path"], []
-        for values in (tuple(each.products for each in work), tuple(each.elements for each in work)):
-            if values not in known:
-                try:
-                    known[values] = interpolation.polynomial(values)
-                except ValueError as error:
-                    raise UserError(
-                        f"the cost of {path or 'the model'} is {error}\n  it calls {node.target}"
-                    ) from None
-            found.append(known[values])
-        yield path, found[0], found[1]
-
-
-def _shares(model: ZooModel) -> dict[str, tuple[int, int]]:
-    """Of the modules of experts, how many of how many a token is sent to."""
+def expert_shares(model: ZooModel) -> dict[str, tuple[int, int]]:
+    """Of the modules of experts, by path: how many of how many a token is sent to."""
     mixtures = {
         f"{path}.experts": module for path, module in model.named_modules() if isinstance(module, Mixture)
     }
     return {path: (module.router.top_k, module.router.out_features) for path, module in mixtures.items()}
 
 
-def _places(spec: Model, small: Model) -> dict[str, list[str]]:
-    """The paths of the layers that each layer of the twin stands for."""
-    places = defaultdict(list)
+def share(products: Polynomial, experts: tuple[int, int] | None) -> Polynomial:
+    """What is left of the products of all experts for some of them."""
+    return products if experts is None else products * experts[0] // experts[1]
+
+
+def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
+    """The layers that each layer of a twin with one of each kind stands for, such as ``decoder.blocks.0``."""
+    kinds = defaultdict(list)
     for name, stack in spec.stacks():
         kept = getattr(small, name).layer_blocks()
         for layer, block in enumerate(stack.layer_blocks()):
-            places[f"{name}.blocks.{kept.index(block)}"].append(f"{name}.blocks.{layer}")
-    return places
+            kinds[f"{name}.blocks.{kept.index(block)}"].append(layer)
+    return kinds
 
 
-def _spread(parts: Mapping[str, list[Polynomial]], places: Mapping[str, list[str]]) -> dict[str, Polynomial]:
+def _spread(parts: Mapping[str, list[Polynomial]], kinds: Mapping[str, list[int]]) -> dict[str, Polynomial]:
     """The sum at each path, with that of a layer of the twin at all layers that it stands for."""
     spread: dict[str, Polynomial] = {}
     for path, polynomials in parts.items():
         total = Polynomial.sum(polynomials)
-        layer, rest = ".".join(path.split(".")[:3]), path.split(".")[3:]
-        for place in places.get(layer, [layer]):
-            spread[".".join([place, *rest])] = total
+        names = path.split(".")
+        block, rest = ".".join(names[:3]), names[3:]
+        stem = block.rpartition(".")[0]
+        places = [".".join([stem, str(layer), *rest]) for layer in kinds[block]] if block in kinds else [path]
+        spread |= dict.fromkeys(places, total)
     return spread
