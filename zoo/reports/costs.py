@@ -5,16 +5,20 @@ One layer of each kind is traced; equal layers cost the same.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch.nn.functional as F
+
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.mixture import Mixture
+from zoo.reports.layers import layer_kinds
 from zoo.reports.polynomial import Polynomial
-from zoo.reports.trace import Trace
+from zoo.reports.trace import Trace, outputs_by_name
 from zoo.reports.work import work_at
 from zoo.tracing.tasks import Task, tasks
 from zoo.twin import twin
@@ -26,11 +30,15 @@ class Stage:
 
     ``modules`` has matrix products, of all experts; ``active`` the same with only the experts that tokens are
     sent to, as a runtime that routes computes them; ``elements`` all that is no matrix product.
+    ``weights`` are the values that the call reads of weights, without tables of which it looks rows up; ``outputs`` the
+    values that it gives beside caches.
     """
 
     modules: Mapping[str, Polynomial]
     active: Mapping[str, Polynomial]
     elements: Mapping[str, Polynomial]
+    weights: Mapping[str, int]
+    outputs: Polynomial
 
     @property
     def total(self) -> Polynomial:
@@ -53,8 +61,11 @@ class Stage:
 
     def given(self, **sizes: int) -> Stage:
         """The same with numbers for some of the symbols."""
-        parts = (self.modules, self.active, self.elements)
-        return Stage(*({path: each.given(**sizes) for path, each in part.items()} for part in parts))
+        modules, active, elements = (
+            {path: each.given(**sizes) for path, each in part.items()}
+            for part in (self.modules, self.active, self.elements)
+        )
+        return Stage(modules, active, elements, self.weights, self.outputs.given(**sizes))
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -64,6 +75,7 @@ class Stage:
             "matmul": self.total.as_dict(),
             "matmul_active": self.total_active.as_dict(),
             "other": self.total_elements.as_dict(),
+            "weights_read": sum(self.weights.values()),
             "modules": {
                 path: {name: part[path].as_dict() for name, part in parts.items() if path in part}
                 for path in paths
@@ -75,10 +87,13 @@ class Stage:
 class Costs:
     """The stages of a model: ``forward`` of an encoder; ``prefill`` (no past) and ``step`` (one new token) of a decoder;
     ``encode`` before those where there are both, with the keys and values that the decoder attends to.
+
+    ``routed`` has the paths of mixtures' experts, with how many of how many a token is sent to.
     """
 
     name: str
     stages: Mapping[str, Stage]
+    routed: Mapping[str, tuple[int, int]]
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -109,7 +124,9 @@ def costs(spec: Model) -> Costs:
             stages["forward"] = stage
         else:
             stages |= {"prefill": stage.given(P=0), "step": stage.given(T=1)}
-    return Costs(spec.name, stages)
+    kinds = layer_kinds(spec, small)
+    routed = {place: of for path, of in expert_shares(model).items() for place in _places(path, kinds)}
+    return Costs(spec.name, stages, routed)
 
 
 def _stage(model: ZooModel, spec: Model, small: Model, task: Task) -> Stage:
@@ -123,7 +140,28 @@ def _stage(model: ZooModel, spec: Model, small: Model, task: Task) -> Stage:
         if other := trace.polynomial(node, lambda at: work_at(node, at).elements):  # noqa: B023
             elements[path].append(other)
     kinds = layer_kinds(spec, small)
-    return Stage(*(_spread(part, kinds) for part in (modules, active, elements)))
+    at_modules, at_active, at_elements = (_spread(part, kinds) for part in (modules, active, elements))
+    outputs = Polynomial.sum(
+        trace.polynomial(node, lambda at: math.prod(at[node].shape))  # noqa: B023
+        for name, node in outputs_by_name(trace.graph).items()
+        if not name.startswith("present")
+    )
+    return Stage(at_modules, at_active, at_elements, _weights(trace, spec, kinds), outputs)
+
+
+def _weights(trace: Trace, spec: Model, kinds: Mapping[str, list[int]]) -> dict[str, int]:
+    """The sizes of the weights that are read whole, each layer's once, wherever else it stands."""
+    owned: dict[str, set[int]] = {name: set(stack.owners()) for name, stack in spec.stacks()}
+    once = {
+        kind: [layer for layer in layers if layer in owned[kind.split(".")[0]]]
+        for kind, layers in kinds.items()
+    }
+    sizes = defaultdict[str, list[Polynomial]](list)
+    for node in trace.graph.nodes:
+        if node.op == "get_attr" and any(user.target is not F.embedding for user in node.users):
+            size = math.prod(node.meta["facts"][0].shape)
+            sizes[str(node.target).rpartition(".")[0]].append(Polynomial.constant(size))
+    return {path: size.at() for path, size in _spread(sizes, once).items()}
 
 
 def expert_shares(model: ZooModel) -> dict[str, tuple[int, int]]:
@@ -139,24 +177,18 @@ def share(products: Polynomial, experts: tuple[int, int] | None) -> Polynomial:
     return products if experts is None else products * experts[0] // experts[1]
 
 
-def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
-    """The layers that each layer of a twin with one of each kind stands for, such as ``decoder.blocks.0``."""
-    kinds = defaultdict(list)
-    for name, stack in spec.stacks():
-        kept = getattr(small, name).layer_blocks()
-        for layer, block in enumerate(stack.layer_blocks()):
-            kinds[f"{name}.blocks.{kept.index(block)}"].append(layer)
-    return kinds
-
-
 def _spread(parts: Mapping[str, list[Polynomial]], kinds: Mapping[str, list[int]]) -> dict[str, Polynomial]:
     """The sum at each path, with that of a layer of the twin at all layers that it stands for."""
     spread: dict[str, Polynomial] = {}
     for path, polynomials in parts.items():
         total = Polynomial.sum(polynomials)
-        names = path.split(".")
-        block, rest = ".".join(names[:3]), names[3:]
-        stem = block.rpartition(".")[0]
-        places = [".".join([stem, str(layer), *rest]) for layer in kinds[block]] if block in kinds else [path]
-        spread |= dict.fromkeys(places, total)
+        spread |= dict.fromkeys(_places(path, kinds), total)
     return spread
+
+
+def _places(path: str, kinds: Mapping[str, list[int]]) -> list[str]:
+    """The paths that one in the twin stands for."""
+    names = path.split(".")
+    block, rest = ".".join(names[:3]), names[3:]
+    stem = block.rpartition(".")[0]
+    return [".".join([stem, str(layer), *rest]) for layer in kinds[block]] if block in kinds else [path]

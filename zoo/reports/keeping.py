@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
-from zoo.reports.trace import Sizes
+from zoo.reports.trace import Sizes, outputs_by_name
 from zoo.tracing.facts import Facts
 from zoo.tracing.tracer import PRIMITIVES
 
@@ -74,7 +74,7 @@ class Keeping:
                         continue  # the weights are there anyway
                     key = kept.value if kept.extra is None else (kept.by, len(found))
                     found.setdefault(key, kept)
-        for result in outputs_of(graph):
+        for result in outputs_by_name(graph).values():
             found.setdefault(root(result), Kept(result, root(result)))
         return list(found.values())
 
@@ -141,13 +141,9 @@ def _bytes(facts: Any) -> int:
     return math.prod(facts.shape) * facts.dtype.itemsize if isinstance(facts, Facts) else 0
 
 
-def outputs_of(graph: fx.Graph) -> list[fx.Node]:
-    return [result for node in graph.nodes if node.op == "output" for result in node.all_input_nodes]
-
-
 def trained_values(graph: fx.Graph) -> set[fx.Node]:
     """The values through which gradients flow from an output to a parameter."""
-    reached = set(outputs_of(graph))
+    reached = set(outputs_by_name(graph).values())
     for node in reversed(graph.nodes):
         if node in reached and _is_float(node):
             reached.update(node.all_input_nodes)

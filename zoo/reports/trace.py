@@ -68,3 +68,8 @@ class Trace:
                     f"what {node.meta['path'] or 'the model'} costs is {error}\n  it calls {name}, whose result has other sizes"
                 ) from None
         return self._known[values]
+
+
+def outputs_by_name(graph: fx.Graph) -> dict[str, fx.Node]:
+    """The outputs of a graph."""
+    return next(node.args[0] for node in graph.nodes if node.op == "output")

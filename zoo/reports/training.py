@@ -18,10 +18,11 @@ from torch import fx
 
 from specs.model import Model
 from zoo.builder import assemble
-from zoo.reports.costs import expert_shares, layer_kinds, share
-from zoo.reports.keeping import Keeping, Kept, outputs_of, root, trained_values
+from zoo.reports.costs import expert_shares, share
+from zoo.reports.keeping import Keeping, Kept, root, trained_values
+from zoo.reports.layers import layer_kinds, with_another
 from zoo.reports.polynomial import Polynomial
-from zoo.reports.trace import Trace
+from zoo.reports.trace import Trace, outputs_by_name
 from zoo.reports.work import work_at
 from zoo.tracing.facts import Facts
 from zoo.tracing.tasks import training_task
@@ -103,7 +104,7 @@ def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
     total, kinds = base.sums, layer_kinds(spec, small)
     for kind, layers in kinds.items():
         if len(layers) > 1:
-            longer = _Step.of(_with_another(small, kind), dtype).sums
+            longer = _Step.of(with_another(small, kind), dtype).sums
             total = {
                 name: total[name] + (longer[name] - base.sums[name]) * (len(layers) - 1) for name in total
             }
@@ -113,15 +114,6 @@ def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
     )
     checkpointed = Checkpointed(total["inputs"], tuple(dict.fromkeys(base.recomputed)))
     return Training(passes, active, total["kept"], total["unfused"], checkpointed)
-
-
-def _with_another(small: Model, kind: str) -> Model:
-    """The twin with one more layer of a kind."""
-    name, _, place = kind.split(".")
-    stack = getattr(small, name)
-    runs = list(stack.runs())
-    runs[int(place)] = runs[int(place)].model_copy(update={"repeat": 2})
-    return small.model_copy(update={name: stack.model_copy(update={"layers": tuple(runs)})})
 
 
 @dataclass(frozen=True)
@@ -198,6 +190,6 @@ def _inputs(graph: fx.Graph, kept: Iterable[Kept], layer_of: dict[fx.Node, str |
             outside = layer_of[given] != layer_of[node] and given.op != "get_attr"
             if outside and isinstance(given.meta["facts"][0], Facts):
                 found.setdefault(root(given), Kept(node, root(given)))
-    for result in outputs_of(graph):
+    for result in outputs_by_name(graph).values():
         found.setdefault(root(result), Kept(result, root(result)))
     return list(found.values())

@@ -1,0 +1,80 @@
+"""What a model's parameters are for, read from the modules that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from torch import nn
+
+from specs.registry import kinds
+from zoo.components.block import Block
+from zoo.components.embedding import Embedding
+from zoo.components.mixture import Experts, Mixture, Router
+from zoo.components.norm import EachHead
+from zoo.components.position import Position
+
+ROLES = (
+    "embedding", "positions", "attention", "cross-attention", "feed-forward", "router", "experts", "norms", "head", "other",
+)  # fmt: skip
+
+_PARTS = {"attention": "attention", "cross_attention": "cross-attention", "feed_forward": "feed-forward"}
+
+
+@dataclass(frozen=True)
+class Role:
+    """The parameters of one role; ``active`` are those that a token meets, of experts only the chosen ones."""
+
+    name: str
+    parameters: int
+    active: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)
+
+
+def roles(model: nn.Module) -> list[Role]:
+    """The roles that occur, in order; each parameter counts once, at the module that holds it first."""
+    counts = dict.fromkeys(ROLES, (0, 0))
+    seen: set[int] = set()
+    for role, share, module in _modules(model, "other", (1, 1)):
+        for weight in module.parameters(recurse=False):
+            if id(weight) not in seen:
+                seen.add(id(weight))
+                total, active = counts[role]
+                counts[role] = (total + weight.numel(), active + weight.numel() * share[0] // share[1])
+    return [Role(name, *count) for name, count in counts.items() if count[0]]
+
+
+def _modules(
+    module: nn.Module, role: str, share: tuple[int, int]
+) -> Iterator[tuple[str, tuple[int, int], nn.Module]]:
+    """A module and those within it, each with its role and the part of it that a token meets."""
+    own = _role(module) or role
+    yield own, share, module
+    for name, child in module.named_children():
+        part = _PARTS.get(name) if isinstance(module, Block) else "head" if name == "head" else None
+        if isinstance(module, Mixture) and isinstance(child, Experts):
+            share = (module.router.top_k, module.router.out_features)
+        yield from _modules(child, part or own, share)
+
+
+def _role(module: nn.Module) -> str | None:
+    """The role that a module has wherever it stands."""
+    if isinstance(module, Position):
+        return "positions"
+    if isinstance(module, nn.LayerNorm | nn.RMSNorm | EachHead) or _is_norm(module):
+        return "norms"
+    if isinstance(module, Embedding):
+        return "embedding"
+    if isinstance(module, Router):
+        return "router"
+    return "experts" if isinstance(module, Experts) else None
+
+
+def _is_norm(module: nn.Module) -> bool:
+    """Whether a module is of a plugin's kind of norm."""
+    kind = getattr(module, "component_kind", None)
+    return kind is not None and kind != "none" and kind in kinds("norm")
