@@ -22,7 +22,7 @@ def diff(
     b: Annotated[
         str | None,
         typer.Argument(
-            metavar="[B]",
+            metavar="B",
             help="The same, to compare with.  [default: A with --set]",
             autocompletion=complete_spec,
             show_default=False,

@@ -98,9 +98,12 @@ def _numbers(layers: Sequence[int]) -> str:
 
 def print_models(found: ModelDifference, *, depth: int, typed: bool) -> None:
     """Print how to type the difference unless it was typed, the modules that differ to a depth, and what both cost."""
-    if not typed and found.assignments and len(found.assignments) <= _MOST_ASSIGNMENTS:
+    if not typed and found.assignments:
         options = " ".join(f"--set {shlex.quote(each)}" for each in found.assignments)
-        typer.echo(f"\nB is A with {options}")
+        many = len(found.assignments) > _MOST_ASSIGNMENTS
+        typer.echo(
+            f"\nB is A with {f'{len(found.assignments)} --set, which --json lists' if many else options}"
+        )
     out = console()
     if found.modules.differs and depth:
         figures = ("parameters of A", "of B", "B - A", "FLOPs")
@@ -116,14 +119,17 @@ def print_models(found: ModelDifference, *, depth: int, typed: bool) -> None:
     for each in found.quantities:
         costs.add_row(_label(each), *_figures(each))
     out.print(costs)
-    if found.batch > 1:
-        typer.echo(f"\n{found.batch} sequences at once")
+    at_once = f", {found.batch} sequences at once" if found.batch > 1 else ""
+    typer.echo(f"\nFLOPs of matrix products, bytes in bfloat16{at_once}")
+    for fault in found.faults:
+        typer.secho(f"\nFLOPs are missing: {fault}", fg=typer.colors.YELLOW)
 
 
 def _label(quantity: Quantity) -> str:
-    if quantity.tokens is None:
-        return quantity.name
-    return f"{quantity.name} {'after' if quantity.name == 'step' else 'of'} {quantity.tokens:,} tokens"
+    name, tokens = quantity.name, quantity.tokens
+    if tokens is not None:
+        return f"{name} {'after' if name == 'step' else 'of'} {tokens:,} tokens"
+    return "training with Adam, no activations" if name == "training" else name
 
 
 def _rows(
@@ -192,7 +198,8 @@ def _figures(quantity: Quantity) -> list[str]:
     both = ["" if n is None else written(n) for n in (a, b)]
     if a is None or b is None:
         return [*both, "", ""]
-    return [*both, _signed(b - a, written) or "same", f"{b / a:.3g}" if a and a != b else ""]
+    ratio = f"{b / a:{'.2f' if b > a / 10 else '.2g'}}" if a and a != b else ""
+    return [*both, _signed(b - a, written) or "same", ratio]
 
 
 def flop_text(count: int) -> str:

@@ -104,11 +104,14 @@ def costs_of(first, second, **sizes):
 
 def test_an_encoder_reads_all_at_once_as_a_decoder_reads_a_prompt():
     found = costs_of("bert-base", "gpt2", batch=2, length=100)
-    assert list(found) == ["parameters", "without embeddings", "weights in bfloat16", "forward", "step"]
+    assert list(found) == [
+        "parameters", "without embeddings", "forward", "step",
+        "weights", "cache per token", "cache", "training",
+    ]  # fmt: skip
     assert found["parameters"].as_dict() == {
         "name": "parameters", "unit": "parameters", "a": 109_482_240, "b": 124_439_808, "tokens": None,
     }  # fmt: skip
-    assert found["weights in bfloat16"].b == 2 * 124_439_808
+    assert found["weights"].b == 2 * 124_439_808
     assert (found["step"].a, found["step"].tokens) == (None, 100)
 
 
@@ -126,6 +129,22 @@ def test_what_modules_compute_adds_up_to_the_model():
     flops, stages = measured.flops(sizes_of(2, 50)), measured.costs.stages
     assert flops[""] == sum(stages[name].total_active.at(**sizes_of(2, 50)) for name in ("encode", "prefill"))
     assert flops["encoder"] == sum(flops[f"encoder.blocks.{layer}"] for layer in range(6))
+
+
+def test_caches_have_the_heads_and_windows_of_each_model():
+    found = costs_of("gemma2-2b", "llama-3.2-1b", batch=3, length=5000)
+    assert (found["cache per token"].a, found["cache per token"].b) == (
+        2 * 26 * 2 * 4 * 256,
+        2 * 16 * 2 * 8 * 64,
+    )
+    kept = 13 * (4096 + 5000)  # every other layer has a window
+    assert found["cache"].a == 3 * 2 * 2 * 4 * 256 * kept
+    assert costs_of("bert-base", "gpt2", batch=1, length=10)["cache"].a is None
+
+
+def test_of_experts_those_are_active_that_a_token_meets():
+    found = costs_of("mixtral-8x7b", "llama-3-8b", batch=1, length=10)["active parameters"]
+    assert (found.a, found.b) == (12_879_925_248, 8_030_261_248)
 
 
 def test_sizes_of_inputs_that_nobody_chooses_are_not_told():

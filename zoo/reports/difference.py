@@ -15,7 +15,8 @@ from zoo.reports.spec_difference import SpecDifference
 class ModelDifference:
     """All that differs between two sides.
 
-    ``assignments`` are those of ``--set`` that turn the spec of the first into that of the second, None where none do.
+    ``assignments`` are those of ``--set`` that turn the spec of the first into that of the second, None where none do;
+    ``faults`` say why FLOPs are missing, if they are.
     """
 
     found: SpecDifference
@@ -24,6 +25,7 @@ class ModelDifference:
     quantities: tuple[Quantity, ...]
     batch: int
     length: int
+    faults: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -39,6 +41,7 @@ class ModelDifference:
             "batch": self.batch,
             "length": self.length,
             "costs": [each.as_dict() for each in self.quantities],
+            "faults": list(self.faults),
             "exports": None if found.exports is None else [each.as_dict() for each in found.exports],
         }
 
@@ -51,11 +54,14 @@ def compare_models(found: SpecDifference, *, batch: int, length: int | None) -> 
     length = common_length((found.a.spec, found.b.spec), length)
     a, b = Measured.of(found.a.spec), Measured.of(found.b.spec)
     sizes = sizes_of(batch, length)
+    faults = tuple(side.fault for side in (a, b) if side.fault)
+    flops = ({}, {}) if faults else (a.flops(sizes), b.flops(sizes))
     return ModelDifference(
         found,
         assignments(found.a.document, found.b.document),
-        pair(a.parameters.root, b.parameters.root, (a.flops(sizes), b.flops(sizes))),
+        pair(a.parameters.root, b.parameters.root, flops),
         tuple(quantities(a, b, batch=batch, length=length)),
         batch,
         length,
+        faults,
     )

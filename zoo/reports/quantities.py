@@ -6,12 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import torch
+
 from specs.errors import UserError
 from specs.model import Model
-from zoo.builder import assemble
+from zoo.builder import ZooModel, assemble
 from zoo.reports.costs import Costs, costs
+from zoo.reports.memory import TrainingState, cache, stored_bytes
 from zoo.reports.parameters import ParameterReport, parameter_report
+from zoo.reports.roles import roles
 
+PRECISION = torch.bfloat16
 USUAL_LENGTH = 1024
 """Tokens at which models are compared, where both are made for so many."""
 
@@ -36,16 +41,26 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Measured:
-    """A spec with the parameters of its modules and what each way to call it costs."""
+    """A spec with its model, built without weights, the parameters of that, and what each way to call it costs.
+
+    Where it cannot be costed, ``fault`` says why, and the costs are empty.
+    """
 
     spec: Model
+    model: ZooModel
     parameters: ParameterReport
     costs: Costs
+    fault: str = ""
 
     @classmethod
     def of(cls, spec: Model) -> Measured:
-        """A spec measured, its model built without weights."""
-        return cls(spec, parameter_report(assemble(spec), spec), costs(spec))
+        """A spec measured."""
+        model = assemble(spec)
+        report = parameter_report(model, spec)
+        try:
+            return cls(spec, model, report, costs(spec))
+        except UserError as error:  # of a component that cannot be traced
+            return cls(spec, model, report, Costs(spec.name, {}), str(error))
 
     def flops(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """What each module computes, with those within it, when a model reads all at once; by path."""
@@ -65,20 +80,36 @@ def sizes_of(batch: int, length: int) -> dict[str, int]:
 
 
 def quantities(a: Measured, b: Measured, *, batch: int, length: int) -> list[Quantity]:
-    """What both models cost: parameters, weights and caches in bfloat16, and the FLOPs of each way to call them.
+    """What both models cost: parameters, FLOPs, and memory in bfloat16.
 
     FLOPs are those of matrix products, of experts only those that tokens are sent to: of ``length`` tokens at once, and of
-    one more after them.
+    one more after them.  Training is weights, gradients and what Adam keeps, without activations.
     """
+    return [*_parameters(a, b), *_flops((a.costs, b.costs), batch, length), *_memory(a, b, batch, length)]
+
+
+def _parameters(a: Measured, b: Measured) -> Iterator[Quantity]:
     ours, theirs = a.parameters, b.parameters
-    found = [
-        Quantity("parameters", "parameters", ours.total_parameters, theirs.total_parameters),
-        Quantity(
-            "without embeddings", "parameters", ours.non_embedding_parameters, theirs.non_embedding_parameters
-        ),
-        Quantity("weights in bfloat16", "bytes", ours.bytes()["bfloat16"], theirs.bytes()["bfloat16"]),
-    ]
-    return [*found, *_flops((a.costs, b.costs), batch, length)]
+    yield Quantity("parameters", "parameters", ours.total_parameters, theirs.total_parameters)
+    active = [sum(role.active for role in roles(side.model)) for side in (a, b)]
+    if active != [ours.total_parameters, theirs.total_parameters]:
+        yield Quantity("active parameters", "parameters", *active)
+    yield Quantity(
+        "without embeddings", "parameters", ours.non_embedding_parameters, theirs.non_embedding_parameters
+    )
+
+
+def _memory(a: Measured, b: Measured, batch: int, length: int) -> Iterator[Quantity]:
+    weights = [stored_bytes(side.model, PRECISION) for side in (a, b)]
+    yield Quantity("weights", "bytes", *weights)
+    ours, theirs = (cache(side.spec, PRECISION) for side in (a, b))
+    if ours or theirs:
+        per_token = [None if each is None else each.bytes_per_token for each in (ours, theirs)]
+        kept = [None if each is None else each.needed(batch, length, length) for each in (ours, theirs)]
+        yield Quantity("cache per token", "bytes", *per_token)
+        yield Quantity("cache", "bytes", kept[0], kept[1], length)
+    training = [TrainingState.of(side.model, PRECISION).total for side in (a, b)]
+    yield Quantity("training", "bytes", *training)
 
 
 def _flops(sides: tuple[Costs, Costs], batch: int, length: int) -> Iterator[Quantity]:
