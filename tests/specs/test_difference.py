@@ -35,7 +35,7 @@ def test_a_preset_is_the_same_as_itself(name):
     assert assignments(read(name), read(name)) == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(model_data(), model_data())
 def test_two_specs_differ_either_way_round_alike_and_only_where_they_say_different_things(first, second):
     a, b = Model.model_validate(first), Model.model_validate(second)
@@ -156,7 +156,7 @@ def test_sharing_and_untying_are_differences():
 # ------------------------------------------------------------------------------------------------ assignments
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(model_data(), model_data())
 def test_assignments_turn_one_spec_into_another(first, second):
     start, goal = document_of(first), document_of(second)

@@ -11,7 +11,7 @@ import torch
 from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
-from zoo.reports.costs import Costs, costs
+from zoo.reports.costs import Costs, Stage, costs
 from zoo.reports.memory import TrainingState, cache, stored_bytes
 from zoo.reports.parameters import ParameterReport, parameter_report
 from zoo.reports.roles import roles
@@ -43,13 +43,13 @@ class Quantity:
 class Measured:
     """A spec with its model, built without weights, the parameters of that, and what each way to call it costs.
 
-    Where it cannot be costed, ``fault`` says why, and the costs are empty.
+    Where it cannot be costed, ``fault`` says why, and there are no costs.
     """
 
     spec: Model
     model: ZooModel
     parameters: ParameterReport
-    costs: Costs
+    costs: Costs | None
     fault: str = ""
 
     @classmethod
@@ -60,12 +60,17 @@ class Measured:
         try:
             return cls(spec, model, report, costs(spec))
         except UserError as error:  # of a component that cannot be traced
-            return cls(spec, model, report, Costs(spec.name, {}), str(error))
+            return cls(spec, model, report, None, str(error))
+
+    @property
+    def stages(self) -> dict[str, Stage]:
+        """The ways to call the model, as far as they are costed."""
+        return {} if self.costs is None else dict(self.costs.stages)
 
     def flops(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """What each module computes, with those within it, when a model reads all at once; by path."""
         totals: dict[str, int] = {"": 0}
-        for name, stage in self.costs.stages.items():
+        for name, stage in self.stages.items():
             for path, part in stage.active.items() if name != "step" else ():
                 count, parts = part.at(**sizes), path.split(".")
                 for depth in range(len(parts) + 1):
@@ -85,7 +90,7 @@ def quantities(a: Measured, b: Measured, *, batch: int, length: int) -> list[Qua
     FLOPs are those of matrix products, of experts only those that tokens are sent to: of ``length`` tokens at once, and of
     one more after them.  Training is weights, gradients and what Adam keeps, without activations.
     """
-    return [*_parameters(a, b), *_flops((a.costs, b.costs), batch, length), *_memory(a, b, batch, length)]
+    return [*_parameters(a, b), *_flops(a, b, batch, length), *_memory(a, b, batch, length)]
 
 
 def _parameters(a: Measured, b: Measured) -> Iterator[Quantity]:
@@ -112,8 +117,8 @@ def _memory(a: Measured, b: Measured, batch: int, length: int) -> Iterator[Quant
     yield Quantity("training", "bytes", *training)
 
 
-def _flops(sides: tuple[Costs, Costs], batch: int, length: int) -> Iterator[Quantity]:
-    stages = [{name: stage.total_active for name, stage in side.stages.items()} for side in sides]
+def _flops(a: Measured, b: Measured, batch: int, length: int) -> Iterator[Quantity]:
+    stages = [{name: stage.total_active for name, stage in side.stages.items()} for side in (a, b)]
     if any("forward" in each for each in stages):  # an encoder's: a decoder reads a prompt as it does
         for each in stages:
             if "prefill" in each:
@@ -121,9 +126,9 @@ def _flops(sides: tuple[Costs, Costs], batch: int, length: int) -> Iterator[Quan
     for name in ("encode", "forward", "prefill", "step"):
         there = [each.get(name) for each in stages]
         by_length = any(part and {"T", "P", "S"} & {*part.symbols} for part in there)
-        a, b = (None if part is None else part.at(**sizes_of(batch, length)) for part in there)
+        counts = [None if part is None else part.at(**sizes_of(batch, length)) for part in there]
         if there != [None, None]:
-            yield Quantity(name, "FLOPs", a, b, length if by_length else None)
+            yield Quantity(name, "FLOPs", counts[0], counts[1], length if by_length else None)
 
 
 def common_length(specs: tuple[Model, Model], wanted: int | None) -> int:
