@@ -14,6 +14,8 @@ from specs.writing import dump
 from zoo.reports.module_pairs import ModulePair, described
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from specs.difference import Difference
     from zoo.reports.difference import ModelDifference
     from zoo.reports.exports import FactDifference
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _COLORS = {"-": typer.colors.RED, "+": typer.colors.GREEN}
 _STYLES = {"-": "red", "+": "green", "~": "", " ": "dim"}
 _LONGEST_LABEL = 60
+_WIDE = 110
 _MOST_ASSIGNMENTS = 12
 
 
@@ -102,17 +105,12 @@ def print_models(found: ModelDifference, *, depth: int, typed: bool) -> None:
         options = " ".join(f"--set {shlex.quote(each)}" for each in found.assignments)
         many = len(found.assignments) > _MOST_ASSIGNMENTS
         typer.echo(
-            f"\nB is A with {f'{len(found.assignments)} --set, which --json lists' if many else options}"
+            f"\nB is A with {f'{len(found.assignments)} changes by --set, which --json lists' if many else options}"
         )
     out = console()
     if found.modules.differs and depth:
-        figures = ("parameters of A", "of B", "B - A", "FLOPs")
-        columns = table("", "module", "kind", "weights", *figures, right=figures)
-        columns.columns[1].no_wrap = True
-        for mark, *cells in _rows((), [found.modules], -1, depth):
-            columns.add_row(mark, *cells, style=_STYLES[mark])
         out.print()
-        out.print(columns)
+        out.print(_modules(found.modules, depth, wide=out.width >= _WIDE))
     out.print()
     numbers = ("A", "B", "B - A", "B / A")
     costs = table("", *numbers, right=numbers)
@@ -120,16 +118,29 @@ def print_models(found: ModelDifference, *, depth: int, typed: bool) -> None:
         costs.add_row(_label(each), *_figures(each))
     out.print(costs)
     at_once = f", {found.batch} sequences at once" if found.batch > 1 else ""
-    typer.echo(f"\nFLOPs of matrix products, bytes in bfloat16{at_once}")
+    typer.echo(f"\nFLOPs of matrix products, bytes in bfloat16, of training without activations{at_once}")
     for fault in found.faults:
         typer.secho(f"\nFLOPs are missing: {fault}", fg=typer.colors.YELLOW)
+
+
+def _modules(modules: ModulePair, depth: int, *, wide: bool) -> Table:
+    """The modules that differ; in a narrow terminal without their weights and both counts."""
+    numbers = ("parameters of A", "of B", "B - A", "FLOPs")
+    names = ("", "module", "kind", "weights", *numbers)
+    kept = [name for name in names if wide or name not in ("weights", *numbers[:2])]
+    columns = table(*kept, right=("", "module", *numbers))
+    columns.columns[1].justify = "left"
+    for row in _rows((), [modules], -1, depth):
+        cells = dict(zip(names, row, strict=True))
+        columns.add_row(*(cells[name] for name in kept), style=_STYLES[row[0]])
+    return columns
 
 
 def _label(quantity: Quantity) -> str:
     name, tokens = quantity.name, quantity.tokens
     if tokens is not None:
         return f"{name} {'after' if name == 'step' else 'of'} {tokens:,} tokens"
-    return "training with Adam, no activations" if name == "training" else name
+    return "training state with Adam" if name == "training" else name
 
 
 def _rows(

@@ -64,18 +64,18 @@ GOLDEN = """\
 ~       feed_forward_norm   layer_norm → rms_norm   bias 768 → none                          1,536           768          -768
 ~     final_norm            layer_norm → rms_norm   bias 768 → none                          1,536           768          -768
 
-                                               A             B         B - A   B / A
-────────────────────────────────────────────────────────────────────────────────────
-parameters                           124,439,808   151,982,592   +27,542,784    1.22
-without embeddings                    85,056,000   113,385,216   +28,329,216    1.33
-prefill of 1,024 tokens              291.6 GFLOP   349.6 GFLOP   +58.0 GFLOP    1.20
-step after 1,024 tokens              284.8 MFLOP   341.5 MFLOP   +56.6 MFLOP    1.20
-weights                                 248.9 MB      304.0 MB      +55.1 MB    1.22
-cache per token                          36.9 kB       36.9 kB          same
-cache of 1,024 tokens                    37.7 MB       37.7 MB          same
-training with Adam, no activations        2.0 GB        2.4 GB     +440.7 MB    1.22
+                                     A             B         B - A   B / A
+──────────────────────────────────────────────────────────────────────────
+parameters                 124,439,808   151,982,592   +27,542,784    1.22
+without embeddings          85,056,000   113,385,216   +28,329,216    1.33
+prefill of 1,024 tokens    291.6 GFLOP   349.6 GFLOP   +58.0 GFLOP    1.20
+step after 1,024 tokens    284.8 MFLOP   341.5 MFLOP   +56.6 MFLOP    1.20
+weights                       248.9 MB      304.0 MB      +55.1 MB    1.22
+cache per token                36.9 kB       36.9 kB          same
+cache of 1,024 tokens          37.7 MB       37.7 MB          same
+training state with Adam        2.0 GB        2.4 GB     +440.7 MB    1.22
 
-FLOPs of matrix products, bytes in bfloat16
+FLOPs of matrix products, bytes in bfloat16, of training without activations
 """
 
 
@@ -118,7 +118,10 @@ def test_how_to_type_the_difference_is_told_where_it_was_not_typed(run):
     typed = "--set d_model=1024 --set decoder.layers=24 --set decoder.block.attention.heads=16 --set decoder.block.feed_forward.hidden=4096"
     assert f"\nB is A with {typed}\n" in result.stdout
     assert "B is A with" not in run("diff", "gpt2", "--set", "decoder.layers=3").stdout
-    assert "\nB is A with 27 --set, which --json lists\n" in run("diff", "t5-small", "bart-base").stdout
+    assert (
+        "\nB is A with 27 changes by --set, which --json lists\n"
+        in run("diff", "t5-small", "bart-base").stdout
+    )
     quoted = "--set 'decoder.layers=[{pattern: [{use: local}, {repeat: 1}], repeat: 21}]'"
     assert quoted in run("diff", "gemma2-2b", "gemma2-9b").stdout
 
@@ -151,6 +154,13 @@ def test_depth_bounds_the_table(run):
     assert "blocks.0-11 x12" in shallow
     assert "attention_norm" not in shallow
     assert "module" not in run("diff", "gpt2", "gpt2-medium", "--depth", 0).stdout
+
+
+def test_a_narrow_terminal_gets_what_fits(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("diff", "gpt2", "llama-3-8b").stdout.splitlines()
+    assert "~         query             Linear                    +16,186,624    +33.2 GFLOP" in lines
+    assert not any("…" in line for line in lines)
 
 
 # ---------------------------------------------------------------------------------------------------- sameness
