@@ -11,6 +11,7 @@ from cli.build import build
 from cli.check import check
 from cli.command import Program
 from cli.convert import convert
+from cli.diff import diff
 from cli.export import export
 from cli.import_ import import_checkpoint
 from cli.list import list_presets
@@ -34,6 +35,7 @@ app.command("params")(params)
 app.command("check")(check)
 app.command("report")(report)
 app.command("export")(export)
+app.command("diff")(diff)
 app.command("run")(run)
 app.command("bench")(bench)
 app.command("import")(import_checkpoint)

@@ -83,9 +83,8 @@ def _folded(module: ModuleParameters) -> Iterator[tuple[ModuleParameters, str, i
     for child in module.children:
         if not child.parameters:
             continue
-        name = child.path.rpartition(".")[2]
         if child.kind != "ModuleList":
-            yield child, name, 1
+            yield child, child.name, 1
             continue
         alike: dict[object, list[int]] = {}
         for i, block in enumerate(child.children):

@@ -42,6 +42,11 @@ class ModuleParameters:
             yield from child.walk()
 
     @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition(".")[2]
+
+    @property
     def has_weights(self) -> bool:
         """Whether it or a module within it holds or shares a weight."""
         return bool(self.weights) or any(child.has_weights for child in self.children)
@@ -54,7 +59,7 @@ class ModuleParameters:
     def _likeness(self, around: str) -> Hashable:
         """The same of a module within one whose paths begin with ``around``."""
         shared = tuple((name, owner.removeprefix(around)) for name, owner in self.shared.items())
-        inner = tuple((child.path.rpartition(".")[2], child._likeness(around)) for child in self.children)
+        inner = tuple((child.name, child._likeness(around)) for child in self.children)
         return self.kind, tuple(self.weights.items()), shared, self.parameters, inner
 
     def as_dict(self) -> dict[str, Any]:
