@@ -12,6 +12,7 @@ from cli.check import check
 from cli.command import Program
 from cli.convert import convert
 from cli.diff import diff
+from cli.draw import draw
 from cli.export import export
 from cli.import_ import import_checkpoint
 from cli.list import list_presets
@@ -34,6 +35,7 @@ app.command("build")(build)
 app.command("params")(params)
 app.command("check")(check)
 app.command("report")(report)
+app.command("draw")(draw)
 app.command("export")(export)
 app.command("diff")(diff)
 app.command("run")(run)

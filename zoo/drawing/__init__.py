@@ -31,11 +31,11 @@ def draw_svg(spec: Model) -> str:
 def draw_png(spec: Model, scale: float = 2.0) -> bytes:
     """The drawing of a model as a PNG file, with ``scale`` pixels for each of the SVG's.
 
-    Raises :class:`specs.errors.UserError` where the libraries for that are missing.
+    Raises :class:`specs.errors.UserError` where the libraries for that are missing, or it would be too large.
     """
     from zoo.drawing.png import png
 
-    return png(draw_svg(spec), scale)
+    return png(draw_scene(spec), scale)
 
 
 def draw_mermaid(spec: Model) -> str:

@@ -47,7 +47,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Joined:
-    """A part that joins the stream from the side: added to it, or as ``∥`` put before it."""
+    """A part that joins the stream from the side: added to it, or with ``\u2225`` put before it."""
 
     part: Part
     sign: Literal["+", "∥"] = "+"
@@ -64,11 +64,11 @@ class Frame:
 
 @dataclass(frozen=True)
 class Label:
-    """Text where the stream begins or ends, or beside it: its shape."""
+    """Text where the stream begins or ends, beside it, or where some of it goes out on the way; with its shape."""
 
     text: str
     shape: str
-    place: Literal["begin", "beside", "end"] = "beside"
+    place: Literal["begin", "beside", "out", "end"] = "beside"
 
 
 Element = Part | Sum | Joined | Frame | Label

@@ -5,7 +5,7 @@ A piece stands on the point (0, 0), where the stream enters it, and reaches up t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -93,11 +93,12 @@ def piled(pieces: Sequence[Piece], gap: float) -> Piece:
     )
 
 
-def beside(pieces: Sequence[Piece], gap: float) -> Iterator[tuple[float, Piece]]:
-    """Pieces next to one another around x = 0, each with the x of its stream."""
-    width = sum(piece.left + piece.right for piece in pieces) + gap * (len(pieces) - 1)
-    edge = -width / 2
+def beside(pieces: Sequence[Piece], gap: float) -> list[tuple[float, Piece]]:
+    """Pieces next to one another, each with the x of its stream; that of the one in the middle is 0."""
+    places, edge = [], 0.0
     for piece in pieces:
-        x = edge + piece.left
-        yield x, piece.moved(x, 0)
-        edge = x + piece.right + gap
+        places.append(edge + piece.left)
+        edge += piece.left + piece.right + gap
+    half = len(pieces) // 2
+    middle = places[half] if len(pieces) % 2 else places[half] - pieces[half].left - gap / 2
+    return [(x - middle, piece.moved(x - middle, 0)) for x, piece in zip(places, pieces, strict=True)]

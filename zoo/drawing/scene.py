@@ -69,7 +69,8 @@ class Box:
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
         data: dict[str, Any] = {"id": self.id, "shape": self.shape}
-        data |= {"x": self.x, "y": self.y, "width": self.width, "height": self.height}
+        sides = {"x": self.x, "y": self.y, "width": self.width, "height": self.height}
+        data |= {name: round(value, 1) for name, value in sides.items()}
         data["texts"] = [text.text for text in self.texts]
         if self.part is not None:
             data |= {"role": self.role, "title": self.part.title, "details": list(self.part.details)}
@@ -92,7 +93,7 @@ class Arrow:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
-        points = [list(point) for point in self.points]
+        points = [[round(x, 1), round(y, 1)] for x, y in self.points]
         return {"from": self.source, "to": self.target, "kind": self.kind, "points": points}
 
 
@@ -102,6 +103,7 @@ class Scene:
 
     title: str
     description: str
+    parameters: int
     width: float
     height: float
     boxes: tuple[Box, ...]
@@ -119,6 +121,7 @@ class Scene:
         return {
             "title": self.title,
             "description": self.description,
+            "parameters": self.parameters,
             "width": self.width,
             "height": self.height,
             "boxes": [box.as_dict() for box in self.boxes],

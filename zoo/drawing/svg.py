@@ -6,24 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from zoo.drawing.colours import COLOURS
 from zoo.drawing.scene import Arrow, Box, Point, Scene, Text
 from zoo.drawing.text import FONTS
-
-COLOURS: dict[str, tuple[str, str]] = {
-    "ground": ("#ffffff", "#14171c"),
-    "panel": ("#f5f6f8", "#1c2027"),
-    "text": ("#1a1e25", "#e7eaef"),
-    "quiet": ("#545d6b", "#b4bcc9"),
-    "line": ("#d8dce3", "#363d49"),
-    "embedding": ("#cfe3fb", "#1d4269"),
-    "position": ("#d3eeee", "#1c4d50"),
-    "attention": ("#fbdcc0", "#6b3f14"),
-    "feed-forward": ("#cdebd6", "#1a5233"),
-    "norm": ("#e5dcf6", "#48376e"),
-    "head": ("#f9d3df", "#6c2840"),
-    "other": ("#e3e6eb", "#3a414d"),
-}
-"""Colours by the custom property that sets them, on light ground and on dark."""
 
 _CORNER = 7.0
 
@@ -75,8 +60,7 @@ def _n(value: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Text as XML has it; control characters, which it does not have, are shown as such."""
-    return escape("".join(c if c.isprintable() else "\ufffd" for c in text), quote=False)
+    return escape(text, quote=False)
 
 
 def _line(text: Text) -> Iterator[str]:

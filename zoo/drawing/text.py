@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 FONTS = "Inter, 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
-_CHARACTERS = "".join(map(chr, range(32, 127))) + "·×²√αθ±→…–∥"
+_CHARACTERS = (
+    "".join(map(chr, range(32, 127))) + "\u00b7\u00d7\u00b2\u221a\u03b1\u03b8\u00b1\u2192\u2026\u2013\u2225"
+)
 _UNITS = 2048
 # fmt: off
 _REGULAR = (

@@ -14,6 +14,8 @@ from specs.latent import Latent
 from specs.mixture import Mixture
 from specs.position import Alibi, Learned, RelativeBias, Rope, Sinusoidal
 
+TIMES = "\u00d7"
+
 TITLES = {
     "layer_norm": "LayerNorm",
     "rms_norm": "RMSNorm",
@@ -50,6 +52,7 @@ GATES = {
     "quick_gelu": "GeGLU (quick)",
     "relu": "ReGLU",
     "sigmoid": "GLU",
+    "tanh": "GLU with tanh",
     "identity": "bilinear",
 }
 """Gated feed-forwards by their activation (Shazeer, 2020)."""
@@ -61,19 +64,19 @@ def title(kind: str) -> str:
 
 
 def count_text(count: int) -> str:
-    """A number of parameters to three digits: 768, 2.36K, 124M, 6.74B."""
+    """A number of parameters: 1,536 as it is, larger ones to three digits, such as 12.3K, 124M or 6.74B."""
+    if count < 10_000:
+        return f"{count:,}"
     size, units = float(count), ["", "K", "M", "B", "T", "P"]
     while size >= 999.5 and len(units) > 1:
         size /= 1000
         units.pop(0)
-    if not units[0]:
-        return str(count)
     return f"{size:.{max(0, 3 - len(str(int(round(size, 2)))))}f}{units[0]}"
 
 
 def sizes(*of: int | str) -> str:
-    """Sizes as a product: ``50,257 × 768``."""
-    return " × ".join(f"{size:,}" if isinstance(size, int) else size for size in of)
+    """Sizes as a product, such as those of a table: rows times columns."""
+    return f" {TIMES} ".join(f"{size:,}" if isinstance(size, int) else size for size in of)
 
 
 def number(value: float) -> str:
@@ -87,7 +90,7 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
     if isinstance(spec, Latent):
         queries = [] if spec.query_rank is None else [f"queries of rank {spec.query_rank:,}"]
         return [
-            f"{spec.heads:,} heads × ({spec.head_dim} + {spec.rope_dim})",
+            f"{spec.heads:,} heads {TIMES} ({spec.head_dim} + {spec.rope_dim})",
             f"values {spec.value_dim} wide",
             *queries,
             f"keys and values of rank {spec.kv_rank:,}",
@@ -96,10 +99,10 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
     if not isinstance(spec, MultiHeadShape):
         return [*said(spec), *sees]
     width, groups = spec.head_width(d_model), spec.key_value_heads
-    heads = [f"{spec.heads:,} heads × {width:,}"]
+    heads = [f"{spec.heads:,} heads {TIMES} {width:,}"]
     if groups != spec.heads:
         heads = [
-            f"{spec.heads:,} query heads × {width:,}",
+            f"{spec.heads:,} query heads {TIMES} {width:,}",
             f"{groups:,} key-value head{'s' if groups > 1 else ''}",
         ]
     details = heads + sees
@@ -118,7 +121,7 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
 
 def feed_forward_title(spec: Component) -> str:
     """The name of a feed-forward, with that of its gate."""
-    return f"Feed-forward, {GATES.get(spec.activation, title(spec.kind))}" if isinstance(spec, Gated) else title(spec.kind)  # fmt: skip
+    return f"Feed-forward, {GATES[spec.activation]}" if isinstance(spec, Gated) else title(spec.kind)
 
 
 def feed_forward_details(spec: Component, d_model: int) -> list[str]:
@@ -127,7 +130,8 @@ def feed_forward_details(spec: Component, d_model: int) -> list[str]:
         return list(_mixture_details(spec))
     if not isinstance(spec, TwoLayer):
         return said(spec)
-    widths = f"{d_model:,} → {'2 × ' if isinstance(spec, Gated) else ''}{spec.hidden:,} → {d_model:,}"
+    hidden = sizes(2, spec.hidden) if isinstance(spec, Gated) else f"{spec.hidden:,}"
+    widths = f"{d_model:,} → {hidden} → {d_model:,}"
     details = [widths] if isinstance(spec, Gated) else [widths, ACTIVATIONS[spec.activation]]
     if isinstance(spec, Gated) and spec.limit is not None:
         details.append(f"limit {number(spec.limit)}")
@@ -149,9 +153,7 @@ def _mixture_details(spec: Mixture) -> Iterator[str]:
 
 def _expert(spec: Component) -> str:
     if isinstance(spec, TwoLayer):
-        name = (
-            GATES.get(spec.activation, spec.kind) if isinstance(spec, Gated) else ACTIVATIONS[spec.activation]
-        )
+        name = GATES[spec.activation] if isinstance(spec, Gated) else ACTIVATIONS[spec.activation]
         return f"{name} {spec.hidden:,}"  # fmt: skip
     return title(spec.kind)
 
@@ -163,9 +165,13 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
         scaling = [] if spec.scaling is None else [_scaling(spec.scaling)]
         return [f"θ {number(spec.theta)}", *part, *scaling]
     if isinstance(spec, Alibi):
-        return ["slope × distance", *([] if spec.scale == 1 else [f"scale {number(spec.scale)}"])]
+        return [
+            f"slope {TIMES} distance",
+            "added to scores",
+            *([] if spec.scale == 1 else [f"scale {number(spec.scale)}"]),
+        ]
     if isinstance(spec, RelativeBias):
-        return [f"{spec.buckets} buckets", f"distance < {spec.max_distance}"]
+        return [f"{spec.buckets} buckets", f"distance < {spec.max_distance}", "added to scores"]
     if isinstance(spec, Learned):
         return [sizes(rows or 0, width)]
     if isinstance(spec, Sinusoidal):
@@ -175,7 +181,7 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
 
 def _scaling(spec: Component) -> str:
     factor = getattr(spec, "factor", None)
-    return f"{spec.kind} × {number(factor)}" if factor else spec.kind
+    return f"{spec.kind} {TIMES} {number(factor)}" if factor else spec.kind
 
 
 def input_words(spec: EmbeddingKind) -> str:
@@ -194,10 +200,15 @@ def said(spec: Component) -> list[str]:
     """The plain fields of a spec of any kind, such as a plugin's."""
     fields = {name: getattr(spec, name) for name in type(spec).model_fields if name != "kind"}
     return [
-        f"{name.replace('_', ' ')} {number(value) if not isinstance(value, str) else value}"
+        f"{name.replace('_', ' ')} {printable(value) if isinstance(value, str) else number(value)}"
         for name, value in fields.items()
         if isinstance(value, int | float | str) and not isinstance(value, bool)
     ]
+
+
+def printable(text: str) -> str:
+    """A user's text without what no document holds: control characters."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def slot_of(kind: str) -> str | None:
