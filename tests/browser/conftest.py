@@ -13,8 +13,10 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.remote.webelement import WebElement
 
+from specs.device import device_names
 from specs.load import load
 from zoo.pages.report_page import report_page
+from zoo.reports.report import report as on
 
 FLAGS = (
     "--headless=new",
@@ -101,7 +103,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def write(reference: str, *assignments: str) -> Path:
         path = directory / f"{'+'.join((reference, *assignments))}.html"
         if not path.exists():
-            path.write_text(report_page(load(reference, assignments)), encoding="utf-8")
+            path.write_text(report_page(on(load(reference, assignments), devices=device_names())), encoding="utf-8")
         return path
 
     return write

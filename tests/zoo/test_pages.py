@@ -15,17 +15,19 @@ from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from specs.catalog import preset_names
+from specs.device import device_names
 from specs.load import load
 from specs.model import Model
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit
 from zoo.builder import assemble
-from zoo.drawing.svg import COLOURS
+from zoo.drawing.colours import COLOURS
 from zoo.pages.markup import layers_text
 from zoo.pages.page import asset, embedded, page
 from zoo.pages.position_drawings import drawing_of
 from zoo.pages.positions import uses
 from zoo.pages.report_page import report_page
 from zoo.pages.visibility import Grid, Sight, sights
+from zoo.reports.report import report
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 
@@ -119,6 +121,10 @@ def test_a_decoder_sees_all_of_its_encoder_but_padding() -> None:
     assert set(sight_of(vit())[0].allowed) == {"none"}  # an image is never padded
 
 
+def html(spec: Model) -> str:
+    return report_page(report(spec, devices=device_names()))
+
+
 def heat_map(spec: Model, which: int = 0) -> np.ndarray:
     """The numbers of a drawing's heat map, to a 127th of the largest."""
     data = drawing_of(uses(assemble(spec), spec)[which]).data["maps"][0]
@@ -168,7 +174,7 @@ def test_what_is_trained_is_said_to_be() -> None:
 
 
 def test_a_page_asks_for_nothing() -> None:
-    text = report_page(load("t5-small"))
+    text = html(load("t5-small"))
     assert "default-src 'none'" in text
     assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!#|data:)""", text)
     assert "url(" not in text
@@ -177,7 +183,7 @@ def test_a_page_asks_for_nothing() -> None:
 
 def test_what_is_written_into_a_page_stays_text() -> None:
     spec = gpt2(summary="a <b>bold</b> </script> claim", source="<img src=x>")
-    text = report_page(spec)
+    text = html(spec)
     assert "<b>bold" not in text
     assert "<img" not in text
     assert text.count("</script>") == 1
@@ -204,9 +210,9 @@ def test_layers_in_words() -> None:
 @pytest.mark.parametrize("part", range(8))
 def test_no_page_is_large(part: int) -> None:
     for name in preset_names()[part::8]:
-        assert len(report_page(load(name)).encode()) < 2_000_000, name
+        assert len(html(load(name)).encode()) < 2_000_000, name
 
 
 @pytest.mark.parametrize("preset", ["gpt3-175b", "deepseek-v3", "phi-3.5-mini", "whisper-large-v3"])
 def test_the_largest_pages_are_small(preset: str) -> None:
-    assert len(report_page(load(preset)).encode()) < 2_000_000
+    assert len(html(load(preset)).encode()) < 2_000_000
