@@ -16,7 +16,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from specs.device import device_names
 from specs.load import load
 from zoo.pages.report_page import report_page
-from zoo.reports.report import report as on
+from zoo.reports.report import report
 
 FLAGS = (
     "--headless=new",
@@ -96,14 +96,16 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Writes the page of a spec, once."""
     directory = tmp_path_factory.mktemp("pages")
 
     def write(reference: str, *assignments: str) -> Path:
         path = directory / f"{'+'.join((reference, *assignments))}.html"
         if not path.exists():
-            path.write_text(report_page(on(load(reference, assignments), devices=device_names())), encoding="utf-8")
+            path.write_text(
+                report_page(report(load(reference, assignments), devices=device_names())), encoding="utf-8"
+            )
         return path
 
     return write

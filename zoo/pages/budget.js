@@ -4,6 +4,7 @@
   const budget = DATA.budget;
   const { stages } = DATA.costs;
   const names = Object.keys(stages);
+  const mixture = names.some((name) => budget.stages[name].read.routed.length);
   let precision = budget.chosen;
   let shown = budget.devices.length ? budget.devices[0].name : null;
 
@@ -128,7 +129,7 @@
       master_weights: "a copy in float32",
     };
     const rows = [
-      [described("forward and backward", "matrix products; of experts those that are chosen"), figure(all, "FLOP")],
+      [described("forward and backward", mixture ? "matrix products, of chosen experts" : "matrix products"), figure(all, "FLOP")],
       [described("the same with checkpoints", "layers run forward once more"), figure(all + evaluate(recomputed), "FLOP")],
       ...Object.entries(state)
         .filter(([, bytes]) => bytes !== "0")
@@ -181,7 +182,7 @@
       return { name, intensity, reached: Math.min(rate, intensity * device.bandwidth) };
     });
     const ends = [...points.map((point) => point.intensity), ridge];
-    const x0 = Math.floor(Math.log10(Math.min(...ends)) - 0.3);
+    const x0 = Math.floor(Math.log10(Math.min(...ends, ridge / 100)));
     const x1 = Math.ceil(Math.log10(Math.max(...ends)) + 0.3);
     const y1 = Math.ceil(Math.log10(rate) + 0.2);
     const y0 = Math.floor(Math.min(Math.log10(10 ** x0 * device.bandwidth), y1 - 3));

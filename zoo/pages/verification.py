@@ -12,13 +12,15 @@ from zoo.pages.markup import section, table
 def verification_section(export: Mapping[str, Any]) -> str:
     """The comparisons that ``export.json`` records, or that there were none."""
     verification = export.get("verification")
-    facts = f"Target {export['target']}, {export['precision']}, weights: {export['weights']}."
+    about = f"Exported for target {export['target']} in {export['precision']}, weights: {export['weights']}."
     if verification is None:
         return section(
-            "verification", "Verification", escape(facts), '<p class="bad">It was not verified.</p>'
+            "verification", "Verification", escape(about), '<p class="bad">It was not verified.</p>'
         )
-    ran = verification["ran"]
-    about = f"{facts} {verification['subject']}; ran {ran} in {verification['runtime']} on {verification['provider']}."
+    about += (
+        f" Run: {verification['ran']}, in {verification['runtime']} on {verification['provider']}."
+        f" Compared with PyTorch: {verification['subject']}."
+    )
     comparisons = verification["comparisons"]
     failed = sum(not each["passed"] for each in comparisons)
     verdict = f"{len(comparisons) - failed} of {len(comparisons)} comparisons passed"
