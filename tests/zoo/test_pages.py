@@ -26,6 +26,7 @@ from zoo.pages.page import asset, embedded, page
 from zoo.pages.position_drawings import drawing_of
 from zoo.pages.positions import uses
 from zoo.pages.report_page import report_page
+from zoo.pages.verification import verification_section
 from zoo.pages.visibility import Grid, Sight, sights
 from zoo.reports.report import report
 from zoo.weights.materialize import materialize
@@ -190,6 +191,27 @@ def test_what_is_written_into_a_page_stays_text() -> None:
     assert page("a & b", "").count("<title>a &amp; b</title>") == 1
     assert embedded({"a": "</script><!--"}) == '{"a":"\\u003c/script>\\u003c!--"}'
     assert '"<\\/script>"' in page("", "", 'const end = "</script>";')
+
+
+def test_what_was_not_verified_or_failed_is_said() -> None:
+    export = {"target": "cpu", "precision": "fp32", "weights": "none", "verification": None}
+    assert "It was not verified." in verification_section(export)
+    passed = {"case": "one token", "shape": "1 x 1", "output": "logits", "max_abs": 1e-6, "max_rel": 1e-7,
+              "tolerance": 2e-5, "top_token": 0.987, "passed": True, "fault": ""}  # fmt: skip
+    failed = {**passed, "max_abs": None, "passed": False, "fault": "it is not finite"}
+    verification = {"provider": "CPU", "runtime": "onnxruntime", "subject": "it", "ran": "the files",
+                    "comparisons": [passed, failed], "passed": False}  # fmt: skip
+    text = verification_section({**export, "verification": verification})
+    assert all(
+        part in text
+        for part in ("1 of 2 comparisons passed", "98.7%", "1.0e-06", "infinite", "it is not finite")
+    )
+
+
+def test_without_devices_there_are_no_bounds() -> None:
+    text = report_page(report(gpt2()))
+    assert 'id="devices"' not in text
+    assert 'id="training"' in text
 
 
 def test_drawings_have_the_colours_of_pages() -> None:
