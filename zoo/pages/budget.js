@@ -192,10 +192,11 @@
     // Names below their points, one under the other where points are close.
     const labels = [];
     for (const { name, intensity, reached } of points) {
+      const anchor = x(intensity) < left + 60 ? "start" : "end";
       const place = [x(intensity) + 4, y(reached) + 20];
       const near = ({ place: [a, b] }) => Math.abs(a - place[0]) < 60 && Math.abs(b - place[1]) < 14;
       while (labels.some(near)) place[1] += 15;
-      labels.push({ name, place });
+      labels.push({ name, place, anchor });
     }
     const powers = (first, last) => Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i));
     const parts = [
@@ -206,7 +207,7 @@
       `<text transform="translate(13 ${(high - bottom) / 2}) rotate(-90)" text-anchor="middle">FLOP/s</text>`,
       `<path class="line" d="M${x(10 ** x0)} ${y(10 ** x0 * device.bandwidth)}L${x(ridge)} ${y(rate)}H${wide - 28}"/>`,
       ...points.map(({ intensity, reached }) => `<circle cx="${x(intensity)}" cy="${y(reached)}" r="5"/>`),
-      ...labels.map(({ name, place }) => text(place, "end", name)),
+      ...labels.map(({ name, place, anchor }) => text(place, anchor, name)),
     ];
     svg.innerHTML = parts.join("");
   }

@@ -81,9 +81,7 @@ def line_chart(
     )
     for value, text in rules:
         parts.append(f'<path class="rule" d="M{LEFT} {up(value)}h{wide}"/>')
-        parts.append(
-            f'<text x="{WIDTH - RIGHT}" y="{up(value)}" dy="-4" text-anchor="end">{escape(text)}</text>'
-        )
+        parts.append(f'<text x="{LEFT + 6}" y="{up(value)}" dy="-4">{escape(text)}</text>')
     for i, line in enumerate(lines):
         path = "L".join(f"{across(a)} {up(b)}" for a, b in line.points)
         parts.append(f'<path class="line line-{i}" d="M{path}"/>')

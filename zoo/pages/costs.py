@@ -7,7 +7,7 @@ from typing import Any
 
 from specs.model import Model
 from specs.stack import Stack
-from zoo.pages.markup import code, layers_text, section
+from zoo.pages.markup import code, layers_text, scrolling, section
 from zoo.reports.costs import Stage, within
 from zoo.reports.polynomial import MEANINGS, Polynomial
 from zoo.reports.report import Report
@@ -46,22 +46,24 @@ def costs_section(report: Report) -> tuple[str, dict[str, Any]]:
     return section("costs", "Costs", about, body), data
 
 
-_FRAMES = """
+def _frame(key: str, label: str) -> str:
+    """Where the page's script puts a table."""
+    return scrolling(label, f'<table id="{key}"></table>')
+
+
+_FRAMES = f"""
 <h3>FLOPs</h3>
-<div class="scroll" tabindex="0"><table id="stages"></table></div>
+{_frame("stages", "FLOPs by stage")}
 <fieldset class="choice" id="stage"><legend>By module</legend></fieldset>
-<div class="scroll" tabindex="0"><table id="modules"></table></div>
+{_frame("modules", "FLOPs by module")}
 <h3>Memory and training</h3>
-<div class="figures">
-<figure class="scroll" tabindex="0"><table id="memory"></table></figure>
-<figure class="scroll" tabindex="0"><table id="training"></table></figure>
-</div>
+<div class="figures">{_frame("memory", "Memory to run")}{_frame("training", "FLOPs and memory to train")}</div>
 """
-_DEVICE_FRAMES = """
+_DEVICE_FRAMES = f"""
 <h3>Devices</h3>
 <p class="quiet">The least time that matrix products take at a device's best rate, or reading weights and caches once,
 whichever is longer.  A model too large for one device is spread evenly over as many as it needs.</p>
-<div class="scroll" tabindex="0"><table id="devices"></table></div>
+{_frame("devices", "Bounds on devices")}
 <fieldset class="choice" id="device"><legend>Roofline</legend></fieldset>
 <figure><svg class="chart" id="roof" viewBox="0 0 468 280" role="img" aria-label="Roofline"></svg></figure>
 """

@@ -11,8 +11,10 @@ def section(key: str, title: str, about: str, body: str) -> str:
     return f'<section id="{key}">\n<h2>{escape(title)}</h2>\n<p class="quiet">{about}</p>\n{body}\n</section>'
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()) -> str:
-    """A table of HTML cells, which scrolls within itself where it is wide; ``numbers`` names columns of figures."""
+def table(
+    label: str, header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()
+) -> str:
+    """A table of HTML cells; ``numbers`` names columns of figures."""
     sides = [' class="number"' if name in numbers else "" for name in header]
     head = "".join(
         f'<th scope="col"{side}>{escape(name)}</th>' for name, side in zip(header, sides, strict=True)
@@ -21,11 +23,13 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequenc
         "<tr>" + "".join(f"<td{side}>{cell}</td>" for cell, side in zip(row, sides, strict=True)) + "</tr>"
         for row in rows
     ]
-    return (
-        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>\n<tbody>\n'
-        + "\n".join(lines)
-        + "\n</tbody></table></div>"
-    )
+    body = "\n".join(lines)
+    return scrolling(label, f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>")
+
+
+def scrolling(label: str, inner: str) -> str:
+    """What scrolls within itself where it is too wide for the page, by keys, too."""
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">{inner}</div>'
 
 
 def code(text: str) -> str:

@@ -13,7 +13,7 @@ from zoo.builder import assemble
 from zoo.drawing import draw_svg
 from zoo.pages.budget import budget_data
 from zoo.pages.costs import costs_section
-from zoo.pages.markup import section
+from zoo.pages.markup import scrolling, section
 from zoo.pages.page import asset, embedded, page
 from zoo.pages.positions import positions_section
 from zoo.pages.shapes import shapes_section
@@ -79,7 +79,7 @@ def _architecture(spec: Model) -> str:
         "architecture",
         "Architecture",
         about,
-        f'<figure class="scroll" tabindex="0">{draw_svg(spec)}</figure>',
+        scrolling("Drawing", draw_svg(spec)),
     )
 
 

@@ -20,7 +20,9 @@ def shapes_section(spec: Model) -> str:
     small = twin(spec)
     report = check_shapes(assemble(small), small)
     symbols = ", ".join(f"{code(symbol)} {meaning}" for symbol, meaning in report.symbols.items())
-    body = table(("module", "kind", "takes", "gives"), _rows(report.modules, dict(spec.stacks())))
+    body = table(
+        "Shapes of modules", ("module", "kind", "takes", "gives"), _rows(report.modules, dict(spec.stacks()))
+    )
     return section("shapes", "Shapes", f"{symbols}; layers of equal shapes are one.", body)
 
 

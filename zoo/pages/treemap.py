@@ -51,7 +51,7 @@ def _roles(report: Report) -> str:
     ]
     rows.append(["in all", f"{report.parameters:,}", "", *([f"{report.active:,}"] if mixed else [])])
     header = ["role", "parameters", "share", *(["active for a token"] if mixed else [])]
-    return table(header, rows, header[1:])
+    return table("Parameters by role", header, rows, header[1:])
 
 
 def _node(module: ModuleParameters, name: str, times: int, colours: Mapping[str, str]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def verification_section(export: Mapping[str, Any]) -> str:
         "same top token",
         "result",
     )
-    body = table(header, rows, header[3:7])
+    body = table("Comparisons", header, rows, header[3:7])
     state = "good" if verification["passed"] else "bad"
     return section(
         "verification", "Verification", escape(about), f'<p class="{state}">{verdict}.</p>\n{body}'

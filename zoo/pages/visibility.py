@@ -177,7 +177,7 @@ def _figure(sight: Sight) -> str:
     stride = sight.queries.stride
     shown = f"{sight.queries.length:,} positions"
     if stride > 1:
-        shown += f", one in {stride:,}"
+        shown += f", one in {stride:,} shown"
     told = f"{layers_text(sight.layers, sight.depth)}; {shown}"
     if sight.sinks:
         told += "; each head has a sink besides, which every position may attend to"
