@@ -15,7 +15,7 @@ from benchmarks.peers import GENAI, MISSING, genai_build
 from benchmarks.process import ZOO, run
 from benchmarks.result import Result
 from benchmarks.side_by_side import OURS, THREADS, medians, running
-from exporters.benching.bandwidth import measure_bandwidth
+from zoo.bandwidth import measure_bandwidth
 from exporters.benching.traffic import weights_read
 from exporters.benching.workload import Workload
 

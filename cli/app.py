@@ -11,11 +11,13 @@ from cli.build import build
 from cli.check import check
 from cli.command import Program
 from cli.convert import convert
+from cli.diff import diff
 from cli.draw import draw
 from cli.export import export
 from cli.import_ import import_checkpoint
 from cli.list import list_presets
 from cli.params import params
+from cli.report import report
 from cli.run import run
 from cli.schema import schema
 from cli.show import show
@@ -32,8 +34,10 @@ app = typer.Typer(
 app.command("build")(build)
 app.command("params")(params)
 app.command("check")(check)
+app.command("report")(report)
 app.command("draw")(draw)
 app.command("export")(export)
+app.command("diff")(diff)
 app.command("run")(run)
 app.command("bench")(bench)
 app.command("import")(import_checkpoint)

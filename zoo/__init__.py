@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from zoo.builder import ZooModel
     from zoo.checks import BehaviourReport, ShapeReport
     from zoo.reports.parameters import ParameterReport
+    from zoo.reports.report import Report
 
 __all__ = [
     "build",
@@ -30,6 +31,7 @@ __all__ = [
     "load",
     "parameters",
     "presets",
+    "report",
 ]
 
 
@@ -116,6 +118,27 @@ def parameters(spec: Model) -> ParameterReport:
     from zoo.reports.parameters import parameter_report
 
     return parameter_report(build(spec), spec)
+
+
+def report(
+    spec: Model,
+    *,
+    batch: int = 1,
+    length: int | None = None,
+    past: int | None = None,
+    source_length: int | None = None,
+    precision: str = "fp16",
+    devices: Sequence[str] = (),
+) -> Report:
+    """What a spec's model costs at some sizes: parameters by role, FLOPs, memory, training, and bounds on devices.
+
+    ``precision`` is fp32, fp16 or bf16; ``devices`` are names, YAML files, or "this" for the machine at hand.
+    Raises :class:`specs.errors.UserError` for sizes that the model does not take, and unknown devices.
+    """
+    from zoo.reports.report import Lengths
+    from zoo.reports.report import report as report_on
+
+    return report_on(spec, Lengths.of(spec, batch, length, past, source_length), precision, devices)
 
 
 def check_shapes(spec: Model) -> ShapeReport:

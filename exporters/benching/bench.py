@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from exporters.benching.bandwidth import Bandwidth, measure_bandwidth
 from exporters.benching.process import Worker, WorkerError, started
 from exporters.benching.traffic import weights_read
 from exporters.benching.variant import Variant
 from exporters.benching.workload import Grid, Workload
 from exporters.runtime.exported import open_export
+from zoo.bandwidth import Bandwidth, measure_bandwidth
 from zoo.progress import Progress, Stage
 
 ROUNDS = 5

@@ -25,7 +25,7 @@ def invoke(*arguments: object) -> Any:
 @pytest.fixture(autouse=True)
 def _less_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measuring the bandwidth of the memory takes half a gigabyte, which no test here needs."""
-    monkeypatch.setattr("exporters.benching.bandwidth.SIZE", 8_000_000)
+    monkeypatch.setattr("zoo.bandwidth.SIZE", 8_000_000)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,8 @@ from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
 from zoo.builder import ZooModel, assemble
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
-from zoo.reports.costs import SYMBOLS, Costs, costs
+from zoo.reports.costs import Costs, costs
+from zoo.reports.trace import SYMBOLS
 from zoo.tracing.symbols import SUM
 from zoo.tracing.tasks import Task, tasks
 from zoo.twin import small_inputs, twins

@@ -4,7 +4,7 @@ COLOURS: dict[str, tuple[str, str]] = {
     "ground": ("#ffffff", "#14171c"),
     "panel": ("#f5f6f8", "#1c2027"),
     "text": ("#1a1e25", "#e7eaef"),
-    "quiet": ("#545d6b", "#a4adbb"),
+    "quiet": ("#545d6b", "#b4bcc9"),
     "line": ("#d8dce3", "#363d49"),
     "embedding": ("#cfe3fb", "#1d4269"),
     "position": ("#d3eeee", "#1c4d50"),

@@ -5,34 +5,23 @@ One layer of each kind is traced; equal layers cost the same.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import fx
+import torch.nn.functional as F
 
-from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.mixture import Mixture
-from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
-from zoo.reports.work import work_of
-from zoo.tracing.sizing import facts_at
-from zoo.tracing.symbols import SUM, Symbols
+from zoo.reports.layers import layer_kinds
+from zoo.reports.polynomial import Polynomial
+from zoo.reports.trace import Trace, outputs_by_name
+from zoo.reports.work import work_at
 from zoo.tracing.tasks import Task, tasks
-from zoo.tracing.tracer import Tracer
 from zoo.twin import twin
-
-SYMBOLS = {
-    "batch_size": BATCH,
-    "sequence_length": "T",
-    "decoder_sequence_length": "T",
-    "past_sequence_length": "P",
-    "past_decoder_sequence_length": "P",
-    "encoder_sequence_length": "S",
-}
-"""The symbol of each named size of a task; an encoder alone has T tokens."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +30,15 @@ class Stage:
 
     ``modules`` has matrix products, of all experts; ``active`` the same with only the experts that tokens are
     sent to, as a runtime that routes computes them; ``elements`` all that is no matrix product.
+    ``weights`` are the values that the call reads of weights, without tables of which it looks rows up; ``outputs`` the
+    values that it gives beside caches.
     """
 
     modules: Mapping[str, Polynomial]
     active: Mapping[str, Polynomial]
     elements: Mapping[str, Polynomial]
+    weights: Mapping[str, int]
+    outputs: Polynomial
 
     @property
     def total(self) -> Polynomial:
@@ -68,8 +61,11 @@ class Stage:
 
     def given(self, **sizes: int) -> Stage:
         """The same with numbers for some of the symbols."""
-        parts = (self.modules, self.active, self.elements)
-        return Stage(*({path: each.given(**sizes) for path, each in part.items()} for part in parts))
+        modules, active, elements = (
+            {path: each.given(**sizes) for path, each in part.items()}
+            for part in (self.modules, self.active, self.elements)
+        )
+        return Stage(modules, active, elements, self.weights, self.outputs.given(**sizes))
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -79,6 +75,7 @@ class Stage:
             "matmul": self.total.as_dict(),
             "matmul_active": self.total_active.as_dict(),
             "other": self.total_elements.as_dict(),
+            "weights_read": sum(self.weights.values()),
             "modules": {
                 path: {name: part[path].as_dict() for name, part in parts.items() if path in part}
                 for path in paths
@@ -90,10 +87,13 @@ class Stage:
 class Costs:
     """The stages of a model: ``forward`` of an encoder; ``prefill`` (no past) and ``step`` (one new token) of a decoder;
     ``encode`` before those where there are both, with the keys and values that the decoder attends to.
+
+    ``routed`` has the paths of mixtures' experts, with how many of how many a token is sent to.
     """
 
     name: str
     stages: Mapping[str, Stage]
+    routed: Mapping[str, tuple[int, int]]
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -124,85 +124,71 @@ def costs(spec: Model) -> Costs:
             stages["forward"] = stage
         else:
             stages |= {"prefill": stage.given(P=0), "step": stage.given(T=1)}
-    return Costs(spec.name, stages)
+    kinds = layer_kinds(spec, small)
+    routed = {place: of for path, of in expert_shares(model).items() for place in _places(path, kinds)}
+    return Costs(spec.name, stages, routed)
 
 
 def _stage(model: ZooModel, spec: Model, small: Model, task: Task) -> Stage:
-    graph = Tracer(model, Symbols.of(task.inputs, (), task.sums)).run(task.call, task.inputs)
-    shares = _shares(model)
+    trace, shares = Trace(model, task), expert_shares(model)
     modules, active, elements = (defaultdict[str, list[Polynomial]](list) for _ in range(3))
-    for path, products, other in _polynomials(graph, task):
-        if products:
+    for node in trace.calls:
+        path = node.meta["path"]
+        if products := trace.polynomial(node, lambda at: work_at(node, at).products):  # noqa: B023
             modules[path].append(products)
-            top_k, experts = shares.get(path, (1, 1))
-            active[path].append(products * top_k // experts)
-        if other:
+            active[path].append(share(products, shares.get(path)))
+        if other := trace.polynomial(node, lambda at: work_at(node, at).elements):  # noqa: B023
             elements[path].append(other)
-    places = _places(spec, small)
-    return Stage(*(_spread(part, places) for part in (modules, active, elements)))
+    kinds = layer_kinds(spec, small)
+    at_modules, at_active, at_elements = (_spread(part, kinds) for part in (modules, active, elements))
+    outputs = Polynomial.sum(
+        trace.polynomial(node, lambda at: math.prod(at[node].shape))  # noqa: B023
+        for name, node in outputs_by_name(trace.graph).items()
+        if not name.startswith("present")
+    )
+    return Stage(at_modules, at_active, at_elements, _weights(trace, spec, kinds), outputs)
 
 
-def _polynomials(graph: fx.Graph, task: Task) -> Iterator[tuple[str, Polynomial, Polynomial]]:
-    """The matrix products and element operations of every call, with the path of its module."""
-    dims = [
-        part for given in task.inputs for dim in given.dims if isinstance(dim, str) for part in dim.split(SUM)
-    ]
-    names = {name: SYMBOLS[name] for name in dims}
-    interpolation = Interpolation.over(dict.fromkeys(names.values()))
-    facts = [
-        facts_at(graph, task.inputs, {name: point[symbol] for name, symbol in names.items()})
-        for point in interpolation.points
-    ]
-    known: dict[tuple[int, ...], Polynomial] = {}
-    for node in graph.nodes:
-        if node.op not in ("call_function", "call_method"):
-            continue
-        work = [
-            work_of(
-                node.target,
-                fx.map_arg(node.args, at.__getitem__),
-                fx.map_arg(node.kwargs, at.__getitem__),
-                at[node],
-            )
-            for at in facts
-        ]
-        path, found = node.meta["path"], []
-        for values in (tuple(each.products for each in work), tuple(each.elements for each in work)):
-            if values not in known:
-                try:
-                    known[values] = interpolation.polynomial(values)
-                except ValueError as error:
-                    raise UserError(
-                        f"the cost of {path or 'the model'} is {error}\n  it calls {node.target}"
-                    ) from None
-            found.append(known[values])
-        yield path, found[0], found[1]
+def _weights(trace: Trace, spec: Model, kinds: Mapping[str, list[int]]) -> dict[str, int]:
+    """The sizes of the weights that are read whole, each layer's once, wherever else it stands."""
+    owned: dict[str, set[int]] = {name: set(stack.owners()) for name, stack in spec.stacks()}
+    once = {
+        kind: [layer for layer in layers if layer in owned[kind.split(".")[0]]]
+        for kind, layers in kinds.items()
+    }
+    sizes = defaultdict[str, list[Polynomial]](list)
+    for node in trace.graph.nodes:
+        if node.op == "get_attr" and any(user.target is not F.embedding for user in node.users):
+            size = math.prod(node.meta["facts"][0].shape)
+            sizes[str(node.target).rpartition(".")[0]].append(Polynomial.constant(size))
+    return {path: size.at() for path, size in _spread(sizes, once).items()}
 
 
-def _shares(model: ZooModel) -> dict[str, tuple[int, int]]:
-    """Of the modules of experts, how many of how many a token is sent to."""
+def expert_shares(model: ZooModel) -> dict[str, tuple[int, int]]:
+    """Of the modules of experts, by path: how many of how many a token is sent to."""
     mixtures = {
         f"{path}.experts": module for path, module in model.named_modules() if isinstance(module, Mixture)
     }
     return {path: (module.router.top_k, module.router.out_features) for path, module in mixtures.items()}
 
 
-def _places(spec: Model, small: Model) -> dict[str, list[str]]:
-    """The paths of the layers that each layer of the twin stands for."""
-    places = defaultdict(list)
-    for name, stack in spec.stacks():
-        kept = getattr(small, name).layer_blocks()
-        for layer, block in enumerate(stack.layer_blocks()):
-            places[f"{name}.blocks.{kept.index(block)}"].append(f"{name}.blocks.{layer}")
-    return places
+def share(products: Polynomial, experts: tuple[int, int] | None) -> Polynomial:
+    """What is left of the products of all experts for some of them."""
+    return products if experts is None else products * experts[0] // experts[1]
 
 
-def _spread(parts: Mapping[str, list[Polynomial]], places: Mapping[str, list[str]]) -> dict[str, Polynomial]:
+def _spread(parts: Mapping[str, list[Polynomial]], kinds: Mapping[str, list[int]]) -> dict[str, Polynomial]:
     """The sum at each path, with that of a layer of the twin at all layers that it stands for."""
     spread: dict[str, Polynomial] = {}
     for path, polynomials in parts.items():
         total = Polynomial.sum(polynomials)
-        layer, rest = ".".join(path.split(".")[:3]), path.split(".")[3:]
-        for place in places.get(layer, [layer]):
-            spread[".".join([place, *rest])] = total
+        spread |= dict.fromkeys(_places(path, kinds), total)
     return spread
+
+
+def _places(path: str, kinds: Mapping[str, list[int]]) -> list[str]:
+    """The paths that one in the twin stands for."""
+    names = path.split(".")
+    block, rest = ".".join(names[:3]), names[3:]
+    stem = block.rpartition(".")[0]
+    return [".".join([stem, str(layer), *rest]) for layer in kinds[block]] if block in kinds else [path]

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch import fx
 
 from zoo import functional
-from zoo.tracing.facts import Facts, has_rule
+from zoo.tracing.facts import Facts, has_rule, on_meta
 from zoo.tracing.tracer import size
 
 
@@ -58,10 +59,13 @@ _MOVES = {
 """Functions that compute nothing: they rearrange, look up, copy, or change the dtype."""
 
 
-def work_of(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Work:
-    """The work of a call, from the facts of its arguments and of its result."""
+def work_at(node: fx.Node, sizes: Mapping[fx.Node, Any]) -> Work:
+    """The work of a call, from the facts of every value at some sizes."""
+    target, result = node.target, sizes[node]
     if not isinstance(result, Facts | tuple) or target in _MOVES:
         return NOTHING
+    args: Any = fx.map_arg(node.args, sizes.__getitem__)
+    kwargs: Any = fx.map_arg(node.kwargs, sizes.__getitem__)
     if target in _RULES:
         return _RULES[target](result, *args, **kwargs)
     if target in _REDUCTIONS:
@@ -80,11 +84,9 @@ def _counted(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     """Matrix products that torch counts in a function of which nothing is known here, at these sizes."""
     from torch.utils.flop_counter import FlopCounterMode
 
-    from zoo.tracing.facts import on_meta
-
     with FlopCounterMode(display=False) as counter:
         on_meta(target, args, kwargs)
-    return counter.get_total_flops()
+    return int(counter.get_total_flops())
 
 
 def _linear(result: Facts, x: Facts, weight: Facts, bias: Facts | None = None) -> Work:

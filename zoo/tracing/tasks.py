@@ -80,6 +80,21 @@ def tasks_with_static_cache(model: Any, spec: Model, places: int, last_only: boo
     ]
 
 
+def training_task(spec: Model) -> Task:
+    """The whole forward pass as it is trained, which no file has: without a cache, up to what the head gives."""
+    both = spec.architecture == "encoder-decoder"
+    stack = spec.encoder or spec.last_stack
+    inputs = _inputs(spec, stack, "encoder_sequence_length" if both else "sequence_length")
+    if both:
+        inputs += (_ids("decoder_input_ids", "decoder_sequence_length"),)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        named = {given.name: values[given.name] for given in inputs[1:]}
+        return dict(model(values[inputs[0].name], **named))
+
+    return Task("training", inputs, call)
+
+
 def _of_one_stack(model: Any, spec: Model, last_only: bool, places: int | None = None) -> list[Task]:
     """The one graph of an encoder or a decoder; none where a model is both."""
     match spec.architecture:

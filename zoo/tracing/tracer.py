@@ -74,7 +74,8 @@ class SymbolicValue(fx.Proxy):
 
 
 class Tracer(fx.Tracer):
-    """Traces a call of a model; each node's meta has ``facts`` (in the two runs) and ``path`` of its module.
+    """Traces a call of a model; each node's meta has ``facts`` (in the two runs), ``path`` of its module, and ``within``,
+    the paths of the modules that were entered to get there.
 
     ``meanings`` are the functions of :mod:`zoo.functional` that a node is the result of, innermost first.
     """
@@ -161,6 +162,7 @@ class Tracer(fx.Tracer):
             return self._followed(target, args, kwargs)
         proxy: Any = super().create_proxy(kind, target, args, kwargs, *rest, **options)
         proxy.node.meta["path"] = self._entered[-1] if self._entered else ""
+        proxy.node.meta["within"] = tuple(self._entered)
         if target is operator.getitem:
             refuse_clamped(proxy.node)
         if kind in ("call_function", "call_method"):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -30,17 +32,25 @@ def measure_bandwidth(threads: int) -> Bandwidth:
     """The best of a few passes over half a gigabyte."""
     source, target = np.ones(SIZE // 4, np.float32), np.zeros(SIZE // 4, np.float32)
     parts = list(zip(np.array_split(source, threads), np.array_split(target, threads), strict=True))
-    with ThreadPoolExecutor(threads) as pool:
+    return Bandwidth(
+        read=_rate(lambda part: np.dot(part[0], part[0]), parts, SIZE),
+        copy=_rate(lambda part: np.copyto(part[1], part[0]), parts, 2 * SIZE),
+    )
 
-        def best(work: object, moved: int) -> float:
-            times = []
-            for _ in range(PASSES):
-                begun = time.perf_counter()
-                list(pool.map(work, parts))  # type: ignore[arg-type]
-                times.append(time.perf_counter() - begun)
-            return moved / min(times)
 
-        return Bandwidth(
-            read=best(lambda part: np.dot(part[0], part[0]), SIZE),
-            copy=best(lambda part: np.copyto(part[1], part[0]), 2 * SIZE),
-        )
+def measure_reading(threads: int, size: int) -> float:
+    """Bytes per second that are read: the best of a few passes over ``size`` bytes."""
+    return _rate(
+        lambda part: np.dot(part, part), np.array_split(np.ones(size // 4, np.float32), threads), size
+    )
+
+
+def _rate(work: Callable[[Any], object], parts: Sequence[Any], moved: int) -> float:
+    """The best rate of a few passes, with a thread for each part."""
+    times = []
+    with ThreadPoolExecutor(len(parts)) as pool:
+        for _ in range(PASSES):
+            begun = time.perf_counter()
+            list(pool.map(work, parts))
+            times.append(time.perf_counter() - begun)
+    return moved / min(times)

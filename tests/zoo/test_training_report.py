@@ -1,0 +1,194 @@
+"""Training steps: FLOPs against those that torch counts in both passes, activations against the memory that is kept."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+from torch.utils.flop_counter import FlopCounterMode
+
+import zoo
+from specs.load import load
+from specs.model import Model
+from tests.zoo.tiny import bert, gpt2
+from zoo.reports.trace import SYMBOLS
+from zoo.reports.training import training
+from zoo.tracing.tasks import training_task
+from zoo.twin import small_inputs, twins
+
+SIZES = {"B": 3, "T": 7, "S": 6}
+LAYER_NORM_ONLY = ["bert-base", "gpt2", "vit-base-16", "whisper-tiny"]
+PRESETS = [*LAYER_NORM_ONLY, "t5-small", "llama-3-8b", "gemma2-2b", "mixtral-8x7b", "deepseek-v3", "gpt-oss-20b",
+           "bloom-560m", "falcon-7b", "albert-base-v2", "modernbert-base", "olmo2-1b"]  # fmt: skip
+
+
+def smallest(name: str) -> Model:
+    """A preset's narrowest twin, deeper than it has kinds of layers."""
+    *_, (small, _) = twins(small_inputs(load(name)))
+    stacks = {}
+    for place, stack in small.stacks():
+        first, *others = stack.runs()
+        runs = (first.model_copy(update={"repeat": first.repeat + 2}), *others)
+        stacks[place] = stack.model_copy(update={"layers": runs})
+    return small.model_copy(update=stacks)
+
+
+class Memory(TorchDispatchMode):
+    """The memory of every tensor that is made, but of numbers."""
+
+    def __init__(self, *there: Tensor) -> None:
+        super().__init__()
+        self.there = {tensor.untyped_storage()._cdata for tensor in there}
+        self.made: dict[int, tuple[StorageWeakRef, int]] = {}
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, Tensor) and tensor.ndim:
+                storage = tensor.untyped_storage()
+                if storage._cdata not in self.there:
+                    self.made[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
+        return result
+
+    @property
+    def alive(self) -> int:
+        """Bytes of those that still exist."""
+        gc.collect()
+        return sum(size for reference, size in self.made.values() if not reference.expired())
+
+
+class Step:
+    """A forward pass in training, without dropout."""
+
+    def __init__(self, spec: Model) -> None:
+        self.model = zoo.build(spec, weights="random").train()
+        for module in self.model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = 0.0
+            elif isinstance(getattr(module, "dropout", None), float):
+                module.dropout = 0.0  # type: ignore[assignment]
+        self.model.requires_grad_()
+        self.task = training_task(spec)
+        self.values: dict[str, Tensor] = {}
+        for given in self.task.inputs:
+            shape = tuple(dim if isinstance(dim, int) else SIZES[SYMBOLS[dim]] for dim in given.dims)
+            whole = given.dtype == torch.int64
+            self.values[given.name] = torch.ones(shape, dtype=given.dtype) if whole else torch.randn(shape)
+        if "token_type_ids" in self.values:
+            self.values["token_type_ids"] *= 0
+
+    @property
+    def there(self) -> list[Tensor]:
+        return [*self.model.parameters(), *self.model.buffers(), *self.values.values()]
+
+    @property
+    def given_bytes(self) -> int:
+        """Of the inputs, which autograd holds on to, too, where it looks them up."""
+        return sum(value.nbytes for value in self.values.values())
+
+    def kept(self, backend: SDPBackend) -> int:
+        with sdpa_kernel(backend), Memory(*self.there) as memory:
+            outputs = dict(self.task.call(self.model, self.values))
+        assert outputs
+        return memory.alive
+
+
+def without_dropout(spec: Model) -> Model:
+    data = spec.model_dump(exclude={"expect"})
+
+    def clear(part: Any) -> None:
+        for inner in (
+            part.values() if isinstance(part, dict) else part if isinstance(part, list | tuple) else ()
+        ):
+            clear(inner)
+        if isinstance(part, dict) and "dropout" in part:
+            part["dropout"] = 0.0
+
+    clear(data)
+    return Model.model_validate(data)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_activations_are_the_memory_that_is_kept_for_the_backward_pass(name: str) -> None:
+    spec = without_dropout(smallest(name))
+    step, found = Step(spec), training(spec)
+    assert found.unfused.at(**SIZES) - step.kept(SDPBackend.MATH) in range(step.given_bytes + 1)
+    if name in LAYER_NORM_ONLY:
+        assert found.activations.at(**SIZES) - step.kept(SDPBackend.FLASH_ATTENTION) in range(
+            step.given_bytes + 1
+        )
+    assert found.activations.at(**SIZES) < found.unfused.at(**SIZES)
+
+
+@contextmanager
+def checkpointed(model: nn.Module) -> Iterator[None]:
+    """Every block's forward pass is run anew in the backward pass."""
+    blocks = [block for module in model.modules() if isinstance(module, nn.ModuleList) for block in module]
+    for block in blocks:
+        inner = block.forward
+        block.forward = lambda *args, inner=inner: checkpoint(  # type: ignore[method-assign]
+            inner, *args, use_reentrant=False, preserve_rng_state=False
+        )
+    yield
+    for block in blocks:
+        del block.forward
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bert-base", "vit-base-16", "whisper-tiny"])
+def test_checkpointing_keeps_the_inputs_of_layers_and_what_is_outside_of_them(name: str) -> None:
+    spec = without_dropout(smallest(name))
+    step, found = Step(spec), training(spec).checkpointed
+    with checkpointed(step.model):
+        kept = step.kept(SDPBackend.FLASH_ATTENTION)
+    assert abs(found.kept.at(**SIZES) - kept) <= step.given_bytes
+    assert found.at(**SIZES) == found.kept.at(**SIZES) + max(layer.at(**SIZES) for layer in found.layers)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_both_passes_have_the_matrix_products_that_torch_counts(name: str) -> None:
+    spec = smallest(name)
+    step, found = Step(spec), training(spec).passes
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        outputs = step.task.call(step.model, step.values)
+        assert found.forward.at(**SIZES) == counter.get_total_flops()
+        sum(value.sum() for value in outputs.values()).backward()  # type: ignore[union-attr]
+    assert found.total.at(**SIZES) == counter.get_total_flops()
+
+
+def test_checkpointing_computes_the_layers_once_more() -> None:
+    spec = gpt2()
+    step, found = Step(spec), training(spec).passes
+    whole = set_checkpoint_early_stop(False)  # otherwise a layer's last product is left out
+    counter = FlopCounterMode(display=False)
+    with checkpointed(step.model), whole, sdpa_kernel(SDPBackend.MATH), counter:
+        step.task.call(step.model, step.values)["logits"].sum().backward()
+    assert found.checkpointed.at(**SIZES) == counter.get_total_flops()
+
+
+def test_every_layer_adds_as_much_as_the_one_before() -> None:
+    three, four, five = (
+        training(bert(encoder={"layers": n, "block": bert().encoder.block})) for n in (3, 4, 5)
+    )  # type: ignore[union-attr]
+    assert four.activations - three.activations == five.activations - four.activations
+    assert five.passes.forward - four.passes.forward == four.passes.forward - three.passes.forward
+
+
+def test_halves_keep_less_and_dropout_a_mask_more() -> None:
+    plain = load("gpt2", ["decoder.block.dropout=0.0"])
+    full, half = training(plain), training(plain, torch.bfloat16)
+    at = {"B": 8, "T": 512}
+    assert full.activations.at(**at) / 2 < half.activations.at(**at) < full.activations.at(**at)
+    dropping = training(load("gpt2", ["decoder.block.dropout=0.1"]))
+    masks = 2 * 12 * 8 * 512 * 768  # one byte for each value of two branches in twelve layers
+    assert dropping.activations.at(**at) - full.activations.at(**at) == masks
+    assert training(load("mixtral-8x7b")).active.forward != training(load("mixtral-8x7b")).passes.forward

@@ -1,0 +1,82 @@
+"""The machine at hand as a device, measured in well under a second."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+import torch
+
+from specs.device import Device, FloatPrecision
+from zoo.bandwidth import measure_reading
+from zoo.memory import available_memory
+from zoo.reports.roofline import THIS
+
+READ = 256_000_000
+"""Bytes that are read to measure how fast: more than caches hold."""
+
+PASSES = 3
+SMALL, LARGE, LARGEST = 256, 1024, 8192
+"""Sides of the matrices that are multiplied: the first says whether the next would take too long."""
+
+LONGEST = 0.05
+"""Seconds that a product may take."""
+
+
+def this_device(precision: FloatPrecision) -> Device:
+    """The processor, or the first CUDA device where there is one: the best of a few passes of reading and multiplying."""
+    if torch.cuda.is_available():
+        return _cuda_device(precision)
+    threads = torch.get_num_threads()
+    return Device(
+        name=THIS,
+        summary=f"{os.cpu_count()} processors, {threads} threads, as measured",
+        memory=float(available_memory()),
+        bandwidth=measure_reading(threads, READ),
+        flops=_product_rates(precision, "cpu", LARGE),
+    )
+
+
+def _cuda_device(precision: FloatPrecision) -> Device:
+    properties = torch.cuda.get_device_properties(0)
+    source = torch.ones(READ, dtype=torch.float32, device="cuda")
+    target = torch.empty_like(source)
+    seconds = _fastest(lambda: target.copy_(source), torch.cuda.synchronize)
+    return Device(
+        name=THIS,
+        summary=f"{properties.name}, as measured",
+        memory=float(properties.total_memory),
+        bandwidth=2 * source.nbytes / seconds,
+        flops=_product_rates(precision, "cuda", LARGEST),
+    )
+
+
+def _product_rates(precision: FloatPrecision, device: str, largest: int) -> dict[FloatPrecision, float]:
+    """FLOPs per second in a precision, and in float32, which processors may do better."""
+    wanted: tuple[FloatPrecision, ...] = ("fp32", precision)
+    return {each: _product_rate(each, device, largest) for each in wanted}
+
+
+def _product_rate(precision: FloatPrecision, device: str, largest: int) -> float:
+    """FLOPs per second of a square matrix product, of as large a one as does not take long."""
+    dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    rate = 0.0
+    for side in (SMALL, largest):
+        if rate and 2 * side**3 / rate > LONGEST:
+            break
+        matrix = torch.ones(side, side, dtype=dtype, device=device)
+        rate = max(rate, 2 * side**3 / _fastest(lambda: matrix @ matrix, wait))  # noqa: B023
+    return rate
+
+
+def _fastest(work: Callable[[], object], wait: Callable[[], object]) -> float:
+    """The seconds of the fastest of a few passes, after one to warm up."""
+    times = []
+    for _ in range(PASSES + 1):
+        begun = time.perf_counter()
+        work()
+        wait()
+        times.append(time.perf_counter() - begun)
+    return min(times[1:])

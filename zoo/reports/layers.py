@@ -1,0 +1,26 @@
+"""Layers alike, of which one stands for all: a twin has one of each kind, and what a layer adds is told by one more."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from specs.model import Model
+
+
+def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
+    """The layers that each layer of a twin with one of each kind stands for, such as ``decoder.blocks.0``."""
+    kinds = defaultdict(list)
+    for name, stack in spec.stacks():
+        kept = getattr(small, name).layer_blocks()
+        for layer, block in enumerate(stack.layer_blocks()):
+            kinds[f"{name}.blocks.{kept.index(block)}"].append(layer)
+    return kinds
+
+
+def with_another(small: Model, kind: str) -> Model:
+    """The twin with one more layer of a kind."""
+    name, _, place = kind.split(".")
+    stack = getattr(small, name)
+    runs = list(stack.runs())
+    runs[int(place)] = runs[int(place)].model_copy(update={"repeat": 2})
+    return small.model_copy(update={name: stack.model_copy(update={"layers": tuple(runs)})})

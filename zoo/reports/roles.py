@@ -1,0 +1,85 @@
+"""What a model's parameters are for, read from the modules that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from torch import nn
+
+from specs.registry import kinds
+from zoo.components.block import Block
+from zoo.components.embedding import Embedding
+from zoo.components.mixture import Experts, Mixture, Router
+from zoo.components.norm import EachHead
+from zoo.components.position import Position
+
+ROLES = (
+    "embedding", "positions", "attention", "cross-attention", "feed-forward", "router", "experts", "norms", "head", "other",
+)  # fmt: skip
+
+_PARTS = {"attention": "attention", "cross_attention": "cross-attention", "feed_forward": "feed-forward"}
+
+
+@dataclass(frozen=True)
+class Role:
+    """The parameters of one role; ``active`` are those that a token meets, of experts only the chosen ones."""
+
+    name: str
+    parameters: int
+    active: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)
+
+
+def roles(model: nn.Module) -> list[Role]:
+    """The roles that occur, in order; each parameter counts once, at the module that holds it first."""
+    counts = dict.fromkeys(ROLES, (0, 0))
+    seen: set[int] = set()
+    for role, share, path in module_roles(model):
+        for weight in model.get_submodule(path).parameters(recurse=False):
+            if id(weight) not in seen:
+                seen.add(id(weight))
+                total, active = counts[role]
+                counts[role] = (total + weight.numel(), active + weight.numel() * share[0] // share[1])
+    return [Role(name, *count) for name, count in counts.items() if count[0]]
+
+
+def module_roles(
+    module: nn.Module, role: str = "other", share: tuple[int, int] = (1, 1), path: str = ""
+) -> Iterator[tuple[str, tuple[int, int], str]]:
+    """The role of a module and of those within it, the part of it that a token meets, and its path."""
+    own = _role(module) or role
+    yield own, share, path
+    for name, child in module.named_children():
+        part = _PARTS.get(name) if isinstance(module, Block) else "head" if name == "head" else None
+        routed = isinstance(module, Mixture) and isinstance(child, Experts)
+        met = _chosen(module) if routed else share
+        yield from module_roles(child, part or own, met, f"{path}.{name}" if path else name)
+
+
+def _chosen(mixture: Any) -> tuple[int, int]:
+    """How many of how many experts a token is sent to."""
+    return mixture.router.top_k, mixture.router.out_features
+
+
+def _role(module: nn.Module) -> str | None:
+    """The role that a module has wherever it stands."""
+    if isinstance(module, Position):
+        return "positions"
+    if isinstance(module, nn.LayerNorm | nn.RMSNorm | EachHead) or _is_norm(module):
+        return "norms"
+    if isinstance(module, Embedding):
+        return "embedding"
+    if isinstance(module, Router):
+        return "router"
+    return "experts" if isinstance(module, Experts) else None
+
+
+def _is_norm(module: nn.Module) -> bool:
+    """Whether a module is of a plugin's kind of norm."""
+    kind = getattr(module, "component_kind", None)
+    return kind is not None and kind != "none" and kind in kinds("norm")
