@@ -28,7 +28,7 @@ Reader = Literal["encoder", "decoder"]
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read: token ids, with their types where they are not all 0; ``target`` are those of a second stack."""
+    """What is read: token ids, for an encoder with their types where they are not all 0; a second stack's are ``target``."""
 
     ids: Sequence[int]
     types: Sequence[int] | None = None
@@ -88,32 +88,29 @@ def attend(
     """
     if isinstance(model, Encoder):
         yield _step(model, choice, "encoder", reading.ids, lambda ids: model(ids, None, _types(reading)))[1]
-        return
-    if isinstance(model, Decoder):
-        types = _types(reading)
+    elif isinstance(model, Decoder):
 
         def read(past: Any, ids: Tensor) -> Outputs:
-            return model(ids, past_key_values=past, token_type_ids=types if past is None else None)
+            return model(ids, past_key_values=past)
 
-        yield from _decoded(model, choice, list(reading.ids), read, new_tokens, stop)
-        return
-    encoder_decoder = model
-    encoded, step = _step(
-        model, choice, "encoder", reading.ids, lambda ids: encoder_decoder.encode(ids, None, _types(reading))
-    )
-    yield step
-    given = encoded.present_key_values
+        yield from _decoded(model, choice, reading.ids, read, new_tokens, stop)
+    else:
+        outputs, step = _step(
+            model, choice, "encoder", reading.ids, lambda ids: model.encode(ids, None, _types(reading))
+        )
+        yield step
+        encoded = outputs.present_key_values
 
-    def read_target(past: Any, ids: Tensor) -> Outputs:
-        return encoder_decoder.decode(ids, given, past_key_values=past)
+        def read_target(past: Any, ids: Tensor) -> Outputs:
+            return model.decode(ids, encoded, past_key_values=past)
 
-    yield from _decoded(model, choice, list(reading.target), read_target, new_tokens, stop)
+        yield from _decoded(model, choice, reading.target, read_target, new_tokens, stop)
 
 
 def _decoded(
     model: ZooModel,
     choice: Choice,
-    ids: list[int],
+    ids: Sequence[int],
     read: Callable[[Any, Tensor], Outputs],
     new_tokens: int,
     stop: Collection[int],
