@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cli.attend import attend
 from cli.bench import bench
 from cli.build import build
 from cli.check import check
@@ -33,6 +34,7 @@ app.command("params")(params)
 app.command("check")(check)
 app.command("export")(export)
 app.command("run")(run)
+app.command("attend")(attend)
 app.command("bench")(bench)
 app.command("import")(import_checkpoint)
 app.command("convert")(convert)

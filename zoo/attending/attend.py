@@ -16,6 +16,7 @@ from torch import Tensor
 from specs.errors import UserError
 from zoo.attending.choice import Choice, StackName
 from zoo.attending.maps import LayerMap, grown
+from zoo.attending.reading import Reading
 from zoo.attending.recording import Call, Recording
 from zoo.builder import ZooModel
 from zoo.models.decoder import Decoder
@@ -24,15 +25,6 @@ from zoo.models.outputs import Outputs
 
 Reader = Literal["encoder", "decoder"]
 """Whose tokens the queries are."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What is read: token ids, for an encoder with their types where they are not all 0; a second stack's are ``target``."""
-
-    ids: Sequence[int]
-    types: Sequence[int] | None = None
-    target: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -69,13 +61,15 @@ class Attended:
             whole.maps.setdefault(stack, []).append(grown(parts))
         return whole
 
-    def keys(self, stack: StackName) -> list[int]:
-        """The tokens that queries of a stack look at."""
-        return self.ids["decoder" if stack == "decoder" else "encoder"]
 
-    def queries(self, stack: StackName) -> list[int]:
-        """The tokens whose queries a stack's are."""
-        return self.ids["encoder" if stack == "encoder" else "decoder"]
+def looks(stack: StackName) -> Reader:
+    """Whose tokens a stack's queries are."""
+    return "encoder" if stack == "encoder" else "decoder"
+
+
+def looked_at(stack: StackName) -> Reader:
+    """Whose tokens a stack's keys are."""
+    return "decoder" if stack == "decoder" else "encoder"
 
 
 def attend(
@@ -150,7 +144,7 @@ def _check(choice: Choice, reader: Reader, maps: Sequence[LayerMap]) -> None:
     """Raise :class:`specs.errors.UserError` where a layer that is wanted was not seen to attend."""
     found = {(each.stack, each.layer) for each in maps}
     for stack, layers in choice.layers.items():
-        for layer in layers if (stack == "encoder") == (reader == "encoder") else ():
+        for layer in layers if looks(stack) == reader else ():
             if (stack, layer) not in found:
                 raise UserError(
                     f"layer {layer} of {stack} shows no weights: its attention does not call "

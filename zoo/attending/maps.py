@@ -42,10 +42,38 @@ class LayerMap:
         """What it would be if every query weighed all keys alike that it may see, in bits."""
         return float(self.seen.sum(-1).log2().mean())
 
+    def views(self, *, mean: bool = False) -> list[View]:
+        """A map for each head, or one for the mean of all."""
+        uniform = self.uniform_entropy
+        if mean:
+            spread = sum(self.entropy) / len(self.entropy)
+            title = f"layer {self.layer}, mean of {len(self.heads)} head{'s' * (len(self.heads) > 1)}"
+            return [View(self, title, self.weights.mean(0), spread, uniform)]
+        return [
+            View(self, f"layer {self.layer}, head {head}", weights, entropy, uniform)
+            for head, weights, entropy in zip(self.heads, self.weights, self.entropy, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class View:
+    """What is shown as one map: weights, T S, of a layer; ``entropy`` is that of its heads, in bits."""
+
+    layer: LayerMap
+    title: str
+    weights: Tensor
+    entropy: float
+    uniform_entropy: float
+
     @property
-    def mean(self) -> Tensor:
-        """The mean over heads: T S."""
-        return self.weights.mean(0)
+    def shares(self) -> Tensor:
+        """The weights, T S, with NaN where a query may not look."""
+        return self.weights.masked_fill(~self.layer.seen, torch.nan)
+
+    @property
+    def spread(self) -> str:
+        """The entropy beside that of equal weights, in words."""
+        return f"{self.entropy:.2f} of {self.uniform_entropy:.2f} bits"
 
 
 def _entropies(weights: Tensor) -> Tensor:
