@@ -122,6 +122,7 @@ def attend(
     """
     from cli.attend_output import Shown, print_data, print_entropies, print_growing
     from cli.attend_reading import GOES_ON, Given, check_length
+    from cli.files import write_whole
     from exporters.opened import opened
     from exporters.runtime.text import find_text
     from zoo.attending.choice import choose
@@ -141,6 +142,10 @@ def attend(
 
     from zoo.attending.attend import Attended, Reader
     from zoo.attending.attend import attend as read
+    from zoo.attending.pictures import grids
+    from zoo.pages.attention_page import attention_page
+    from zoo.pictures.heat_map import heat_maps
+    from zoo.pictures.style import png as drawn
 
     model, description = source.model(seed)
     steps = read(model, reading, choice, new_tokens, source.ends)
@@ -151,6 +156,15 @@ def attend(
     }
     shown = Shown(found, head == MEAN, layers is None and heads is None, places)
     attended = Attended.of(list(steps)) if as_json else print_growing(shown, steps, choice)
+    labels = shown.labels(attended)
+    if png is not None:
+        many = (
+            shown.ends
+            and sum(len(each.heads) for maps in attended.maps.values() for each in maps) > MOST_MAPS
+        )
+        write_whole(png, drawn(heat_maps(grids(attended, spec.name, labels, mean=shown.mean or many))))
+    if html is not None:
+        write_whole(html, attention_page(attended, spec.name, description, labels).encode())
     if as_json:
         print_data(shown, attended, {"model": spec.name, "weights": description})
     else:

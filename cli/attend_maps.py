@@ -137,7 +137,7 @@ class _Strip:
 
 
 def _is_colored(out: Console) -> bool:
-    return out.color_system is not None and not out.no_color
+    return out.color_system in ("truecolor", "256") and not out.no_color
 
 
 def _background(share: float) -> str:

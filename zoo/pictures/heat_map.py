@@ -20,8 +20,11 @@ FONT = 7.0
 
 _LINE = 1.35 * FONT / INCH
 _LETTER = 0.62 * FONT / INCH  # inches that a letter takes, about
-_LARGEST = 3.2  # inches of a side, where a cell's label needs no more
-_SMALLEST = 1.05
+_LARGEST, _ROOMY, _SMALLEST = (
+    3.2,
+    1.6,
+    1.05,
+)  # inches of a map's side: alone, where each label is to fit, at least
 _MARGIN, _GAP, _TITLE = 0.12, 0.12, 0.24
 
 
@@ -74,8 +77,8 @@ class _Layout:
     @classmethod
     def of(cls, grid: Grid) -> _Layout:
         most = max(len(grid.rows), len(grid.columns))
-        largest = _LARGEST if len(grid.maps) == 1 else max(_SMALLEST, _LARGEST / grid.across**0.5)
-        cell = min(1.4 * _LINE, max(largest, 0.35 * _LINE * most) / most)
+        side = max(_SMALLEST, _LARGEST / min(grid.across, len(grid.maps)) ** 0.5)
+        cell = min(1.4 * _LINE, max(side, min(_ROOMY, 0.8 * _LINE * most), 0.35 * _LINE * most) / most)
         left = _letters(grid.rows) + 0.08
         below = _letters(grid.columns) + 0.08
         return cls(grid, max(cell * len(grid.columns), 0.7), cell * len(grid.rows), left, below)

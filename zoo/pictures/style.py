@@ -82,8 +82,12 @@ def new_figure(width: float, height: float, style: Style) -> Figure:
 
 
 def png(figure: Figure) -> bytes:
-    """A figure as PNG: the same bytes for the same figure."""
-    return _printed(figure, "png", {"Software": None})
+    """A figure as PNG in 256 colours: the same bytes for the same figure."""
+    from PIL import Image
+
+    drawn, made = io.BytesIO(_printed(figure, "png", {"Software": None})), io.BytesIO()
+    Image.open(drawn).convert("RGB").quantize(dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
+    return made.getvalue()
 
 
 def svg(figure: Figure) -> str:
