@@ -11,9 +11,6 @@ from cli.options import AsJson, Assignments, complete_spec
 
 MEAN = "mean"
 
-MOST_MAPS = 256
-"""The most maps that are drawn where nobody chose: beyond, the mean over the heads of each layer."""
-
 
 def attend(
     reference: Annotated[
@@ -110,7 +107,7 @@ def attend(
     The model reads a text, and the weights with which its attentions mix the values of tokens are shown as heat maps: a
     row for each token that looks, a column for each that is looked at. Below them stands how spread out each head's
     weights are, beside what they would be if all were equal. Without --layer and --head, the terminal shows the mean over
-    heads of the first and the last layer, and files have them all.
+    heads of the first and the last layer, and files have all heads, or where they are very many those means of all layers.
 
     \b
     Examples:
@@ -121,7 +118,7 @@ def attend(
       zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102 --html heads.html
     """
     from cli.attend_output import Shown, print_data, print_entropies, print_growing
-    from cli.attend_reading import GOES_ON, Given, check_length
+    from cli.attend_reading import Given, check_length
     from cli.files import write_whole
     from exporters.opened import opened
     from exporters.runtime.text import find_text
@@ -136,8 +133,7 @@ def attend(
     found = find_text(source.origin, tokenizer, needed=bool(text or target_text))
     given = Given(text or [], ids, target_text, target_ids)
     reading = given.reading(source, found)
-    new_tokens = GOES_ON if given.leaves_target_open(spec) else 0
-    new_tokens = new_tokens if max_new_tokens is None else max_new_tokens
+    new_tokens = given.new_tokens(spec, max_new_tokens)
     check_length(spec, reading, new_tokens)
 
     from zoo.attending.attend import Attended, Reader
@@ -146,7 +142,10 @@ def attend(
     from zoo.pages.attention_page import attention_page
     from zoo.pictures.heat_map import heat_maps
     from zoo.pictures.style import png as drawn
+    from zoo.pictures.style import require_library
 
+    if png is not None:
+        require_library()
     model, description = source.model(seed)
     steps = read(model, reading, choice, new_tokens, source.ends)
     more = max(0, new_tokens - 1)
@@ -158,11 +157,7 @@ def attend(
     attended = Attended.of(list(steps)) if as_json else print_growing(shown, steps, choice)
     labels = shown.labels(attended)
     if png is not None:
-        many = (
-            shown.ends
-            and sum(len(each.heads) for maps in attended.maps.values() for each in maps) > MOST_MAPS
-        )
-        write_whole(png, drawn(heat_maps(grids(attended, spec.name, labels, mean=shown.mean or many))))
+        write_whole(png, drawn(heat_maps(grids(attended, spec.name, labels, mean=shown.mean))))
     if html is not None:
         write_whole(html, attention_page(attended, spec.name, description, labels).encode())
     if as_json:
@@ -172,7 +167,7 @@ def attend(
 
 
 def _numbers(option: str, given: str) -> list[int]:
-    """Numbers and ranges, such as 0,3-5, in order and each once."""
+    """Numbers and ranges, such as 0,3-5, in order and each once.  Raises :class:`specs.errors.UserError`."""
     from specs.errors import UserError
 
     found: set[int] = set()
@@ -180,8 +175,10 @@ def _numbers(option: str, given: str) -> list[int]:
         first, _, last = (end.strip() for end in part.partition("-"))
         last = last or first
         if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+            other = f", or {MEAN}" if option == "--head" else ""
             raise UserError(
-                f"{option} must be whole numbers and ranges with commas between\n  value: {given!r}\n  0,3-5 would work"
+                f"{option} must be whole numbers and ranges with commas between{other}\n"
+                f"  value: {given!r}\n  0,3-5 would work"
             )
         found.update(range(int(first), int(last) + 1))
     return sorted(found)

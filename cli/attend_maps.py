@@ -65,7 +65,7 @@ def legend(out: Console) -> Text:
 
 def _strips(out: Console, panels: Sequence[Panel], margin: int) -> Iterator[_Strip]:
     """As many panels as fit side by side, then the next."""
-    cell, room = 2 if _is_colored(out) else 3, out.width - margin
+    cell, room = 2 if _is_colored(out) else 4, out.width - margin
     widths = [min(room, max(panel.places * cell, len(panel.title))) for panel in panels]
     first = 0
     while first < len(panels):

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from zoo.attending.choice import Choice
     from zoo.attending.maps import LayerMap, View
 
+ID_DIGITS = 6
+"""The digits of a token id."""
+
 _HEADS = 16
 """The most heads whose entropies stand side by side."""
 
@@ -76,8 +79,9 @@ def _print_read(
         taken.extend(steps)
         return
     longest = max(cell_len(shown.label(token)) for token in first.ids)
-    grows = shown.places[first.reader] > len(first.ids)
-    print_maps(out, [_panel(shown, view) for view in views], rows(), labels, LONGEST if grows else longest)
+    if shown.places[first.reader] > len(first.ids):  # others come, whose labels are not known yet
+        longest = max(longest, ID_DIGITS if shown.text is None else LONGEST)
+    print_maps(out, [_panel(shown, view, choice) for view in views], rows(), labels, longest)
 
 
 def _views(shown: Shown, step: Step, choice: Choice) -> list[View]:
@@ -91,10 +95,10 @@ def _views(shown: Shown, step: Step, choice: Choice) -> list[View]:
     return [view for each in maps for view in each.views(mean=shown.mean or shown.ends)]
 
 
-def _panel(shown: Shown, view: View) -> Panel:
+def _panel(shown: Shown, view: View, choice: Choice) -> Panel:
     layer = view.layer
-    name = "" if layer.stack == "encoder" else f"{layer.stack} "
-    return Panel(f"{name}{view.title}", shown.places[looked_at(layer.stack)] + layer.sink)
+    title = f"{layer.stack} {view.title}" if len(choice.layers) > 1 else view.title
+    return Panel(title, shown.places[looked_at(layer.stack)] + layer.sink)
 
 
 def _rows(shown: Shown, step: Step, choice: Choice) -> Iterator[Row]:

@@ -30,12 +30,14 @@ class Given:
     target_text: str | None
     target_ids: str | None
 
-    def leaves_target_open(self, spec: Model) -> bool:
-        """Whether a decoder that has an encoder begins with its start token alone, and can go on."""
+    def new_tokens(self, spec: Model, asked: int | None) -> int:
+        """How many tokens are written: as asked, or some where a decoder would begin with its start token alone."""
+        if asked is not None:
+            return asked
         targeted = self.target_text is not None or self.target_ids is not None
-        return (
-            spec.architecture == "encoder-decoder" and not targeted and spec.head.kind == "language_modeling"
-        )
+        if spec.decoder is None or not _has_two(spec) or targeted or spec.head.kind != "language_modeling":
+            return 0
+        return min(GOES_ON, spec.context_length_of(spec.decoder) or GOES_ON)
 
     def reading(self, source: Opened, text: Text | None) -> Reading:
         """Token ids, with the special tokens around a text.
@@ -108,11 +110,18 @@ def check_length(spec: Model, reading: Reading, new_tokens: int) -> None:
             f"--max-new-tokens needs a head that scores the next token, and that of {spec.name} is {spec.head.kind}\n"
             f"  value: {new_tokens}\n  leave it out"
         )
-    more = max(0, new_tokens - 1)
     if spec.encoder is not None:
         check_prompts(spec, spec.encoder, [reading.ids])
     if spec.decoder is not None:
-        check_prompts(spec, spec.decoder, [reading.target if _has_two(spec) else reading.ids], room=more)
+        ids = reading.target if _has_two(spec) else reading.ids
+        check_prompts(spec, spec.decoder, [ids])
+        most = spec.context_length_of(spec.decoder)
+        if most is not None and len(ids) + new_tokens - 1 > most:
+            raise UserError(
+                f"what {spec.name} reads and writes must fit its context, which is {most} tokens\n"
+                f"  value: {len(ids)} tokens, and --max-new-tokens {new_tokens}\n"
+                f"  {most - len(ids) + 1} new ones or fewer would work"
+            )
 
 
 def _has_two(spec: Model) -> bool:

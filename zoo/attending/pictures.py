@@ -13,6 +13,9 @@ from zoo.pictures.heat_map import Grid, HeatMap
 ACROSS = 4
 """Maps in a line, where lines are not layers."""
 
+MOST = 256
+"""The most maps that are drawn one by one: of more, the mean over the heads of each layer."""
+
 SINK = "sink"
 """The label of the weight that goes to no token."""
 
@@ -26,9 +29,11 @@ TITLES: dict[StackName, str] = {
 def grids(attended: Attended, name: str, labels: Mapping[Reader, Sequence[str]], *, mean: bool) -> list[Grid]:
     """A grid for each stack of the model called ``name``: a line for each layer with a map for each head, or their means.
 
+    More than :data:`MOST` maps are means, whatever was asked.
     ``labels`` are those of the tokens of the encoder and of the decoder.
     """
     found = []
+    mean = mean or sum(len(each.heads) for maps in attended.maps.values() for each in maps) > MOST
     for stack, maps in attended.maps.items():
         views = [view for each in maps for view in each.views(mean=mean)]
         columns = [*labels[looked_at(stack)], *([SINK] * maps[0].sink)]

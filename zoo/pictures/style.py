@@ -72,12 +72,19 @@ def rgb(color: str) -> Color:
     return red, green, blue
 
 
-def new_figure(width: float, height: float, style: Style) -> Figure:
-    """An empty figure, in inches.  Raises :class:`specs.errors.UserError` where matplotlib is not installed."""
+def require_library() -> None:
+    """Raise :class:`specs.errors.UserError` where matplotlib is not installed."""
     try:
-        from matplotlib.figure import Figure
+        import matplotlib  # noqa: F401
     except ImportError:
         raise UserError("pictures need a library: pip install 'zoo[pictures]'") from None
+
+
+def new_figure(width: float, height: float, style: Style) -> Figure:
+    """An empty figure, in inches.  Raises as :func:`require_library`."""
+    require_library()
+    from matplotlib.figure import Figure
+
     return Figure((width, height), dpi=DPI, facecolor=style.paper)
 
 
