@@ -20,11 +20,9 @@ FONT = 7.0
 
 _LINE = 1.35 * FONT / INCH
 _LETTER = 0.62 * FONT / INCH  # inches that a letter takes, about
-_LARGEST, _ROOMY, _SMALLEST = (
-    3.2,
-    1.6,
-    1.05,
-)  # inches of a map's side: alone, where each label is to fit, at least
+_SMALLEST, _USUAL = 1.05, 3.2  # inches of a map's side: at least, and alone
+_ROOMY = 1.6  # up to which a map grows so that all labels fit
+_LARGE, _LARGE_ALONE = 2.2, 10.0  # up to which it grows so that many cells can be told apart
 _MARGIN, _GAP, _TITLE = 0.12, 0.12, 0.24
 
 
@@ -77,8 +75,10 @@ class _Layout:
     @classmethod
     def of(cls, grid: Grid) -> _Layout:
         most = max(len(grid.rows), len(grid.columns))
-        side = max(_SMALLEST, _LARGEST / min(grid.across, len(grid.maps)) ** 0.5)
-        cell = min(1.4 * _LINE, max(side, min(_ROOMY, 0.8 * _LINE * most), 0.35 * _LINE * most) / most)
+        side = max(_SMALLEST, _USUAL / min(grid.across, len(grid.maps)) ** 0.5)
+        most_side = _LARGE_ALONE if len(grid.maps) == 1 else _LARGE
+        side = max(side, min(_ROOMY, 0.8 * _LINE * most), min(most_side, 0.35 * _LINE * most))
+        cell = min(1.4 * _LINE, side / most)
         left = _letters(grid.rows) + 0.08
         below = _letters(grid.columns) + 0.08
         return cls(grid, max(cell * len(grid.columns), 0.7), cell * len(grid.rows), left, below)
