@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -38,13 +39,15 @@ def print_maps(
     rows: Iterable[Row],
     labels: Callable[[], Sequence[Sequence[str]]],
     longest: int,
+    most: int | None = None,
 ) -> None:
     """Print maps that have their rows in common side by side, row by row as they come; what does not fit follows below.
 
     ``longest`` is the width of the longest label of a row; ``labels`` are those of each map's columns, asked for at the
-    end.
+    end.  Of the columns of one map as many are shown as fit, and of rows at most ``most``.
     """
     margin = min(longest, LONGEST) + 1
+    rows = itertools.islice(rows, most)
     kept: list[Row] = []
     for strip in _strips(out, panels, margin):
         strip.print_titles()
@@ -53,6 +56,11 @@ def print_maps(
                 kept.append(row)
             strip.print_row(row)
         strip.print_columns(labels())
+
+
+def fitting(out: Console, longest: int) -> int:
+    """How many columns of one map fit beside the longest label of a row."""
+    return (out.width - min(longest, LONGEST) - 1) // _cell(out)
 
 
 def legend(out: Console) -> Text:
@@ -65,7 +73,7 @@ def legend(out: Console) -> Text:
 
 def _strips(out: Console, panels: Sequence[Panel], margin: int) -> Iterator[_Strip]:
     """As many panels as fit side by side, then the next."""
-    cell, room = 2 if _is_colored(out) else 4, out.width - margin
+    cell, room = _cell(out), out.width - margin
     widths = [min(room, max(panel.places * cell, len(panel.title))) for panel in panels]
     first = 0
     while first < len(panels):
@@ -103,7 +111,9 @@ class _Strip:
             self._print("", [Text("".join(self._letter(label, place) for label in each)) for each in cut])
         most = max(map(len, own))
         if most > self._fitting:
-            self._print("", [Text(f"the first {self._fitting} of {most}: --png and --html have all", "dim")])
+            self._print(
+                "", [Text(f"the first {self._fitting} of {most} tokens: --png and --html have all", "dim")]
+            )
         self.out.print()
 
     @property
@@ -134,6 +144,11 @@ class _Strip:
         if not _is_colored(self.out):
             line.rstrip()
         self.out.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+
+def _cell(out: Console) -> int:
+    """The width of a share."""
+    return 2 if _is_colored(out) else 4
 
 
 def _is_colored(out: Console) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
-from cli.attend_maps import LONGEST, Panel, Row, legend, print_maps
+from cli.attend_maps import LONGEST, Panel, Row, fitting, legend, print_maps
 from cli.render import console, print_json, print_lines
 from zoo.attending.attend import Attended, Reader, Step, looked_at, looks
 from zoo.attending.pictures import SINK, TITLES
@@ -79,9 +79,13 @@ def _print_read(
         taken.extend(steps)
         return
     longest = max(cell_len(shown.label(token)) for token in first.ids)
+    panels = [_panel(shown, view, choice) for view in views]
+    most = None
     if shown.places[first.reader] > len(first.ids):  # others come, whose labels are not known yet
         longest = max(longest, ID_DIGITS if shown.text is None else LONGEST)
-    print_maps(out, [_panel(shown, view, choice) for view in views], rows(), labels, longest)
+    elif max(panel.places for panel in panels) > fitting(out, longest):
+        most = fitting(out, longest)
+    print_maps(out, panels, rows(), labels, longest, most)
 
 
 def _views(shown: Shown, step: Step, choice: Choice) -> list[View]:

@@ -263,7 +263,7 @@ cd  100   0
         "cd   50  50",
         "      a   c",
         "      b   d",
-        "   the first 2 of 3: --png and --html have all",
+        "   the first 2 of 3 tokens: --png and --html have all",
     ]
 
 
@@ -296,6 +296,17 @@ def test_wide_signs_take_two_columns() -> None:
     assert isinstance(out.file, io.StringIO)
     print_maps(out, [Panel("", 2)], [("東京", ([1.0, 0.0],))], lambda: [["東", "京"]], 4)
     assert out.file.getvalue().splitlines()[-2].rstrip() == "     東京"
+
+
+def test_long_texts_are_cut_to_what_fits(place: Path) -> None:
+    wide = ["tiny-gpt", "--ids", ",".join(map(str, range(60)))]
+    lines = invoke(
+        *wide, "--layer", "0", "--head", "0"
+    ).stdout.splitlines()  # 160 columns where it is no terminal
+    assert "   the first 39 of 60 tokens: --png and --html have all" in lines
+    assert [line.split()[0] for line in lines[1:40]] == list(map(str, range(39)))
+    grown = invoke(*wide, "--layer", "0", "--head", "0", "--max-new-tokens", "3").stdout.splitlines()
+    assert len(grown) == len(lines) + 60 + 2 - 39
 
 
 # ---------------------------------------------------------------------------------------------------- what is refused
