@@ -114,7 +114,7 @@ def attend(
       zoo attend path/to/all-MiniLM-L6-v2 --text "The cat sat on the mat because it was warm."
       zoo attend path/to/gpt2 --text "The zoo opens at" --max-new-tokens 8 --layer 5 --head 0-3
       zoo attend build/t5-small --text "translate: Hello" --target-text "Hallo" --stack cross --png cross.png
-      zoo attend mistral-7b --set decoder.layers=2 --set d_model=64 --set decoder.block.feed_forward.hidden=128 --ids 1,2,3
+      zoo attend tiny-gpt --set decoder.block.attention.window=4 --ids 1,2,3,4,5,6,7,8
       zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102 --html heads.html
     """
     from cli.attend_output import Shown, print_data, print_entropies, print_growing
@@ -154,7 +154,11 @@ def attend(
         "decoder": len(reading.target or reading.ids) + more,
     }
     shown = Shown(found, head == MEAN, layers is None and heads is None, places)
-    attended = Attended.of(list(steps)) if as_json else print_growing(shown, steps, choice)
+    if as_json:
+        attended = Attended.of(list(steps))
+    else:
+        typer.echo(f"{spec.name}, weights: {description}\n")
+        attended = print_growing(shown, steps, choice)
     labels = shown.labels(attended)
     if png is not None:
         write_whole(png, drawn(heat_maps(grids(attended, spec.name, labels, mean=shown.mean))))

@@ -80,13 +80,18 @@ def opened(reference: str, assignments: Sequence[str] = (), weights: str | None 
 
         spec = load(reference, assignments)
         origin = origin_of(weights) if weights and weights != "random" else path.parent
-        return Opened(spec, weights or "random", origin)
+        return Opened(spec, weights or "random", origin if origin.is_dir() else origin.parent)
+    is_export = (path / MANIFEST).is_file()
     if assignments:
-        raise UserError(
-            f"--set changes a spec, and {reference} has its own\n  value: {assignments[0]}\n"
-            f"  write its spec to a file with zoo import -o, and give that with --weights {reference}"
+        own = (
+            "give its spec.yaml"
+            if is_export
+            else "write its spec to a file with zoo import -o, and give that"
         )
-    if (path / MANIFEST).is_file():
+        raise UserError(
+            f"--set changes a spec, and {reference} has its own\n  value: {assignments[0]}\n  {own}, with --weights"
+        )
+    if is_export:
         from exporters.runtime.exported import open_export
 
         if weights:
@@ -96,7 +101,7 @@ def opened(reference: str, assignments: Sequence[str] = (), weights: str | None 
     if is_file or (path / CONFIG).is_file():
         from zoo.configs.importing import import_spec
 
-        return Opened(import_spec(path), weights or reference, path)
+        return Opened(import_spec(path), weights or reference, path.parent if is_file else path)
     raise UserError(
         f"{reference} has neither an {MANIFEST} nor a {CONFIG}\n"
         "  give a directory that zoo export wrote, or that of a checkpoint"

@@ -92,7 +92,9 @@ def test_maps_and_entropies_are_printed(minilm: Path) -> None:
     assert result.exit_code == 0
     assert (
         result.stdout
-        == """\
+        == f"""\
+model, weights: {minilm} (bert names)
+
       layer 0, head 2
 [CLS]  100   0   0   0   0   0
 the    100   0   0   0   0   0
@@ -120,8 +122,8 @@ layer 0   0.00      2.58
 def test_without_a_choice_the_means_of_the_first_and_the_last_layer(minilm: Path) -> None:
     result = invoke(minilm, "--text", "The cat sat.")
     lines = result.stdout.splitlines()
-    assert lines[0].split("   ")[-2:] == ["layer 0, mean of 12 heads", "layer 5, mean of 12 heads"]
-    assert [line.split()[0] for line in lines[1:7]] == ["[CLS]", "the", "cat", "sat", ".", "[SEP]"]
+    assert lines[2].split("   ")[-2:] == ["layer 0, mean of 12 heads", "layer 5, mean of 12 heads"]
+    assert [line.split()[0] for line in lines[3:9]] == ["[CLS]", "the", "cat", "sat", ".", "[SEP]"]
     assert sum(line.startswith("layer ") for line in lines) == 6  # entropies of all
     assert result.stdout.count("2.58") == 6
 
@@ -304,7 +306,7 @@ def test_long_texts_are_cut_to_what_fits(place: Path) -> None:
         *wide, "--layer", "0", "--head", "0"
     ).stdout.splitlines()  # 160 columns where it is no terminal
     assert "   the first 39 of 60 tokens: --png and --html have all" in lines
-    assert [line.split()[0] for line in lines[1:40]] == list(map(str, range(39)))
+    assert [line.split()[0] for line in lines[3:42]] == list(map(str, range(39)))
     grown = invoke(*wide, "--layer", "0", "--head", "0", "--max-new-tokens", "3").stdout.splitlines()
     assert len(grown) == len(lines) + 60 + 2 - 39
 

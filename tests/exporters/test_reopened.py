@@ -105,6 +105,7 @@ def test_what_a_name_means(tmp_path: Path) -> None:
         torch.testing.assert_close(each, first, atol=1e-6, rtol=0)
     assert not torch.allclose(other, first)
     assert ways[1].origin == written
+    assert opened(str(tmp_path / "spec.yaml"), weights=str(written / "model.safetensors")).origin == written
     said = [way.model()[1] for way in ways]
     assert said == [
         "random, seed 0",
@@ -126,8 +127,8 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
     written, out = str(checkpoint(gpt2(), tmp_path / "checkpoint")), str(tmp_path / "out")
     (tmp_path / "empty").mkdir()
     cases = [
-        (out, ["decoder.layers=1"], None, "--set changes a spec, and {} has its own\n  value: decoder.layers=1\n  write its"),
-        (written, ["decoder.layers=1"], None, "--set changes a spec, and {} has its own\n  value: decoder.layers=1\n  write"),
+        (out, ["decoder.layers=1"], None, "--set changes a spec, and {} has its own\n  value: decoder.layers=1\n  give its spec.yaml, with --weights"),
+        (written, ["decoder.layers=1"], None, "--set changes a spec, and {} has its own\n  value: decoder.layers=1\n  write its spec to a file"),
         (out, [], "random", "{} is an export, and has weights of its own\n  leave out --weights"),
         (str(tmp_path / "empty"), [], None, "{} has neither an export.json nor a config.json\n  give a directory that zoo"),
     ]  # fmt: skip

@@ -203,6 +203,11 @@ def test_a_choice_is_all_that_is_kept() -> None:
         assert torch.equal(only.weights, whole.maps[stack][1].weights[1:])
 
 
+def test_a_decoder_that_nobody_looks_at_reads_nothing() -> None:
+    found = attended(t5(), Reading([1, 2, 3], target=[0]), 4, choose(t5(), ["encoder"]))
+    assert (set(found.maps), found.ids) == ({"encoder"}, {"encoder": [1, 2, 3]})
+
+
 REFUSED = {
     ("tower",): "there is no --stack 'tower': choose from: encoder, decoder, cross",
     ("cros",): "there is no --stack 'cros': did you mean 'cross'?",

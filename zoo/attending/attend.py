@@ -77,7 +77,7 @@ def attend(
 ) -> Iterator[Step]:
     """Read, then write ``new_tokens`` or up to a token of ``stop``, each time the best; what is written is read, but the last.
 
-    An encoder-decoder's encoder reads the ids, and its decoder the target.  Raises :class:`specs.errors.UserError` where
+    An encoder-decoder's encoder reads the ids, and its decoder, where it is looked at, the target.  Raises :class:`specs.errors.UserError` where
     an attention shows no weights.
     """
     if isinstance(model, Encoder):
@@ -93,6 +93,8 @@ def attend(
             model, choice, "encoder", reading.ids, lambda ids: model.encode(ids, None, _types(reading))
         )
         yield step
+        if all(looks(stack) == "encoder" for stack in choice.layers):
+            return
         encoded = outputs.present_key_values
 
         def read_target(past: Any, ids: Tensor) -> Outputs:
