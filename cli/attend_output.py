@@ -44,6 +44,10 @@ class Shown:
         """A token as a reader sees it, or its id."""
         return str(token) if self.text is None else self.text.label(token)
 
+    def words(self, ids: Sequence[int]) -> str:
+        """Tokens as text, or as ids with commas."""
+        return ",".join(map(str, ids)) if self.text is None else self.text.text(ids)
+
     def labels(self, attended: Attended) -> dict[Reader, list[str]]:
         """The labels of all tokens, by who reads them."""
         return {reader: [self.label(token) for token in ids] for reader, ids in attended.ids.items()}
@@ -57,7 +61,10 @@ def print_growing(shown: Shown, steps: Iterator[Step], choice: Choice) -> Attend
         _print_read(out, shown, choice, taken, itertools.chain([first], rest), first)
     out.print(legend(out))
     out.print()
-    return Attended.of(taken)
+    attended = Attended.of(taken)
+    if attended.written:
+        out.print(f"written: {shown.words(attended.written)}\n")
+    return attended
 
 
 def _print_read(

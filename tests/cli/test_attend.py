@@ -140,6 +140,11 @@ def test_text_of_an_export(place: Path) -> None:
     assert [each["token"] for each in data["tokens"]["decoder"][:5]] == ["a", "b", "Ġ", "c", "d"]
     assert len(data["tokens"]["decoder"]) == 7
     assert len(data["written_ids"]) == 3
+    text = Tokenizer.from_file(str(place / "tiny-gpt" / "tokenizer.json")).decode(data["written_ids"])
+    assert (
+        f"\nwritten: {text}\n"
+        in invoke(place / "tiny-gpt", "--text", "ab cd", "--max-new-tokens", "3").stdout
+    )
     spec = load("tiny-gpt")
     model = assemble(spec)
     materialize(model, RandomWeights(model, spec))
@@ -308,7 +313,7 @@ def test_long_texts_are_cut_to_what_fits(place: Path) -> None:
     assert "   the first 39 of 60 tokens: --png and --html have all" in lines
     assert [line.split()[0] for line in lines[3:42]] == list(map(str, range(39)))
     grown = invoke(*wide, "--layer", "0", "--head", "0", "--max-new-tokens", "3").stdout.splitlines()
-    assert len(grown) == len(lines) + 60 + 2 - 39
+    assert len(grown) == len(lines) + 60 + 2 - 39 + 2  # and what was written
 
 
 # ---------------------------------------------------------------------------------------------------- what is refused

@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from zoo.attending.attend import Attended, Reader, looked_at, looks
+from zoo.attending.choice import StackName
 from zoo.attending.maps import LayerMap
 from zoo.attending.pictures import SINK, TITLES
 from zoo.pages.page import asset, embedded, page
@@ -39,7 +40,9 @@ over tokens; that of equal weights stands at its layer. Choose a head to see it 
     return page(f"{name}: attention", body, script, asset("attention.css"))
 
 
-def _stack(stack: Any, maps: Sequence[LayerMap], labels: Mapping[Reader, Sequence[str]]) -> dict[str, Any]:
+def _stack(
+    stack: StackName, maps: Sequence[LayerMap], labels: Mapping[Reader, Sequence[str]]
+) -> dict[str, Any]:
     return {
         "title": TITLES[stack],
         "rows": labels[looks(stack)],
