@@ -33,7 +33,8 @@ from zoo.weights.random import RandomWeights
 
 
 def invoke(*arguments: Any) -> Any:
-    return CliRunner().invoke(app, ["attend", *map(str, arguments)], prog_name="zoo")
+    """Run the command in 160 columns, without colours."""
+    return CliRunner(env={"COLUMNS": "160"}).invoke(app, ["attend", *map(str, arguments)], prog_name="zoo")
 
 
 def data_of(*arguments: Any) -> Any:
@@ -307,9 +308,7 @@ def test_wide_signs_take_two_columns() -> None:
 
 def test_long_texts_are_cut_to_what_fits(place: Path) -> None:
     wide = ["tiny-gpt", "--ids", ",".join(map(str, range(60)))]
-    lines = invoke(
-        *wide, "--layer", "0", "--head", "0"
-    ).stdout.splitlines()  # 160 columns where it is no terminal
+    lines = invoke(*wide, "--layer", "0", "--head", "0").stdout.splitlines()
     assert "   the first 39 of 60 tokens: --png and --html have all" in lines
     assert [line.split()[0] for line in lines[3:42]] == list(map(str, range(39)))
     grown = invoke(*wide, "--layer", "0", "--head", "0", "--max-new-tokens", "3").stdout.splitlines()
