@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cli.attend import attend
 from cli.bench import bench
 from cli.build import build
 from cli.check import check
@@ -39,6 +40,7 @@ app.command("draw")(draw)
 app.command("export")(export)
 app.command("diff")(diff)
 app.command("run")(run)
+app.command("attend")(attend)
 app.command("bench")(bench)
 app.command("import")(import_checkpoint)
 app.command("convert")(convert)
