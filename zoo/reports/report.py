@@ -57,8 +57,9 @@ class Lengths:
                 f"--past is of decoders, and {spec.name} is an encoder\n  value: {past}\n  leave it out"
             )
         if spec.architecture != "encoder-decoder" and source is not None:
+            article = "an" if spec.architecture == "encoder" else "a"
             raise UserError(
-                f"--source-length is of models with an encoder and a decoder, and {spec.name} is {spec.architecture}\n"
+                f"--source-length is of models with an encoder and a decoder, and {spec.name} is {article} {spec.architecture}\n"
                 f"  value: {source}\n  --length would work"
             )
         last, first = spec.last_stack, spec.encoder or spec.last_stack

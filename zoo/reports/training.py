@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ from zoo.reports.keeping import Keeping, Kept, root, trained_values
 from zoo.reports.layers import layer_kinds, with_another
 from zoo.reports.polynomial import Polynomial
 from zoo.reports.trace import Trace, outputs_by_name
-from zoo.reports.work import work_at
+from zoo.reports.work import products_at
 from zoo.tracing.facts import Facts
 from zoo.tracing.tasks import training_task
 from zoo.twin import twin
@@ -160,7 +161,7 @@ def _passes(
         f"{part} {of}": [] for part in ("forward", "backward", "layers") for of in ("all", "active")
     }
     for node in trace.calls:
-        whole = trace.polynomial(node, lambda at: work_at(node, at).products)  # noqa: B023
+        whole = trace.polynomial(node, partial(products_at, node))
         if not whole:
             continue
         for of, products in (("all", whole), ("active", share(whole, shares.get(node.meta["path"])))):
