@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.t
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4
 SOURCES := specs zoo exporters cli
 
-.PHONY: run test test-slow test-all test-clients lint types contracts format bench peers clean
+.PHONY: run test test-slow test-all test-browser test-clients lint types contracts format bench peers clean
 
 run: $(VENV)/.installed
 	$(BIN)/zoo build bert-base
@@ -20,6 +20,12 @@ test-slow: $(VENV)/.installed-test
 	$(PYTEST) -m slow
 
 test-all: test test-slow
+
+# The pages in Chromium, which the system has to have: Debian's packages chromium and chromium-driver, for one.
+test-browser: $(VENV)/.installed-test
+	@command -v chromium && command -v chromedriver || \
+		{ echo "these tests need chromium and chromedriver: apt-get install chromium chromium-driver" >&2; exit 1; }
+	$(BIN)/python -m pytest -m browser tests/browser
 
 # The clients that load exports, each in an environment of its own; node comes from a Python package, too.
 test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed \

@@ -23,7 +23,7 @@ def print_verification(verification: Verification) -> None:
     """Every comparison with its largest difference, and what ran."""
     numbers = ("largest difference", "relative", "allowed", "top token")
     columns = table("case", "input", "output", *numbers, "", right=numbers)
-    for found in verification.comparisons:
+    for found in verification.summary:
         columns.add_row(
             found.case,
             found.shape,

@@ -5,73 +5,88 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from queue import Full, Queue
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
-PIECES = 2
-"""Items of one series that wait to be used."""
-
-_PATIENCE = 0.1  # seconds between looks at whether there is still need
+WAITING = 2**25
+"""Bytes of one series that wait to be used: a matrix of a large model in 4 bits."""
 
 
-class _End:
-    """The end of a series, and what ended it."""
+class _Series(Generic[Item]):
+    """The items of one series between the thread that makes them and the one that uses them."""
 
-    def __init__(self, error: BaseException | None = None) -> None:
-        self.error = error
+    def __init__(self, make: Callable[[], Iterable[Item]], size: Callable[[Item], int]) -> None:
+        self._make, self._size = make, size
+        self._items: deque[Item] = deque()
+        self._waiting = 0
+        self._ended = False
+        self._error: BaseException | None = None
+        self._changed = threading.Condition()
+
+    def run(self) -> None:
+        """Make the items; each waits where too many bytes wait before it."""
+        error: BaseException | None = None
+        try:
+            for item in self._make():
+                with self._changed:
+                    self._changed.wait_for(lambda: self._ended or self._waiting < WAITING)
+                    if self._ended:
+                        return
+                    self._items.append(item)
+                    self._waiting += self._size(item)
+                    self._changed.notify_all()
+        except BaseException as raised:  # told where the items are used
+            error = raised
+        self.end(error)
+
+    def end(self, error: BaseException | None = None) -> None:
+        """There is nothing more to make."""
+        with self._changed:
+            self._ended, self._error = True, error
+            self._changed.notify_all()
+
+    def __iter__(self) -> Iterator[Item]:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._ended or bool(self._items))
+                if not self._items:
+                    break
+                item = self._items.popleft()
+                self._waiting -= self._size(item)
+                self._changed.notify_all()
+            yield item
+        if self._error is not None:
+            raise self._error
 
 
 @contextmanager
-def made_ahead(series: Sequence[Callable[[], Iterable[Item]]]) -> Iterator[Iterator[Iterator[Item]]]:
+def made_ahead(
+    makers: Sequence[Callable[[], Iterable[Item]]], size: Callable[[Item], int]
+) -> Iterator[Iterator[Iterator[Item]]]:
     """The items of each series in turn, while those of the following are made in threads of their own.
 
-    An error while an item is made is raised where it would be used.
+    ``size`` gives the bytes of an item.  An error while an item is made is raised where it would be used.
     """
-    stop, workers = threading.Event(), os.cpu_count() or 1
-    queues: list[Queue[Item | _End]] = [Queue(PIECES) for _ in series]
-
-    def put(queue: Queue[Item | _End], item: Item | _End) -> None:
-        while not stop.is_set():
-            try:
-                queue.put(item, timeout=_PATIENCE)
-            except Full:
-                continue
-            break
-
-    def make(queue: Queue[Item | _End], items: Callable[[], Iterable[Item]]) -> None:
-        try:
-            for item in items():
-                put(queue, item)
-                if stop.is_set():
-                    break
-        except BaseException as error:  # told where the items are used
-            put(queue, _End(error))
-        else:
-            put(queue, _End())
+    workers = os.cpu_count() or 1
+    every = [_Series(make, size) for make in makers]
 
     def in_turn(threads: ThreadPoolExecutor) -> Iterator[Iterator[Item]]:
-        waiting = zip(queues, series, strict=True)
-        for queue, items in itertools.islice(waiting, workers):
-            threads.submit(make, queue, items)
-        for queue in queues:
-            for following in itertools.islice(waiting, 1):
-                threads.submit(make, *following)
-            yield _taken(queue)
+        following = iter(every)
+        for series in itertools.islice(following, workers):
+            threads.submit(series.run)
+        for series in every:
+            for later in itertools.islice(following, 1):
+                threads.submit(later.run)
+            yield iter(series)
 
     with ThreadPoolExecutor(workers) as threads:
         try:
             yield in_turn(threads)
         finally:
-            stop.set()
-
-
-def _taken(queue: Queue[Item | _End]) -> Iterator[Item]:
-    while not isinstance(item := queue.get(), _End):
-        yield item
-    if item.error is not None:
-        raise item.error
+            for series in every:
+                series.end()

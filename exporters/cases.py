@@ -69,7 +69,8 @@ class Case:
 
     ``encoder`` is the other input of an encoder-decoder.  With a ``gap``, padding stands between the prompt of a row and
     the pieces; it means nothing, as if they followed one another.  With a ``buffer`` of that many places, past and
-    present keys and values are one.
+    present keys and values are one.  In the ``main`` ones every weight, layer and limit takes part: they are run on a model
+    whose wiring a small twin shows in all.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Case:
     encoder: Batch | None = None
     gap: bool = False
     buffer: int = 0
+    main: bool = False
 
     @property
     def ends(self) -> list[int]:
@@ -108,7 +110,7 @@ def cases(spec: Model, padding: Padding = "either", places: int | None = None) -
         yield from _of_tokens(spec, draw) if either else _of_tokens_at_the_front(spec, draw)
     else:
         yield Case("one input", draw.whole(1))
-        yield Case("a batch", draw.whole(3))
+        yield Case("a batch", draw.whole(3), main=True)
         yield Case("an empty input", draw.whole(2, empty=True))
 
 
@@ -118,6 +120,7 @@ class _Draw:
     def __init__(self, spec: Model, places: int | None) -> None:
         self.spec, self.places = spec, places
         self.long = max(24, _reach(spec) + 8)
+        self.limited = _limit(spec) > 0
         self.sought = sought_token(spec.head)
         self._generator = torch.Generator().manual_seed(20)
 
@@ -194,13 +197,14 @@ def _of_tokens(spec: Model, draw: _Draw) -> Iterator[Case]:
     room = draw.steps_room
     yield Case("one token", draw.tokens(1))
     yield Case("one sequence", draw.tokens(7))
-    yield Case("a batch, long", draw.tokens(draw.long, draw.long))
-    yield Case("padding right", draw.tokens(11, 6, 1))
+    yield Case("a batch, long", draw.tokens(draw.long, draw.long), main=draw.limited)
+    yield Case("padding right", draw.tokens(11, 6, 1), main=room <= 4)
     yield Case("padding left", draw.tokens(10, 5, 2, side="left"))
     yield Case("nothing but padding", draw.tokens(4, 0))
     if room > 4:
         yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
-        yield Case("padded prompt, then steps", draw.pieces(11, 6, side="left"), pieces=_steps(3, room))
+        pieces = _steps(3, room)
+        yield Case("padded prompt, then steps", draw.pieces(11, 6, side="left"), pieces, main=True)
     if room > 6:
         yield Case("prompt in pieces", draw.pieces(12, 5, side="left"), pieces=(3, 1, 2))
 
@@ -210,8 +214,8 @@ def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
     room = draw.steps_room
     yield Case("one token", draw.tokens(1))
     yield Case("one sequence", draw.tokens(7))
-    yield Case("a batch, long", draw.tokens(draw.long, draw.long))
-    yield Case("padding right", draw.tokens(11, 6, 1))
+    yield Case("a batch, long", draw.tokens(draw.long, draw.long), main=draw.limited)
+    yield Case("padding right", draw.tokens(11, 6, 1), main=room <= 4)
     if room > 4:
         yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
         yield from _ragged_steps(draw)
@@ -224,12 +228,13 @@ def _ragged_steps(draw: _Draw, *encoders: Batch) -> Iterator[Case]:
     steps = _steps(3, draw.steps_room)
     first, second = encoders or (None, None)
     padded, ragged = draw.gap((8, 3, 1), len(steps)), draw.gap((2, 9), len(steps))
-    yield Case("padded prompt, then steps", padded, steps, first, gap=True)
+    yield Case("padded prompt, then steps", padded, steps, first, gap=True, main=True)
     yield Case("in one buffer", ragged, steps, second, gap=True, buffer=ragged.inputs.shape[1] + 5)
 
 
 def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
     source, room, long = spec.encoder, draw.steps_room, draw.long
+    main = draw.limited or room <= 4
     assert source is not None
     if not spec.embedding_of(source).takes_tokens:
 
@@ -237,9 +242,11 @@ def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
             return draw.whole(rows, empty=empty, stack=source)
 
         yield Case("one token", draw.tokens(1), encoder=whole(1))
-        yield Case("a batch, long", draw.tokens(long, long), encoder=whole(2, empty=True))
+        yield Case("a batch, long", draw.tokens(long, long), encoder=whole(2, empty=True), main=main)
         if room > 4:
-            yield Case("prompt, then steps", draw.pieces(8, 8), pieces=_steps(5, room), encoder=whole(2))
+            yield Case(
+                "prompt, then steps", draw.pieces(8, 8), pieces=_steps(5, room), encoder=whole(2), main=True
+            )
         if room > 6:
             yield Case("prompt in pieces", draw.pieces(12), pieces=(3, 1, 2), encoder=whole(1))
         return
@@ -249,12 +256,13 @@ def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
 
     yield Case("one token", draw.tokens(1), encoder=read(1))
     yield Case("one sequence", draw.tokens(6), encoder=read(11))
-    yield Case("a batch, long", draw.tokens(long, long), encoder=read(long, long))
+    yield Case("a batch, long", draw.tokens(long, long), encoder=read(long, long), main=main)
     yield Case("padding right", draw.tokens(5, 5, 5), encoder=read(12, 7, 1))
     yield Case("padding left", draw.tokens(4, 4), encoder=read(10, 3, side="left"))
     yield Case("nothing but padding", draw.tokens(3, 3), encoder=read(6, 0))
     if room > 4:
-        yield Case("prompt, then steps", draw.pieces(8, 8), pieces=_steps(5, room), encoder=read(9, 4))
+        steps = _steps(5, room)
+        yield Case("prompt, then steps", draw.pieces(8, 8), pieces=steps, encoder=read(9, 4), main=True)
     if room > 6:
         yield Case("prompt in pieces", draw.pieces(12, 12), pieces=(3, 1, 2), encoder=read(3, 10))
 
@@ -263,10 +271,16 @@ def _reach(spec: Model) -> int:
     """The distance from which on all distances are treated alike, unseen or as one, or the length from which on all
     tokens are rotated alike."""
     positions: list[object] = [spec.position_of(stack) for _, stack in spec.stacks()]
-    windows = []
-    for _, stack in spec.stacks():
-        attentions = [block.attention for block in stack.layer_blocks()]
-        positions += [getattr(attention, "position", None) for attention in attentions]
-        windows += [getattr(attention, "window", None) or 0 for attention in attentions]
+    positions += [getattr(attention, "position", None) for attention in _attentions(spec)]
     distances = [position.max_distance for position in positions if isinstance(position, RelativeBias)]
-    return max([*distances, *windows, spec.border or 0])
+    return max([*distances, _limit(spec)])
+
+
+def _limit(spec: Model) -> int:
+    """The widest window, or the length at which rotations change, whichever is more: small twins have smaller ones."""
+    windows = [getattr(attention, "window", None) or 0 for attention in _attentions(spec)]
+    return max([*windows, spec.border or 0])
+
+
+def _attentions(spec: Model) -> list[object]:
+    return [block.attention for _, stack in spec.stacks() for block in stack.layer_blocks()]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import torch
+from torch import Tensor
 
 from exporters.ahead import made_ahead
 from exporters.content import INT4, UINT4, Content
@@ -81,7 +82,7 @@ def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progr
     every = contents(regions.values())
     copied = {content: places for content in every if (places := content.raw(source)) is not None}
     made = [functools.partial(content.pieces, source) for content in every if content not in copied]
-    with path.open("wb", buffering=0) as file, made_ahead(made) as series:
+    with path.open("wb", buffering=0) as file, made_ahead(made, _bytes) as series:
         file.truncate(total_bytes(regions))
         for content, parts in every.items():
             ends = [region.offset for region in parts]
@@ -96,6 +97,10 @@ def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progr
                     ends[part] = file.tell()
             assert ends == [region.offset + region.length for region in parts]
             progress(sum(region.length for region in parts))
+
+
+def _bytes(piece: Sequence[Tensor]) -> int:
+    return sum(part.nbytes for part in piece)
 
 
 def _write_all(file: BinaryIO, data: memoryview) -> None:

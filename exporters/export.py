@@ -26,6 +26,7 @@ from exporters.precisions import PRECISIONS, Precision, quantization_of
 from exporters.proto import model_proto
 from exporters.quantization.blocks import Blocks
 from exporters.quantization.scheme import BLOCK_SIZES, Quantization
+from exporters.reference import Reference
 from exporters.static_cache import cache_length, check_cache
 from exporters.stored_weights import take_stored
 from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
@@ -186,6 +187,11 @@ class _Job:
     def precision(self) -> Precision:
         return PRECISIONS[self.options.precision]
 
+    @property
+    def _exact(self) -> bool:
+        """Whether the weights are stored as they are: where not, more cases say more of what rounding does."""
+        return self.options.precision == "fp32"
+
     def via_fx(self, destination: Path) -> Export:
         self.progress(Stage("trace"))
         graphs = self._graphs(self.model, self.spec)
@@ -196,37 +202,37 @@ class _Job:
             if self.options.verify
             else None
         )
-        reference = None if subject is None else self._filled(subject.spec, subject.source)
         with replacing(destination) as directory:
             files = self._messages(graphs)
             unfused = {self.layout.graph_path(graph.name): graph.unfused for graph in graphs}
-            if subject is None or reference is None:
+            if subject is None:
                 self._write_data(directory, graphs, self.source)
                 return self._finish(destination, directory, files, None, unfused)
+            reference, write = self._reference(subject), _nothing
             if subject.is_twin:
                 self._write_data(directory, graphs, self.source)
-                write = _nothing
             else:  # the weights are held already, and can be written while PyTorch runs
-                held = HeldWeights(reference, subject.source)
-                write = functools.partial(self._write_data, directory, graphs, held)
+                write = functools.partial(self._write_held, directory, graphs, subject, reference)
             with self._files(subject, reference, graphs, directory) as (place, written):
-                verification = self._verified(place, subject, reference, written, write)
+                verification = self._verified(
+                    place, subject, reference, written, write, main_only=self._exact
+                )
             verification = verification.followed_by(self._wiring_verified(directory, graphs))
             return self._finish(destination, directory, files, verification, unfused)
 
     def via_torch(self, destination: Path) -> Export:
         assert self.source is not None
-        reference = self._filled(self.spec, self.source)
+        subject = Subject(self.spec, self.source, is_twin=False, description="the model itself")
+        reference = self._reference(subject)
         with replacing(destination) as directory:
             self.progress(Stage("torch.onnx.export"))
-            given = self._tasks(reference, self.spec)
-            graphs = export_via_torch(reference, given, directory)
+            given = self._tasks(reference.model, self.spec)
+            graphs = export_via_torch(reference.model, given, directory)
             files = {
                 self.layout.graph_path(task.name): graph for task, graph in zip(given, graphs, strict=True)
             }
             verification = None
             if self.options.verify:
-                subject = Subject(self.spec, self.source, is_twin=False, description="the model itself")
                 verification = self._verified(directory, subject, reference, [])
             return self._finish(destination, directory, files, verification)
 
@@ -276,11 +282,20 @@ class _Job:
             for graph in graphs
         }
 
-    def _filled(self, spec: Model, source: WeightSource) -> ZooModel:
-        self.progress(Stage("fill the model to compare with"))
-        model = assemble(spec)
-        materialize(model, source)
-        return model
+    def _reference(self, subject: Subject) -> Reference:
+        def fill() -> ZooModel:
+            self.progress(Stage("fill the model to compare with"))
+            model = assemble(subject.spec)
+            materialize(model, subject.source)
+            return model
+
+        return Reference(subject.spec, fill)
+
+    def _write_held(
+        self, directory: Path, graphs: list[Graph], subject: Subject, reference: Reference
+    ) -> None:
+        """As ``_write_data``, from the weights that a model holds already."""
+        self._write_data(directory, graphs, HeldWeights(reference.model, subject.source))
 
     def _write_data(self, directory: Path, graphs: list[Graph], source: WeightSource | None) -> None:
         """Write the data file of the graphs, or none where there are no weights.
@@ -305,7 +320,7 @@ class _Job:
 
     @contextmanager
     def _files(
-        self, subject: Subject, reference: ZooModel, graphs: list[Graph], directory: Path
+        self, subject: Subject, reference: Reference, graphs: list[Graph], directory: Path
     ) -> Iterator[tuple[Path, list[Graph]]]:
         """A directory with the files to verify, and their graphs: the export itself, or those of its twin, made for it."""
         if not subject.is_twin:
@@ -315,7 +330,7 @@ class _Job:
         with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.twin-") as name:
             place = Path(name)
             graphs = self._graphs(self._assembled(subject.spec), subject.spec)
-            self._write_data(place, graphs, HeldWeights(reference, subject.source))
+            self._write_held(place, graphs, subject, reference)
             write_graphs(place, self._messages(graphs), {})
             yield place, graphs
 
@@ -327,7 +342,7 @@ class _Job:
             return _fused(self._graphs(self._assembled(spec), spec)) == wanted
 
         subject = wiring_subject(self.spec, alike)
-        reference = self._filled(subject.spec, subject.source)
+        reference = self._reference(subject)
         with self._files(subject, reference, [], directory) as (place, written):
             return self._verified(place, subject, reference, written)
 
@@ -335,22 +350,23 @@ class _Job:
         self,
         place: Path,
         subject: Subject,
-        reference: ZooModel,
+        reference: Reference,
         written: list[Graph],
         write: Callable[[], None] = _nothing,
+        *,
+        main_only: bool = False,
     ) -> Verification:
         def tell(case: str) -> None:
             self.progress(Stage(f"verify: {case}"))
 
-        def take() -> dict[str, float]:
+        def take(model: ZooModel) -> dict[str, float]:
             path = place / self.layout.data_path(written[0].name)
-            return take_stored(reference, path, _regions(written))
+            return take_stored(model, path, _regions(written))
 
         given = self._tasks(self._assembled(subject.spec), subject.spec)
         return verify(
             {place / self.layout.graph_path(task.name): task for task in given},
             reference,
-            subject.spec,
             self.target,
             self.precision,
             subject.description,
@@ -358,6 +374,7 @@ class _Job:
             write,
             None if self.options.precision == "fp32" else take,
             written[-1].padding if written else "either",
+            main_only,
         )
 
     def _metadata(self, verification: Verification | None = None) -> dict[str, str]:

@@ -17,6 +17,7 @@ from exporters.fusing.rewriter import Rewriter
 from exporters.fusing.standard import fuse_standard
 from exporters.fusing.widening import widen
 from exporters.targets import Target
+from zoo import functional
 
 
 def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[str]:
@@ -31,6 +32,8 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     fuse_skip_norms(rewriter, target)
     fuse_bias_activations(rewriter, target)
     unfused = fuse_standard(rewriter, target)
+    if unfit and not any(node.users for node, _ in rewriter.meant(functional.attention)):
+        unfit += "; another operation does it, with a cache that grows"
     padded = pack_tokens(rewriter) if target.packs_tokens else None
     rewriter.finish()
     reasons = ((OPERATION, unfit), ("no padding", padded))

@@ -46,7 +46,7 @@ class Blocks:
         """The nearest codes to the values of rows, N K, with scales in a dtype."""
         size, last = self.size_in(rows.shape[1]), 2 * self.middle - 1
         blocks = F.pad(rows.to(torch.float32), (0, -rows.shape[1] % size)).unflatten(1, (-1, size))  # N B S
-        low, high = blocks.aminmax(dim=-1)  # N B
+        low, high = blocks.amin(-1), blocks.amax(-1)  # N B; several times as fast as aminmax
         if self.symmetric:  # the value furthest from 0 gets the code furthest from the middle, 0
             scales = torch.where(high > -low, high, low) / -self.middle
         else:

@@ -42,10 +42,17 @@ def agrees(made: Callable[[str], Checkpoint], tmp_path: Path) -> Agree:
     """Whether a client generates from an export what the reference does from the checkpoint: for one text, and for
     texts of two lengths at once."""
 
-    def check(client: Client, name: str, layout: str, target: str = "portable", **request: Any) -> None:
+    def check(
+        client: Client,
+        name: str,
+        layout: str,
+        target: str = "portable",
+        logits: str = "all",
+        **request: Any,
+    ) -> None:
         origin = made(name)
         spec = import_checkpoint(origin.directory)
-        options = Options(weights=str(origin.directory), layout=layout, target=target)
+        options = Options(weights=str(origin.directory), layout=layout, target=target, logits=logits)
         export(spec, tmp_path / "deployed", options)
         expected = origin.greedy(TEXTS, NEW_TOKENS)
         request |= {"options": {"no_repeat_ngram_size": origin.no_repeat}} if origin.no_repeat else {}

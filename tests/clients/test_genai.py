@@ -16,3 +16,8 @@ pytestmark = pytest.mark.clients
 )
 def test_a_decoder(name: str, target: str, agrees: Agree) -> None:
     agrees(GENAI, name, "genai", target)
+
+
+@pytest.mark.parametrize(("name", "target"), [("gpt2", "portable"), ("llama", "cpu")])
+def test_a_decoder_that_scores_the_last_token_alone(name: str, target: str, agrees: Agree) -> None:
+    agrees(GENAI, name, "genai", target, logits="last")

@@ -9,16 +9,23 @@ from collections.abc import Iterator
 
 import pytest
 
-from exporters.ahead import PIECES, made_ahead
+from exporters.ahead import WAITING, made_ahead
+
+QUARTER = WAITING // 4
+
+
+def a_quarter(item: int) -> int:
+    """Of what may wait."""
+    return QUARTER
 
 
 def test_items_come_in_order() -> None:
     series = [functools.partial(range, start, start + 3 * start) for start in range(20)]
-    with made_ahead(series) as every:
+    with made_ahead(series, a_quarter) as every:
         assert [list(items) for items in every] == [list(make()) for make in series]
 
 
-def test_no_more_is_made_than_a_few_items_of_a_few_series() -> None:
+def test_no_more_waits_than_so_many_bytes_of_a_few_series() -> None:
     made, lock = [0], threading.Lock()
 
     def items() -> Iterator[int]:
@@ -28,13 +35,13 @@ def test_no_more_is_made_than_a_few_items_of_a_few_series() -> None:
             yield item
 
     workers = os.cpu_count() or 1
-    with made_ahead([items] * 50) as every:
+    with made_ahead([items] * 50, a_quarter) as every:
         for place, taken in enumerate(every):
             used = place * 10
             for _ in taken:
                 used += 1
                 with lock:
-                    assert made[0] <= used + (workers + 1) * (PIECES + 2)
+                    assert made[0] <= used + (workers + 1) * (4 + 2)
 
 
 def test_an_error_is_raised_where_its_item_would_be_used() -> None:
@@ -42,7 +49,7 @@ def test_an_error_is_raised_where_its_item_would_be_used() -> None:
         yield 1
         raise ValueError("no more")
 
-    with made_ahead([lambda: iter([0]), broken, *[lambda: iter(range(100))] * 9]) as every:
+    with made_ahead([lambda: iter([0]), broken, *[lambda: iter(range(100))] * 9], a_quarter) as every:
         assert list(next(every)) == [0]
         items = next(every)
         assert next(items) == 1
@@ -56,5 +63,5 @@ def test_what_is_not_used_is_not_made_to_the_end() -> None:
         while True:
             yield 0
 
-    with made_ahead([endless] * 3) as every:
+    with made_ahead([endless] * 3, a_quarter) as every:
         assert next(next(every)) == 0

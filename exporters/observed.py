@@ -1,0 +1,194 @@
+"""What the written files compute, in ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from exporters.cases import Batch, Case
+from exporters.lifting import lifted_file
+from exporters.providers import present
+from exporters.reference import ENCODED, PRESENT, at_their_places, side_by_side
+from exporters.targets import Padding, Target
+from zoo.tracing.tasks import ENCODER_HIDDEN, HIDDEN, Task
+
+JUNK = 3.0
+"""What stands in caches where nothing has been written: it means nothing."""
+
+PAST, PRESENTS = "past_key_values.", "present."
+"""How the names of keys and values begin, as inputs and as outputs."""
+
+
+class RefusalError(Exception):
+    """ONNX Runtime does not load a graph, or does not run it."""
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # ONNX Runtime's errors have no common class
+        raise RefusalError(str(error).strip().splitlines()[0]) from error
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A graph in ONNX Runtime."""
+
+    session: Any
+    task: Task
+
+    def __call__(self, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Its outputs by name, from those of ``feeds`` that it takes."""
+        names = [output.name for output in self.session.get_outputs()]
+        with refusals():
+            results = self.session.run(names, self._taken(feeds))
+        return dict(zip(names, map(torch.from_numpy, results), strict=True))
+
+    def in_place(self, feeds: Mapping[str, Tensor], buffers: Mapping[str, Any]) -> dict[str, Tensor]:
+        """The same where it writes new keys and values into ``buffers``, from which it reads those of the past."""
+        binding = self.session.io_binding()
+        for name, array in self._taken(feeds).items():
+            if name not in buffers:
+                binding.bind_cpu_input(name, array)
+        written = {name.replace(PAST, PRESENTS): buffer for name, buffer in buffers.items()}
+        others = [output.name for output in self.session.get_outputs() if output.name not in written]
+        for name in others:
+            binding.bind_output(name)
+        for name, buffer in buffers.items():
+            binding.bind_ortvalue_input(name, buffer)
+        for name, buffer in written.items():
+            binding.bind_ortvalue_output(name, buffer)
+        with refusals():
+            self.session.run_with_iobinding(binding)
+        outputs = map(torch.from_numpy, binding.copy_outputs_to_cpu())
+        held = {name: torch.from_numpy(buffer.numpy()) for name, buffer in written.items()}
+        return {**dict(zip(others, outputs, strict=False)), **held}
+
+    def _taken(self, feeds: Mapping[str, Tensor]) -> dict[str, Any]:
+        wanted = {given.name for given in self.task.inputs}
+        return {name: _array(tensor) for name, tensor in feeds.items() if name in wanted}
+
+
+def _array(tensor: Tensor) -> Any:
+    """A tensor as it is fed: numpy has no bfloat16, and the graph that is run in its place takes float32."""
+    return np.ascontiguousarray((tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy())
+
+
+def _buffers(cache: Mapping[str, Tensor], length: int) -> dict[str, Any]:
+    """Room for so many keys and values in the place of an empty cache that has none."""
+    import onnxruntime
+
+    return {
+        name: onnxruntime.OrtValue.ortvalue_from_numpy(
+            np.full(
+                (*empty.shape[:2], empty.shape[2] or length, empty.shape[3]), JUNK, dtype=_array(empty).dtype
+            )
+        )
+        for name, empty in cache.items()
+    }
+
+
+def run(
+    loaded: Sequence[Loaded], case: Case, per_token: frozenset[str], padding: Padding
+) -> dict[str, Tensor]:
+    """The outputs of the graphs, in pieces along the sequence where the case decodes in steps.
+
+    What a graph gives of the cache, the next takes.
+    """
+    feeds: dict[str, Tensor] = {}
+    results: dict[str, Tensor] = {}
+    if case.encoder is not None:
+        encode, *loaded = loaded
+        outputs = encode(_given(case.encoder))
+        feeds = _cache_of(outputs)
+        if case.encoder.mask is not None:
+            feeds["encoder_attention_mask"] = case.encoder.mask
+        feeds[ENCODER_HIDDEN] = results[ENCODED] = outputs[HIDDEN]
+    pieces: dict[str, list[Tensor]] = {}
+    start, graph = 0, loaded[0]
+    own = {k: empty for k, empty in _empty_cache(graph.task, case.batch).items() if k not in feeds}
+    buffers = _buffers(own, case.buffer) if case.buffer else {}
+    for end in case.ends:
+        piece = case.batch.piece(start, end) if case.pieces else case.batch
+        feeds = {**_empty_cache(graph.task, piece), **feeds, **_given(piece)}
+        outputs = graph.in_place(feeds, buffers) if buffers else graph(feeds)
+        cache = _cache_of(outputs)
+        feeds |= cache
+        for name, value in outputs.items():
+            if not name.startswith(PRESENTS):
+                pieces.setdefault(name, []).append(value)
+        start, graph = end, loaded[-1]
+    for name, parts in pieces.items():
+        if name in per_token:
+            results[name] = torch.cat(parts, 1)
+        elif not case.pieces:  # one vector per sequence is of all its tokens, never of the last few
+            results[name] = parts[0]
+    kept = [tensor for name, tensor in cache.items() if ".encoder." not in name]
+    if not kept:
+        return results
+    present = side_by_side(kept)
+    if padding == "right":
+        assert case.batch.mask is not None
+        present = at_their_places(present, case.batch.mask)
+    return {**results, PRESENT: present}
+
+
+def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The keys and values among outputs, by the names under which they go in again."""
+    return {
+        name.replace(PRESENTS, PAST): tensor for name, tensor in outputs.items() if name.startswith(PRESENTS)
+    }
+
+
+def _given(batch: Batch) -> dict[str, Tensor]:
+    """A batch by the names of the inputs that a graph may have for it."""
+    given = {batch.name: batch.inputs, "attention_mask": batch.mask, "token_type_ids": batch.types}
+    if batch.mask is not None:
+        given["position_ids"] = _places(batch.mask)[:, -batch.inputs.shape[1] :]
+    return {name: values for name, values in given.items() if values is not None}
+
+
+def _places(mask: Tensor) -> Tensor:
+    """The place of each real token in a cache without gaps, and -1 for padding: B S -> B S."""
+    return torch.where(mask == 1, mask.cumsum(1) - 1, -1)
+
+
+def _empty_cache(task: Task, batch: Batch) -> dict[str, Tensor]:
+    """Keys and values of no tokens, or places for some."""
+    sizes = {"batch_size": batch.inputs.shape[0]}
+    return {
+        given.name: torch.full(
+            [d if isinstance(d, int) else sizes.get(d, 0) for d in given.dims], JUNK, dtype=given.dtype
+        )
+        for given in task.inputs
+        if given.name.startswith(PAST)
+    }
+
+
+def load(path: Path, task: Task, target: Target, dtype: torch.dtype, *, packed: bool) -> Loaded:
+    """A graph as a client would load it; where not ``packed``, its weights stay where they are in the file.
+
+    Raises :class:`RefusalError`.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # what goes wrong is told here
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if not packed:
+        options.add_session_config_entry("session.disable_prepacking", "1")
+    with refusals():
+        if dtype != torch.bfloat16:
+            session = onnxruntime.InferenceSession(path, options, providers=present(target.providers))
+        else:
+            with lifted_file(path) as wide:
+                session = onnxruntime.InferenceSession(wide, options, providers=present(target.providers))
+    return Loaded(session, task)

@@ -1,0 +1,278 @@
+"""What an export is compared with: the outputs of the PyTorch model."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from exporters.cases import Batch, Case
+from specs.model import Model
+from zoo.builder import ZooModel, assemble
+from zoo.components.head import token_outputs
+from zoo.components.mixture import Router
+from zoo.weights.held import HeldWeights
+from zoo.weights.materialize import materialize
+from zoo.weights.random import RandomWeights
+from zoo.weights.tensors import weight_bytes
+
+EXACT_BYTES = 1_000_000_000
+"""Models of at most this size are run in float64 when a difference is in question."""
+
+DECISIVE = 1e-5
+"""By which part of itself the score of the last expert chosen is to exceed that of the next: rounding decides nothing."""
+
+DRAWS = 8
+"""How often the tokens of a case are drawn in search of such."""
+
+ENCODED = "encoder last_hidden_state"
+"""The name under which an encoder-decoder's first graph's result is reported."""
+
+PRESENT = "present"
+"""The name under which the keys and values of all layers are reported."""
+
+Outputs = Mapping[Case, Mapping[str, Tensor]]
+"""The outputs of the model's full pass by case."""
+
+TakeStored = Callable[[ZooModel], Mapping[str, float]]
+"""Gives a model the weights as they are stored, and says how far each has moved."""
+
+
+class Reference:
+    """A model with its weights, in float32.  It can be dropped, and comes again when it is looked at."""
+
+    def __init__(self, spec: Model, fill: Callable[[], ZooModel]) -> None:
+        self.spec = spec
+        self._fill = fill
+        self._take_stored: TakeStored | None = None
+        self._model: ZooModel | None = None
+
+    @property
+    def model(self) -> ZooModel:
+        """The model; filled where it is not there."""
+        if self._model is None:
+            self._model = self._fill()
+            if self._take_stored is not None:
+                self._take_stored(self._model)
+        return self._model
+
+    def take_stored(self, take_stored: TakeStored) -> Mapping[str, float]:
+        """From now on it has the weights as they are stored."""
+        moved, self._take_stored = take_stored(self.model), take_stored
+        return moved
+
+    def drop(self) -> None:
+        """Give back the memory of the weights."""
+        self._model = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a model gives: with its weights as they are stored, and with those that it had.
+
+    ``per_token`` names the outputs that have an axis of tokens, ``moved`` says how far each weight has moved, and
+    ``routed`` whether tokens go to experts of their own.
+    """
+
+    outputs: Outputs
+    original: Outputs
+    moved: Mapping[str, float]
+    per_token: frozenset[str]
+    routed: bool
+
+
+def expect(
+    reference: Reference,
+    cases: Iterable[Case],
+    progress: Callable[[str], None],
+    write: Callable[[], None],
+    take_stored: TakeStored | None,
+) -> Expected:
+    """The full pass of every case, while ``write`` writes what is to be compared."""
+    model, spec = reference.model, reference.spec
+    original: dict[Case, Mapping[str, Tensor]] = {}
+    moved: Mapping[str, float] = {}
+    with ThreadPoolExecutor(1) as writer, torch.inference_mode():
+        writing = writer.submit(write)
+        for case in cases:
+            progress(f"{case.name}, PyTorch")
+            decided, full = _decided(model, case, spec.vocab_size or 0)
+            original[decided] = full
+        writing.result()
+        outputs = original
+        if take_stored is not None:
+            progress("the weights as they are stored, PyTorch")
+            moved = reference.take_stored(take_stored)
+            outputs = {case: full_pass(model, case) for case in original}
+    per_token = frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.d_model)
+    return Expected(outputs, original, moved, per_token, bool(_routers(model)))
+
+
+def _routers(model: nn.Module) -> list[Router]:
+    return [module for module in model.modules() if isinstance(module, Router)]
+
+
+def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[str, Tensor]]:
+    """A case and its full pass, with other tokens where a router of the model would choose between equals.
+
+    A token whose next best expert is as good as its last goes to either, as rounding has it, and then all that follows
+    differs.  Where no draw is clear, the clearest is taken.
+    """
+    routers = _routers(model)
+    if not routers:
+        return case, full_pass(model, case)
+    generator = torch.Generator().manual_seed(1)
+    clearest, best = -1.0, (case, dict[str, Tensor]())
+    for _ in range(DRAWS):
+        margin, outputs = _margin(model, case, routers)
+        if margin > clearest:
+            clearest, best = margin, (case, outputs)
+        if margin >= DECISIVE:
+            break
+        encoder = None if case.encoder is None else _redrawn(case.encoder, vocabulary, generator)
+        case = replace(case, batch=_redrawn(case.batch, vocabulary, generator), encoder=encoder)
+    return best
+
+
+def _redrawn(batch: Batch, vocabulary: int, generator: torch.Generator) -> Batch:
+    if batch.inputs.is_floating_point():
+        return replace(batch, inputs=torch.randn(batch.inputs.shape, generator=generator))
+    return replace(batch, inputs=torch.randint(vocabulary, batch.inputs.shape, generator=generator))
+
+
+def _margin(model: nn.Module, case: Case, routers: Sequence[Router]) -> tuple[float, dict[str, Tensor]]:
+    """The narrowest choice of all routers at real tokens, and the full pass in which they were made."""
+    narrowest = [math.inf]
+    masks = [batch.mask == 1 for batch in (case.batch, case.encoder) if batch and batch.mask is not None]
+
+    def look(router: Router, args: tuple[Tensor], output: Tensor) -> None:
+        margins = router.margin(args[0])
+        real = next((mask for mask in masks if mask.shape == margins.shape), slice(None))
+        narrowest.append(float(margins[real].min()))
+
+    hooks = [router.register_forward_hook(look) for router in routers]
+    try:
+        outputs = full_pass(model, case)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return min(narrowest), outputs
+
+
+def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
+    batch, encoder = case.batch, case.encoder
+    batch = batch.closed_up() if case.gap else batch
+    apart: dict[str, Tensor] = {}
+    if encoder is not None:
+        encoded = model.encode(_inputs(encoder, model), encoder.mask, encoder.types)
+        outputs = model.decode(batch.inputs, encoded.present_key_values, encoder.mask)
+        apart = {ENCODED: encoded.last_hidden_state}
+    else:
+        outputs = model(_inputs(batch, model), batch.mask, token_type_ids=batch.types)
+    results = {**outputs}
+    caches = [tensor for pair in outputs.present_key_values for tensor in pair]
+    results |= {PRESENT: side_by_side(caches)} if caches else {}
+    if case.gap:
+        assert case.batch.mask is not None
+        width = model.decoder.blocks[0].attention.output.out_features
+        for name in results.keys() & {PRESENT, *token_outputs(model.head, width)}:
+            results[name] = at_their_places(results[name], case.batch.mask)
+    return apart | results
+
+
+def _inputs(batch: Batch, model: nn.Module) -> Tensor:
+    """A batch's inputs as a model takes them: token ids, or numbers in its own dtype."""
+    inputs = batch.inputs
+    return inputs.to(next(model.parameters()).dtype) if inputs.is_floating_point() else inputs
+
+
+def side_by_side(caches: Iterable[Tensor]) -> Tensor:
+    """B G S K each -> B S and all that there is of a token."""
+    return torch.cat([cache.transpose(1, 2).flatten(2) for cache in caches], -1)
+
+
+def at_their_places(values: Tensor, mask: Tensor) -> Tensor:
+    """What stands at the front of each row, put where the mask has 1: B places (N) and B S -> B S (N)."""
+    places = (mask.cumsum(1) - 1).clamp(min=0)  # B S
+    return values.gather(
+        1, places if values.dim() == 2 else places[..., None].expand(-1, -1, values.shape[-1])
+    )
+
+
+def roundings_of(
+    reference: Reference, dtype: torch.dtype, expected: Expected
+) -> Callable[[], Mapping[str, float]]:
+    """How far PyTorch's own arithmetic takes it from a more exact one, at most, by output; empty for large models.
+
+    That is float32 from float64, or half from float32: where a router's choice turns on a rounding, it is much.
+    """
+
+    @functools.cache
+    def roundings() -> Mapping[str, float]:
+        model = reference.model
+        if weight_bytes(model) > EXACT_BYTES:
+            return {}
+        other, found = _in_dtype(model, reference.spec, dtype), dict[str, float]()
+        for case, outputs in expected.outputs.items():
+            for output, value in full_pass(other, case).items():
+                real = real_places(case, output, expected.per_token, dtype)
+                difference = float((value[real] - outputs[output][real]).abs().max())
+                found[output] = max(difference, found.get(output, 0.0))
+        return found
+
+    return roundings
+
+
+def _in_dtype(model: nn.Module, spec: Model, dtype: torch.dtype) -> nn.Module:
+    """A model in float64 for one that works in float32, or in the half dtype that it works in."""
+    if dtype == torch.float32:
+        return copy.deepcopy(model).double()
+    other = assemble(spec, dtype)
+    materialize(other, HeldWeights(model, RandomWeights(other, spec)))
+    return other
+
+
+def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch.dtype) -> Any:
+    """An index of what is compared of an output: what stands at padding means nothing.
+
+    Nor does what a row without any token gives in half, where keys that are not seen do not all score the same: it is to
+    be finite.
+    """
+    batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
+    masks = [each.mask for each in (case.encoder, case.batch) if each is not None and each.mask is not None]
+    known = dtype == torch.float32 or not masks  # else rows without any token are left out
+    rows = slice(None) if known else torch.stack([(mask == 1).any(1) for mask in masks]).all(0)
+    if batch.mask is None or output not in per_token:
+        return rows
+    real = batch.mask == 1
+    return real if known else real & rows[:, None]  # type: ignore[index]
+
+
+def overflow_of(model: nn.Module, given: Iterable[Case], dtype: torch.dtype) -> str:
+    """The layer with the largest results in float32, where they are too large for a dtype."""
+    largest: dict[str, float] = {}
+
+    def look(path: str) -> Callable[..., None]:
+        def hook(module: nn.Module, args: Any, output: Tensor) -> None:
+            largest[path] = max(largest.get(path, 0.0), float(output.abs().max()))
+
+        return hook
+
+    layers = [(path, module) for path, module in model.named_modules() if isinstance(module, nn.Linear)]
+    hooks = [module.register_forward_hook(look(path)) for path, module in layers]
+    for case in given:
+        full_pass(model, case)
+    for each in hooks:
+        each.remove()
+    path, result = max(largest.items(), key=lambda item: item[1], default=("", 0.0))
+    limit = torch.finfo(dtype).max
+    if result <= limit:
+        return ""
+    return f"{path} gives up to {result:.1e}, and {str(dtype).removeprefix('torch.')} ends at {limit:.1e}"
