@@ -114,13 +114,17 @@ def roofline(
     """The bounds of some calls on as many of a device as hold them."""
     count = max(1, math.ceil(room.need(room.batch, room.length) / device.memory))
     count = 1 if device.name == THIS else count  # there is no other
-    rates = [device.flops[each] for each in (precision, WIDEST) if each in device.flops]
-    rate = max(rates, default=None)
+    rate = best_rate(device, precision)
     roofs = rate and {
         name: _roof(demand, count * rate, count * device.bandwidth) for name, demand in demands.items()
     }
     memory = count * device.memory
     return Roofline(device, count, roofs or None, room.largest_batch(memory), room.largest_context(memory))
+
+
+def best_rate(device: Device, precision: FloatPrecision) -> float | None:
+    """FLOPs per second with weights computed in a precision, or in the widest where that is faster; None where unknown."""
+    return max((device.flops[each] for each in (precision, WIDEST) if each in device.flops), default=None)
 
 
 def _roof(demand: Demand, rate: float, bandwidth: float) -> Roof:
