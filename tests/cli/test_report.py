@@ -52,7 +52,7 @@ def test_tables_of_a_decoder(run: Run) -> None:
 def test_tables_of_an_encoder_and_of_both(run: Run) -> None:
     encoder = run("bert-base", "--length", "128").stdout
     assert encoder.startswith("bert-base: 109,482,240 parameters, fp16; 1 x 128 tokens\n")
-    assert "cache" not in encoder
+    assert "cache   " not in encoder
     both = run("t5-small", "--length", "16", "--source-length", "64", "--past", "8", "--batch", "2").stdout
     assert "fp16; 2 x 64 in the encoder, 2 x 16 tokens in the decoder, a step after 8\n" in both
     assert ["module", "encode", "prefill", "step"] in lines(both)

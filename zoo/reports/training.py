@@ -20,7 +20,7 @@ from torch import fx
 from specs.model import Model
 from zoo.builder import assemble
 from zoo.reports.costs import expert_shares, share
-from zoo.reports.keeping import Keeping, Kept, root, trained_values
+from zoo.reports.keeping import Kept, kept_values, root, trained_values
 from zoo.reports.layers import layer_kinds, with_another
 from zoo.reports.polynomial import Polynomial
 from zoo.reports.trace import Trace, outputs_by_name
@@ -136,13 +136,13 @@ class _Step:
         def size(kept: Iterable[Kept]) -> Polynomial:
             return Polynomial.sum(trace.polynomial(each.by, each.bytes_at) for each in kept)
 
-        fused = Keeping().of(trace.graph)
+        fused = kept_values(trace.graph, fused=True)
         inputs = _inputs(trace.graph, fused, layer_of)
         there = {kept.value for kept in inputs if kept.extra is None}
         inner = [kept for kept in fused if layer_of[kept.by] and (kept.extra or kept.value not in there)]
         sums |= {
             "kept": size(fused),
-            "unfused": size(Keeping(fused=False).of(trace.graph)),
+            "unfused": size(kept_values(trace.graph, fused=False)),
             "inputs": size(inputs),
         }
         return cls(sums, [size(kept for kept in inner if layer_of[kept.by] == block) for block in blocks])
