@@ -82,6 +82,8 @@ def time_text(seconds: float) -> str:
 
 
 def _print_roles(report: Report) -> None:
+    from zoo.reports.roles import ties
+
     _heading("Parameters")
     routed = report.active != report.parameters
     header = ["role", "parameters", "share", *(["active"] if routed else [])]
@@ -96,6 +98,8 @@ def _print_roles(report: Report) -> None:
     ]
     rows.append(["total", f"{report.parameters:,}", "", *([f"{report.active:,}"] if routed else [])])
     print_lines(header, rows, header[1:])
+    for name, owner in ties(report.model).items():
+        typer.echo(f"{name} is {owner}")
 
 
 # ---------------------------------------------------------------------------------------------------------- FLOPs

@@ -39,6 +39,7 @@ def test_tables_of_a_decoder(run: Run) -> None:
     assert text.startswith("gpt2: 124,439,808 parameters, fp16; 1 x 1,024 tokens, a step after 1,023\n")
     rows = lines(text)
     assert ["attention", "28,348,416", "22.8%"] in rows
+    assert "\nhead.vocabulary.weight is embedding.token.weight\n" in text
     assert ["blocks.0-11", "x12,", "each", "17.7", "G", "17.3", "M"] in rows
     assert ["total", "292", "G", "285", "M"] in rows
     assert ["per", "token", "285", "M", "285", "M"] in rows

@@ -21,7 +21,7 @@ from zoo.models.decoder import Decoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.reports.memory import Cache, CachedLayers, TrainingState, cache, stored_bytes
 from zoo.reports.report import Lengths
-from zoo.reports.roles import roles
+from zoo.reports.roles import roles, ties
 from zoo.twin import small_inputs, twins
 from zoo.weights.tensors import weight_bytes
 
@@ -217,6 +217,12 @@ def test_every_part_has_its_role() -> None:
     assert counts["norms"] == (2 * 28 + 1) * 1024 + 28 * 2 * 128  # those of queries and keys, too
     counts = {role.name: role.parameters for role in roles(assemble(load("t5-small")))}
     assert counts["positions"] == 2 * 32 * 8
+
+
+def test_a_tied_weight_says_whose_it_is() -> None:
+    assert ties(assemble(load("gpt2"))) == {"head.vocabulary.weight": "embedding.token.weight"}
+    assert ties(assemble(load("t5-small"))) == {"head.vocabulary.weight": "encoder_embedding.token.weight"}
+    assert ties(assemble(load("llama-3-8b"))) == ties(assemble(load("albert-base-v2"))) == {}
 
 
 def test_active_experts_are_those_that_a_token_is_sent_to() -> None:

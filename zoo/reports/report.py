@@ -19,7 +19,7 @@ from zoo.builder import assemble
 from zoo.reports.costs import Costs, costs
 from zoo.reports.devices import this_device
 from zoo.reports.memory import DTYPES, Cache, TrainingState, cache, stored_bytes
-from zoo.reports.roles import Role, roles
+from zoo.reports.roles import Role, roles, ties
 from zoo.reports.roofline import COMPUTED_IN, THIS, Demand, Roofline, Room, roofline
 from zoo.reports.training import Training, training
 
@@ -64,12 +64,13 @@ class Lengths:
             )
         last, first = spec.last_stack, spec.encoder or spec.last_stack
         tokens = _length(spec, last, "--length", length)
-        read = _length(spec, first, "--source-length" if source is not None else "--length", source)
+        read = _length(spec, first, "--source-length", source)
         room = spec.context_length_of(last)
-        before = min(tokens, room - 1) if room and past is None else tokens if past is None else past
-        if room and before > room - 1:
-            raise UserError(_too_long(spec, "--past", before, room - 1))
-        return cls(batch, tokens, before, read)
+        if past is None:
+            past = min(tokens, room - 1) if room else tokens
+        elif room and past > room - 1:
+            raise UserError(_too_long(spec, "--past", past, room - 1))
+        return cls(batch, tokens, past, read)
 
     def symbols(self, stage: str) -> dict[str, int]:
         """The sizes of a stage by symbol."""
@@ -236,6 +237,7 @@ class Report:
                 "total": self.parameters,
                 "active": self.active,
                 "roles": [role.as_dict() for role in self.roles],
+                "tied": ties(self.model),
             },
             "stages": stages,
             "memory": {"weights": dict(self.weights), **self._cache_dict()},
