@@ -6,11 +6,14 @@ from typing import Annotated
 
 import typer
 
+from cli.attend import attend
 from cli.bench import bench
 from cli.build import build
 from cli.check import check
 from cli.command import Program
 from cli.convert import convert
+from cli.diff import diff
+from cli.draw import draw
 from cli.export import export
 from cli.import_ import import_checkpoint
 from cli.list import list_presets
@@ -33,8 +36,11 @@ app.command("build")(build)
 app.command("params")(params)
 app.command("check")(check)
 app.command("report")(report)
+app.command("draw")(draw)
 app.command("export")(export)
+app.command("diff")(diff)
 app.command("run")(run)
+app.command("attend")(attend)
 app.command("bench")(bench)
 app.command("import")(import_checkpoint)
 app.command("convert")(convert)

@@ -108,11 +108,9 @@ def _matched(spec: Model, path: Path) -> tuple[Model, str]:
 
 def _write(output: Path, text: str, force: bool) -> None:
     """Write a file whole or not at all."""
+    from cli.files import write_whole
     from specs.errors import UserError
 
     if output.exists() and not force:
         raise UserError(f"{output} is there already\n  give another --output, or --force to replace it")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    partial = output.with_name(f".{output.name}.partial")
-    partial.write_text(text)
-    partial.replace(output)
+    write_whole(output, text.encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -65,9 +65,9 @@ def _rows(
     if level >= depth:
         return
     first, indent = run[0], "  " * level
-    name, weights = ".".join((*prefix, _name(first) if prefix or level else first.path)), _weights(first)
+    name, weights = ".".join((*prefix, first.name if prefix or level else first.path)), _weights(first)
     if len(run) > 1:
-        name = f"{name}-{_name(run[-1])} x{len(run)}"
+        name = f"{name}-{run[-1].name} x{len(run)}"
         weights = f"{first.parameters:,} each"
     yield indent + name, first.kind, weights, sum(module.parameters for module in run)
     for inner_prefix, inner in _runs(first, unfold):
@@ -84,20 +84,13 @@ def _runs(module: ModuleParameters, unfold: bool) -> list[tuple[tuple[str, ...],
             runs.append(((), [child]))
             continue
         blocks = [block for block in child.children if block.has_weights]
-        groups = [[b] for b in blocks] if unfold else [list(group) for _, group in groupby(blocks, _shape)]
-        runs += [((_name(child),), group) for group in groups]
+        groups = (
+            [[block] for block in blocks]
+            if unfold
+            else [list(group) for _, group in groupby(blocks, lambda block: block.likeness)]
+        )
+        runs += [((child.name,), group) for group in groups]
     return runs
-
-
-def _shape(module: ModuleParameters) -> Any:
-    """What makes two blocks look the same in the table."""
-    shared = [(name, owner.removeprefix(module.path)) for name, owner in module.shared.items()]
-    inner = [(_name(child), _shape(child)) for child in module.children]
-    return module.kind, list(module.weights.items()), shared, module.parameters, inner
-
-
-def _name(module: ModuleParameters) -> str:
-    return module.path.rpartition(".")[2]
 
 
 def _weights(module: ModuleParameters) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options import AsJson, Assignments, SpecArgument
+from cli.options import AsJson, Assignments, complete_spec
 
 if TYPE_CHECKING:
     from specs.model import Model
+    from zoo.reports.report import Report
 
 
 def complete_device(incomplete: str) -> list[str]:
@@ -35,7 +38,15 @@ def _quantized_sizes(spec: Model, wanted: str) -> dict[str, int]:
 
 
 def report(
-    spec: SpecArgument,
+    spec: Annotated[
+        str,
+        typer.Argument(
+            metavar="SPEC|DIR",
+            help="A preset's name (see zoo list), a YAML file, an exported directory, or a checkpoint.",
+            autocompletion=complete_spec,
+            show_default=False,
+        ),
+    ],
     assignments: Assignments = None,
     batch: Annotated[int, typer.Option(min=1, metavar="N", help="Sequences at once.")] = 1,
     length: Annotated[
@@ -90,6 +101,14 @@ def report(
         ),
     ] = False,
     depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules to show.")] = 3,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a page instead, with pictures, and sliders for the sizes.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Tell what a model costs to run and to train.
@@ -107,20 +126,39 @@ def report(
       zoo report t5-small --symbolic
       zoo report gpt2 --set decoder.block.attention.kind=multi_query
       zoo report gpt3-175b --device h100 --device this --json
+      zoo report build/t5-small --html t5.html
     """
-    from cli.render import print_json
+    from cli.render import byte_text, print_json
     from cli.report_tables import print_report
     from specs.device import device_names
-    from specs.load import load
+    from zoo.reports.side import read_side
 
-    model_spec = load(spec, assignments or ())
+    if html is not None:
+        from cli.files import check_place
+
+        check_place(html, b"<!doctype html>", "--html")
+    side = read_side(spec, assignments or ())
+    model_spec = side.spec
     from zoo.reports.report import Lengths
     from zoo.reports.report import report as report_on
 
     lengths = Lengths.of(model_spec, batch, length, past, source_length)
     known = _quantized_sizes(model_spec, precision)
     found = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], known)
+    page = {} if html is None else _written(html, found, side.export)
     if as_json:
-        print_json(found.as_dict())
+        print_json({**found.as_dict(), **page})
+    elif page:
+        typer.echo(f"wrote {page['page']} ({byte_text(page['bytes'])})")
     else:
         print_report(found, symbolic=symbolic, depth=depth)
+
+
+def _written(path: Path, found: Report, export: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Write the page of a report; gives where it is, and its size in bytes."""
+    from cli.files import write_whole
+    from zoo.pages.report_page import report_page
+
+    content = report_page(found, export).encode()
+    write_whole(path, content, "--html")
+    return {"page": str(path), "bytes": len(content)}

@@ -134,17 +134,18 @@ def _prompts(texts: list[str] | None, ids: list[str] | None, tokenizer: Text | N
             "  give one with --tokenizer, or token ids with --ids"
         )
     read = tokenizer.ids(texts) if texts and tokenizer else []
-    return [*read, *map(_ids, ids or ())]
+    return [*read, *map(token_ids, ids or ())]
 
 
-def _ids(given: str) -> list[int]:
+def token_ids(given: str, option: str = "--ids") -> list[int]:
+    """The ids in what is given with an option.  Raises :class:`specs.errors.UserError` for what are none."""
     from specs.errors import UserError
 
     try:
         return [int(part) for part in given.replace(",", " ").split()]
     except ValueError:
         raise UserError(
-            f"--ids must be whole numbers with commas between\n  value: {given!r}\n  1,2,3 would work"
+            f"{option} must be whole numbers with commas between\n  value: {given!r}\n  1,2,3 would work"
         ) from None
 
 

@@ -50,6 +50,9 @@ from zoo.weights.open import open_weights
 from zoo.weights.source import WeightSource
 from zoo.weights.tensors import weight_bytes, weight_tensors
 
+SHAPING = ("via", "logits", "block_size", "asymmetric", "head_precision", "cache_length")
+"""The options that shape the files, beside target, precision and layout."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -137,6 +140,14 @@ def export(
     source = check_exportable(model, spec, destination, options)
     job = _Job(spec, model, source, options, progress)
     return job.via_torch(destination) if options.via == "torch" else job.via_fx(destination)
+
+
+def data_places(spec: Model, options: Options) -> tuple[str, dict[str, data_file.Region]]:
+    """The path of an export's data file in its directory, and where in it each weight lies."""
+    model = assemble(spec, PRECISIONS[options.precision].dtype_on(TARGETS[options.target]))
+    job = _Job(spec, model, None, options, lambda stage: None)
+    graphs = job._graphs(model, spec)
+    return job.layout.data_path(graphs[0].name), _regions(graphs)
 
 
 def check_exportable(
@@ -402,6 +413,7 @@ class _Job:
             providers=self.target.providers,
             precision=self.options.precision,
             layout=self.layout.name,
+            options={name: getattr(self.options, name) for name in SHAPING},
             weights="none: the graph alone" if self.source is None else self.source.description,
             files={
                 path.relative_to(directory).as_posix(): path.stat().st_size

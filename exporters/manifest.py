@@ -21,7 +21,10 @@ from specs.resolved import resolved
 
 @dataclass(frozen=True)
 class Export:
-    """What was written: the target and its providers, file sizes in bytes, and the facts of each graph."""
+    """What was written: the target and its providers, file sizes in bytes, and the facts of each graph.
+
+    ``options`` are those of :data:`exporters.export.SHAPING`, with which the same files can be laid out again.
+    """
 
     directory: Path
     version: str
@@ -29,6 +32,7 @@ class Export:
     providers: tuple[str, ...]
     precision: str
     layout: str
+    options: dict[str, Any]
     weights: str
     files: dict[str, int]
     graphs: dict[str, dict[str, Any]]
@@ -43,6 +47,7 @@ class Export:
             "providers": list(self.providers),
             "precision": self.precision,
             "layout": self.layout,
+            "options": self.options,
             "weights": self.weights,
             "files": self.files,
             "graphs": self.graphs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import torch
@@ -13,26 +13,35 @@ from zoo.weights.materialize import put
 from zoo.weights.tensors import weight_tensors
 
 
+def stored_weights(
+    model: nn.Module, path: Path, regions: Mapping[str, Region]
+) -> Iterator[tuple[str, Tensor]]:
+    """The weights of a model that lie in a data file, by name and in its shapes, in float32; each comes once."""
+    shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
+    seen = set[str]()
+    for content, parts in contents(regions.values()).items():
+        if not content.names:
+            continue
+        flat, start = content.restored([_read(path, part) for part in parts]), 0
+        for name in content.names:
+            shape = shapes[name]
+            values, start = flat[start : start + shape.numel()], start + shape.numel()
+            if name not in seen:  # else it is stored a second time, in another dtype
+                seen.add(name)
+                yield name, values.view(shape)
+
+
 def take_stored(model: nn.Module, path: Path, regions: Mapping[str, Region]) -> dict[str, float]:
     """Give a model in float32 the weights that lie in a data file.
 
     Returns how far each matrix has moved: the root mean square of the difference over its own.
     """
     held, errors = dict(weight_tensors(model)), dict[str, float]()
-    sizes = {name: tensor.numel() for name, tensor in held.items()}
-    for content, parts in contents(regions.values()).items():
-        if not content.names:
-            continue
-        flat, start = content.restored([_read(path, part) for part in parts]), 0
-        for name in content.names:
-            values, start = flat[start : start + sizes[name]], start + sizes[name]
-            if name not in held:  # stored a second time, in another dtype
-                continue
-            before = held.pop(name)  # each goes as its successor comes
-            after = values.view(before.shape)
-            if before.dim() > 1:
-                errors[name] = _error(before, after)
-            put(model, {id(before): _like(before, after)})
+    for name, after in stored_weights(model, path, regions):
+        before = held.pop(name)  # each goes as its successor comes
+        if before.dim() > 1:
+            errors[name] = _error(before, after)
+        put(model, {id(before): alike(before, after)})
     return errors
 
 
@@ -42,7 +51,8 @@ def _read(path: Path, region: Region) -> Tensor:
         return torch.frombuffer(bytearray(file.read(region.length)), dtype=torch.uint8)
 
 
-def _like(tensor: Tensor, values: Tensor) -> Tensor:
+def alike(tensor: Tensor, values: Tensor) -> Tensor:
+    """Values for the place of a tensor: a parameter's as a parameter."""
     return nn.Parameter(values, requires_grad=False) if isinstance(tensor, nn.Parameter) else values
 
 

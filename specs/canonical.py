@@ -23,13 +23,25 @@ _BRANCHES = ("attention", "feed_forward")
 
 def canonical(model: Model) -> dict[str, Any]:
     """Plain data of what the model computes: stacks layer by layer, no name, no dropout, no recipe for weights."""
+    result: dict[str, Any] = _without_dropout(_computed(model))
+    return result
+
+
+def complete(model: Model) -> dict[str, Any]:
+    """The same with what only training and the longest input depend on: equal for specs that say the same."""
+    data = _computed(model)
+    for name, stack in model.stacks():
+        data[name]["context_length"] = model.context_length_of(stack)
+    return {**data, "initialization": model.initialization.model_dump(mode="json")}
+
+
+def _computed(model: Model) -> dict[str, Any]:
     data: dict[str, Any] = model.model_dump(mode="json", exclude=_ABOUT | _BY_STACK)
     for name, stack in model.stacks():
         data[name] = _stack(stack, model, cross=name == "decoder" and model.encoder is not None)
         data[name]["causal"] = model.is_causal(name)
     _replace(data["head"], "scale", "inverse_sqrt_d_model", model.d_model**-0.5)
-    result: dict[str, Any] = _without_dropout(data)
-    return result
+    return data
 
 
 def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:
@@ -117,11 +129,11 @@ def differences(a: Any, b: Any, path: SpecPath = ()) -> Iterator[tuple[SpecPath,
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
             yield from differences(x, y, (*path, i))
-    elif a != b and not _nearly_equal(a, b):
+    elif a != b and not nearly_equal(a, b):
         yield path, a, b
 
 
-def _nearly_equal(a: Any, b: Any) -> bool:
+def nearly_equal(a: Any, b: Any) -> bool:
     """Whether two numbers differ by rounding only: configs write out what specs leave to a formula."""
     numbers = isinstance(a, int | float) and isinstance(b, int | float)
     return numbers and abs(a - b) <= 1e-12 * max(abs(a), abs(b)) and bool(a) == bool(b)

@@ -30,10 +30,12 @@ def load(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> 
 
 def load_document(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Document:
     """The resolved document of a spec, not yet validated."""
-    document = _extended(_locate(os.fspath(reference), Path(), None), ())
-    if assignments:
-        document = _varied(document, assignments)
-    return with_named_blocks(document)
+    return with_named_blocks(varied(read(reference), assignments))
+
+
+def read(reference: str | os.PathLike[str]) -> Document:
+    """The document of a preset's name or a YAML file laid over what it extends: what assignments change."""
+    return _extended(_locate(os.fspath(reference), Path(), None), ())
 
 
 def _locate(reference: str, beside: Path, mark: Mark | None) -> Path:
@@ -73,14 +75,16 @@ def _extended(path: Path, chain: tuple[Path, ...]) -> Document:
     return merge(inherited, _without(document, "extends"), _keys)
 
 
-def _varied(document: Document, assignments: Sequence[str]) -> Document:
+def varied(document: Document, assignments: Sequence[str]) -> Document:
     """A document with assignments laid over it, renamed after them, so that a variant never passes for its base."""
-    varied = reduce(lambda base, text: assign(base, text, _keys), assignments, _without(document, "expect"))
-    if varied.data.get("name") == document.data.get("name"):
+    if not assignments:
+        return document
+    changed = reduce(lambda base, text: assign(base, text, _keys), assignments, _without(document, "expect"))
+    if changed.data.get("name") == document.data.get("name"):
         name = "+".join([str(document.data.get("name")), *(text.replace(" ", "") for text in assignments)])
         readable = "".join(letter if letter.isalnum() or letter in "._+=,@-" else "_" for letter in name)
-        varied.data["name"] = readable[:200]
-    return varied
+        changed.data["name"] = readable[:200]
+    return changed
 
 
 def with_named_blocks(document: Document) -> Document:

@@ -31,8 +31,8 @@ def _block(value: Any, indent: int) -> Iterator[str]:
     for head, child in children:
         if not _is_collection(child):
             yield f"{head} {_scalar(child)}"
-        elif not child or (_is_flat(child) and indent + len(head) + 1 + len(_flow(child)) <= _COLUMNS):
-            yield f"{head} {_flow(child)}"
+        elif not child or (_is_flat(child) and indent + len(head) + 1 + len(flow(child)) <= _COLUMNS):
+            yield f"{head} {flow(child)}"
         else:
             lines = _block(child, indent + 2)
             yield f"- {next(lines)}" if head == "-" else head
@@ -47,11 +47,13 @@ def _is_flat(value: Any) -> bool:
     return not any(map(_is_collection, value.values() if isinstance(value, Mapping) else value))
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
+    """Plain data as YAML on one line, as it stands within a list or mapping in flow style."""
     if isinstance(value, Mapping):
-        pairs = (f"{_string(key, flow=True)}: {_scalar(child, flow=True)}" for key, child in value.items())
-        return f"{{{', '.join(pairs)}}}"
-    return "[" + ", ".join(_scalar(item, flow=True) for item in value) + "]"
+        return f"{{{', '.join(f'{_string(key, flow=True)}: {flow(child)}' for key, child in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(flow, value))}]"
+    return _scalar(value, flow=True)
 
 
 def _scalar(value: object, flow: bool = False) -> str:

@@ -64,6 +64,25 @@ def attention(
         return F.scaled_dot_product_attention(
             query, key, value, attn_mask=bias, dropout_p=dropout, scale=scale, enable_gqa=grouped
         )
+    weights = attention_weights(query, key, bias, scale=scale, softcap=softcap, sinks=sinks)
+    weights = weights if sinks is None else weights[..., :-1]  # B H T S
+    if dropout:
+        weights = F.dropout(weights, dropout)
+    groups = key.shape[1]
+    mixed = weights.unflatten(1, (groups, query.shape[1] // groups)) @ value[:, :, None]  # B G H/G T K
+    return mixed.flatten(1, 2)
+
+
+def attention_weights(
+    query: Tensor,
+    key: Tensor,
+    bias: Tensor | None,
+    *,
+    scale: float,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
+) -> Tensor:
+    """softmax(scale * query @ key^T + bias), as :func:`attention` has it -> B H T S; with sinks B H T (S + 1), theirs last."""
     groups = key.shape[1]
     queries = (query * scale).unflatten(1, (groups, query.shape[1] // groups))  # B G H/G T K
     scores = (queries @ key[:, :, None].transpose(-1, -2)).flatten(1, 2)  # B H T S
@@ -71,15 +90,10 @@ def attention(
         scores = torch.tanh(scores / softcap) * softcap
     if bias is not None:
         scores = scores + bias
-    if sinks is None:
-        weights = F.softmax(scores, -1)  # B H T S
-    else:
+    if sinks is not None:
         sink = sinks[:, None, None].expand(scores.shape[0], -1, scores.shape[2], 1)  # B H T 1
-        weights = F.softmax(torch.cat((scores, sink), -1), -1)[..., :-1]  # B H T S
-    if dropout:
-        weights = F.dropout(weights, dropout)
-    mixed = weights.unflatten(1, (groups, query.shape[1] // groups)) @ value[:, :, None]  # B G H/G T K
-    return mixed.flatten(1, 2)
+        scores = torch.cat((scores, sink), -1)
+    return F.softmax(scores, -1)
 
 
 @traced_whole

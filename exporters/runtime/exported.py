@@ -14,6 +14,8 @@ from specs.load import load
 from specs.model import Model
 from zoo.destination import MANIFEST
 
+_NEEDED = {"graphs", "weights", "providers", "layout", "cache", "options"}
+
 
 @dataclass(frozen=True)
 class CacheFacts:
@@ -33,7 +35,8 @@ class Exported:
     """The spec of an exported directory, and what its manifest says.
 
     Of the ``graphs`` the first reads what an encoder reads, and the last makes every step of a decoder; often they are
-    one.  ``settings`` are those of the checkpoint's generation: ids of tokens that start and end a sequence.
+    one.  ``settings`` are those of the checkpoint's generation: ids of tokens that start and end a sequence; ``options``
+    those of :data:`exporters.export.SHAPING`.
     """
 
     directory: Path
@@ -45,6 +48,7 @@ class Exported:
     layout: str
     graphs: tuple[Path, ...]
     settings: Mapping[str, Any]
+    options: Mapping[str, Any]
 
     def open(self, place: int, threads: int = 0) -> Graph:
         """One of the graphs, loaded.  Raises :class:`specs.errors.UserError` where ONNX Runtime refuses it."""
@@ -62,7 +66,7 @@ def open_export(directory: Path) -> Exported:
     Raises :class:`specs.errors.UserError` where the directory is no export, or one without weights.
     """
     manifest = _json(directory / MANIFEST)
-    if manifest is None or not {"graphs", "weights", "providers", "layout", "cache"} <= manifest.keys():
+    if manifest is None or not manifest.keys() >= _NEEDED:
         raise UserError(
             f"{directory} is no export: it has no {MANIFEST} of one\n"
             f"  give a directory that zoo export or zoo build wrote, such as build/gpt2"
@@ -85,6 +89,7 @@ def open_export(directory: Path) -> Exported:
         manifest["layout"],
         tuple(directory / name for name in manifest["graphs"]),
         settings,
+        manifest["options"],
     )
 
 

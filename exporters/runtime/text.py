@@ -24,6 +24,11 @@ class Text:
         """Each text as token ids, with the special tokens around it that the tokenizer adds."""
         return [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
 
+    def pair(self, first: str, second: str) -> tuple[list[int], list[int]]:
+        """Two texts as one sequence, with the special tokens around and between them, and the type of each token."""
+        encoding = self.tokenizer.encode(first, second)
+        return encoding.ids, encoding.type_ids
+
     def text(self, ids: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
         return str(self.tokenizer.decode(list(ids)))
@@ -31,6 +36,11 @@ class Text:
     def token(self, token: int) -> str:
         """One token as the tokenizer calls it."""
         return str(self.tokenizer.id_to_token(token))
+
+    def label(self, token: int) -> str:
+        """One token as a reader sees it; where that is nothing, or half a character, as the tokenizer calls it."""
+        words = str(self.tokenizer.decode([token], skip_special_tokens=False)).strip()
+        return self.token(token) if not words or "\N{REPLACEMENT CHARACTER}" in words else words
 
     def id_of(self, token: str) -> int:
         """The id of a token.  Raises :class:`specs.errors.UserError` where there is none."""

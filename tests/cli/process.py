@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -21,3 +23,30 @@ def environment(**changes: str) -> dict[str, str]:
     """This process's environment with changes, and without what decides about colours and widths."""
     kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TERM")}
     return {**kept, "PYTHONPATH": str(Path.cwd()), **changes}
+
+
+def in_terminal(command: list[str], cwd: Path, **variables: str) -> tuple[str, str]:
+    """What a command writes to a terminal on stdout, and to another on stderr."""
+    streams = [pty.openpty() for _ in range(2)]
+    settings = environment(**{"TERM": "xterm-256color", "COLUMNS": "120", **variables})
+    out, err = (writer for _, writer in streams)
+    process = subprocess.Popen(
+        command, cwd=cwd, env=settings, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+    )
+    for _, writer in streams:
+        os.close(writer)
+    written = {reader: b"" for reader, _ in streams}
+    open_ones = set(written)
+    while open_ones:
+        for reader in select.select(list(open_ones), [], [], 120)[0]:
+            try:
+                block = os.read(reader, 65536)
+            except OSError:  # Linux's way to say that the other side is closed
+                block = b""
+            written[reader] += block
+            if not block:
+                open_ones.discard(reader)
+                os.close(reader)
+    process.wait(60)
+    first, second = (written[reader].decode() for reader, _ in streams)
+    return first, second

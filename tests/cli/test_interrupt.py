@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import random
-import select
 import signal
 import subprocess
 import sys
@@ -17,7 +14,7 @@ import onnxruntime
 import pytest
 
 from specs.catalog import preset_names
-from tests.cli.process import ZOO, environment, zoo
+from tests.cli.process import ZOO, environment, in_terminal, zoo
 
 ENDINGS = {signal.SIGINT: (130, "interrupted\n"), signal.SIGTERM: (143, "terminated\n")}
 
@@ -174,33 +171,6 @@ def test_an_export_killed_between_the_renames_is_put_back(exported: Path) -> Non
 
 
 # --------------------------------------------------------------------------------------------------- terminals
-
-
-def in_terminal(command: list[str], cwd: Path, **variables: str) -> tuple[str, str]:
-    """What a command writes to a terminal on stdout, and to another on stderr."""
-    streams = [pty.openpty() for _ in range(2)]
-    settings = environment(**{"TERM": "xterm-256color", "COLUMNS": "120", **variables})
-    out, err = (writer for _, writer in streams)
-    process = subprocess.Popen(
-        command, cwd=cwd, env=settings, stdin=subprocess.DEVNULL, stdout=out, stderr=err
-    )
-    for _, writer in streams:
-        os.close(writer)
-    written = {reader: b"" for reader, _ in streams}
-    open_ones = set(written)
-    while open_ones:
-        for reader in select.select(list(open_ones), [], [], 120)[0]:
-            try:
-                block = os.read(reader, 65536)
-            except OSError:  # Linux's way to say that the other side is closed
-                block = b""
-            written[reader] += block
-            if not block:
-                open_ones.discard(reader)
-                os.close(reader)
-    process.wait(60)
-    first, second = (written[reader].decode() for reader, _ in streams)
-    return first, second
 
 
 COLOR = "\x1b[3"

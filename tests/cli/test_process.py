@@ -15,8 +15,9 @@ def zoo(*arguments, **options):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["list"], ["show", "gpt2"], ["validate", "t5-small"], ["schema"], ["params", "--help"]],
-)
+    [["--help"], ["list"], ["show", "gpt2"], ["validate", "t5-small"], ["schema"], ["params", "--help"],
+     ["diff", "gpt2", "gpt2"]],
+)  # fmt: skip
 def test_what_needs_no_tensors_imports_none(arguments):
     code = (
         "import atexit, os, sys\n"

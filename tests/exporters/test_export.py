@@ -337,6 +337,7 @@ def test_the_manifest_says_what_was_written_and_how_it_was_proven(tmp_path: Path
         "providers",
         "precision",
         "layout",
+        "options",
         "weights",
         "files",
         "graphs",

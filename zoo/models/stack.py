@@ -46,7 +46,7 @@ class Stack(nn.Module):
             else:
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
-        self.views: list[View] = list(dict.fromkeys(self._view(block.attention) for block in layers))
+        self.views: list[View] = list(dict.fromkeys(self.view(block.attention) for block in layers))
         self.final_norm = build_component(blocks[-1].norm, context) if spec.ends_with_norm else nn.Identity()
 
     def forward(
@@ -65,16 +65,7 @@ class Stack(nn.Module):
         start: B, where the past has S places of which the new tokens, at ``positions``, get those from there on.
         Returns the last hidden state, B T D, and per layer the keys and values so far, B G S K twice.
         """
-        length = x.shape[1]
-        relative = (
-            functional.relative_positions(length, past_length(past) + length, x)
-            if start is None
-            else functional.relative_places(positions, past_length(past))
-        )  # (B or 1) T S
-        like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
-        biases = self._biases(mask, relative, like)
-        cross_bias = functional.attention_bias(encoder_mask, None, None, like, causal=False)
-        scope = Scope(self.position, positions, biases, cross_bias, start)
+        scope = self.scope(x, positions, mask, past_length(past), encoder_mask, start)
         present = []
         for layer, block in enumerate(self.blocks):
             x, key_value = block(
@@ -83,7 +74,31 @@ class Stack(nn.Module):
             present.append(key_value)
         return self.final_norm(x), present
 
-    def _view(self, attention: nn.Module | Tensor) -> View:
+    def scope(
+        self,
+        x: Tensor,
+        positions: Tensor,
+        mask: Tensor | None,
+        past: int,
+        encoder_mask: Tensor | None = None,
+        start: Tensor | None = None,
+    ) -> Scope:
+        """What the attentions of all layers share: inputs as in ``forward``, and the length of the past.
+
+        Of x, length, device and dtype matter.
+        """
+        length = x.shape[1]
+        relative = (
+            functional.relative_positions(length, past + length, x)
+            if start is None
+            else functional.relative_places(positions, past)
+        )  # (B or 1) T S
+        like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
+        biases = self._biases(mask, relative, like)
+        cross_bias = functional.attention_bias(encoder_mask, None, None, like, causal=False)
+        return Scope(self.position, positions, biases, cross_bias, start)
+
+    def view(self, attention: nn.Module | Tensor) -> View:
         """The position and the window of an attention; not every kind has its own."""
         return getattr(attention, "position", None) or self.position, getattr(attention, "window", None)
 

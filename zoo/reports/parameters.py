@@ -6,7 +6,7 @@ comes first; a module that uses it again says whose it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,9 +42,25 @@ class ModuleParameters:
             yield from child.walk()
 
     @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition(".")[2]
+
+    @property
     def has_weights(self) -> bool:
         """Whether it or a module within it holds or shares a weight."""
         return bool(self.weights) or any(child.has_weights for child in self.children)
+
+    @property
+    def likeness(self) -> Hashable:
+        """What two modules have in common that hold equal weights, share alike, and have equal modules within them."""
+        return self._likeness(f"{self.path}.")
+
+    def _likeness(self, around: str) -> Hashable:
+        """The same of a module within one whose paths begin with ``around``."""
+        shared = tuple((name, owner.removeprefix(around)) for name, owner in self.shared.items())
+        inner = tuple((child.name, child._likeness(around)) for child in self.children)
+        return self.kind, tuple(self.weights.items()), shared, self.parameters, inner
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data, without the modules within."""

@@ -39,8 +39,8 @@ def roles(model: nn.Module) -> list[Role]:
     """The roles that occur, in order; each parameter counts once, at the module that holds it first."""
     counts = dict.fromkeys(ROLES, (0, 0))
     seen: set[int] = set()
-    for role, share, module in _modules(model, "other", (1, 1)):
-        for weight in module.parameters(recurse=False):
+    for role, share, path in module_roles(model):
+        for weight in model.get_submodule(path).parameters(recurse=False):
             if id(weight) not in seen:
                 seen.add(id(weight))
                 total, active = counts[role]
@@ -60,16 +60,17 @@ def ties(model: nn.Module) -> dict[str, str]:
     return tied
 
 
-def _modules(
-    module: nn.Module, role: str, share: tuple[int, int]
-) -> Iterator[tuple[str, tuple[int, int], nn.Module]]:
-    """A module and those within it, each with its role and the part of it that a token meets."""
+def module_roles(
+    module: nn.Module, role: str = "other", share: tuple[int, int] = (1, 1), path: str = ""
+) -> Iterator[tuple[str, tuple[int, int], str]]:
+    """The role of a module and of those within it, the part of it that a token meets, and its path."""
     own = _role(module) or role
-    yield own, share, module
+    yield own, share, path
     for name, child in module.named_children():
         part = _PARTS.get(name) if isinstance(module, Block) else "head" if name == "head" else None
         routed = isinstance(module, Mixture) and isinstance(child, Experts)
-        yield from _modules(child, part or own, _chosen(module) if routed else share)
+        met = _chosen(module) if routed else share
+        yield from module_roles(child, part or own, met, f"{path}.{name}" if path else name)
 
 
 def _chosen(mixture: Any) -> tuple[int, int]:

@@ -1,0 +1,237 @@
+"""What differs between two models, in the terminal."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cli.render import byte_text, console, table
+from cli.report_tables import count_text
+from specs.writing import dump
+from zoo.reports.module_pairs import ModulePair, described
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from specs.difference import Difference
+    from zoo.reports.difference import ModelDifference
+    from zoo.reports.exports import FactDifference
+    from zoo.reports.quantities import Quantity
+    from zoo.reports.side import Side
+    from zoo.reports.spec_difference import SpecDifference
+
+_COLORS = {"-": typer.colors.RED, "+": typer.colors.GREEN}
+_STYLES = {"-": "red", "+": "green", "~": "", " ": "dim"}
+_LONGEST_LABEL = 60
+_WIDE = 110
+_MOST_ASSIGNMENTS = 12
+
+
+def print_specs(found: SpecDifference) -> None:
+    """Print the names of both, then what differs as lines of YAML with - and +, as diff(1) does."""
+    _print_line("-", f"-- A {_outline(found.a)}")
+    _print_line("+", f"++ B {_outline(found.b)}")
+    stated = [each for each in found.spec if not each.follows]
+    for names, each in _by_stacks(stated):
+        for mark, path, value in (("-", each.path, each.a), ("+", each.path_b, each.b)):
+            for line in _value_lines((*names, *path[len(names) :]) if names else path, value, each.layers):
+                _print_line(mark, f" {line}")
+    if found.same:
+        alike = "" if found.exports is None else ", and both were exported alike"
+        typer.echo(f"\nThe specs say the same{alike}.")
+    elif found.spec and found.same_architecture:
+        typer.echo("\nBoth compute the same: what differs matters in training and for the longest input.")
+
+
+def _outline(side: Side) -> str:
+    spec, label = side.spec, side.label
+    depths = " + ".join(str(stack.depth) for _, stack in spec.stacks())
+    label = label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}\u2026"
+    return f"{label}: {spec.architecture}, {depths} layers, {spec.d_model} wide"
+
+
+def _print_line(mark: str, text: str) -> None:
+    typer.secho(f"{mark}{text}", fg=_COLORS[mark])
+
+
+def _by_stacks(found: Sequence[Difference]) -> list[tuple[tuple[str, ...], Difference]]:
+    """The differences, one in both encoder and decoder once and with a name for both stacks."""
+    every: list[tuple[tuple[str, ...], Difference]] = []
+    for each in found:
+        twins = [
+            other
+            for other in found
+            if {each.path[0], other.path[0]} == {"encoder", "decoder"} and each.path == each.path_b
+            and (each.path[1:], each.layers, each.a, each.b) == (other.path[1:], other.layers, other.a, other.b)
+        ]  # fmt: skip
+        if not twins:
+            every.append(((), each))
+        elif each.path[0] == "encoder":
+            every.append((("{encoder,decoder}",), each))
+    return every
+
+
+def _value_lines(path: Sequence[str | int], value: Any, layers: tuple[int, ...] | None) -> list[str]:
+    """A value with its path as YAML; none where there is nothing."""
+    if value is None:
+        return []
+    first, *rest = dump({"_": _without_nulls(value)}).splitlines()
+    first = ".".join(map(str, path)) + first.removeprefix('"_"')
+    note = f"  # layer{'s' * (len(layers) > 1)} {_numbers(layers)}" if layers else ""
+    return [first + note, *rest]
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return value
+
+
+def _numbers(layers: Sequence[int]) -> str:
+    """Indices in short: 0-3, 7; or those at equal distances, 0, 2, ..., 24."""
+    steps = {after - before for before, after in pairwise(layers)}
+    if len(layers) > 3 and len(steps) == 1 and steps != {1}:
+        return f"{layers[0]}, {layers[1]}, ..., {layers[-1]}"
+    runs = [list(run) for _, run in groupby(enumerate(layers), lambda each: each[1] - each[0])]
+    return ", ".join(f"{run[0][1]}-{run[-1][1]}" if len(run) > 1 else str(run[0][1]) for run in runs)
+
+
+def print_models(found: ModelDifference, *, depth: int, typed: bool) -> None:
+    """Print how to type the difference unless it was typed, the modules that differ to a depth, and what both cost."""
+    if not typed and found.assignments:
+        options = " ".join(f"--set {shlex.quote(each)}" for each in found.assignments)
+        many = len(found.assignments) > _MOST_ASSIGNMENTS
+        typer.echo(
+            f"\nB is A with {f'{len(found.assignments)} changes by --set, which --json lists' if many else options}"
+        )
+    out = console()
+    if found.modules.differs and depth:
+        out.print()
+        out.print(_modules(found.modules, depth, wide=out.width >= _WIDE))
+    out.print()
+    numbers = ("A", "B", "B - A", "B / A")
+    costs = table("", *numbers, right=numbers)
+    for each in found.quantities:
+        costs.add_row(_label(each), *_figures(each))
+    out.print(costs)
+    at_once = f", {found.sizes.batch} sequences at once" if found.sizes.batch > 1 else ""
+    typer.echo(f"\nFLOPs of matrix products, bytes in fp16, of training without activations{at_once}")
+    for fault in found.faults:
+        typer.secho(f"\nFLOPs are missing: {fault}", fg=typer.colors.YELLOW)
+
+
+def _modules(modules: ModulePair, depth: int, *, wide: bool) -> Table:
+    """The modules that differ; in a narrow terminal without their weights and both counts."""
+    numbers = ("parameters of A", "of B", "B - A", "FLOPs")
+    names = ("", "module", "kind", "weights", *numbers)
+    kept = [name for name in names if wide or name not in ("weights", *numbers[:2])]
+    columns = table(*kept, right=("", "module", *numbers))
+    columns.columns[1].justify = "left"
+    for row in _rows((), [modules], -1, depth):
+        cells = dict(zip(names, row, strict=True))
+        columns.add_row(*(cells[name] for name in kept), style=_STYLES[row[0]])
+    return columns
+
+
+def _label(quantity: Quantity) -> str:
+    name, tokens = quantity.name, quantity.tokens
+    if tokens is not None:
+        return f"{name} {'after' if name == 'step' else 'of'} {tokens:,} tokens"
+    return "training state with Adam" if name == "training" else name
+
+
+def _rows(
+    prefix: tuple[str, ...], run: list[ModulePair], level: int, depth: int
+) -> Iterator[tuple[str, ...]]:
+    """The rows of a run of pairs that differ alike, and of what differs within the first of them."""
+    if level >= depth:
+        return
+    first, pad = run[0], "  " * level
+    name = ".".join((*prefix, _both(first, "name")))
+    if len(run) > 1:
+        name = f"{'.'.join(prefix)}.{_numbers([int(each.module.name) for each in run])} x{len(run)}"
+    mark = "+" if first.a is None else "-" if first.b is None else "~" if first.differs_itself else " "
+    a, b = (len(run) * count for count in first.parameters)
+    shown = f"{a:,}" if first.a else "", f"{b:,}" if first.b else "", f"{b - a:+,}" if a != b else ""
+    if level >= 0:
+        flops = len(run) * (first.flops[1] - first.flops[0])
+        yield mark, pad + name, _both(first, "kind"), _weights(first), *shown, _signed(flops, flop_text)
+    for inner_prefix, inner in _runs(first):
+        yield from _rows(inner_prefix, inner, level + 1, depth)
+
+
+def _signed(change: int, written: Callable[[int], str]) -> str:
+    """A change with its sign; nothing for none."""
+    return f"{'+' if change > 0 else '-'}{written(abs(change))}" if change else ""
+
+
+def _runs(pair: ModulePair) -> list[tuple[tuple[str, ...], list[ModulePair]]]:
+    """The pairs to show within a pair, those of a list that differ alike together; a list itself takes no row."""
+    runs: list[tuple[tuple[str, ...], list[ModulePair]]] = []
+    for child in pair.children:
+        if not child.differs:
+            continue
+        if child.module.kind != "ModuleList":
+            runs.append(((), [child]))
+            continue
+        alike: dict[Any, list[ModulePair]] = {}
+        for block in child.children:
+            if block.differs:
+                alike.setdefault(block.look, []).append(block)
+        runs += [((child.module.name,), blocks) for blocks in alike.values()]
+    return runs
+
+
+def _both(pair: ModulePair, key: str) -> str:
+    """A text of both modules, once where it is one."""
+    return " → ".join(dict.fromkeys(getattr(side, key) for side in (pair.a, pair.b) if side))
+
+
+def _weights(pair: ModulePair) -> str:
+    """The own weights of a module that one model has, or those that differ."""
+    a, b = (described(side) if side else {} for side in (pair.a, pair.b))
+    names = [*a, *(name for name in b if name not in a)]
+    if pair.a is None or pair.b is None:
+        return ", ".join(f"{name} {(a or b)[name]}" for name in names)
+    return ", ".join(
+        f"{name} {a.get(name, 'none')} → {b.get(name, 'none')}"
+        for name in names
+        if a.get(name) != b.get(name)
+    )
+
+
+def _figures(quantity: Quantity) -> list[str]:
+    a, b = quantity.a, quantity.b
+    written = {"parameters": lambda n: f"{n:,}", "bytes": byte_text, "FLOPs": flop_text}[quantity.unit]
+    both = ["" if n is None else written(n) for n in (a, b)]
+    if a is None or b is None:
+        return [*both, "", ""]
+    ratio = f"{b / a:{'.2f' if b > a / 10 else '.2g'}}" if a and a != b else ""
+    return [*both, _signed(b - a, written) or "same", ratio]
+
+
+def flop_text(count: int) -> str:
+    """A number of operations: 292 GFLOP."""
+    text = count_text(count)
+    return f"{text}FLOP" if " " in text else f"{text} FLOP"
+
+
+def print_exports(facts: Sequence[FactDifference]) -> None:
+    """Print what was exported otherwise; sizes of files in bytes."""
+    columns = table("", "A", "B")
+    for fact in facts:
+        written = byte_text if fact.path[0] == "files" else _fact_text
+        columns.add_row(" ".join(fact.path), *("" if n is None else written(n) for n in (fact.a, fact.b)))
+    out = console()
+    out.print()
+    out.print(columns)
+
+
+def _fact_text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.1e}"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

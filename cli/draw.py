@@ -1,0 +1,122 @@
+"""``zoo draw``: the architecture as a figure."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options import AsJson, Assignments, SpecArgument
+
+if TYPE_CHECKING:
+    from specs.model import Model
+
+SUFFIXES = {".svg": "svg", ".png": "png", ".mmd": "mermaid", ".md": "mermaid"}
+"""The format that a file's name stands for."""
+LARGEST_SCALE = 16.0
+
+
+def draw(
+    spec: SpecArgument,
+    assignments: Assignments = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write: .svg, .png, .mmd or .md (Mermaid); - is standard output.  [default: build/NAME.svg]",
+            show_default=False,
+        ),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="svg|png|mermaid",
+            help="What to draw.  [default: what FILE ends in, or svg]",
+            show_default=False,
+        ),
+    ] = None,
+    scale: Annotated[
+        float,
+        typer.Option(min=0.1, max=LARGEST_SCALE, metavar="X", help="Pixels of a PNG for each of the SVG's."),
+    ] = 2.0,
+    as_json: AsJson = False,
+) -> None:
+    """Draw an architecture.
+
+    The figure has the residual streams and where the norms sit, repeated blocks once with their number, what an
+    encoder gives to a decoder, shapes, and the parameters of each part. With --json it is printed as data, and a file
+    written only where --output says so.
+
+    \b
+    Examples:
+      zoo draw gpt2
+      zoo draw t5-small -o t5.png --scale 3
+      zoo draw gemma2-2b -o gemma.md
+      zoo draw my-model.yaml --set decoder.block.kind=post_norm -o - > post-norm.svg
+    """
+    from cli.render import print_json
+    from specs.errors import UserError
+    from specs.load import load
+
+    kind = _format(output, format_)
+    if kind == "png" and output == "-" and is_terminal():
+        raise UserError("a PNG is not for terminals\n  give --output FILE, or send it elsewhere")
+    model = load(spec, assignments or ())
+    if as_json:
+        from zoo.drawing import draw_scene
+
+        print_json(draw_scene(model).as_dict())
+        if output in (None, "-"):
+            return
+    content = _drawn(model, kind, scale)
+    if output == "-":
+        typer.get_binary_stream("stdout").write(content)
+        return
+    from cli.files import write_whole
+
+    suffix = next(suffix for suffix, meant in SUFFIXES.items() if meant == kind)
+    path = Path(output) if output else Path("build") / f"{model.name}{suffix}"
+    if path.suffix == ".md":
+        content = b"```mermaid\n" + content + b"```\n"
+    write_whole(path, content)
+    if not as_json:
+        typer.echo(path)
+
+
+def is_terminal() -> bool:
+    """Whether standard output is one."""
+    return sys.stdout.isatty()
+
+
+def _drawn(model: Model, kind: str, scale: float) -> bytes:
+    from zoo.drawing import draw_mermaid, draw_png, draw_svg
+
+    if kind == "png":
+        return draw_png(model, scale)
+    return (draw_svg(model) if kind == "svg" else draw_mermaid(model)).encode()
+
+
+def _format(output: str | None, stated: str | None) -> str:
+    """What to draw, as the options say.  Raises :class:`specs.errors.UserError` where they do not, or disagree."""
+    from specs.errors import UserError
+    from specs.suggest import did_you_mean
+
+    if stated is not None and stated not in SUFFIXES.values():
+        formats = list(dict.fromkeys(SUFFIXES.values()))
+        raise UserError(f"there is no --format {stated!r}: {did_you_mean(stated, formats)}")
+    if output in (None, "-"):
+        return stated or "svg"
+    suffix = Path(output or "").suffix
+    meant = SUFFIXES.get(suffix.lower())
+    if meant is None and stated is None:
+        raise UserError(
+            f"{output} does not say what to draw\n  end it in {', '.join(SUFFIXES)}, or give --format"
+        )
+    if meant is not None and stated not in (None, meant):
+        raise UserError(f"{output} stands for {meant}, and --format is {stated}\n  leave out one of them")
+    return stated or meant or "svg"

@@ -1,0 +1,220 @@
+"""What differs between two specs, in the language of specs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from specs.canonical import complete, nearly_equal
+from specs.errors import SpecPath, path_text
+from specs.model import Model
+from specs.stack import Stack
+
+_NORMS = ("attention_norm", "cross_attention_norm", "feed_forward_norm")
+_OF_MODEL = ("embedding", "position", "context_length")
+"""What a model says for all of its stacks."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A value that two specs do not share: plain data, or None where a spec has nothing there.
+
+    ``path`` leads to it in the first spec and ``path_b`` in the second; they differ where one is an encoder and the
+    other a decoder.  ``layers`` are the indices of the layers it is in, None where it is in all that both have, or in
+    no stack.  Parts of two kinds are one difference, but for the parts within them that both have.
+    ``follows`` says that both specs state the same there: the difference comes of another one.
+    """
+
+    path: SpecPath
+    path_b: SpecPath
+    layers: tuple[int, ...] | None
+    a: Any
+    b: Any
+    follows: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data; the second path where it is another, the layers where they are some."""
+        data: dict[str, Any] = {"path": path_text(self.path)}
+        if self.path_b != self.path:
+            data["path_b"] = path_text(self.path_b)
+        if self.layers is not None:
+            data["layers"] = list(self.layers)
+        return {**data, "a": self.a, "b": self.b, "follows": self.follows}
+
+
+def differences(a: Model, b: Model) -> list[Difference]:
+    """What differs between two specs once defaults are filled in; names and published counts do not count."""
+    first, second = complete(a), complete(b)
+    pairs = _paired_stacks(first, second)
+    stacks = [_outlined(first.pop(x, None), second.pop(y, None)) for x, y in pairs]
+    for key in _OF_MODEL:
+        _said_once(key, (first, [x for x, _ in stacks if x]), (second, [y for _, y in stacks if y]))
+    found: list[Difference] = []
+    for path, x, y in _differing(first, second, ()):
+        same = _stated(a, a.last_stack, 0, path) == _stated(b, b.last_stack, 0, path)
+        found.append(Difference(path, path, None, x, y, same))
+    for (name_a, name_b), (stack_a, stack_b) in zip(pairs, stacks, strict=True):
+        for path, x, y, layers in _in_stacks(stack_a, stack_b):
+            same = _stated_in(a, name_a, path, layers) == _stated_in(b, name_b, path, layers)
+            found.append(Difference((name_a, *path), (name_b, *path), layers, x, y, same))
+    return found
+
+
+def _paired_stacks(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The names of the stacks to compare: by name, but the only stacks of two models with each other."""
+    ours, theirs = ([name for name in ("encoder", "decoder") if name in data] for data in (a, b))
+    if len(ours) == len(theirs) == 1:
+        return [(ours[0], theirs[0])]
+    return [(name, name) for name in ("encoder", "decoder") if name in (*ours, *theirs)]
+
+
+def _outlined(a: Any, b: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Two canonical stacks as one would write them: what all layers of both share is said once.
+
+    Layers that are not all equal are under ``each``.  A stack that is not there is empty.
+    """
+    stacks = [{**stack, "layers": [_copy(layer) for layer in stack["layers"]]} for stack in (a, b) if stack]
+    places = [_sole_position(stack) for stack in stacks]
+    if all(places):
+        for stack, place in zip(stacks, places, strict=True):
+            stack["position"] = place
+            for layer in stack["layers"]:
+                del layer["attention"]["position"]
+    layers = [layer for stack in stacks for layer in stack["layers"]]
+    if all(_one([layer[key] for key in _NORMS if key in layer]) for layer in layers):
+        for layer in layers:
+            norms = [layer.pop(key) for key in _NORMS if key in layer]
+            layer["norm"] = norms[0]
+    uniform = all(_one(stack["layers"]) for stack in stacks)
+    for stack in stacks:
+        each = stack.pop("layers")
+        stack["layers"] = _count(stack.pop("same_as"))
+        stack["block" if uniform else "each"] = each[0] if uniform else each
+    first = stacks.pop(0) if a else {}
+    return first, stacks.pop() if b else {}
+
+
+def _copy(layer: Mapping[str, Any]) -> dict[str, Any]:
+    return {**layer, "attention": {**layer["attention"]}}
+
+
+def _one(values: Sequence[Any]) -> bool:
+    """Whether all values are equal."""
+    return all(value == values[0] for value in values)
+
+
+def _sole_position(stack: Mapping[str, Any]) -> Any:
+    """The one position of a stack; None where its layers have several."""
+    acting = [layer["attention"]["position"] for layer in stack["layers"]]
+    if not _one(acting):
+        return None
+    if stack["position"] is None:
+        return acting[0]
+    return stack["position"] if acting[0]["kind"] == "none" else None
+
+
+def _count(owners: list[int]) -> Any:
+    """How many layers there are, and which of them are one and the same."""
+    count = len(owners)
+    if owners == list(range(count)):
+        return count
+    return {"repeat": count, "shared": True} if not any(owners) else {"repeat": count, "same_as": owners}
+
+
+def _said_once(key: str, *models: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
+    """Move a key of the stacks to their models where the stacks of each model agree."""
+    if all(_one([stack[key] for stack in stacks]) for _, stacks in models):
+        for model, stacks in models:
+            values = [stack.pop(key) for stack in stacks]
+            model[key] = values[0]
+
+
+def _in_stacks(
+    a: dict[str, Any], b: dict[str, Any]
+) -> Iterator[tuple[SpecPath, Any, Any, tuple[int, ...] | None]]:
+    """The differences between two outlined stacks, those of several layers told once."""
+    if not a or not b:
+        yield (), a or None, b or None, None
+        return
+    layers_a, layers_b = a.pop("each", []), b.pop("each", [])
+    for path, x, y in _differing(a, b, ()):
+        yield path, x, y, None
+    folded: list[tuple[SpecPath, Any, Any, list[int]]] = []
+    for i, (layer_a, layer_b) in enumerate(zip(layers_a, layers_b, strict=False)):
+        for path, x, y in _differing(layer_a, layer_b, ("block",)):
+            known = next((layers for *same, layers in folded if same == [path, x, y]), None)
+            if known is None:
+                folded.append((path, x, y, [i]))
+            else:
+                known.append(i)
+    both = min(len(layers_a), len(layers_b))
+    for path, x, y, layers in folded:
+        yield path, x, y, None if len(layers) == both else tuple(layers)
+    for block, where in _unlike(layers_a, both):
+        yield ("block",), block, None, where
+    for block, where in _unlike(layers_b, both):
+        yield ("block",), None, block, where
+
+
+def _unlike(layers: list[Any], count: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """The blocks of the layers after the first so many, as far as they are like none of those, and where each is."""
+    seen = layers[:count]
+    for block in layers[count:]:
+        if block not in seen:
+            seen.append(block)
+            yield block, tuple(i for i in range(count, len(layers)) if layers[i] == block)
+
+
+def _differing(a: Any, b: Any, path: SpecPath) -> Iterator[tuple[SpecPath, Any, Any]]:
+    """Where plain data differ; of parts of two kinds, both whole, without the parts within them that both have."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        keys = [*a, *(key for key in b if key not in a)]
+        if a.get("kind") != b.get("kind"):
+            keys = [key for key in a if _is_part(a[key]) and _is_part(b.get(key))]
+            own = [{key: value for key, value in side.items() if key not in keys} for side in (a, b)]
+            yield path, own[0], own[1]
+        for key in keys:
+            yield from _differing(a.get(key), b.get(key), (*path, key))
+    elif a != b and not nearly_equal(a, b):
+        yield path, a, b
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, Mapping) and "kind" in value
+
+
+def _stated_in(model: Model, name: str, path: SpecPath, layers: tuple[int, ...] | None) -> Any:
+    """What a spec says at a path within a stack, or at that of some layers, before defaults."""
+    stack: Stack | None = getattr(model, name)
+    return None if stack is None else _stated(model, stack, layers[0] if layers else 0, path or ("block",))
+
+
+def _stated(model: Model, stack: Stack, layer: int, path: SpecPath) -> Any:
+    """What a spec says at a path of itself or of a stack, before defaults."""
+    blocks = stack.layer_blocks()
+    if layer >= len(blocks):
+        return None
+    block = blocks[layer]
+    match path:
+        case "block", ("attention_norm" | "cross_attention_norm" | "feed_forward_norm") as key, *rest:
+            found: Any = block.norm_of(str(key).removesuffix("_norm"))
+        case "block", "attention", "position", *rest:
+            found = getattr(block.attention, "position", None) or model.position_of(stack)
+        case "block", *rest:
+            found = block
+        case "embedding", *rest:
+            found = model.embedding_of(stack)
+        case "position", *rest:
+            found = model.position_of(stack)
+        case ("context_length",):
+            return model.context_length_of(stack)
+        case ("causal",):
+            return model.is_causal("encoder" if stack is model.encoder else "decoder")
+        case ("layers",):
+            return _count(stack.owners())
+        case key, *rest:
+            found = getattr(model if key in Model.model_fields else stack, str(key))
+    for key in rest:
+        found = getattr(found, str(key), None)
+    return found

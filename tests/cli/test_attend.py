@@ -1,0 +1,396 @@
+"""``zoo attend``: what it prints, as text, as data and as files, and what it refuses."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from rich.console import Console
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from typer.testing import CliRunner
+
+from cli.app import app
+from cli.attend_maps import Panel, Row, legend, print_maps
+from specs.load import load
+from specs.resolved import resolved
+from specs.writing import dump
+from tests.cli.process import environment, zoo
+from tests.parity.minilm import minilm_directory
+from tests.zoo.tiny import bert, gpt2, t5, vit
+from zoo.attending.attend import Attended, attend
+from zoo.attending.choice import choose
+from zoo.attending.reading import Reading
+from zoo.builder import assemble
+from zoo.weights.materialize import materialize
+from zoo.weights.random import RandomWeights
+
+
+def invoke(*arguments: Any) -> Any:
+    """Run the command in 160 columns, without colours."""
+    return CliRunner(env={"COLUMNS": "160"}).invoke(app, ["attend", *map(str, arguments)], prog_name="zoo")
+
+
+def data_of(*arguments: Any) -> Any:
+    result = invoke(*arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of specs, of an export with a tokenizer of bytes, and of that tokenizer."""
+    place = tmp_path_factory.mktemp("attend")
+    specs = {
+        "bert": bert(vocab_size=300),
+        "gpt2": gpt2(vocab_size=300),
+        "t5": t5(vocab_size=300),
+        "vit": vit(),
+    }
+    for name, spec in specs.items():
+        (place / f"{name}.yaml").write_text(dump(resolved(spec)))
+    exported = CliRunner().invoke(app, ["export", "tiny-gpt", "--no-verify", "-o", str(place / "tiny-gpt")])
+    assert exported.exit_code == 0
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({letter: at for at, letter in enumerate(letters)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.save(str(place / "tiny-gpt" / "tokenizer.json"))
+    return place
+
+
+@pytest.fixture
+def minilm() -> Path:
+    return minilm_directory()
+
+
+# ---------------------------------------------------------------------------------------------------- what is shown
+
+
+def test_heads_of_minilm(minilm: Path) -> None:
+    """The third head of the first layer looks at the token before, the ninth of the second at the one behind."""
+    data = data_of(minilm, "--text", "The cat sat.", "--layer", "0,1", "--head", "2,8")
+    tokens = [each["token"] for each in data["tokens"]["encoder"]]
+    assert tokens == ["[CLS]", "the", "cat", "sat", ".", "[SEP]"]
+    assert data["tokens"]["encoder"][2] == {"id": 4937, "token": "cat"}
+    first, second = data["attention"]["encoder"]["layers"]
+    assert [head["head"] for head in first["heads"]] == [2, 8]
+    before, behind = first["heads"][0], second["heads"][1]
+    assert all(before["weights"][at][at - 1] > 0.99 for at in range(1, 6))
+    assert all(behind["weights"][at][at + 1] > 0.5 for at in range(1, 4))
+    assert before["entropy"] < 0.01 < 1 < first["heads"][1]["entropy"] < first["uniform_entropy"]
+    assert first["uniform_entropy"] == pytest.approx(2.585, abs=1e-3)
+
+
+def test_maps_and_entropies_are_printed(minilm: Path) -> None:
+    result = invoke(minilm, "--text", "The cat sat.", "--layer", "0", "--head", "2")
+    assert result.exit_code == 0
+    assert (
+        result.stdout
+        == f"""\
+model, weights: {minilm} (bert names)
+
+      layer 0, head 2
+[CLS]  100   0   0   0   0   0
+the    100   0   0   0   0   0
+cat      0 100   0   0   0   0
+sat      0   0 100   0   0   0
+.        0   0   0 100   0   0
+[SEP]    0   0   0   0 100   0
+         [   t   c   s   .   [
+         C   h   a   a       S
+         L   e   t   t       E
+         S                   P
+         ]                   ]
+
+percent of what a token attends to, · where it may not look
+
+entropy of each head's weights in bits, the mean over tokens; uniform: of equal weights
+
+encoder      2   uniform
+────────────────────────
+layer 0   0.00      2.58
+"""
+    )
+
+
+def test_without_a_choice_the_means_of_the_first_and_the_last_layer(minilm: Path) -> None:
+    result = invoke(minilm, "--text", "The cat sat.")
+    lines = result.stdout.splitlines()
+    assert lines[2].split("   ")[-2:] == ["layer 0, mean of 12 heads", "layer 5, mean of 12 heads"]
+    assert [line.split()[0] for line in lines[3:9]] == ["[CLS]", "the", "cat", "sat", ".", "[SEP]"]
+    assert sum(line.startswith("layer ") for line in lines) == 6  # entropies of all
+    assert result.stdout.count("2.58") == 6
+
+
+def test_a_pair_of_texts(minilm: Path) -> None:
+    data = data_of(minilm, "--text", "A cat.", "--text", "A dog.", "--layer", "0", "--head", "0")
+    tokens = [each["token"] for each in data["tokens"]["encoder"]]
+    assert tokens == ["[CLS]", "a", "cat", ".", "[SEP]", "a", "dog", ".", "[SEP]"]
+
+
+def test_text_of_an_export(place: Path) -> None:
+    """An export has the weights, its tokenizer the names of tokens; what is written comes through the cache."""
+    data = data_of(place / "tiny-gpt", "--text", "ab cd", "--max-new-tokens", "3")
+    assert [each["token"] for each in data["tokens"]["decoder"][:5]] == ["a", "b", "Ġ", "c", "d"]
+    assert len(data["tokens"]["decoder"]) == 7
+    assert len(data["written_ids"]) == 3
+    text = Tokenizer.from_file(str(place / "tiny-gpt" / "tokenizer.json")).decode(data["written_ids"])
+    assert (
+        f"\nwritten: {text}\n"
+        in invoke(place / "tiny-gpt", "--text", "ab cd", "--max-new-tokens", "3").stdout
+    )
+    spec = load("tiny-gpt")
+    model = assemble(spec)
+    materialize(model, RandomWeights(model, spec))
+    ids = [each["id"] for each in data["tokens"]["decoder"]]
+    (expected,) = Attended.of(list(attend(model, Reading(ids), choose(spec)))).maps.values()
+    for layer, own in zip(data["attention"]["decoder"]["layers"], expected, strict=True):
+        found = torch.tensor([head["weights"] for head in layer["heads"]])
+        torch.testing.assert_close(found, own.weights, atol=2e-6, rtol=0)
+
+
+def test_an_encoder_decoder_goes_on_by_itself(place: Path) -> None:
+    data = data_of(place / "t5.yaml", "--ids", "5,6,7")
+    assert [len(data["tokens"][reader]) for reader in ("encoder", "decoder")] == [3, 12]
+    assert list(data["attention"]) == ["encoder", "decoder", "cross"]
+    cross = data["attention"]["cross"]
+    assert (cross["queries"], cross["keys"]) == ("decoder", "encoder")
+    assert torch.tensor(cross["layers"][0]["heads"][0]["weights"]).shape == (12, 3)
+
+
+def test_what_a_decoder_is_told_to_read(place: Path) -> None:
+    told = ["--ids", "5,6,7", "--tokenizer", place / "tiny-gpt"]
+    by_ids = data_of(place / "t5.yaml", *told, "--target-ids", "9,10", "--stack", "cross")
+    assert [each["id"] for each in by_ids["tokens"]["decoder"]] == [9, 10]
+    by_text = data_of(place / "t5.yaml", *told, "--target-text", "ab")
+    assert [each["token"] for each in by_text["tokens"]["decoder"]] == ["!", "a", "b"]  # the start token is 0
+    printed = invoke(place / "t5.yaml", *told, "--target-ids", "9,10")
+    assert printed.exit_code == 0
+    assert (
+        "decoder layer 0, mean of 2 heads   decoder layer 1, mean of 2 heads   cross layer 0"
+        in printed.stdout
+    )
+
+
+def test_seeds_and_weights(place: Path) -> None:
+    def weights(*options: str) -> Any:
+        data = data_of(place / "bert.yaml", "--ids", "1,2", *options)
+        return data["weights"], data["attention"]["encoder"]["layers"][0]["heads"][0]["weights"]
+
+    assert weights()[0] == "random, seed 0"
+    assert weights() == weights("--weights", "random", "--seed", "0") != weights("--seed", "1")
+
+
+def test_many_heads_are_summarised() -> None:
+    small = ["d_model=64", "decoder.layers=2", "decoder.block.feed_forward.hidden=8", "vocab_size=20"]
+    result = invoke("llama-3-8b", *(part for each in small for part in ("--set", each)), "--ids", "1,2,3")
+    assert result.exit_code == 0
+    assert "decoder   heads   least   mean   most   uniform\n" in result.stdout
+    assert "\nlayer 1      32    " in result.stdout
+
+
+def test_files(place: Path, tmp_path: Path) -> None:
+    made = tmp_path / "new"
+    result = invoke(place / "t5.yaml", "--ids", "5,6", "--png", made / "a.png", "--html", made / "a.html")
+    assert result.exit_code == 0
+    with Image.open(made / "a.png") as picture:
+        assert picture.format == "PNG"
+        assert min(picture.size) > 300
+    page = (made / "a.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert sorted(path.name for path in made.iterdir()) == ["a.html", "a.png"]
+
+
+def test_too_many_maps_are_drawn_as_means(tmp_path: Path) -> None:
+    many = ["--set", "decoder.layers=33", "--set", "decoder.block.attention.heads=8", "--set", "d_model=16"]
+    assert invoke("tiny-gpt", *many, "--ids", "1,2", "--png", tmp_path / "a.png").exit_code == 0
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.width < 1000
+
+
+# ---------------------------------------------------------------------------------------------------- in a terminal
+
+TWO = [Panel("first", 3), Panel("second", 2)]
+ROWS: list[Row] = [("ab", ([1.0, None, None], [0.25, 0.75])), ("cd", ([0.5, 0.5, None], [1.0, 0.0]))]
+LABELS = [["ab", "cd", "e"], ["x", "sink"]]
+
+
+def printed(width: int, colors: str | None = None, rows: Iterator[Row] | None = None) -> str:
+    out = Console(file=io.StringIO(), width=width, color_system=colors, force_terminal=bool(colors))  # type: ignore[arg-type]
+    print_maps(out, TWO, rows or iter(ROWS), lambda: LABELS, 2)
+    assert isinstance(out.file, io.StringIO)
+    return out.file.getvalue()
+
+
+def test_maps_side_by_side() -> None:
+    assert (
+        printed(80)
+        == """\
+   first          second
+ab  100   ·   ·     25  75
+cd   50  50   ·    100   0
+      a   c   e      x   s
+      b   d              i
+                         n
+                         k
+
+"""
+    )
+
+
+def test_what_does_not_fit_stands_below_or_is_left_out() -> None:
+    assert (
+        printed(16)
+        == """\
+   first
+ab  100   ·   ·
+cd   50  50   ·
+      a   c   e
+      b   d
+
+   second
+ab   25  75
+cd  100   0
+      x   s
+          i
+          n
+          k
+
+"""
+    )
+    assert printed(13).splitlines()[:6] == [
+        "   first",
+        "ab  100   ·",
+        "cd   50  50",
+        "      a   c",
+        "      b   d",
+        "   the first 2 of 3 tokens: --png and --html have all",
+    ]
+
+
+def test_rows_appear_as_they_come() -> None:
+    out = Console(file=io.StringIO(), width=80, color_system=None)
+    assert isinstance(out.file, io.StringIO)
+    seen = []
+
+    def rows() -> Iterator[Row]:
+        for row in ROWS:
+            seen.append(out.file.getvalue().count("\n"))  # type: ignore[attr-defined]
+            yield row
+
+    print_maps(out, TWO, rows(), lambda: LABELS, 2)
+    assert seen == [1, 2]
+
+
+def test_colors_where_there_are_enough() -> None:
+    colored = printed(80, "truecolor")
+    assert "\x1b[48;2;247;252;217m  \x1b[0m" in colored  # all, in the lightest colour
+    assert "100" not in colored
+    for colors in ("standard", None):
+        assert " 100   ·" in printed(80, colors)
+    out = Console(file=io.StringIO(), width=80, color_system="truecolor", force_terminal=True)
+    assert legend(out).plain.endswith(" 100% of what a token attends to")
+
+
+def test_wide_signs_take_two_columns() -> None:
+    out = Console(file=io.StringIO(), width=80, color_system="truecolor", force_terminal=True)
+    assert isinstance(out.file, io.StringIO)
+    print_maps(out, [Panel("", 2)], [("東京", ([1.0, 0.0],))], lambda: [["東", "京"]], 4)
+    assert out.file.getvalue().splitlines()[-2].rstrip() == "     東京"
+
+
+def test_long_texts_are_cut_to_what_fits(place: Path) -> None:
+    wide = ["tiny-gpt", "--ids", ",".join(map(str, range(60)))]
+    lines = invoke(*wide, "--layer", "0", "--head", "0").stdout.splitlines()
+    assert "   the first 39 of 60 tokens: --png and --html have all" in lines
+    assert [line.split()[0] for line in lines[3:42]] == list(map(str, range(39)))
+    grown = invoke(*wide, "--layer", "0", "--head", "0", "--max-new-tokens", "3").stdout.splitlines()
+    assert len(grown) == len(lines) + 60 + 2 - 39 + 2  # and what was written
+
+
+# ---------------------------------------------------------------------------------------------------- what is refused
+
+REFUSED = [
+    (["bert.yaml"], "there is nothing to read\n  give --text, or token ids with --ids, such as --ids 1,2,3"),
+    (["bert.yaml", "--ids", "1", "--text", "a"], "--text and --ids say twice what is read\n  give --text, or token ids"),
+    (["bert.yaml", "--ids", ""], "a prompt must have at least one token\n  value: []\n  give --text or --ids with some"),
+    (["bert.yaml", "--ids", "1,two"], "--ids must be whole numbers with commas between\n  value: '1,two'\n  1,2,3 would work"),
+    (["t5.yaml", "--ids", "1", "--target-ids", "x"], "--target-ids must be whole numbers with commas between\n  value: 'x'\n"),
+    (["bert.yaml", "--ids", "1,300"], "token ids must be below the vocab_size of tiny-bert, which is 300\n  value: 300\n  0 to 299"),
+    (["t5.yaml", "--ids", "1", "--target-ids", "301"], "token ids must be below the vocab_size of tiny-t5, which is 300\n  value: 301"),
+    (["bert.yaml", "--text", "a"], "--text needs a tokenizer, and there is no tokenizer.json beside the weights\n  give one with"),
+    (["t5.yaml", "--ids", "1", "--target-text", "a"], "--target-text needs a tokenizer, and there is no tokenizer.json beside"),
+    (["bert.yaml", "--ids", ",".join("1" * 11)], "a prompt must fit the context of tiny-bert, which is 10 tokens\n  value: 11 tokens"),
+    (["gpt2.yaml", "--ids", "1,2", "--max-new-tokens", "10"],
+     "what tiny-gpt2 reads and writes must fit its context, which is 10 tokens\n"
+     "  value: 2 tokens, and --max-new-tokens 10\n  9 new ones or fewer would work"),
+    (["bert.yaml", "--ids", "1", "--max-new-tokens", "1"],
+     "--max-new-tokens needs a head that scores the next token, and that of tiny-bert is none\n  value: 1\n  leave it out"),
+    (["gpt2.yaml", "--ids", "1", "--target-ids", "1"],
+     "--target-ids is of encoder-decoders, and tiny-gpt2 is of architecture: decoder\n  value: '1'\n  give all that it reads"),
+    (["t5.yaml", "--ids", "1", "--target-ids", "1", "--target-text", "a"],
+     "--target-text and --target-ids say twice what the decoder reads\n  give one of them"),
+    (["gpt2.yaml", "--text", "a", "--text", "b"],
+     "a pair of texts is for encoders, and tiny-gpt2 reads one\n  value: 2 texts\n  join them"),
+    (["t5.yaml", "--text", "a", "--text", "b"],
+     "a pair of texts is for encoders, and tiny-t5 reads one\n  value: 2 texts\n  --target-text is what the decoder reads"),
+    (["bert.yaml", "--text", "a", "--text", "b", "--text", "c"],
+     "tiny-bert reads a pair of texts at most\n  value: 3 texts\n  give --text twice"),
+    (["vit.yaml", "--ids", "1"], "tiny-vit takes pixel_values, and zoo attend has tokens to give\n  choose a model of text"),
+    (["bert.yaml", "--ids", "1", "--layer", "2"], "the encoder of tiny-bert has no such layer\n  value: --layer 2\n  0 to 1 would work"),
+    (["bert.yaml", "--ids", "1", "--layer", "3-1"],
+     "--layer must be whole numbers and ranges with commas between\n  value: '3-1'\n  0,3-5 would work"),
+    (["bert.yaml", "--ids", "1", "--head", "0,2"],
+     "layer 0 of the encoder of tiny-bert has no such head\n  value: --head 2\n  0 to 1 would work"),
+    (["bert.yaml", "--ids", "1", "--head", "all"], "--head must be whole numbers and ranges with commas between, or mean\n  value: 'all'"),
+    (["bert.yaml", "--ids", "1", "--stack", "cross"],
+     "tiny-bert has no such attention: its architecture is encoder\n  value: --stack cross\n  encoder would work"),
+    (["bert.yaml", "--ids", "1", "--stack", "crss"], "there is no --stack 'crss': did you mean 'cross'?"),
+    (["bert.yaml", "--ids", "1", "--weights", "gone"], "no weights at 'gone' (did you mean 'none'?): give random"),
+    (["gone", "--ids", "1"], "must be a preset or a file\n  value: 'gone'"),
+    (["bert.yaml", "--ids", "1", "--tokenizer", "bert.yaml"], "bert.yaml is no tokenizer: "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    REFUSED,
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
+)
+def test_refused(arguments: list[str], message: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    result, data = invoke(*arguments), invoke(*arguments, "--json")
+    assert (result.exit_code, result.stdout, data.exit_code) == (2, "", 2)
+    assert result.stderr.startswith(message)
+    assert json.loads(data.stdout)["errors"][0]["message"] + "\n" == result.stderr
+
+
+def test_pictures_need_a_library(place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = invoke(place / "bert.yaml", "--ids", "1", "--png", tmp_path / "a.png")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "pictures need a library: pip install 'zoo[pictures]'\n"
+
+
+def test_a_place_that_cannot_be_written(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = invoke(place / "bert.yaml", "--ids", "1", "--html", tmp_path / "file" / "a.html")
+    assert result.exit_code == 2
+    assert (
+        result.stderr
+        == f"{tmp_path / 'file' / 'a.html'} cannot be written: File exists\n  give another place\n"
+    )
+
+
+def test_the_program_itself(place: Path) -> None:
+    """As a process: no warnings, and mistakes are told before torch is loaded."""
+    done = zoo("attend", str(place / "gpt2.yaml"), "--ids", "1,2,3", env=environment())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "layer 0, mean of 2 heads   layer 1, mean of 2 heads" in done.stdout

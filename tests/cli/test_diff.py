@@ -1,0 +1,293 @@
+"""``zoo diff`` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from cli.app import app
+from tests.cli.process import ZOO, environment, in_terminal, zoo
+from zoo.components.feed_forward import MLP
+
+LIKE_LLAMA = [
+    "position.kind=rope", "decoder.block.norm.kind=rms_norm",
+    "decoder.block.feed_forward.kind=gated", "decoder.block.feed_forward.activation=silu",
+]  # fmt: skip
+SETS = [part for change in LIKE_LLAMA for part in ("--set", change)]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs ``zoo`` with some arguments in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    return lambda *arguments: CliRunner().invoke(app, [*map(str, arguments)], prog_name="zoo")
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory) -> Path:
+    """A directory with three exports of a tiny model: one, the same again, and one in int8."""
+    place = tmp_path_factory.mktemp("exports")
+    for name, options in {"one": [], "again": [], "int8": ["--precision", "int8"]}.items():
+        arguments = ["export", "tiny-gpt", "--no-verify", *options, "-o", str(place / name)]
+        assert CliRunner().invoke(app, arguments).exit_code == 0
+    return place
+
+
+# ------------------------------------------------------------------------------------------------------- output
+
+
+GOLDEN = """\
+--- A gpt2: decoder, 12 layers, 768 wide
++++ B gpt2+position.kind=rope+decoder.block.norm.kind=rms_norm+de…: decoder, 12 layers, 768 wide
+- position: {kind: learned, offset: 0}
++ position: {kind: rope, theta: 10000.0, dimensions: 64, layout: half_split}
+- decoder.block.feed_forward: {kind: mlp, hidden: 3072, activation: gelu_tanh, bias: true, dropout: 0.0}
++ decoder.block.feed_forward: {kind: gated, hidden: 3072, activation: silu, bias: true, dropout: 0.0}
+- decoder.block.norm: {kind: layer_norm, eps: 1.0e-05, weight: true, bias: true}
++ decoder.block.norm: {kind: rms_norm, eps: 1.0e-05, unit_offset: false}
+
+    module                  kind                    weights                        parameters of A          of B         B - A         FLOPs
+────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    embedding               tokens                                                      39,383,808    38,597,376      -786,432
+-     position              learned                                                        786,432                    -786,432
+    decoder                 Stack                                                       85,056,000   113,385,216   +28,329,216   +58.0 GFLOP
+      blocks.0-11 x12       pre_norm                                                    85,054,464   113,384,448   +28,329,984   +58.0 GFLOP
+~       feed_forward        mlp → gated                                                  4,722,432     7,084,800    +2,362,368   +4.83 GFLOP
++         gate              Linear                  weight 3072 x 768, bias 3072                       2,362,368    +2,362,368   +4.83 GFLOP
+~       attention_norm      layer_norm → rms_norm   bias 768 → none                          1,536           768          -768
+~       feed_forward_norm   layer_norm → rms_norm   bias 768 → none                          1,536           768          -768
+~     final_norm            layer_norm → rms_norm   bias 768 → none                          1,536           768          -768
+
+                                     A             B         B - A   B / A
+──────────────────────────────────────────────────────────────────────────
+parameters                 124,439,808   151,982,592   +27,542,784    1.22
+without embeddings          85,056,000   113,385,216   +28,329,216    1.33
+prefill of 1,024 tokens      292 GFLOP     350 GFLOP   +58.0 GFLOP    1.20
+step after 1,023 tokens      285 MFLOP     341 MFLOP   +56.6 MFLOP    1.20
+weights                       248.9 MB      304.0 MB      +55.1 MB    1.22
+cache per token                36.9 kB       36.9 kB          same
+cache of 1,024 tokens          37.7 MB       37.7 MB          same
+training state with Adam        2.0 GB        2.4 GB     +440.7 MB    1.22
+
+FLOPs of matrix products, bytes in fp16, of training without activations
+"""
+
+
+def test_gpt2_against_a_variant_with_the_parts_of_llama(run):
+    result = run("diff", "gpt2", *SETS)
+    assert result.exit_code == 1
+    assert "\n".join(line.rstrip() for line in result.stdout.splitlines()) + "\n" == GOLDEN
+
+
+def test_json_has_all_of_it(run):
+    result = run("diff", "gpt2", *SETS, "--json", "--batch", 4, "--length", 100)
+    assert result.exit_code == 1
+    data = json.loads(result.stdout)
+    assert (data["same"], data["same_architecture"], data["exports"]) == (False, False, None)
+    assert data["sizes"] == {"batch": 4, "length": 100, "past": 100}
+    assert data["a"] == {"name": "gpt2", "parameters": 124_439_808}
+    assert data["set"] == [
+        "position.kind=rope", "decoder.block.norm.kind=rms_norm",
+        "decoder.block.feed_forward.kind=gated", "decoder.block.feed_forward.activation=silu",
+    ]  # fmt: skip
+    assert data["spec"][0] == {
+        "path": "position",
+        "a": {"kind": "learned", "offset": 0},
+        "b": {"kind": "rope", "theta": 10000.0, "dimensions": 64, "layout": "half_split", "scaling": None},
+        "follows": False,
+    }
+    assert {each["path"]: each["follows"] for each in data["spec"]} == {
+        "position": False, "decoder.final_norm": True,
+        "decoder.block.feed_forward": False, "decoder.block.norm": False,
+    }  # fmt: skip
+    modules = {each["path"]: each for each in data["modules"]}
+    assert len([path for path in modules if path.endswith("feed_forward.gate")]) == 12
+    assert modules["decoder.blocks.0.feed_forward.gate"]["a"] is None
+    assert modules["decoder.blocks.0.feed_forward.gate"]["b"]["flops"] == 2 * 4 * 100 * 768 * 3072
+    assert {each["name"]: each["unit"] for each in data["costs"]}["prefill"] == "FLOPs"
+
+
+def test_how_to_type_the_difference_is_told_where_it_was_not_typed(run):
+    result = run("diff", "gpt2", "gpt2-medium")
+    typed = "--set d_model=1024 --set decoder.layers=24 --set decoder.block.attention.heads=16 --set decoder.block.feed_forward.hidden=4096"
+    assert f"\nB is A with {typed}\n" in result.stdout
+    assert "B is A with" not in run("diff", "gpt2", "--set", "decoder.layers=3").stdout
+    assert (
+        "\nB is A with 27 changes by --set, which --json lists\n"
+        in run("diff", "t5-small", "bart-base").stdout
+    )
+    quoted = "--set 'decoder.layers=[{pattern: [{use: local}, {repeat: 1}], repeat: 21}]'"
+    assert quoted in run("diff", "gemma2-2b", "gemma2-9b").stdout
+
+
+def test_encoder_and_decoder_that_differ_alike_are_told_once_and_layers_in_short(run):
+    result = run("diff", "t5-small", "--set", "encoder.layers=2", "--set", "decoder.layers=2")
+    assert "- {encoder,decoder}.layers: 6\n+ {encoder,decoder}.layers: 2\n" in result.stdout
+    local = [
+        "--set",
+        "decoder.layers=[{pattern: [{use: local}, {}], repeat: 6}]",
+        "--set",
+        "decoder.blocks.local.attention.window=9",
+    ]
+    assert (
+        "+ decoder.block.attention.window: 9  # layers 0, 2, ..., 10\n" in run("diff", "gpt2", *local).stdout
+    )
+    local[1] = "decoder.layers=[{repeat: 2}, {use: local, repeat: 4}, {repeat: 5}, {use: local}]"
+    assert "+ decoder.block.attention.window: 9  # layers 2-5, 11\n" in run("diff", "gpt2", *local).stdout
+
+
+def test_a_part_that_only_one_has_is_written_as_in_a_spec(run):
+    result = run("diff", "bert-base", "bart-base")
+    assert (
+        "\n+ decoder:\n+   causal: true\n+   layers: 6\n+   block:\n+     kind: post_norm\n" in result.stdout
+    )
+
+
+def test_depth_bounds_the_table(run):
+    shallow = run("diff", "gpt2", "gpt2-medium", "--depth", 2).stdout
+    assert "blocks.0-11 x12" in shallow
+    assert "attention_norm" not in shallow
+    assert "module" not in run("diff", "gpt2", "gpt2-medium", "--depth", 0).stdout
+
+
+def test_a_narrow_terminal_gets_what_fits(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("diff", "gpt2", "llama-3-8b").stdout.splitlines()
+    assert ["~", "query", "Linear", "+16,186,624", "+33.2", "GFLOP"] in [line.split() for line in lines]
+    assert not any("…" in line for line in lines)
+
+
+# ---------------------------------------------------------------------------------------------------- sameness
+
+
+def test_the_same_and_the_status(run):
+    Path("mine.yaml").write_text("extends: bert-base\nname: mine\n")
+    result = run("diff", "bert-base", "mine.yaml")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "--- A bert-base: encoder, 12 layers, 768 wide\n+++ B mine.yaml: encoder, 12 layers, 768 wide\n\n"
+        "The specs say the same.\n",
+    )
+    assert json.loads(run("diff", "bert-base", "mine.yaml", "--json").stdout)["same"]
+
+
+def test_brief_says_only_that_they_differ(run):
+    result = run("diff", "bert-base", "bert-large", "-q")
+    assert (result.exit_code, result.stdout) == (1, "bert-base and bert-large differ\n")
+    assert (
+        run("diff", "bert-base", "bert-base", "--brief").exit_code,
+        run("diff", "bert-base", "bert-base", "-q").stdout,
+    ) == (0, "")
+
+
+def test_what_matters_only_in_training_is_said_to(run):
+    result = run("diff", "gpt2", "--set", "decoder.block.dropout=0.0", "--set", "initialization.std=0.01")
+    assert result.exit_code == 1
+    assert (
+        "Both compute the same: what differs matters in training and for the longest input.\n"
+        in result.stdout
+    )
+
+
+# ----------------------------------------------------------------------------------------------------- exports
+
+
+def test_exports_alike_are_the_same(run, exports):
+    result = run("diff", exports / "one", exports / "again")
+    assert result.exit_code == 0
+    assert "The specs say the same, and both were exported alike.\n" in result.stdout
+    assert json.loads(run("diff", exports / "one", exports / "again", "--json").stdout)["exports"] == []
+    assert run("diff", exports / "one", "tiny-gpt").exit_code == 0
+
+
+def test_exports_of_one_spec_differ_in_how_they_were_exported(run, exports):
+    result = run("diff", exports / "one", exports / "int8")
+    assert result.exit_code == 1
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["precision", "fp32", "int8"] in lines
+    data = json.loads(run("diff", exports / "one", exports / "int8", "--json").stdout)
+    assert data["spec"] == []
+    sizes = [(exports / name / "model.onnx.data").stat().st_size for name in ("one", "int8")]
+    assert {"path": ["files", "model.onnx.data"], "a": sizes[0], "b": sizes[1]} in data["exports"]
+
+
+def test_how_far_verification_measured_is_told_and_no_difference(run, exports, tmp_path):
+    for name, measured in (("a", 1e-7), ("b", 2e-7)):
+        shutil.copytree(exports / "one", tmp_path / name)
+        manifest = json.loads((tmp_path / name / "export.json").read_text())
+        manifest["verification"] = {
+            "passed": True, "subject": "the model itself", "provider": "CPUExecutionProvider",
+            "runtime": "onnxruntime", "comparisons": [{"max_abs": measured}, {"max_abs": None}],
+        }  # fmt: skip
+        (tmp_path / name / "export.json").write_text(json.dumps(manifest))
+    result = run("diff", "a/", "b/")
+    assert result.exit_code == 0
+    assert ["verification", "max_abs", "1.0e-07", "2.0e-07"] in [
+        line.split() for line in result.stdout.splitlines()
+    ]
+    result = run("diff", exports / "one", "a/")
+    assert result.exit_code == 1
+    assert ["verification", "passed", "True"] in [line.split() for line in result.stdout.splitlines()]
+
+
+# ------------------------------------------------------------------------------------------------------ errors
+
+
+def test_wrong_input_is_told_with_status_2(run, tmp_path, exports):
+    (tmp_path / "empty").mkdir()
+    shutil.copytree(exports / "one", tmp_path / "broken")
+    (tmp_path / "broken/export.json").write_text("{")
+    shutil.copytree(exports / "one", tmp_path / "strange")
+    (tmp_path / "strange/export.json").write_text("[]")
+    told = {
+        (
+            "gpt2",
+        ): "there is nothing to compare gpt2 with\n  give a second model, or change the first: --set position.kind=rope\n",
+        ("gpt2", "gtp2"): "did you mean 'gpt2'?",
+        (
+            "gpt2",
+            "empty",
+        ): "empty is neither an export nor a checkpoint: it has no export.json and no config.json\n",
+        ("gpt2", "broken"): "broken/export.json cannot be read: ",
+        ("gpt2", "strange"): "strange/export.json is not that of an export\n  export the model again\n",
+        ("gpt2", "--set", "decoder.layrs=3"): "did you mean 'layers'?",
+        (
+            "gpt2",
+            "bert-base",
+            "--length",
+            "513",
+        ): "--length must fit the context of bert-base\n",
+    }
+    for arguments, message in told.items():
+        result = run("diff", *arguments)
+        assert (result.exit_code, result.stdout) == (2, ""), arguments
+        assert message in result.stderr
+    result = run("diff", "gpt2", "--json")
+    assert (result.exit_code, "errors" in json.loads(result.stdout)) == (2, True)
+
+
+def test_a_component_that_cannot_be_traced_is_compared_without_flops(run, monkeypatch):
+    monkeypatch.setattr(
+        MLP, "forward", lambda self, x: self.down(self.inner(self.up(x) + torch.full((1,), 0.25)))
+    )
+    result = run("diff", "tiny-gpt", "--set", "decoder.layers=2")
+    assert result.exit_code == 1
+    assert "FLOPs are missing: decoder.blocks.0.feed_forward cannot be traced: " in result.stdout
+    assert "blocks.2-3 x2" in result.stdout
+    assert "prefill" not in result.stdout
+
+
+# ----------------------------------------------------------------------------------------------------- colours
+
+
+def test_colours_are_for_terminals(tmp_path):
+    arguments = ("diff", "gpt2", "--set", "decoder.layers=3", "--depth", "0")
+    assert "\x1b[" not in zoo(*arguments, env=environment()).stdout
+    shown, _ = in_terminal([*ZOO, *arguments], tmp_path)
+    assert "\x1b[31m- decoder.layers: 12\x1b[0m\r\n\x1b[32m+ decoder.layers: 3\x1b[0m\r\n" in shown

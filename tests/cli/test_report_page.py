@@ -1,0 +1,119 @@
+"""``zoo report --html``: where the page goes, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from cli.app import app
+from zoo.pages import report_page
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs zoo in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(app, arguments, prog_name="zoo")
+
+
+def page_of(*arguments: str) -> tuple[str, ...]:
+    """The arguments for a page with one device, which is quick."""
+    return ("report", *arguments, "--device", "h100", "--html")
+
+
+def test_the_page_is_written_and_named(run: Run, tmp_path: Path) -> None:
+    result = run(*page_of("tiny-gpt"), "pages/tiny.html")
+    page = tmp_path / "pages" / "tiny.html"
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == f"wrote pages/tiny.html ({page.stat().st_size / 1000:.1f} kB)\n"
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "<title>zoo report tiny-gpt</title>" in text
+    assert text.count("NVIDIA") == 1
+    assert list(page.parent.iterdir()) == [page]
+
+
+def test_sizes_and_changes_are_those_asked_for(run: Run, tmp_path: Path) -> None:
+    assert run(*page_of("tiny-gpt"), "a.html", "--batch", "3", "--length", "77", "--set", "name=wider",
+               "--set", "decoder.block.feed_forward.hidden=300", "--precision", "int8").exit_code == 0  # fmt: skip
+    text = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "<h1>wider</h1>" in text
+    assert '"B":{"least":1,"most":1024,"value":3},"T":{"least":1,"most":128,"value":77}' in text
+    assert '"chosen":"int8"' in text
+
+
+def test_json_says_where_the_page_is(run: Run, tmp_path: Path) -> None:
+    data = json.loads(run("report", "tiny-gpt", "--device", "t4", "--html", "a.html", "--json").stdout)
+    assert data["name"] == "tiny-gpt"
+    assert (data["page"], data["bytes"]) == ("a.html", (tmp_path / "a.html").stat().st_size)
+
+
+def test_a_page_is_replaced_and_nothing_else(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    page.write_text("<!DOCTYPE html><p>an older page")
+    assert run(*page_of("tiny-gpt"), "a.html").exit_code == 0
+    assert "an older page" not in page.read_text(encoding="utf-8")
+    (tmp_path / "spec.yaml").write_text("extends: gpt2\n")
+    result = run(*page_of("tiny-gpt"), "spec.yaml")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "spec.yaml holds something else, and would be replaced\n  give another --html, or remove it\n"
+    )
+    assert (tmp_path / "spec.yaml").read_text() == "extends: gpt2\n"
+
+
+def test_no_page_can_stand_where_a_directory_is_or_below_a_file(run: Run, tmp_path: Path) -> None:
+    result = run(*page_of("tiny-gpt"), str(tmp_path))
+    assert result.exit_code == 2
+    assert (
+        f"{tmp_path} is a directory\n  give --html a file, such as {tmp_path}/report.html\n" == result.stderr
+    )
+    (tmp_path / "file").touch()
+    result = run(*page_of("tiny-gpt"), "file/a.html")
+    assert result.exit_code == 2
+    assert result.stderr == "file/a.html cannot be written: file is a file\n  give another --html\n"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_place_that_cannot_be_written_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o500)
+    result = run(*page_of("tiny-gpt"), "closed/a.html")
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (
+        2, "closed/a.html cannot be written: Permission denied",
+    )  # fmt: skip
+
+
+def test_a_page_that_fails_leaves_the_old_one(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "a.html"
+    page.write_text("<!doctype html>")
+
+    def fail(*arguments: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(report_page, "shapes_section", fail)
+    assert run(*page_of("tiny-gpt"), "a.html").exit_code != 0
+    assert page.read_text() == "<!doctype html>"
+    assert list(tmp_path.iterdir()) == [page]
+
+
+def test_an_exported_directory_shows_its_verification(run: Run, tmp_path: Path) -> None:
+    assert run("export", "tiny-gpt", "-o", "tiny").exit_code == 0
+    assert run(*page_of("tiny"), "a.html").exit_code == 0
+    text = (tmp_path / "a.html").read_text(encoding="utf-8")
+    comparisons = json.loads((tmp_path / "tiny" / "export.json").read_text())["verification"]["comparisons"]
+    assert f"{len(comparisons)} of {len(comparisons)} comparisons passed." in text
+    table = text.partition('<section id="verification">')[2].partition("</section>")[0]
+    assert table.count("<tr>") == 1 + len(comparisons)
+    assert all(f"{each['max_abs']:.1e}" in table for each in comparisons)
+    assert run(*page_of("tiny-gpt"), "a.html").exit_code == 0
+    assert 'id="verification"' not in (tmp_path / "a.html").read_text(encoding="utf-8")

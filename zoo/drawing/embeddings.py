@@ -1,0 +1,100 @@
+"""Embeddings in drawings: from the inputs to the first layer, in the order of each embedding's formula."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from specs.embedding import EmbeddingKind, Patches, Spectrogram, Tokens
+from specs.model import Model
+from specs.stack import Stack
+from zoo.drawing import wording
+from zoo.drawing.diagram import Element, Joined, Label, Part
+from zoo.drawing.parameters import Counts
+from zoo.drawing.wording import TIMES, sizes
+
+
+def embedding_elements(
+    spec: Model, stack: Stack, path: str, length: str, counts: Counts
+) -> Iterator[Element]:
+    """The inputs of a stack, and the parts of its embedding, which is at ``path``; ``length`` is that of the stream."""
+    embedding = spec.embedding_of(stack)
+    shape = (length,) if embedding.takes_tokens else embedding.input_shape(spec.context_length_of(stack))
+    yield Label(wording.input_words(embedding), sizes("B", *shape), "begin")
+    reader = _Embedding(spec, path, counts)
+    position = list(reader.position(stack))
+    match embedding:
+        case Tokens():
+            yield from reader.tokens(embedding, position)
+        case Patches():
+            yield from reader.patches(embedding)
+            yield from position
+        case Spectrogram():
+            yield from reader.spectrogram(embedding)
+            yield from position
+        case _:
+            yield from reader.other(embedding, position)
+
+
+class _Embedding:
+    """Makes the parts of an embedding."""
+
+    def __init__(self, spec: Model, path: str, counts: Counts) -> None:
+        self._spec, self._path, self._counts = spec, path, counts
+
+    def _part(self, title: str, module: str, *details: str) -> Part:
+        return self._counts.part("embedding", title, details, f"{self._path}.{module}")
+
+    def position(self, stack: Stack) -> Iterator[Joined]:
+        """The position that is added to the embedding, where one is."""
+        position = self._spec.position_of(stack)
+        if position.embedded:
+            path = f"{self._path}.position"
+            rows = next(iter(self._counts.sizes(f"{path}.table")), None)
+            width = self._spec.embedding_of(stack).position_width(self._spec.d_model)
+            details = wording.position_details(position, rows, width)
+            yield Joined(self._counts.part("position", wording.title(position.kind), details, path))
+
+    def tokens(self, embedding: Tokens, position: list[Joined]) -> Iterator[Element]:
+        """Token, scale, token type, position, norm; the projection comes last, or before the token type."""
+        d_model = self._spec.d_model
+        yield self._part("Token embedding", "token", sizes(*self._counts.sizes(f"{self._path}.token")))
+        if embedding.scale is not None:
+            sqrt = embedding.scale == "sqrt_d_model"
+            yield Part("other", f"{TIMES} √{d_model:,}" if sqrt else f"{TIMES} {embedding.scale:g}")
+        projection = []
+        if self._counts.sizes(f"{self._path}.projection"):
+            widths = self._counts.widths(f"{self._path}.projection")
+            projection = [self._part("Projection", "projection", widths)]
+        first = embedding.projection is not None and embedding.projection.place == "first"
+        yield from projection if first else ()
+        if embedding.token_types:
+            rows = self._counts.sizes(f"{self._path}.token_type")
+            yield Joined(self._part("Token types", "token_type", sizes(*rows)))
+        yield from position
+        if embedding.norm is not None and embedding.norm.kind != "none":
+            yield self._counts.part("norm", wording.title(embedding.norm.kind), [], f"{self._path}.norm")
+        yield from () if first else projection
+
+    def patches(self, embedding: Patches) -> Iterator[Element]:
+        """Each patch through one matrix, and the class token before the first."""
+        d_model, size = self._spec.d_model, embedding.patch_size
+        widths = f"{sizes(embedding.channels, size, size)} → {d_model:,}"
+        yield self._part("Patches through one matrix", "patch", widths)
+        if embedding.class_token:
+            yield Joined(self._part("Class token", "class_token", sizes(1, d_model)), "∥")
+
+    def spectrogram(self, embedding: Spectrogram) -> Iterator[Element]:
+        """Two convolutions."""
+        bins, d_model, kernel = embedding.mel_bins, self._spec.d_model, f"kernel {embedding.kernel}"
+        activation = wording.ACTIVATIONS[embedding.activation]
+        yield self._part("Convolution", "first", f"{bins:,} → {d_model:,}", kernel, activation)
+        stride = f"stride {embedding.stride}"
+        yield self._part("Convolution", "second", f"{d_model:,} → {d_model:,}", kernel, stride, activation)
+
+    def other(self, embedding: EmbeddingKind, position: list[Joined]) -> Iterator[Element]:
+        """An embedding of a plugin's."""
+        without = [path for joined in position for path in joined.part.modules]
+        said = wording.said(embedding)
+        title = wording.title(embedding.kind)
+        yield self._counts.part("embedding", title, said, self._path, without=without)
+        yield from position

@@ -1,0 +1,104 @@
+"""Heads in drawings: from the last layer to the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from specs import head as heads
+from specs.base import Component
+from specs.model import Model
+from zoo.drawing import wording
+from zoo.drawing.diagram import Element, Label, Part
+from zoo.drawing.parameters import Counts
+from zoo.drawing.wording import TIMES, sizes
+
+
+def head_elements(spec: Model, counts: Counts, length: str) -> Iterator[Element]:
+    """The parts of a model's head in the order in which it applies them, and its outputs.  ``length`` is that of the stream."""
+    head = _Head(counts, spec.d_model, length)
+    match spec.head:
+        case heads.NoHead():
+            yield Label("Hidden states", head.stream, "end")
+        case heads.LanguageModeling():
+            yield from head.language_modeling(spec.head)
+        case heads.MaskedLanguageModeling():
+            yield from head.dense(spec.head)
+            yield head.matrix("Masked-language-model head", "vocabulary")
+            yield head.logits("vocabulary")
+        case heads.Pooler():
+            yield Label("Hidden states", head.stream, "out")
+            yield head.matrix(
+                "Pooler", "dense", wording.ACTIVATIONS[spec.head.activation], first="first token"
+            )
+            yield Label("Pooled output", sizes("B", spec.d_model), "end")
+        case heads.Classification():
+            yield from head.pooled(spec.head)
+            yield head.matrix("Classifier", "labels")
+            yield Label("Logits", sizes("B", spec.head.labels), "end")
+        case heads.Pooled():
+            yield Label("Hidden states", head.stream, "out")
+            yield from head.pooled(spec.head)
+            if spec.head.projection is not None:
+                yield head.matrix("Projection", "projection")
+            if spec.head.normalize:
+                yield Part("head", "Divided by its length")
+            yield Label("Sequence vector", sizes("B", spec.head.projection or spec.d_model), "end")
+        case heads.TokenClassification():
+            yield from head.dense(spec.head)
+            yield head.matrix("Classifier of tokens", "labels")
+            yield head.logits("labels")
+        case heads.QuestionAnswering():
+            yield from head.dense(spec.head)
+            yield head.matrix("Start and end of the answer", "span")
+            yield Label("Start and end logits", f"2 of {sizes('B', length)}", "end")
+        case heads.ReplacedTokenDetection():
+            yield from head.dense(spec.head)
+            yield head.matrix("Replaced-token detection", "score")
+            yield Label("Logits", sizes("B", length), "end")
+        case _:
+            yield counts.part("head", wording.title(spec.head.kind), wording.said(spec.head), "head")
+            yield Label("Outputs", "", "end")
+
+
+class _Head:
+    """Makes the parts of a head."""
+
+    def __init__(self, counts: Counts, d_model: int, length: str) -> None:
+        self._counts, self._d_model, self._length = counts, d_model, length
+        self.stream = sizes("B", length, d_model)
+
+    def matrix(self, title: str, module: str, *details: str, first: str = "") -> Part:
+        """A matrix with its widths, and what is said before and after them."""
+        path = f"head.{module}"
+        words = [*([first] if first else []), self._counts.widths(path), *details]
+        return self._counts.part("head", title, words, path)
+
+    def logits(self, module: str) -> Label:
+        """What comes out for each token, as wide as a matrix has it."""
+        return Label("Logits", sizes("B", self._length, self._counts.sizes(f"head.{module}")[0]), "end")
+
+    def language_modeling(self, head: heads.LanguageModeling) -> Iterator[Element]:
+        """The scores of the next token."""
+        if head.scale == "inverse_sqrt_d_model":
+            yield Part("other", f"{TIMES} 1/√{self._d_model:,}")
+        elif head.scale is not None:
+            yield Part("other", f"{TIMES} {wording.number(head.scale)}")
+        if head.projection:
+            yield self.matrix("Projection", "projection")
+        fixed = ["fixed bias"] if head.bias == "fixed" else []
+        cap = [] if head.softcap is None else [f"softcap {wording.number(head.softcap)}"]
+        yield self.matrix("Language-model head", "vocabulary", *fixed, *cap)
+        yield self.logits("vocabulary")
+
+    def pooled(self, head: heads.SequenceHead) -> Iterator[Element]:
+        """One vector for the sequence, transformed."""
+        yield Part("head", "Pooling", (wording.pooling_words(head.pooling),))
+        yield from self.dense(head)
+
+    def dense(self, head: heads.TransformingHead | heads.MaskedLanguageModeling) -> Iterator[Element]:
+        """A dense layer with an activation, and a norm, where the head has them."""
+        if head.activation is not None:
+            yield self.matrix("Dense", "dense", wording.ACTIVATIONS[head.activation])
+        norm: Component | None = head.norm
+        if norm is not None and norm.kind != "none":
+            yield self._counts.part("norm", wording.title(norm.kind), [], "head.norm")

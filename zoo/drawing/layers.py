@@ -1,0 +1,66 @@
+"""The layers of a stack as frames: what is repeated is drawn once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from specs.stack import LayerRun
+from zoo.drawing import wording
+from zoo.drawing.blocks import BlockReader, StackFacts
+from zoo.drawing.comparing import differences
+from zoo.drawing.diagram import Frame, Part, Way
+
+
+def layer_frames(stack: StackFacts) -> Iterator[Frame]:
+    """The frames of a stack, from the first layer to the last."""
+    drawn: dict[str, Way] = {}
+    start = 0
+    for entry in stack.spec.runs() if isinstance(stack.spec.layers, int) else stack.spec.layers:
+        if isinstance(entry, LayerRun):
+            yield _run(stack, entry, range(start, start + entry.repeat), drawn)
+            start += entry.repeat
+            continue
+        period = sum(run.repeat for run in entry.pattern)
+        frames, first = [], start
+        for run in entry.pattern:
+            once = range(first, first + run.repeat)
+            layers = [i + time * period for time in range(entry.repeat) for i in once]
+            frames.append(_run(stack, run, layers, drawn))
+            first += run.repeat
+        whole = stack.blocks(range(start, start + entry.repeat * period))
+        total = wording.count_text(stack.counts.of(whole))
+        yield Frame(times(entry.repeat), f"{total}, shared" if entry.shared else total, tuple(frames))
+        start += entry.repeat * period
+
+
+def times(repeat: int, name: str = "") -> str:
+    """So many of something: 12 times encoder layer."""
+    if name and repeat == 1:
+        return name
+    return f"{repeat} {wording.TIMES} {name}".rstrip()
+
+
+def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[str, Way]) -> Frame:
+    """The frame of some layers with the same block; ``drawn`` has the blocks before it, and gets this one."""
+    name = wording.printable(run.use or ("block" if stack.spec.blocks else f"{stack.name} layer"))
+    paths = stack.blocks(layers)
+    each = [stack.counts.of([path]) for path in paths]
+    note = stack.counts.text(each, paths)
+    if len(layers) > 1:
+        note += ", shared" if run.shared else " each" if len(set(each)) == 1 else ""
+    way = BlockReader(stack, stack.spec.named_block(run.use), layers).way()
+    if brief := _brief(way, drawn):
+        title, changes = brief
+        way = (Part("other", title, tuple(changes), paths, sum(each)),)
+    else:
+        drawn[name] = way
+    return Frame(times(run.repeat, name), note, way)
+
+
+def _brief(way: Way, drawn: dict[str, Way]) -> tuple[str, list[str]] | None:
+    """How a block that is like one drawn before is told: by that one's name, and what differs."""
+    told = {name: words for name, other in drawn.items() if (words := differences(other, way)) is not None}
+    if not told:
+        return None
+    name = min(told, key=lambda name: len(told[name]))
+    return (f"As {name} below, but" if told[name] else f"As {name} below"), told[name]

@@ -1,0 +1,102 @@
+"""From a spec to what is drawn of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from torch import nn
+
+from specs.model import Model
+from specs.stack import Stack
+from zoo.builder import assemble
+from zoo.drawing import wording
+from zoo.drawing.blocks import StackFacts
+from zoo.drawing.diagram import Column, Diagram, Element, Joined, Label, Part, parts_of
+from zoo.drawing.embeddings import embedding_elements
+from zoo.drawing.heads import head_elements
+from zoo.drawing.layers import layer_frames
+from zoo.drawing.parameters import Counts
+from zoo.reports.parameters import parameter_report
+
+StackName = Literal["encoder", "decoder"]
+
+
+def read(spec: Model) -> Diagram:
+    """The diagram of a model, which is built without weights.
+
+    Raises :class:`specs.errors.PluginError` where a plugin's kind cannot be built.
+    """
+    model = assemble(spec)
+    report = parameter_report(model, spec)
+    counts = Counts(report)
+    columns = tuple(
+        Column(name, tuple(_column(spec, name, stack, model.get_submodule(name), counts)))
+        for name, stack in spec.stacks()
+    )
+    ties = tuple(_ties(columns, counts))
+    return Diagram(spec.name, tuple(_facts(spec)), report.total_parameters, columns, ties, _symbols(spec))
+
+
+def _facts(spec: Model) -> Iterator[str]:
+    yield spec.architecture
+    yield f"width {spec.d_model:,}"
+    if spec.context_length is not None:
+        yield f"context {spec.context_length:,}"
+    if spec.vocab_size is not None:
+        yield f"vocabulary {spec.vocab_size:,}"
+
+
+def _symbols(spec: Model) -> dict[str, str]:
+    """The letters of the shapes."""
+    both = spec.architecture == "encoder-decoder"
+    meanings = {"S": "encoder tokens", "T": "decoder tokens" if both else "tokens"}
+    lengths = [_length(spec, name, stack) for name, stack in spec.stacks()]
+    return {"B": "batch", **{length: meanings[length] for length in lengths if length in meanings}}
+
+
+def _length(spec: Model, name: StackName, stack: Stack) -> str:
+    """How many vectors a stack has: a letter for tokens, else a number."""
+    if spec.embedding_of(stack).takes_tokens:
+        return "S" if name == "encoder" and spec.architecture == "encoder-decoder" else "T"
+    return f"{spec.context_length_of(stack):,}"
+
+
+def _column(
+    spec: Model, name: StackName, stack: Stack, module: nn.Module, counts: Counts
+) -> Iterator[Element]:
+    """A stack from its inputs up."""
+    embedding = f"{name}_embedding" if spec.architecture == "encoder-decoder" else "embedding"
+    length = _length(spec, name, stack)
+    stream = Label("", wording.sizes("B", length, spec.d_model))
+    yield from embedding_elements(spec, stack, embedding, length, counts)
+    yield stream
+    position = spec.position_of(stack)
+    yield from layer_frames(
+        StackFacts(name, stack, module, counts, spec.d_model, spec.is_causal(name), position)
+    )
+    final_norm = f"{name}.final_norm"
+    kind = counts.modules[final_norm].kind
+    if stack.ends_with_norm and kind != "none":
+        yield counts.part("norm", f"Final {wording.title(kind)}", [], final_norm)
+    if stack is spec.last_stack:
+        yield from head_elements(spec, counts, length)
+    else:
+        yield stream
+
+
+def _ties(columns: tuple[Column, ...], counts: Counts) -> Iterator[tuple[Part, Part]]:
+    """The parts outside the layers that use the same weight: each with the one before it."""
+    outer = [
+        part
+        for column in columns
+        for part in parts_of(element for element in column.way if isinstance(element, Part | Joined))
+    ]
+    holders: dict[str, Part] = {}
+    for part in outer:
+        for owner in counts.owners(part.modules):
+            first = (p for p in outer if any(owner.startswith(f"{path}.") for path in p.modules))
+            holder = holders.get(owner) or next(first, None)
+            if holder is not None:
+                yield holder, part
+                holders[owner] = part

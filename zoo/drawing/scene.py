@@ -1,0 +1,129 @@
+"""A drawing as boxes, arrows and text with places: what a writer of any format needs, and no more.
+
+Lengths are in pixels; x grows to the right, y downwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from zoo.drawing.diagram import Part, Role
+from zoo.drawing.text import text_width
+
+Point = tuple[float, float]
+Shape = Literal["box", "pill", "sum", "point", "frame", "text"]
+"""A part, something small on lines, a circle with a sign, a place where lines meet, a frame, and text alone."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A line of text; x is where it begins, or its middle, or its end, and y its base line."""
+
+    x: float
+    y: float
+    text: str
+    size: float
+    anchor: Literal["start", "middle", "end"] = "start"
+    bold: bool = False
+    quiet: bool = False
+
+    def moved(self, dx: float, dy: float) -> Text:
+        return replace(self, x=self.x + dx, y=self.y + dy)
+
+    @property
+    def left(self) -> float:
+        """Where it begins."""
+        share = {"start": 0.0, "middle": 0.5, "end": 1.0}[self.anchor]
+        return self.x - share * self.width
+
+    @property
+    def width(self) -> float:
+        return text_width(self.text, self.size, bold=self.bold)
+
+
+@dataclass(frozen=True)
+class Box:
+    """Something that arrows begin and end at; ``many`` is drawn as a pile."""
+
+    id: str
+    shape: Shape
+    x: float
+    y: float
+    width: float
+    height: float
+    texts: tuple[Text, ...] = ()
+    role: Role | None = None
+    part: Part | None = None
+    many: bool = False
+
+    def moved(self, dx: float, dy: float) -> Box:
+        texts = tuple(text.moved(dx, dy) for text in self.texts)
+        return replace(self, x=self.x + dx, y=self.y + dy, texts=texts)
+
+    @property
+    def middle(self) -> Point:
+        return self.x + self.width / 2, self.y + self.height / 2
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        data: dict[str, Any] = {"id": self.id, "shape": self.shape}
+        sides = {"x": self.x, "y": self.y, "width": self.width, "height": self.height}
+        data |= {name: round(value, 1) for name, value in sides.items()}
+        data["texts"] = [text.text for text in self.texts]
+        if self.part is not None:
+            data |= {"role": self.role, "title": self.part.title, "details": list(self.part.details)}
+            data |= {"modules": list(self.part.modules), "parameters": self.part.parameters}
+        return data
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A line from the border of one box to that of another; ``kind`` says what flows."""
+
+    points: tuple[Point, ...]
+    source: str
+    target: str
+    kind: Literal["stream", "encoder", "scores", "tie"] = "stream"
+    head: bool = True
+
+    def moved(self, dx: float, dy: float) -> Arrow:
+        return replace(self, points=tuple((x + dx, y + dy) for x, y in self.points))
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        points = [[round(x, 1), round(y, 1)] for x, y in self.points]
+        return {"from": self.source, "to": self.target, "kind": self.kind, "points": points}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A drawing of some size; frames come before what they hold."""
+
+    title: str
+    description: str
+    parameters: int
+    width: float
+    height: float
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+    texts: tuple[Text, ...] = field(default=())
+
+    def all_texts(self) -> Iterator[Text]:
+        """Every line of text."""
+        yield from self.texts
+        for box in self.boxes:
+            yield from box.texts
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {
+            "title": self.title,
+            "description": self.description,
+            "parameters": self.parameters,
+            "width": self.width,
+            "height": self.height,
+            "boxes": [box.as_dict() for box in self.boxes],
+            "arrows": [arrow.as_dict() for arrow in self.arrows],
+        }

@@ -1,0 +1,97 @@
+"""Memory and bounds on devices, as data for the page's script: what of them changes with the sizes that its sliders give."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from specs.device import Device, FloatPrecision
+from zoo.pages.costs import polynomial_data
+from zoo.reports.costs import Costs, Stage
+from zoo.reports.memory import DTYPES, TrainingState
+from zoo.reports.report import Report
+from zoo.reports.roofline import COMPUTED_IN, THIS, best_rate
+from zoo.reports.training import Training, training
+
+
+def budget_data(report: Report) -> dict[str, Any]:
+    """Counts of values and bytes as text, as a script's numbers are not as long, and polynomials."""
+    dtypes = {COMPUTED_IN[precision] for precision in report.weights}
+    return {
+        "chosen": report.precision,
+        "precisions": {
+            name: {"bytes": str(size), "computed": COMPUTED_IN[name]} for name, size in report.weights.items()
+        },
+        "values": str(report.weights["fp32"] // DTYPES["fp32"].itemsize),
+        "itemsize": {name: DTYPES[name].itemsize for name in dtypes},
+        "cache": _cache_data(report),
+        "stages": {
+            name: {"read": _read_data(stage, report.costs), "outputs": polynomial_data(stage.outputs)}
+            for name, stage in report.costs.stages.items()
+        },
+        "training": _training_data(report),
+        "longest": report.room.longest,
+        "devices": [_device_data(device, dtypes) for device in report.devices],
+    }
+
+
+def _cache_data(report: Report) -> dict[str, Any] | None:
+    """Values per token of layers alike, each with its window, and per token of an encoder."""
+    if report.cache is None:
+        return None
+    own = [[str(each.layers * each.values), each.window] for each in report.cache.own]
+    return {"own": own, "encoder": str(report.cache.encoder)}
+
+
+def _read_data(stage: Stage, costs: Costs) -> dict[str, Any]:
+    """The values of weights that a call reads: all, and for experts those of each so many of so many."""
+    fixed, routed = 0, Counter[tuple[int, int]]()
+    for path, count in stage.weights.items():
+        share = next((of for experts, of in costs.routed.items() if path.startswith(f"{experts}.")), None)
+        if share is None:
+            fixed += count
+        else:
+            routed[share] += count
+    return {"fixed": fixed, "routed": [[count, *share] for share, count in routed.items()]}
+
+
+def _device_data(device: Device, dtypes: Iterable[FloatPrecision]) -> dict[str, Any]:
+    """A device, its best rate in each precision, and whether there may be several of it."""
+    rates = {name: best_rate(device, name) for name in dtypes}
+    return {
+        "name": device.name,
+        "summary": device.summary,
+        "memory": device.memory,
+        "bandwidth": device.bandwidth,
+        "rates": rates,
+        "alone": device.name == THIS,
+    }
+
+
+def _training_data(report: Report) -> dict[str, Any]:
+    """FLOPs of the passes, and the bytes of a training step by the size of its numbers."""
+    sizes = {dtype.itemsize: dtype for dtype in (DTYPES["fp32"], report.dtype, DTYPES["bf16"])}
+    found = {size: training(report.spec, dtype) for size, dtype in sizes.items()}
+    passes = next(iter(found.values())).active
+    return {
+        "passes": {
+            "forward": polynomial_data(passes.forward),
+            "backward": polynomial_data(passes.backward),
+            "recomputed": polynomial_data(passes.layers),
+        },
+        "bytes": {
+            str(size): _training_bytes(each, TrainingState.of(report.model, sizes[size]))
+            for size, each in found.items()
+        },
+    }
+
+
+def _training_bytes(step: Training, state: TrainingState) -> dict[str, Any]:
+    return {
+        "state": {name: str(size) for name, size in state.as_dict().items() if name != "total"},
+        "activations": polynomial_data(step.activations),
+        "unfused": polynomial_data(step.unfused),
+        "kept": polynomial_data(step.checkpointed.kept),
+        "layers": [polynomial_data(layer) for layer in step.checkpointed.layers],
+    }

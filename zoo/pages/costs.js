@@ -1,0 +1,58 @@
+// FLOPs of every stage and module at the sizes that the sliders give.
+{
+  const { evaluate, cell, figure, fill, choose, follow } = SIZES;
+  const { stages } = DATA.costs;
+  const names = Object.keys(stages);
+  const mixture = names.some((name) => {
+    const [{ products, active }] = stages[name].rows;
+    return JSON.stringify(products) !== JSON.stringify(active);
+  });
+  let chosen = names.includes("prefill") ? "prefill" : names[0];
+
+  // The figures of a row: matrix products, those of the experts that tokens are sent to where there are some, and other.
+  const columns = [["matrix products", true], ...(mixture ? [["of active experts", true]] : []), ["other", true]];
+  const figures = ({ products, active, elements }) =>
+    [products, ...(mixture ? [active] : []), elements].map((terms) => figure(evaluate(terms), "FLOP"));
+
+  follow(() =>
+    fill(
+      document.getElementById("stages"),
+      ["stage", ...columns, "matrix products, in symbols"],
+      names.map((name) => {
+        const { about, formula, rows } = stages[name];
+        const told = cell(about, "small");
+        told.className = "quiet";
+        return [cell([name, document.createElement("br"), told]), ...figures(rows[0]), cell(cell(formula, "code"))];
+      }),
+    ),
+  );
+
+  function share(part, all) {
+    const bar = cell("", "span");
+    bar.className = "bar";
+    bar.style.width = `calc((100% - 1.2rem) * ${part / all})`;
+    const made = cell([bar, cell(part ? `${((100 * part) / all).toFixed(1)} %` : "", "span")]);
+    made.className = "share";
+    return made;
+  }
+
+  function showModules() {
+    const { rows } = stages[chosen];
+    const all = Number(evaluate(rows[0].products));
+    fill(
+      document.getElementById("modules"),
+      ["module", ...columns, "share"],
+      rows.map((row) => {
+        const name = cell(row.name, "code");
+        name.style.paddingLeft = `${1.1 * row.level}em`;
+        return [cell(name), ...figures(row), share(Number(evaluate(row.products)), all)];
+      }),
+    );
+  }
+
+  choose(document.getElementById("stage"), names, chosen, (name) => {
+    chosen = name;
+    showModules();
+  });
+  follow(showModules);
+}

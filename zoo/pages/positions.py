@@ -1,0 +1,66 @@
+"""The positions of a model, wherever they act: on an embedding, or in the attention of some layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+from specs.model import Model
+from specs.position import NoPosition
+from specs.stack import Stack as StackSpec
+from zoo.builder import ZooModel
+from zoo.components.latent import Latent
+from zoo.components.position import Position
+from zoo.models.stack import Stack
+from zoo.pages.markup import layers_text, section
+from zoo.pages.position_drawings import Drawing, Use, drawing_of
+
+
+def positions_section(model: ZooModel, spec: Model) -> tuple[str, list[dict[str, Any]]]:
+    """The drawings of all positions, those alike together, and for each the data of the page's script."""
+    alike: dict[tuple[str, str, tuple[str, ...]], tuple[list[str], Drawing]] = {}
+    for use in uses(model, spec):
+        drawing = drawing_of(use)
+        key = drawing.title, drawing.about, tuple(drawing.figures)
+        alike.setdefault(key, ([], drawing))[0].append(use.place)
+    parts, data = [], []
+    for places, drawing in alike.values():
+        figures = "".join(drawing.figures)
+        parts.append(
+            f'<article class="position"><h3>{escape(drawing.title)} <span class="quiet">{escape("; ".join(places))}</span></h3>'
+            f'<p>{escape(drawing.about)}</p><div class="figures">{figures}</div></article>'
+        )
+        data.append(dict(drawing.data))
+    about = "Computed with the modules of the model, scaling included."
+    return section("positions", "Positions", about, "\n".join(parts)), data
+
+
+def uses(model: ZooModel, spec: Model) -> list[Use]:
+    """Every position of a model, in the order of its stacks; a stack whose layers know of none has one that is none."""
+    found: list[Use] = []
+    for name, stack_spec in spec.stacks():
+        found += _stack_uses(model, spec, name, stack_spec)
+    return found
+
+
+def _stack_uses(model: ZooModel, spec: Model, name: str, stack_spec: StackSpec) -> Iterator[Use]:
+    stated, length = spec.position_of(stack_spec), spec.context_length_of(stack_spec)
+    both = spec.architecture == "encoder-decoder"
+    if stated.embedded:
+        embedding = getattr(model, f"{name}_embedding" if both else "embedding")
+        width = spec.embedding_of(stack_spec).position_width(spec.d_model)
+        yield Use(f"{name}'s embedding" if both else "embedding", embedding.position, stated, width, length)
+    stack: Stack = getattr(model, name)
+    own = [getattr(block.attention, "position", None) for block in stack_spec.layer_blocks()]
+    layers: dict[Position, list[int]] = {}
+    for layer, block in enumerate(stack.blocks):
+        layers.setdefault(stack.view(block.attention)[0], []).append(layer)
+    for position, here in layers.items():
+        kind = own[here[0]] or (NoPosition() if stated.embedded else stated)
+        if stated.embedded and isinstance(kind, NoPosition):
+            continue
+        attention = stack.blocks[here[0]].attention
+        width = attention.rotated if isinstance(attention, Latent) else getattr(attention, "width", 0)
+        place = layers_text(here, len(stack.blocks))
+        yield Use(f"{name}, {place}" if both else place, position, kind, width, length)

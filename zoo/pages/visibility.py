@@ -1,0 +1,247 @@
+"""Which position may attend to which, for each kind of layer.
+
+Every picture is the bias that the model's own stack adds to the scores of its layers, looked up at a grid of positions that
+reaches beyond the largest window: a position is seen where its bias is not that of a forbidden one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from specs.model import Model
+from specs.stack import Stack as StackSpec
+from zoo import functional
+from zoo.builder import ZooModel
+from zoo.components.attention import Scope
+from zoo.models.stack import Stack
+from zoo.pages.chart import coordinate
+from zoo.pages.markup import layers_text, section
+from zoo.pages.position_drawings import zeroed
+
+CELLS = 48
+"""Rows and columns of a picture at most."""
+FEWEST = 24
+"""Positions to show where no window asks for more."""
+REACH = 2.5
+"""How many times the largest window is shown."""
+SIDE = 240
+"""The width and height of a picture, in its own units."""
+
+Padding = Literal["none", "left", "right"]
+PADDINGS: tuple[Padding, ...] = ("none", "left", "right")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The positions along a side of a picture: every ``stride``-th of ``length``."""
+
+    length: int
+    stride: int = 1
+
+    @property
+    def places(self) -> Tensor:
+        return torch.arange(0, self.length, self.stride)
+
+    @property
+    def padding_cells(self) -> int:
+        """How many cells are padding, where there is some: a quarter."""
+        return len(self.places) // 4
+
+    def mask(self, padding: Padding) -> Tensor | None:
+        """1 for real tokens: 1 length, or None for all."""
+        padded, at = self.padding_cells * self.stride, torch.arange(self.length)
+        match padding:
+            case "none":
+                return None
+            case "left":
+                return (at >= padded).to(torch.int64)[None]
+            case "right":
+                return (at < len(self.places) * self.stride - padded).to(torch.int64)[None]
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What layers of one kind see: for each padding of the keys a table, queries x keys, of who may attend to whom.
+
+    ``padded_queries`` says that the queries are the keys, and padded with them.
+    """
+
+    title: str
+    layers: tuple[int, ...]
+    depth: int
+    sinks: bool
+    queries: Grid
+    keys: Grid
+    allowed: dict[Padding, Tensor]
+    padded_queries: bool
+
+
+def sights(model: ZooModel, spec: Model) -> list[Sight]:
+    """One for each kind of layer, encoder first.  The trained values of positions are lost: none are looked at."""
+    found: list[Sight] = []
+    for name, stack_spec in spec.stacks():
+        stack: Stack = getattr(model, name)
+        prefix = f"{name}, " if spec.architecture == "encoder-decoder" else ""
+        found += _own_sights(stack, spec, stack_spec, prefix)
+        if name == "decoder" and spec.encoder is not None:
+            found.append(_cross_sight(stack, spec, stack_spec, spec.encoder))
+    return found
+
+
+def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -> Iterator[Sight]:
+    """What the layers of a stack see of its own positions; layers that see alike are together."""
+    grid = _grid([window for _, window in stack.views], spec.context_length_of(stack_spec))
+    paddings = PADDINGS if spec.embedding_of(stack_spec).takes_tokens else PADDINGS[:1]
+    for position, _ in stack.views:
+        zeroed(position)
+    scopes = {padding: _scope(stack, grid, grid.mask(padding)) for padding in paddings}
+    kinds: dict[tuple[int | None, bool], list[int]] = {}
+    for layer, block in enumerate(stack.blocks):
+        window = stack.view(block.attention)[1]
+        sinks = getattr(block.attention, "sinks", None) is not None
+        kinds.setdefault((window, sinks), []).append(layer)
+    for (window, sinks), layers in kinds.items():
+        view = stack.view(stack.blocks[layers[0]].attention)
+        title = prefix + ("causal" if stack.causal else "bidirectional")
+        title += f", window of {window:,}" if window else ""
+        allowed = {padding: _allowed(scope.biases[view], grid, grid) for padding, scope in scopes.items()}
+        yield Sight(title, tuple(layers), len(stack.blocks), sinks, grid, grid, allowed, True)
+
+
+def _cross_sight(stack: Stack, spec: Model, decoder: StackSpec, encoder: StackSpec) -> Sight:
+    """What the layers of a decoder see of its encoder."""
+    queries = _grid([], spec.context_length_of(decoder))
+    keys = _grid([], spec.context_length_of(encoder))
+    paddings = PADDINGS if spec.embedding_of(encoder).takes_tokens else PADDINGS[:1]
+    allowed = {
+        padding: _allowed(_scope(stack, queries, None, keys.mask(padding)).cross_bias, queries, keys)
+        for padding in paddings
+    }
+    layers = [i for i, block in enumerate(stack.blocks) if block.cross_attention is not None]
+    title = "decoder to encoder (cross)"
+    return Sight(title, tuple(layers), len(stack.blocks), False, queries, keys, allowed, False)
+
+
+def _grid(windows: Sequence[int | None], longest: int | None) -> Grid:
+    """Positions enough to see the windows end, those that do within the context."""
+    ending = [window for window in windows if window and window < (longest or window + 1)]
+    length = max([FEWEST, *(int(REACH * window) for window in ending)])
+    length = min(length, longest or length)
+    return Grid(length, -(-length // CELLS))
+
+
+def _scope(stack: Stack, grid: Grid, mask: Tensor | None, encoder_mask: Tensor | None = None) -> Scope:
+    """What attentions share where the queries of a grid are asked about all its keys."""
+    places = grid.places[None]  # 1 T
+    queries = torch.zeros(1, places.shape[1], 1)
+    first = torch.zeros(1, dtype=torch.int64)
+    return stack.scope(queries, places, mask, grid.length, encoder_mask, first)
+
+
+def _allowed(bias: Tensor | None, queries: Grid, keys: Grid) -> Tensor:
+    """Where a bias, broadcast to 1 H T S, forbids nothing: T of the queries, and of S those of the keys."""
+    if bias is None:
+        return torch.ones(len(queries.places), len(keys.places), dtype=torch.bool)
+    seen = (bias[0] > functional.forbidden(bias.dtype) / 2).any(0)  # (T or 1) S
+    return seen.expand(len(queries.places), -1)[:, keys.places]
+
+
+def visibility_section(model: ZooModel, spec: Model) -> str:
+    """The pictures, with a choice of padding where tokens go in."""
+    found = sights(model, spec)
+    about = (
+        "A filled cell: the position of the row may attend to that of the column. "
+        "Asked of the model's own attention bias, layer by layer."
+    )
+    choice = ""
+    if any(len(sight.allowed) > 1 for sight in found):
+        boxes = "".join(
+            f'<label><input type="radio" name="padding" value="{padding}"{" checked" * (padding == "none")}>'
+            f" {padding}</label>"
+            for padding in PADDINGS
+        )
+        choice = f'<fieldset class="choice"><legend>Padding</legend>{boxes}</fieldset>'
+    figures = "\n".join(_figure(sight) for sight in found)
+    return section(
+        "attention", "What may attend to what", about, f'{choice}<div class="figures">{figures}</div>'
+    )
+
+
+def _figure(sight: Sight) -> str:
+    stride = sight.queries.stride
+    shown = f"{sight.queries.length:,} positions"
+    if stride > 1:
+        shown += f", one in {stride:,} shown"
+    told = f"{layers_text(sight.layers, sight.depth)}; {shown}"
+    if sight.sinks:
+        told += "; each head has a sink besides, which every position may attend to"
+    pictures = "".join(_picture(sight, padding) for padding in sight.allowed)
+    return f'<figure class="sight"><h3>{escape(sight.title)}</h3>{pictures}<figcaption>{escape(told)}</figcaption></figure>'
+
+
+def _picture(sight: Sight, padding: Padding) -> str:
+    allowed = sight.allowed[padding]
+    rows, columns = allowed.shape
+    wide, high = SIDE / columns, SIDE / rows
+    runs = "".join(
+        f"M{coordinate(start * wide)} {coordinate(row * high)}h{coordinate((end - start) * wide)}v{coordinate(high)}h{coordinate((start - end) * wide)}z"
+        for row in range(rows)
+        for start, end in _runs(allowed[row].tolist())
+    )
+    parts = [f'<rect class="ground" width="{SIDE}" height="{SIDE}"/>', f'<path class="seen" d="{runs}"/>']
+    if sight.sinks:
+        parts.append(f'<rect class="sink" x="-16" width="9" height="{SIDE}"/>')
+    if padding != "none":
+        parts += _padding_marks(sight, padding)
+    parts += _axes(sight)
+    label = f"{sight.title}, padding: {padding}. {layers_text(sight.layers, sight.depth)}"
+    return (
+        f'<svg class="pad-{padding if len(sight.allowed) > 1 else "any"}" viewBox="-84 -28 330 274" role="img"'
+        f' aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )
+
+
+def _runs(row: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Where runs of true values begin and end."""
+    edges = [i for i in range(len(row) + 1) if (i > 0 and row[i - 1]) != (i < len(row) and row[i])]
+    return zip(edges[::2], edges[1::2], strict=True)
+
+
+def _padding_marks(sight: Sight, padding: Padding) -> list[str]:
+    """Bars along the sides where there is padding."""
+
+    def bar(grid: Grid) -> tuple[float, float]:
+        size = grid.padding_cells / len(grid.places) * SIDE
+        return (0, size) if padding == "left" else (SIDE - size, size)
+
+    start, size = bar(sight.keys)
+    marks = [f'<rect class="padding" x="{coordinate(start)}" y="-4" width="{coordinate(size)}" height="3"/>']
+    if sight.padded_queries:
+        start, size = bar(sight.queries)
+        marks.append(
+            f'<rect class="padding" x="-4" y="{coordinate(start)}" width="3" height="{coordinate(size)}"/>'
+        )
+    return marks
+
+
+def _axes(sight: Sight) -> list[str]:
+    """The first and last positions, and what rows and columns are."""
+    left = -22 if sight.sinks else -8
+    last_query, last_key = int(sight.queries.places[-1]), int(sight.keys.places[-1])
+    key = "keys" if sight.padded_queries else "keys: encoder positions"
+    texts = [
+        (0, -9, "start", "0"), (SIDE, -9, "end", f"{last_key:,}"), (SIDE / 2, -9, "middle", f"{key} \u2192"),
+        (left, 11, "end", "0"), (left, SIDE, "end", f"{last_query:,}"), (left, SIDE / 2, "end", "queries \u2193"),
+    ]  # fmt: skip
+    if sight.sinks:
+        texts.append((-5, -9, "end", "sink"))
+    return [
+        f'<text x="{coordinate(x)}" y="{coordinate(y)}" text-anchor="{side}">{text}</text>'
+        for x, y, side, text in texts
+    ]

@@ -1,0 +1,1 @@
+"""Pictures of numbers: heat maps and curves."""
