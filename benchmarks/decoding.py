@@ -15,9 +15,9 @@ from benchmarks.peers import GENAI, MISSING, genai_build
 from benchmarks.process import ZOO, run
 from benchmarks.result import Result
 from benchmarks.side_by_side import OURS, THREADS, medians, running
-from zoo.bandwidth import measure_bandwidth
 from exporters.benching.traffic import weights_read
 from exporters.benching.workload import Workload
+from zoo.bandwidth import measure_bandwidth
 
 OPTIONS = {"fp32": [], "int4": ["--block-size", "128", "--head-precision", "int4"]}
 """Of the precisions: the head in as many bits as the peer's."""

@@ -45,7 +45,18 @@ def _trained() -> Iterator[Result]:
     """Two small models for 300 steps within two minutes."""
     with tempfile.TemporaryDirectory() as name:
         small = ["--set", "decoder.layers=4", "--set", "d_model=128"]
-        command = [ZOO, "compare", "gpt2", "--with", "position.kind=rope", *small, "--steps", "300", "-o", name]
+        command = [
+            ZOO,
+            "compare",
+            "gpt2",
+            "--with",
+            "position.kind=rope",
+            *small,
+            "--steps",
+            "300",
+            "-o",
+            name,
+        ]
         (usage,) = in_turn([command], runs=1)
     yield Result(
         "zoo compare, 4 layers, 300 steps", f"{usage.seconds:.0f} s", "120 s", usage.seconds / 120, 1.0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cli.render import byte_text, console, table
+from cli.report_tables import count_text
 from specs.writing import dump
 from zoo.reports.module_pairs import ModulePair, described
 
@@ -117,8 +118,8 @@ def print_models(found: ModelDifference, *, depth: int, typed: bool) -> None:
     for each in found.quantities:
         costs.add_row(_label(each), *_figures(each))
     out.print(costs)
-    at_once = f", {found.batch} sequences at once" if found.batch > 1 else ""
-    typer.echo(f"\nFLOPs of matrix products, bytes in bfloat16, of training without activations{at_once}")
+    at_once = f", {found.sizes.batch} sequences at once" if found.sizes.batch > 1 else ""
+    typer.echo(f"\nFLOPs of matrix products, bytes in fp16, of training without activations{at_once}")
     for fault in found.faults:
         typer.secho(f"\nFLOPs are missing: {fault}", fg=typer.colors.YELLOW)
 
@@ -214,12 +215,9 @@ def _figures(quantity: Quantity) -> list[str]:
 
 
 def flop_text(count: int) -> str:
-    """A number of operations in decimal units: 1.5 TFLOP."""
-    size, units = float(count), ["", "k", "M", "G", "T", "P", "E"]
-    while size >= 999.95 and len(units) > 1:
-        size /= 1000
-        units.pop(0)
-    return f"{size:.1f} {units[0]}FLOP"
+    """A number of operations: 292 GFLOP."""
+    text = count_text(count)
+    return f"{text}FLOP" if " " in text else f"{text} FLOP"
 
 
 def print_exports(facts: Sequence[FactDifference]) -> None:

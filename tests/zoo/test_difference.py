@@ -11,7 +11,7 @@ from tests.strategies import model_data
 from zoo.builder import assemble
 from zoo.reports.module_pairs import in_order, pair
 from zoo.reports.parameters import parameter_report
-from zoo.reports.quantities import Measured, common_length, quantities, sizes_of
+from zoo.reports.quantities import Measured, Sizes, quantities
 from zoo.reports.side import read_side
 from zoo.reports.spec_difference import compare_specs
 
@@ -98,7 +98,8 @@ def test_parameters_that_differ_add_up_either_way_round(first, second):
 
 
 def costs_of(first, second, **sizes):
-    found = quantities(Measured.of(load(first)), Measured.of(load(second)), **sizes)
+    a, b = Measured.of(load(first)), Measured.of(load(second))
+    found = quantities(a, b, Sizes.of((a.spec, b.spec), **sizes))
     return {each.name: each for each in found}
 
 
@@ -116,7 +117,7 @@ def test_an_encoder_reads_all_at_once_as_a_decoder_reads_a_prompt():
 
 
 def test_modules_that_compute_otherwise_differ():
-    name, sizes = "mixtral-8x7b", sizes_of(1, 100)
+    name, sizes = "mixtral-8x7b", Sizes(1, 100, 100)
     a, b = Measured.of(load(name)), Measured.of(load(name, ["decoder.block.feed_forward.top_k=4"]))
     found = pair(a.parameters.root, b.parameters.root, (a.flops(sizes), b.flops(sizes)))
     different = [each for each in found.walk() if each.differs_itself]
@@ -126,8 +127,10 @@ def test_modules_that_compute_otherwise_differ():
 
 def test_what_modules_compute_adds_up_to_the_model():
     measured = Measured.of(load("t5-small"))
-    flops, stages = measured.flops(sizes_of(2, 50)), measured.stages
-    assert flops[""] == sum(stages[name].total_active.at(**sizes_of(2, 50)) for name in ("encode", "prefill"))
+    flops, stages = measured.flops(Sizes(2, 50, 50)), measured.stages
+    assert flops[""] == sum(
+        stages[name].total_active.at(B=2, T=50, P=50, S=50) for name in ("encode", "prefill")
+    )
     assert flops["encoder"] == sum(flops[f"encoder.blocks.{layer}"] for layer in range(6))
 
 
@@ -142,6 +145,14 @@ def test_caches_have_the_heads_and_windows_of_each_model():
     assert costs_of("bert-base", "gpt2", batch=1, length=10)["cache"].a is None
 
 
+def test_an_encoder_whose_inputs_are_of_one_size_reads_all_of_one():
+    found = costs_of("whisper-tiny", "t5-small", batch=1, length=100)
+    own, read = 2 * 4 * 2 * 6 * 64, 1500
+    assert found["cache"].a == own * 100 + own * read
+    step = Measured.of(load("whisper-tiny")).stages["step"].total_active
+    assert found["step"].a == step.at(B=1, P=100, S=read)
+
+
 def test_of_experts_those_are_active_that_a_token_meets():
     found = costs_of("mixtral-8x7b", "llama-3-8b", batch=1, length=10)["active parameters"]
     assert (found.a, found.b) == (12_879_925_248, 8_030_261_248)
@@ -152,13 +163,18 @@ def test_sizes_of_inputs_that_nobody_chooses_are_not_told():
 
 
 def test_models_are_compared_at_a_length_that_both_are_made_for():
-    assert common_length((load("llama-3-8b"), load("gpt2")), None) == 1024
-    assert common_length((load("bert-base"), load("gpt2")), None) == 512
-    assert common_length((load("t5-small"), load("t5-base")), 4096) == 4096
+    def sizes(*names, length=None):
+        return Sizes.of(tuple(map(load, names)), 2, length)
+
+    assert sizes("llama-3-8b", "gpt2") == Sizes(2, 1024, 1023)  # and one token more
+    assert sizes("bert-base", "llama-3-8b") == Sizes(2, 512, 511)
+    assert sizes("t5-small", "t5-base") == Sizes(2, 1024, 1024)
+    assert sizes("t5-small", "t5-base", length=4096) == Sizes(2, 4096, 4096)
+    assert sizes("llama-3-8b", "gpt2", length=100) == Sizes(2, 100, 100)
     with pytest.raises(
-        UserError, match=r"--length must not exceed the context of bert-base, which is 512\n  value: 513"
+        UserError, match="--length must fit the context of bert-base\n  value: 513\n  512 or less"
     ):
-        common_length((load("gpt2"), load("bert-base")), 513)
+        sizes("gpt2", "bert-base", length=513)
 
 
 # -------------------------------------------------------------------------------------------------------- sides

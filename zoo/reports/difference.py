@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from specs.variation import assignments
 from zoo.reports.module_pairs import ModulePair, pair
-from zoo.reports.quantities import Measured, Quantity, common_length, quantities, sizes_of
+from zoo.reports.quantities import Measured, Quantity, Sizes, quantities
 from zoo.reports.spec_difference import SpecDifference
 
 
@@ -23,8 +23,7 @@ class ModelDifference:
     assignments: list[str] | None
     modules: ModulePair
     quantities: tuple[Quantity, ...]
-    batch: int
-    length: int
+    sizes: Sizes
     faults: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -38,8 +37,7 @@ class ModelDifference:
             "spec": [each.as_dict() for each in found.spec],
             "set": self.assignments,
             "modules": [each.as_dict() for each in self.modules.walk() if each.differs_itself],
-            "batch": self.batch,
-            "length": self.length,
+            "sizes": asdict(self.sizes),
             "costs": [each.as_dict() for each in self.quantities],
             "faults": list(self.faults),
             "exports": None if found.exports is None else [each.as_dict() for each in found.exports],
@@ -51,17 +49,15 @@ def compare_models(found: SpecDifference, *, batch: int, length: int | None) -> 
 
     Without a length it is 1024, or the shortest context.  Raises :class:`specs.errors.UserError` for a longer one.
     """
-    length = common_length((found.a.spec, found.b.spec), length)
+    sizes = Sizes.of((found.a.spec, found.b.spec), batch, length)
     a, b = Measured.of(found.a.spec), Measured.of(found.b.spec)
-    sizes = sizes_of(batch, length)
     faults = tuple(side.fault for side in (a, b) if side.fault)
     flops = ({}, {}) if faults else (a.flops(sizes), b.flops(sizes))
     return ModelDifference(
         found,
         assignments(found.a.document, found.b.document),
         pair(a.parameters.root, b.parameters.root, flops),
-        tuple(quantities(a, b, batch=batch, length=length)),
-        batch,
-        length,
+        tuple(quantities(a, b, sizes)),
+        sizes,
         faults,
     )
