@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.options import AsJson, Assignments, complete_spec
+
+if TYPE_CHECKING:
+    from zoo.attending.attend import Attended, Reader
 
 MEAN = "mean"
 
@@ -89,14 +93,13 @@ def attend(
             show_default=False,
         ),
     ] = None,
-    png: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the maps, too.", show_default=False)
-    ] = None,
-    html: Annotated[
-        Path | None,
+    output: Annotated[
+        list[Path] | None,
         typer.Option(
+            "--output",
+            "-o",
             metavar="FILE",
-            help="Write a page, too, in which every head can be looked at.",
+            help="Draw the maps, too: .png or .svg; or .html, a page in which every head can be chosen; repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -113,17 +116,18 @@ def attend(
     Examples:
       zoo attend path/to/all-MiniLM-L6-v2 --text "The cat sat on the mat because it was warm."
       zoo attend path/to/gpt2 --text "The zoo opens at" --max-new-tokens 8 --layer 5 --head 0-3
-      zoo attend build/t5-small --text "translate: Hello" --target-text "Hallo" --stack cross --png cross.png
+      zoo attend build/t5-small --text "translate: Hello" --target-text "Hallo" --stack cross -o cross.png
       zoo attend tiny-gpt --set decoder.block.attention.window=4 --ids 1,2,3,4,5,6,7,8
-      zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102 --html heads.html
+      zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102 -o heads.html
     """
     from cli.attend_output import Shown, print_data, print_entropies, print_growing
     from cli.attend_reading import Given, check_length
-    from cli.files import write_whole
+    from cli.files import check_outputs, write_whole
     from exporters.opened import opened
     from exporters.runtime.text import find_text
     from zoo.attending.choice import choose
 
+    check_outputs(output or (), (".png", ".svg", ".html"))
     source = opened(reference, assignments or (), weights)
     spec = source.spec
     stacks = [name for name in (part.strip() for part in stack.split(",")) if name]
@@ -136,16 +140,9 @@ def attend(
     new_tokens = given.new_tokens(spec, max_new_tokens)
     check_length(spec, reading, new_tokens)
 
-    from zoo.attending.attend import Attended, Reader
+    from zoo.attending.attend import Attended
     from zoo.attending.attend import attend as read
-    from zoo.attending.pictures import grids
-    from zoo.pages.attention_page import attention_page
-    from zoo.pictures.heat_map import heat_maps
-    from zoo.pictures.style import png as drawn
-    from zoo.pictures.style import require_library
 
-    if png is not None:
-        require_library()
     model, description = source.model(seed)
     steps = read(model, reading, choice, new_tokens, source.ends)
     more = max(0, new_tokens - 1)
@@ -160,14 +157,36 @@ def attend(
         typer.echo(f"{spec.name}, weights: {description}\n")
         attended = print_growing(shown, steps, choice)
     labels = shown.labels(attended)
-    if png is not None:
-        write_whole(png, drawn(heat_maps(grids(attended, spec.name, labels, mean=shown.mean))))
-    if html is not None:
-        write_whole(html, attention_page(attended, spec.name, description, labels).encode())
+    for path in output or ():
+        write_whole(
+            path, _file(path.suffix.lower(), attended, spec.name, description, labels, mean=shown.mean)
+        )
     if as_json:
         print_data(shown, attended, {"model": spec.name, "weights": description})
     else:
         print_entropies(attended)
+
+
+def _file(
+    suffix: str,
+    attended: Attended,
+    name: str,
+    description: str,
+    labels: Mapping[Reader, Sequence[str]],
+    *,
+    mean: bool,
+) -> bytes:
+    """The maps as a picture or a page."""
+    if suffix == ".html":
+        from zoo.pages.attention_page import attention_page
+
+        return attention_page(attended, name, description, labels).encode()
+    from zoo.attending.pictures import grids
+    from zoo.pictures.heat_map import heat_maps
+    from zoo.pictures.style import png, svg
+
+    figure = heat_maps(grids(attended, name, labels, mean=mean))
+    return png(figure) if suffix == ".png" else svg(figure).encode()
 
 
 def _numbers(option: str, given: str) -> list[int]:

@@ -112,7 +112,7 @@ class _Strip:
         most = max(map(len, own))
         if most > self._fitting:
             self._print(
-                "", [Text(f"the first {self._fitting} of {most} tokens: --png and --html have all", "dim")]
+                "", [Text(f"the first {self._fitting} of {most} tokens: a file has all, see --output", "dim")]
             )
         self.out.print()
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from specs.errors import UserError
+
+PICTURES = (".png", ".svg")
+"""What the names of drawn files end in."""
 
 
 def write_whole(path: Path, content: bytes, option: str = "--output") -> None:
@@ -23,6 +27,22 @@ def write_whole(path: Path, content: bytes, option: str = "--output") -> None:
     except OSError as error:
         reason = f"{path.parent} is a file" if path.parent.is_file() else error.strerror or str(error)
         raise UserError(f"{path} cannot be written: {reason}\n  give another {option}") from error
+
+
+def check_outputs(paths: Sequence[Path], suffixes: Sequence[str]) -> None:
+    """Raise :class:`UserError` for files that do not say what they are to be, or cannot be drawn, before there is work."""
+    for path in paths:
+        if path.suffix.lower() not in suffixes:
+            raise UserError(
+                f"--output must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}\n  value: {str(path)!r}\n"
+                f"  {path.with_suffix(suffixes[0])} would work"
+            )
+        if path.is_dir():
+            raise UserError(f"{path} is a directory\n  give another --output")
+        if path.suffix.lower() in PICTURES:
+            from zoo.pictures.style import require_library
+
+            require_library()
 
 
 def check_place(path: Path, beginning: bytes, option: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -82,6 +82,8 @@ def time_text(seconds: float) -> str:
 
 
 def _print_roles(report: Report) -> None:
+    from zoo.reports.roles import ties
+
     _heading("Parameters")
     routed = report.active != report.parameters
     header = ["role", "parameters", "share", *(["active"] if routed else [])]
@@ -96,6 +98,8 @@ def _print_roles(report: Report) -> None:
     ]
     rows.append(["total", f"{report.parameters:,}", "", *([f"{report.active:,}"] if routed else [])])
     print_lines(header, rows, header[1:])
+    for name, owner in ties(report.model).items():
+        typer.echo(f"{name} is {owner}")
 
 
 # ---------------------------------------------------------------------------------------------------------- FLOPs
@@ -223,23 +227,32 @@ def _print_training(report: Report, symbolic: bool) -> None:
     routed = "; FLOPs of the chosen experts, activations of all" if report.costs.routed else ""
     _heading("Training", f"one step, weights in {dtype}, with Adam{routed}")
     tokens = sum(report.lengths.tokens(stage) for stage in report.costs.stages if stage != "step")
-    passes, rows = found.active, []
+    passes = found.active
     if symbolic:
         typer.echo(
             f"forward       {passes.forward}\nbackward      {passes.backward}\nrecomputed    {passes.layers}"
         )
         typer.echo(f"activations   {found.activations} bytes\n")
-    for name, flops, activations in (
-        ("activations kept", passes.total, found.activations.at(**at)),
-        ("layers checkpointed", passes.checkpointed, found.checkpointed.at(**at)),
-        ("unfused attention", passes.total, found.unfused.at(**at)),
-    ):
-        count = flops.at(**at)
-        adam = state.moments + state.master
-        sizes = [state.weights, state.gradients, adam, activations, state.total + activations]
-        rows.append([name, count_text(count / tokens), count_text(count), *map(byte_text, sizes)])
-    header = ["", "FLOPs per token", "FLOPs", "weights", "gradients", "Adam", "activations", "total"]
-    print_lines(header, rows, header[1:])
+    ways = {
+        "all kept": (passes.total, found.activations.at(**at)),
+        "layers checkpointed": (passes.checkpointed, found.checkpointed.at(**at)),
+        "unfused attention": (passes.total, found.unfused.at(**at)),
+    }
+    rows = [
+        ["FLOPs per token", *(count_text(flops.at(**at) / tokens) for flops, _ in ways.values())],
+        ["FLOPs", *(count_text(flops.at(**at)) for flops, _ in ways.values())],
+        ["activations", *(byte_text(activations) for _, activations in ways.values())],
+        *(
+            [name, *[byte_text(size)] * len(ways)]
+            for name, size in (
+                ("weights", state.weights),
+                ("gradients", state.gradients),
+                ("Adam", state.moments + state.master),
+            )
+        ),
+        ["memory in all", *(byte_text(state.total + activations) for _, activations in ways.values())],
+    ]
+    print_lines(["", *ways], rows, list(ways))
 
 
 # -------------------------------------------------------------------------------------------------------- devices
@@ -249,18 +262,27 @@ def _print_devices(report: Report) -> None:
     demands = {stage: report.demand(stage) for stage in report.costs.stages}
     intensity = ", ".join(f"{stage} {count_text(each.intensity)}" for stage, each in demands.items())
     _heading("Devices", f"the least that calls can take; FLOPs per byte: {intensity}")
-    lengths = max(report.lengths.length, report.lengths.past)
-    header = ["device", *(name for stage in demands for name in (stage, "bound by", "tokens/s")),
-              f"batch at {lengths:,}", "context at batch 1"]  # fmt: skip
-    rows = [_device_row(each, list(demands), report) for each in report.rooflines]
+    header = ["device", *(name for stage in demands for name in (stage, "bound by", "tokens/s"))]
+    found = {_device_name(each): each for each in report.rooflines}
+    rows = [
+        [name, *(cell for stage in demands for cell in _cells(each.roofs[stage] if each.roofs else None))]
+        for name, each in found.items()
+    ]
     print_lines(header, rows, [name for name in header[1:] if name != "bound by"])
+    length = max(report.lengths.length, report.lengths.past)
+    _heading("What fits", "weights, caches, and what the head gives")
+    header = ["device", "memory", f"batch at {length:,}", "context at batch 1"]
+    print_lines(header, [_room_row(name, each, report) for name, each in found.items()], header[1:])
 
 
-def _device_row(each: Roofline, stages: Sequence[str], report: Report) -> list[str]:
-    name = each.device.name if each.count == 1 else f"{each.count:,} x {each.device.name}"
-    cells = [cell for stage in stages for cell in _cells(each.roofs[stage] if each.roofs else None)]
+def _device_name(each: Roofline) -> str:
+    return each.device.name if each.count == 1 else f"{each.count:,} x {each.device.name}"
+
+
+def _room_row(name: str, each: Roofline, report: Report) -> list[str]:
     all_of_it = " (all)" if each.largest_context == report.room.longest else ""
-    return [name, *cells, f"{each.largest_batch:,}", f"{each.largest_context:,}{all_of_it}"]
+    memory = byte_text(round(each.count * each.device.memory))
+    return [name, memory, f"{each.largest_batch:,}", f"{each.largest_context:,}{all_of_it}"]
 
 
 def _cells(roof: Roof | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""The page of ``zoo attend --html`` in a real browser."""
+"""The page of ``zoo attend -o page.html`` in a real browser."""
 
 from __future__ import annotations
 

@@ -198,19 +198,21 @@ def test_many_heads_are_summarised() -> None:
 
 def test_files(place: Path, tmp_path: Path) -> None:
     made = tmp_path / "new"
-    result = invoke(place / "t5.yaml", "--ids", "5,6", "--png", made / "a.png", "--html", made / "a.html")
+    files = ["-o", made / "a.png", "-o", made / "a.svg", "-o", made / "a.html"]
+    result = invoke(place / "t5.yaml", "--ids", "5,6", *files)
     assert result.exit_code == 0
     with Image.open(made / "a.png") as picture:
         assert picture.format == "PNG"
         assert min(picture.size) > 300
     page = (made / "a.html").read_text()
     assert page.startswith("<!doctype html>")
-    assert sorted(path.name for path in made.iterdir()) == ["a.html", "a.png"]
+    assert sorted(path.name for path in made.iterdir()) == ["a.html", "a.png", "a.svg"]
+    assert (made / "a.svg").read_text().startswith("<svg")
 
 
 def test_too_many_maps_are_drawn_as_means(tmp_path: Path) -> None:
     many = ["--set", "decoder.layers=33", "--set", "decoder.block.attention.heads=8", "--set", "d_model=16"]
-    assert invoke("tiny-gpt", *many, "--ids", "1,2", "--png", tmp_path / "a.png").exit_code == 0
+    assert invoke("tiny-gpt", *many, "--ids", "1,2", "-o", tmp_path / "a.png").exit_code == 0
     with Image.open(tmp_path / "a.png") as picture:
         assert picture.width < 1000
 
@@ -271,7 +273,7 @@ cd  100   0
         "cd   50  50",
         "      a   c",
         "      b   d",
-        "   the first 2 of 3 tokens: --png and --html have all",
+        "   the first 2 of 3 tokens: a file has all, see --output",
     ]
 
 
@@ -309,7 +311,7 @@ def test_wide_signs_take_two_columns() -> None:
 def test_long_texts_are_cut_to_what_fits(place: Path) -> None:
     wide = ["tiny-gpt", "--ids", ",".join(map(str, range(60)))]
     lines = invoke(*wide, "--layer", "0", "--head", "0").stdout.splitlines()
-    assert "   the first 39 of 60 tokens: --png and --html have all" in lines
+    assert "   the first 39 of 60 tokens: a file has all, see --output" in lines
     assert [line.split()[0] for line in lines[3:42]] == list(map(str, range(39)))
     grown = invoke(*wide, "--layer", "0", "--head", "0", "--max-new-tokens", "3").stdout.splitlines()
     assert len(grown) == len(lines) + 60 + 2 - 39 + 2  # and what was written
@@ -372,20 +374,30 @@ def test_refused(arguments: list[str], message: str, place: Path, monkeypatch: p
     assert json.loads(data.stdout)["errors"][0]["message"] + "\n" == result.stderr
 
 
+def test_a_file_says_what_it_is_to_be(place: Path, tmp_path: Path) -> None:
+    result = invoke(place / "bert.yaml", "--ids", "1", "-o", tmp_path / "a.gif")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"--output must end in .png, .svg or .html\n  value: '{tmp_path / 'a.gif'}'\n  {tmp_path / 'a.png'} would work\n"
+    )
+    result = invoke(place / "bert.yaml", "--ids", "1", "-o", tmp_path)
+    assert result.exit_code == 2
+
+
 def test_pictures_need_a_library(place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = invoke(place / "bert.yaml", "--ids", "1", "--png", tmp_path / "a.png")
+    result = invoke(place / "bert.yaml", "--ids", "1", "-o", tmp_path / "a.png")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == "pictures need a library: pip install 'zoo[pictures]'\n"
 
 
 def test_a_place_that_cannot_be_written(place: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    result = invoke(place / "bert.yaml", "--ids", "1", "--html", tmp_path / "file" / "a.html")
+    result = invoke(place / "bert.yaml", "--ids", "1", "-o", tmp_path / "file" / "a.html")
     assert result.exit_code == 2
     assert (
         result.stderr
-        == f"{tmp_path / 'file' / 'a.html'} cannot be written: File exists\n  give another place\n"
+        == f"{tmp_path / 'file' / 'a.html'} cannot be written: {tmp_path / 'file'} is a file\n  give another --output\n"
     )
 
 

@@ -1,1 +1,1 @@
-"""What a built model consists of, read from the module itself."""
+"""What a built model consists of and costs, read from the module itself and from its traced graph."""

@@ -9,17 +9,19 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch.nn.functional as F
+from torch import fx
 
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.mixture import Mixture
 from zoo.reports.layers import layer_kinds
 from zoo.reports.polynomial import Polynomial
-from zoo.reports.trace import Trace, outputs_by_name
-from zoo.reports.work import work_at
+from zoo.reports.trace import Sizes, Trace, outputs_by_name
+from zoo.reports.work import elements_at, products_at
 from zoo.tracing.tasks import Task, tasks
 from zoo.twin import twin
 
@@ -134,19 +136,23 @@ def _stage(model: ZooModel, spec: Model, small: Model, task: Task) -> Stage:
     modules, active, elements = (defaultdict[str, list[Polynomial]](list) for _ in range(3))
     for node in trace.calls:
         path = node.meta["path"]
-        if products := trace.polynomial(node, lambda at: work_at(node, at).products):  # noqa: B023
+        if products := trace.polynomial(node, partial(products_at, node)):
             modules[path].append(products)
             active[path].append(share(products, shares.get(path)))
-        if other := trace.polynomial(node, lambda at: work_at(node, at).elements):  # noqa: B023
+        if other := trace.polynomial(node, partial(elements_at, node)):
             elements[path].append(other)
     kinds = layer_kinds(spec, small)
     at_modules, at_active, at_elements = (_spread(part, kinds) for part in (modules, active, elements))
     outputs = Polynomial.sum(
-        trace.polynomial(node, lambda at: math.prod(at[node].shape))  # noqa: B023
+        trace.polynomial(node, partial(_values, node))
         for name, node in outputs_by_name(trace.graph).items()
         if not name.startswith("present")
     )
     return Stage(at_modules, at_active, at_elements, _weights(trace, spec, kinds), outputs)
+
+
+def _values(node: fx.Node, sizes: Sizes) -> int:
+    return math.prod(sizes[node].shape)
 
 
 def _weights(trace: Trace, spec: Model, kinds: Mapping[str, list[int]]) -> dict[str, int]:

@@ -19,7 +19,7 @@ from zoo.builder import assemble
 from zoo.reports.costs import Costs, costs
 from zoo.reports.devices import this_device
 from zoo.reports.memory import DTYPES, Cache, TrainingState, cache, stored_bytes
-from zoo.reports.roles import Role, roles
+from zoo.reports.roles import Role, roles, ties
 from zoo.reports.roofline import COMPUTED_IN, THIS, Demand, Roofline, Room, roofline
 from zoo.reports.training import Training, training
 
@@ -57,18 +57,20 @@ class Lengths:
                 f"--past is of decoders, and {spec.name} is an encoder\n  value: {past}\n  leave it out"
             )
         if spec.architecture != "encoder-decoder" and source is not None:
+            article = "an" if spec.architecture == "encoder" else "a"
             raise UserError(
-                f"--source-length is of models with an encoder and a decoder, and {spec.name} is {spec.architecture}\n"
+                f"--source-length is of models with an encoder and a decoder, and {spec.name} is {article} {spec.architecture}\n"
                 f"  value: {source}\n  --length would work"
             )
         last, first = spec.last_stack, spec.encoder or spec.last_stack
         tokens = _length(spec, last, "--length", length)
-        read = _length(spec, first, "--source-length" if source is not None else "--length", source)
+        read = _length(spec, first, "--source-length", source)
         room = spec.context_length_of(last)
-        before = min(tokens, room - 1) if room and past is None else tokens if past is None else past
-        if room and before > room - 1:
-            raise UserError(_too_long(spec, "--past", before, room - 1))
-        return cls(batch, tokens, before, read)
+        if past is None:
+            past = min(tokens, room - 1) if room else tokens
+        elif room and past > room - 1:
+            raise UserError(_too_long(spec, "--past", past, room - 1))
+        return cls(batch, tokens, past, read)
 
     def symbols(self, stage: str) -> dict[str, int]:
         """The sizes of a stage by symbol."""
@@ -235,6 +237,7 @@ class Report:
                 "total": self.parameters,
                 "active": self.active,
                 "roles": [role.as_dict() for role in self.roles],
+                "tied": ties(self.model),
             },
             "stages": stages,
             "memory": {"weights": dict(self.weights), **self._cache_dict()},

@@ -48,6 +48,18 @@ def roles(model: nn.Module) -> list[Role]:
     return [Role(name, *count) for name, count in counts.items() if count[0]]
 
 
+def ties(model: nn.Module) -> dict[str, str]:
+    """The weights that are another module's, which holds them first, by name."""
+    owners: dict[int, str] = {}
+    tied = {}
+    for path, module in model.named_modules():
+        for leaf, weight in module.named_parameters(recurse=False):
+            name = f"{path}.{leaf}" if path else leaf
+            if owners.setdefault(id(weight), name) != name:
+                tied[name] = owners[id(weight)]
+    return tied
+
+
 def module_roles(
     module: nn.Module, role: str = "other", share: tuple[int, int] = (1, 1), path: str = ""
 ) -> Iterator[tuple[str, tuple[int, int], str]]:

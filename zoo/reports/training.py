@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,11 +20,11 @@ from torch import fx
 from specs.model import Model
 from zoo.builder import assemble
 from zoo.reports.costs import expert_shares, share
-from zoo.reports.keeping import Keeping, Kept, root, trained_values
+from zoo.reports.keeping import Kept, kept_values, root, trained_values
 from zoo.reports.layers import layer_kinds, with_another
 from zoo.reports.polynomial import Polynomial
 from zoo.reports.trace import Trace, outputs_by_name
-from zoo.reports.work import work_at
+from zoo.reports.work import products_at
 from zoo.tracing.facts import Facts
 from zoo.tracing.tasks import training_task
 from zoo.twin import twin
@@ -135,13 +136,13 @@ class _Step:
         def size(kept: Iterable[Kept]) -> Polynomial:
             return Polynomial.sum(trace.polynomial(each.by, each.bytes_at) for each in kept)
 
-        fused = Keeping().of(trace.graph)
+        fused = kept_values(trace.graph, fused=True)
         inputs = _inputs(trace.graph, fused, layer_of)
         there = {kept.value for kept in inputs if kept.extra is None}
         inner = [kept for kept in fused if layer_of[kept.by] and (kept.extra or kept.value not in there)]
         sums |= {
             "kept": size(fused),
-            "unfused": size(Keeping(fused=False).of(trace.graph)),
+            "unfused": size(kept_values(trace.graph, fused=False)),
             "inputs": size(inputs),
         }
         return cls(sums, [size(kept for kept in inner if layer_of[kept.by] == block) for block in blocks])
@@ -160,7 +161,7 @@ def _passes(
         f"{part} {of}": [] for part in ("forward", "backward", "layers") for of in ("all", "active")
     }
     for node in trace.calls:
-        whole = trace.polynomial(node, lambda at: work_at(node, at).products)  # noqa: B023
+        whole = trace.polynomial(node, partial(products_at, node))
         if not whole:
             continue
         for of, products in (("all", whole), ("active", share(whole, shares.get(node.meta["path"])))):

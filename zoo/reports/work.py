@@ -74,6 +74,16 @@ def work_at(node: fx.Node, sizes: Mapping[fx.Node, Any]) -> Work:
     return Work(0 if has_rule(target) else _counted(target, args, kwargs), made)
 
 
+def products_at(node: fx.Node, sizes: Mapping[fx.Node, Any]) -> int:
+    """FLOPs of a call's matrix products."""
+    return work_at(node, sizes).products
+
+
+def elements_at(node: fx.Node, sizes: Mapping[fx.Node, Any]) -> int:
+    """A call's operations element by element."""
+    return work_at(node, sizes).elements
+
+
 def _elements(result: Any) -> int:
     if isinstance(result, tuple):
         return sum(map(_elements, result))

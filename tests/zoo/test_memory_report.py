@@ -1,0 +1,266 @@
+"""Memory: caches against those that models give, weights against the files that are written, roles against the whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+import torch
+from torch import Tensor
+
+import zoo
+from exporters.export import Options, export
+from exporters.stored_size import stored_size
+from specs.errors import UserError
+from specs.load import load
+from specs.model import Model
+from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
+from zoo.builder import assemble
+from zoo.models.decoder import Decoder
+from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.reports.memory import Cache, CachedLayers, TrainingState, cache, stored_bytes
+from zoo.reports.report import Lengths
+from zoo.reports.roles import roles, ties
+from zoo.twin import small_inputs, twins
+from zoo.weights.tensors import weight_bytes
+
+DECODERS = [
+    "gpt2",
+    "llama-3-8b",
+    "gemma2-2b",
+    "gpt-oss-20b",
+    "deepseek-v3",
+    "mixtral-8x7b",
+    "falcon-7b",
+    "bloom-560m",
+]
+
+
+def smallest(name: str) -> Model:
+    """A preset's narrowest twin."""
+    *_, (small, _) = twins(small_inputs(load(name)))
+    return small
+
+
+def given_bytes(*pairs: tuple[Tensor, Tensor]) -> int:
+    return sum(key.nbytes + value.nbytes for key, value in pairs)
+
+
+# --------------------------------------------------------------------------------------------------------- caches
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_caches_are_as_large_as_those_that_models_give(name: str) -> None:
+    spec = smallest(name)
+    model = zoo.build(spec, weights="random")
+    assert isinstance(model, Decoder)
+    first = model(torch.ones(3, 7, dtype=torch.int64)).present_key_values
+    found = cache(spec, torch.float32)
+    assert found is not None
+    assert found.held(3, 7) == given_bytes(*first)
+    second = model(torch.ones(3, 1, dtype=torch.int64), past_key_values=first).present_key_values
+    assert given_bytes(*second) - given_bytes(*first) == 3 * found.bytes_per_token
+
+
+@pytest.mark.parametrize("spec", [t5(), whisper(), smallest("bart-base")], ids=lambda spec: spec.name)
+def test_the_encoders_keys_and_values_are_cached_beside_a_decoders_own(spec: Model) -> None:
+    model = zoo.build(spec, weights="random")
+    assert isinstance(model, EncoderDecoder)
+    assert spec.encoder is not None
+    embedding = spec.embedding_of(spec.encoder)
+    inputs = (
+        torch.ones(2, 5, dtype=torch.int64)
+        if embedding.takes_tokens
+        else torch.randn(2, *embedding.input_shape(spec.context_length_of(spec.encoder)))
+    )
+    encoded = model.encode(inputs).present_key_values
+    own = model.decode(torch.ones(2, 3, dtype=torch.int64), encoded).present_key_values
+    found = cache(spec, torch.float32)
+    assert found is not None
+    assert found.held(2, 3, encoded[0][0].shape[2]) == given_bytes(*encoded, *own)
+
+
+def test_a_window_needs_no_more_than_its_tokens() -> None:
+    windowed = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "window": 4}}
+    layers = [{"repeat": 2}, {"use": "local", "repeat": 3}]
+    spec = gpt2(decoder={"layers": layers, "block": BLOCK, "blocks": {"local": windowed}})
+    found = cache(spec, torch.float16)
+    assert found is not None
+    per_layer = 2 * 8 * 2  # keys and values of width 8, in halves
+    assert found.needed(1, 3) == found.held(1, 3) == 5 * per_layer * 3
+    assert found.needed(6, 10) == 6 * per_layer * (2 * 10 + 3 * 4)
+    assert found.held(6, 10) == 6 * per_layer * 5 * 10
+    assert found.windowed
+
+
+def test_grouped_heads_share_their_keys_and_values() -> None:
+    grouped, plain = (
+        gpt2(decoder={"layers": 2, "block": {**BLOCK, "attention": attention}})
+        for attention in (
+            {"kind": "grouped_query", "heads": 4, "kv_heads": 1},
+            {"kind": "multi_head", "heads": 4},
+        )
+    )
+    sizes = [found.bytes_per_token for spec in (grouped, plain) if (found := cache(spec, torch.float32))]
+    assert sizes[1] == 4 * sizes[0]
+
+
+def test_latents_can_be_cached_in_the_place_of_keys_and_values() -> None:
+    found = cache(load("deepseek-v3"), torch.bfloat16)
+    assert found is not None
+    assert found.bytes_per_token == 61 * 128 * (192 + 128) * 2
+    assert found.latent_bytes_per_token == 61 * (512 + 64) * 2
+    assert cache(bert(), torch.float32) is None
+    plain = Cache((CachedLayers(2, 8, None, None),), 0, torch.float32)
+    assert plain.latent_bytes_per_token is None
+    assert plain.as_dict()["windows"] == [{"layers": 2, "window": None, "bytes_per_token": 32}]
+
+
+# -------------------------------------------------------------------------------------------------------- weights
+
+
+@pytest.mark.parametrize(
+    "spec", [bert(), gpt2(), t5(), vit(), smallest("mixtral-8x7b")], ids=lambda spec: spec.name
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_weights_are_as_large_as_those_of_the_model(spec: Model, dtype: torch.dtype) -> None:
+    assert stored_bytes(assemble(spec), dtype) == weight_bytes(assemble(spec, dtype))
+
+
+def wide(kind: str = "decoder", **changes: object) -> Model:
+    """A model wide enough for its matrices to be rounded, with layers of two kinds."""
+    other = {**BLOCK, "feed_forward": {"kind": "gated", "hidden": 64, "activation": "silu"}}
+    layers = [{"repeat": 2}, {"use": "other", "repeat": 3}]
+    return gpt2(
+        vocab_size=48, d_model=32, decoder={"layers": layers, "block": BLOCK, "blocks": {"other": other}}
+    )
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "int4"])
+@pytest.mark.parametrize(
+    "spec", [wide(), smallest("t5-small"), smallest("albert-base-v2")], ids=lambda spec: spec.name
+)
+def test_files_are_as_large_as_their_weights(spec: Model, precision: str, tmp_path: Path) -> None:
+    export(spec, tmp_path / "out", Options(target="cuda", precision=precision, verify=False))
+    stored = {}
+    for path in (tmp_path / "out").glob("*.onnx"):
+        for tensor in onnx.load(path, load_external_data=False).graph.initializer:
+            place = {entry.key: entry.value for entry in tensor.external_data}
+            if place:
+                stored[place["location"], place["offset"]] = int(place["length"])
+    size = stored_size(spec, precision)
+    assert sum(stored.values()) == size
+    exported = (tmp_path / "out" / "model.onnx.data").stat().st_size
+    assert size <= exported <= size + 64 * len(stored)
+    if precision == "fp32":
+        assert size == stored_bytes(assemble(spec), torch.float32)
+
+
+def test_fewer_bits_take_fewer_bytes() -> None:
+    sizes = [stored_size(wide(), precision) for precision in ("fp32", "fp16", "int8", "int4")]
+    assert sizes == sorted(set(sizes), reverse=True)
+
+
+def test_training_keeps_gradients_and_two_moments_and_a_copy_of_halves() -> None:
+    model = assemble(gpt2())
+    count = sum(weight.numel() for weight in model.parameters())
+    full, half = TrainingState.of(model, torch.float32), TrainingState.of(model, torch.bfloat16)
+    assert (full.weights, full.gradients, full.moments, full.master) == (4 * count, 4 * count, 8 * count, 0)
+    assert (half.weights, half.gradients, half.moments, half.master) == (
+        2 * count,
+        2 * count,
+        8 * count,
+        4 * count,
+    )
+    assert full.total == half.total == 16 * count
+
+
+def test_adam_keeps_what_is_said() -> None:
+    model = zoo.build(gpt2(), weights="random")
+    adam = torch.optim.Adam(model.requires_grad_().parameters())
+    model(torch.ones(1, 3, dtype=torch.int64)).logits.sum().backward()
+    adam.step()
+    moments = sum(state[name].nbytes for state in adam.state.values() for name in ("exp_avg", "exp_avg_sq"))
+    gradients = sum(weight.grad.nbytes for weight in model.parameters() if weight.grad is not None)
+    state = TrainingState.of(model, torch.float32)
+    assert (state.moments, state.gradients) == (moments, gradients)
+
+
+# ---------------------------------------------------------------------------------------------------------- roles
+
+ROLED = ["bert-base", "gpt2", "t5-small", "llama-3-8b", "mixtral-8x7b", "deepseek-v3", "albert-base-v2", "vit-base-16",
+         "whisper-tiny", "qwen3-0.6b", "olmo2-1b", "bloom-560m"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROLED)
+def test_roles_add_up_to_the_whole(name: str) -> None:
+    spec = load(name)
+    model = assemble(spec)
+    found = roles(model)
+    assert sum(role.parameters for role in found) == zoo.parameters(spec).total_parameters
+    assert "other" not in [role.name for role in found]
+    routed = any(role.name == "experts" for role in found)
+    assert (sum(role.active for role in found) < sum(role.parameters for role in found)) == routed
+
+
+def test_every_part_has_its_role() -> None:
+    counts = {role.name: role.parameters for role in roles(assemble(load("gpt2")))}
+    assert counts == {
+        "embedding": 50257 * 768,
+        "positions": 1024 * 768,
+        "attention": 12 * 4 * 768 * 769,
+        "feed-forward": 12 * (2 * 768 * 3072 + 3072 + 768),
+        "norms": 25 * 2 * 768,
+    }  # the head is the embedding's table
+    counts = {role.name: role.parameters for role in roles(assemble(load("qwen3-0.6b")))}
+    assert counts["norms"] == (2 * 28 + 1) * 1024 + 28 * 2 * 128  # those of queries and keys, too
+    counts = {role.name: role.parameters for role in roles(assemble(load("t5-small")))}
+    assert counts["positions"] == 2 * 32 * 8
+
+
+def test_a_tied_weight_says_whose_it_is() -> None:
+    assert ties(assemble(load("gpt2"))) == {"head.vocabulary.weight": "embedding.token.weight"}
+    assert ties(assemble(load("t5-small"))) == {"head.vocabulary.weight": "encoder_embedding.token.weight"}
+    assert ties(assemble(load("llama-3-8b"))) == ties(assemble(load("albert-base-v2"))) == {}
+
+
+def test_active_experts_are_those_that_a_token_is_sent_to() -> None:
+    found = {role.name: role for role in roles(assemble(load("mixtral-8x7b")))}
+    assert found["experts"].parameters == 4 * found["experts"].active
+    assert found["router"].parameters == found["router"].active
+    assert sum(role.active for role in found.values()) == 12_879_925_248  # 13B, as published
+    shared = {role.name: role for role in roles(assemble(load("deepseek-v3")))}
+    assert shared["feed-forward"].active == shared["feed-forward"].parameters  # the shared expert
+    assert sum(role.active for role in shared.values()) == 37_552_282_624  # 37B, as published
+
+
+# ---------------------------------------------------------------------------------------------------------- sizes
+
+
+def test_sizes_are_usual_ones_where_nothing_is_said() -> None:
+    assert Lengths.of(load("gpt2")) == Lengths(1, 1024, 1023, 1024)
+    assert Lengths.of(load("bert-base")) == Lengths(1, 512, 511, 512)
+    assert Lengths.of(load("t5-small"), 2, 10, source=20) == Lengths(2, 10, 10, 20)
+    assert Lengths.of(load("whisper-tiny")) == Lengths(1, 448, 447, 1500)
+    assert Lengths.of(load("llama-3-8b"), past=0).past == 0
+
+
+WRONG: list[tuple[str, dict[str, int], str]] = [
+    ("gpt2", {"length": 1025}, "--length must fit the context of gpt2\n  value: 1025\n  1024 or less would work"),
+    ("gpt2", {"past": 1024}, "--past must fit the context of gpt2\n  value: 1024\n  1023 or less would work"),
+    ("bert-base", {"past": 1}, "--past is of decoders, and bert-base is an encoder\n  value: 1\n  leave it out"),
+    ("gpt2", {"source": 4}, "--source-length is of models with an encoder and a decoder, and gpt2 is a decoder\n"
+     "  value: 4\n  --length would work"),
+    ("bart-base", {"source": 2000}, "--source-length must fit the context of bart-base\n  value: 2000\n"
+     "  1024 or less would work"),
+    ("vit-base-16", {"length": 9}, "--length of vit-base-16 is fixed: its embedding gives 197 vectors\n  value: 9\n"
+     "  leave it out"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "sizes", "message"), WRONG)
+def test_sizes_that_a_model_does_not_take_are_refused(name: str, sizes: dict[str, int], message: str) -> None:
+    with pytest.raises(UserError) as error:
+        Lengths.of(load(name), **sizes)
+    assert str(error.value) == message
