@@ -128,7 +128,7 @@ def report(
       zoo report gpt3-175b --device h100 --device this --json
       zoo report build/t5-small --html t5.html
     """
-    from cli.render import byte_text, print_json
+    from cli.render import print_json
     from cli.report_tables import print_report
     from specs.device import device_names
     from zoo.reports.side import read_side
@@ -145,20 +145,18 @@ def report(
     lengths = Lengths.of(model_spec, batch, length, past, source_length)
     known = _quantized_sizes(model_spec, precision)
     found = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], known)
-    page = {} if html is None else _written(html, found, side.export)
+    if html is not None:
+        _write_page(html, found, side.export)
     if as_json:
-        print_json({**found.as_dict(), **page})
-    elif page:
-        typer.echo(f"wrote {page['page']} ({byte_text(page['bytes'])})")
+        print_json(found.as_dict())
+    elif html is not None:
+        typer.echo(html)
     else:
         print_report(found, symbolic=symbolic, depth=depth)
 
 
-def _written(path: Path, found: Report, export: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Write the page of a report; gives where it is, and its size in bytes."""
+def _write_page(path: Path, found: Report, export: Mapping[str, Any] | None) -> None:
     from cli.files import write_whole
     from zoo.pages.report_page import report_page
 
-    content = report_page(found, export).encode()
-    write_whole(path, content, "--html")
-    return {"page": str(path), "bytes": len(content)}
+    write_whole(path, report_page(found, export).encode(), "--html")

@@ -60,10 +60,13 @@ def test_everything_is_drawn_at_once_and_from_the_file_alone(
     assert plain == 0
 
 
-@pytest.mark.parametrize("preset", ["bert-base", "gemma3-1b", "whisper-tiny", "deepseek-v3"])
+@pytest.mark.parametrize("spec", [
+    ("bert-base",), ("gemma3-1b",), ("whisper-tiny",), ("deepseek-v3",), ("tiny-gpt", f"name={'long' * 40}", "context_length=1"),
+])  # fmt: skip
 @pytest.mark.parametrize("width", [400, 1400])
-def test_nothing_overflows(browser: Browser, page_of: PageOf, preset: str, width: int) -> None:
-    browser.open(page_of(preset), width)
+def test_nothing_overflows(browser: Browser, page_of: PageOf, spec: tuple[str, ...], width: int) -> None:
+    browser.open(page_of(*spec), width)
+    assert browser.errors() == []
     assert browser.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     outside = browser.run(
         "return [...document.querySelectorAll('main *')].filter(e => !e.parentElement.closest('.scroll, pre, svg, .treemap')"

@@ -1,4 +1,4 @@
-// Memory, training and bounds on devices at the sizes and the precision that are chosen.
+// Memory, training and bounds on devices at the sizes and the precision that are chosen, as zoo.reports.report has them.
 {
   const { at, evaluate, readable, cell, figure, counted, fill, choose, follow } = SIZES;
   const budget = DATA.budget;

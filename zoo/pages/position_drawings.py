@@ -49,7 +49,7 @@ def zeroed(position: Position) -> None:
 
 @dataclass(frozen=True)
 class Use:
-    """A position where it acts: ``spec`` says what it is, ``width`` is that of the vectors that it acts on."""
+    """A position where it acts: ``spec`` says what it is, ``width`` is that of the vectors that it acts on, 0 if unknown."""
 
     place: str
     position: Position
@@ -80,7 +80,7 @@ def drawing_of(use: Use) -> Drawing:
             return _learned(use, learned)
         case Sinusoidal() as sinusoidal:
             return _sinusoidal(use, sinusoidal)
-        case Rope() as rope:
+        case Rope() as rope if use.width:
             return _rope(use, rope)
         case Alibi() as alibi:
             return _alibi(use, alibi)
@@ -91,7 +91,7 @@ def drawing_of(use: Use) -> Drawing:
             "No positions",
             "Attention here sees a set of tokens; a causal mask still tells their order in part.",
         )
-    return Drawing(use.spec.kind, "A kind of position of a plugin: nothing is drawn of it.")
+    return Drawing(use.spec.kind, "Of this kind nothing is known that could be drawn.")
 
 
 def _learned(use: Use, learned: Learned) -> Drawing:
@@ -116,7 +116,7 @@ def _sinusoidal(use: Use, sinusoidal: Sinusoidal) -> Drawing:
     about = f"Added to the embedding: {order}, of {half:,} frequencies."
     data = _heat_map(added[:, columns], "position", "dimension", columns.tolist())
     figures = [
-        _canvas("What is added, by position and dimension"),
+        _canvas("What is added, by position and dimension", "broad"),
         _wavelengths(use, {"": sinusoidal.frequencies}),
     ]
     return Drawing("Sinusoidal", about, figures, {"maps": [data]})
@@ -162,7 +162,7 @@ def _frequencies(rope: Rope, dimensions: int, use: Use) -> tuple[dict[str, tuple
     frequencies, amplitude = rope.frequencies(dimensions)
     if isinstance(frequencies, tuple):
         return {"": frequencies}, amplitude
-    border = use.spec.scaling.original_context_length  # type: ignore[attr-defined]
+    border = getattr(use.spec.scaling, "original_context_length", POSITIONS)  # type: ignore[attr-defined]
     lengths = {f"inputs up to {border:,}": border}
     if use.context_length and use.context_length > border:
         lengths[f"inputs of {use.context_length:,}"] = use.context_length
@@ -245,9 +245,9 @@ def _heat_map(values: Tensor, rows: str, columns: str, labels: Sequence[int]) ->
     }
 
 
-def _canvas(title: str) -> str:
+def _canvas(title: str, width: str = "") -> str:
     return (
-        f'<figure class="wide"><h3>{escape(title)}</h3><canvas role="img" aria-label="{escape(title)}"></canvas>'
+        f'<figure class="{width}"><h3>{escape(title)}</h3><canvas role="img" aria-label="{escape(title)}"></canvas>'
         '<div class="scale"><span></span><i></i><span></span></div>'
         '<figcaption aria-live="polite"></figcaption></figure>'
     )
@@ -255,7 +255,7 @@ def _canvas(title: str) -> str:
 
 def _dials() -> str:
     return (
-        '<figure class="wide dials"><h3>How far each pair is turned</h3>'
+        '<figure class="dials"><h3>How far each pair is turned</h3>'
         '<label>position <input type="range" min="0" value="0" step="1"> <output></output></label>'
         '<div class="faces"></div></figure>'
     )

@@ -75,12 +75,7 @@ def _top(spec: Model, parameters: int, parts: Mapping[str, str]) -> str:
 
 def _architecture(spec: Model) -> str:
     about = "Read from the bottom up; equal layers are one, with how many there are."
-    return section(
-        "architecture",
-        "Architecture",
-        about,
-        scrolling("Drawing", draw_svg(spec)),
-    )
+    return section("architecture", "Architecture", about, scrolling("Drawing", draw_svg(spec)))
 
 
 def _spec(spec: Model) -> str:
