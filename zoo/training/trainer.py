@@ -1,0 +1,117 @@
+"""One model in training."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import LambdaLR
+
+from specs.model import Model
+from zoo.builder import assemble
+from zoo.training.passage import sample
+from zoo.training.score import Score, held_out, score, token_loss
+from zoo.training.settings import CLIP, END, WARM_UP, Settings
+from zoo.training.task import Task
+from zoo.weights.materialize import materialize
+from zoo.weights.random import RandomWeights
+
+SCORES = 10
+"""How often a model is scored on the way."""
+
+
+class Trainer:
+    """A model with the weights of its spec's own recipe, its optimizer and schedule, and what was measured so far.
+
+    ``losses`` has one of each step, in training.  A loss that is no finite number ends the training: ``diverged``.
+    """
+
+    def __init__(self, spec: Model, task: Task, settings: Settings, device: torch.device) -> None:
+        self.spec, self.task, self.settings, self.device = spec, task, settings, device
+        model = assemble(spec)
+        materialize(model, RandomWeights(model, spec, settings.seed))
+        self.model = model.to(device).train()
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.parameters = sum(parameter.numel() for parameter in model.parameters())
+        self.optimizer = AdamW(trained, lr=settings.rate, fused=True)
+        self.schedule = LambdaLR(self.optimizer, lambda step: share_of_rate(step, settings.steps))
+        self.held_out = held_out(spec, task, settings.seed, device)
+        self.losses: list[float] = []
+        self.scores: list[Score] = []
+        self.seconds = 0.0
+        """Spent on steps, without scoring and saving."""
+
+    @property
+    def done(self) -> int:
+        """The steps that are done."""
+        return len(self.losses)
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the last loss is no finite number."""
+        return bool(self.losses) and not math.isfinite(self.losses[-1])
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.diverged or self.done >= self.settings.steps
+
+    def step(self) -> None:
+        """Learn from the next passages, and score the model where it is time to."""
+        before = time.perf_counter()
+        self._learn()
+        self.seconds += time.perf_counter() - before
+        every = max(1, self.settings.steps // SCORES)
+        if not self.diverged and (self.done % every == 0 or self.done == self.settings.steps):
+            self.scores.append(score(self.model, self.held_out, self.done))
+
+    def _learn(self) -> None:
+        seed, step = self.settings.seed, self.done
+        passage = self.task.passage("training", self.settings.batch, seed, step)
+        each = sample(self.spec, passage, self.task.tokens).to(self.device)
+        torch.manual_seed(_dropout_seed(seed, step))
+        loss = token_loss(self.model(*each.inputs).logits, each.targets)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.schedule.step()
+        self.losses.append(loss.item())
+
+    def state(self) -> dict[str, Any]:
+        """All that going on takes."""
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "losses": self.losses,
+            "scores": [each.as_dict() for each in self.scores],
+            "seconds": self.seconds,
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.schedule.load_state_dict(state["schedule"])
+        self.losses, self.seconds = list(state["losses"]), state["seconds"]
+        self.scores = [Score(**each) for each in state["scores"]]
+
+
+def share_of_rate(step: int, steps: int) -> float:
+    """The share of the highest learning rate at a step: a line up to it, then a cosine down to a tenth."""
+    warm_up = max(1, int(WARM_UP * steps))
+    if step < warm_up:
+        return (step + 1) / warm_up
+    along = (step - warm_up) / max(1, steps - warm_up)
+    return END + (1 - END) * (1 + math.cos(math.pi * along)) / 2
+
+
+def _dropout_seed(seed: int, step: int) -> int:
+    """One for each step, so that a pause changes nothing."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/dropout/{step}".encode()).digest()[:7], "little")
