@@ -11,6 +11,7 @@ from cli.bench import bench
 from cli.build import build
 from cli.check import check
 from cli.command import Program
+from cli.compare import compare
 from cli.convert import convert
 from cli.diff import diff
 from cli.draw import draw
@@ -42,6 +43,7 @@ app.command("diff")(diff)
 app.command("run")(run)
 app.command("attend")(attend)
 app.command("bench")(bench)
+app.command("compare")(compare)
 app.command("import")(import_checkpoint)
 app.command("convert")(convert)
 app.command("validate")(validate)

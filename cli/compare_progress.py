@@ -1,0 +1,47 @@
+"""How training gets on, on standard error: nothing where that is no terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zoo.training.comparison import Moment
+
+
+@contextmanager
+def training_progress(*, quiet: bool) -> Iterator[Callable[[Moment], None]]:
+    """What to call with every step: a bar for each spec, with loss, speed and the time left."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda moment: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    bars = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.3f}"),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    tasks: dict[str, TaskID] = {}
+    with bars:
+
+        def show(moment: Moment) -> None:
+            if moment.label not in tasks:
+                tasks[moment.label] = bars.add_task(
+                    moment.label, total=moment.steps, completed=moment.step, loss=moment.loss, rate=""
+                )
+                return
+            task = tasks[moment.label]
+            speed = bars.tasks[task].speed
+            rate = f"{speed:.1f} steps/s" if speed else ""
+            bars.update(task, completed=moment.step, loss=moment.loss, rate=rate)
+
+        yield show
