@@ -203,7 +203,7 @@ def _of_tokens(spec: Model, draw: _Draw) -> Iterator[Case]:
     yield Case("nothing but padding", draw.tokens(4, 0))
     if room > 4:
         yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
-        pieces = _steps(3, room)
+        pieces = _steps(2, room)
         yield Case("padded prompt, then steps", draw.pieces(11, 6, side="left"), pieces, main=True)
     if room > 6:
         yield Case("prompt in pieces", draw.pieces(12, 5, side="left"), pieces=(3, 1, 2))
@@ -225,7 +225,7 @@ def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
 
 def _ragged_steps(draw: _Draw, *encoders: Batch) -> Iterator[Case]:
     """Rows that stand at the front of their cache, and go on at different places; and all of it in one buffer."""
-    steps = _steps(3, draw.steps_room)
+    steps = _steps(2, draw.steps_room)
     first, second = encoders or (None, None)
     padded, ragged = draw.gap((8, 3, 1), len(steps)), draw.gap((2, 9), len(steps))
     yield Case("padded prompt, then steps", padded, steps, first, gap=True, main=True)
@@ -245,7 +245,7 @@ def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
         yield Case("a batch, long", draw.tokens(long, long), encoder=whole(2, empty=True), main=main)
         if room > 4:
             yield Case(
-                "prompt, then steps", draw.pieces(8, 8), pieces=_steps(5, room), encoder=whole(2), main=True
+                "prompt, then steps", draw.pieces(8, 8), pieces=_steps(2, room), encoder=whole(2), main=True
             )
         if room > 6:
             yield Case("prompt in pieces", draw.pieces(12), pieces=(3, 1, 2), encoder=whole(1))
@@ -261,7 +261,7 @@ def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
     yield Case("padding left", draw.tokens(4, 4), encoder=read(10, 3, side="left"))
     yield Case("nothing but padding", draw.tokens(3, 3), encoder=read(6, 0))
     if room > 4:
-        steps = _steps(5, room)
+        steps = _steps(2, room)
         yield Case("prompt, then steps", draw.pieces(8, 8), pieces=steps, encoder=read(9, 4), main=True)
     if room > 6:
         yield Case("prompt in pieces", draw.pieces(12, 12), pieces=(3, 1, 2), encoder=read(3, 10))

@@ -7,6 +7,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -173,7 +174,7 @@ def check_exportable(
 
 
 def _nothing() -> None:
-    """There is nothing to write."""
+    """All is written."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ class _Job:
 
     @property
     def _exact(self) -> bool:
-        """Whether the weights are stored as they are: where not, more cases say more of what rounding does."""
+        """Whether weights are stored as they are, and all is in float32: what rounding does shows in more cases."""
         return self.options.precision == "fp32"
 
     def via_fx(self, destination: Path) -> Export:
@@ -219,16 +220,25 @@ class _Job:
             if subject is None:
                 self._write_data(directory, graphs, self.source)
                 return self._finish(destination, directory, files, None, unfused)
-            reference, write = self._reference(subject), _nothing
-            if subject.is_twin:
-                self._write_data(directory, graphs, self.source)
-            else:  # the weights are held already, and can be written while PyTorch runs
-                write = functools.partial(self._write_held, directory, graphs, subject, reference)
-            with self._files(subject, reference, graphs, directory) as (place, written):
-                verification = self._verified(
-                    place, subject, reference, written, write, main_only=self._exact
-                )
-            verification = verification.followed_by(self._wiring_verified(directory, graphs))
+            reference = self._reference(subject)
+            with ThreadPoolExecutor(1) as writer:
+
+                @functools.cache
+                def begin() -> Callable[[], None]:
+                    if subject.is_twin:
+                        return _nothing
+                    return writer.submit(self._write_held, directory, graphs, subject, reference).result
+
+                if self._exact:  # writing leaves the interpreter free: the wiring is shown meanwhile
+                    begin()
+                wiring = self._wiring_verified(directory, graphs)
+                if subject.is_twin:
+                    self._write_data(directory, graphs, self.source)
+                with self._files(subject, reference, graphs, directory) as (place, theirs):
+                    verification = self._verified(
+                        place, subject, reference, theirs, begin, main_only=self._exact
+                    )
+            verification = verification.followed_by(wiring)
             return self._finish(destination, directory, files, verification, unfused)
 
     def via_torch(self, destination: Path) -> Export:
@@ -354,16 +364,16 @@ class _Job:
 
         subject = wiring_subject(self.spec, alike)
         reference = self._reference(subject)
-        with self._files(subject, reference, [], directory) as (place, written):
-            return self._verified(place, subject, reference, written)
+        with self._files(subject, reference, [], directory) as (place, theirs):
+            return self._verified(place, subject, reference, theirs)
 
     def _verified(
         self,
         place: Path,
         subject: Subject,
         reference: Reference,
-        written: list[Graph],
-        write: Callable[[], None] = _nothing,
+        graphs: list[Graph],
+        begin: Callable[[], Callable[[], None]] = lambda: _nothing,
         *,
         main_only: bool = False,
     ) -> Verification:
@@ -371,10 +381,11 @@ class _Job:
             self.progress(Stage(f"verify: {case}"))
 
         def take(model: ZooModel) -> dict[str, float]:
-            path = place / self.layout.data_path(written[0].name)
-            return take_stored(model, path, _regions(written))
+            path = place / self.layout.data_path(graphs[0].name)
+            return take_stored(model, path, _regions(graphs))
 
         given = self._tasks(self._assembled(subject.spec), subject.spec)
+        written = begin()  # assembling in another dtype sets that of all threads: it is over
         return verify(
             {place / self.layout.graph_path(task.name): task for task in given},
             reference,
@@ -382,9 +393,9 @@ class _Job:
             self.precision,
             subject.description,
             tell,
-            write,
+            written,
             None if self.options.precision == "fp32" else take,
-            written[-1].padding if written else "either",
+            graphs[-1].padding if graphs else "either",
             main_only,
         )
 

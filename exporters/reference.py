@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import functools
 import math
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,15 +53,17 @@ class Reference:
         self._fill = fill
         self._take_stored: TakeStored | None = None
         self._model: ZooModel | None = None
+        self._filling = threading.Lock()
 
     @property
     def model(self) -> ZooModel:
         """The model; filled where it is not there."""
-        if self._model is None:
-            self._model = self._fill()
-            if self._take_stored is not None:
-                self._take_stored(self._model)
-        return self._model
+        with self._filling:
+            if self._model is None:
+                self._model = self._fill()
+                if self._take_stored is not None:
+                    self._take_stored(self._model)
+            return self._model
 
     def take_stored(self, take_stored: TakeStored) -> Mapping[str, float]:
         """From now on it has the weights as they are stored."""
@@ -92,20 +94,19 @@ def expect(
     reference: Reference,
     cases: Iterable[Case],
     progress: Callable[[str], None],
-    write: Callable[[], None],
+    written: Callable[[], None],
     take_stored: TakeStored | None,
 ) -> Expected:
-    """The full pass of every case, while ``write`` writes what is to be compared."""
+    """The full pass of every case; ``written`` waits until the weights that are stored are there to be taken."""
     model, spec = reference.model, reference.spec
     original: dict[Case, Mapping[str, Tensor]] = {}
     moved: Mapping[str, float] = {}
-    with ThreadPoolExecutor(1) as writer, torch.inference_mode():
-        writing = writer.submit(write)
+    with torch.inference_mode():
         for case in cases:
             progress(f"{case.name}, PyTorch")
             decided, full = _decided(model, case, spec.vocab_size or 0)
             original[decided] = full
-        writing.result()
+        written()
         outputs = original
         if take_stored is not None:
             progress("the weights as they are stored, PyTorch")

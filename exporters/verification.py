@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 
 from exporters.cases import Case, cases
-from exporters.observed import RefusalError, load, run
+from exporters.observed import Loaded, RefusalError, load, run
 from exporters.precisions import Precision
 from exporters.reference import Reference, TakeStored, expect, overflow_of, real_places, roundings_of
 from exporters.targets import Padding, Target
@@ -173,12 +174,12 @@ def verify(
     precision: Precision,
     subject: str,
     progress: Callable[[str], None],
-    write: Callable[[], None] = lambda: None,
+    written: Callable[[], None] = lambda: None,
     take_stored: TakeStored | None = None,
     padding: Padding = "either",
     main_only: bool = False,
 ) -> Verification:
-    """Compare the graphs in files with a model that has its weights; ``write`` writes what is not there yet.
+    """Compare the graphs in files with a model that has its weights; ``written`` waits until they are there.
 
     ``take_stored`` gives the model the weights as they are stored, where they are rounded, and says how far each has
     moved; ``padding`` is the side on which the last graph takes it; ``main_only`` are the cases that a model is run on
@@ -192,8 +193,15 @@ def verify(
     padding = "right" if places else padding
     dtype = precision.dtype_on(target)
     wanted = [case for case in cases(spec, padding, places) if case.main or not main_only]
-    with torch.inference_mode():
-        expected = expect(reference, wanted, progress, write, take_stored)
+
+    def loaded_graphs() -> list[Loaded]:
+        written()
+        # Packing all weights anew takes longer than the few calls of the main cases without.
+        return [load(path, task, target, dtype, packed=not main_only) for path, task in graphs.items()]
+
+    with ThreadPoolExecutor(1) as loader, torch.inference_mode():
+        loading = loader.submit(loaded_graphs)  # leaves the interpreter free: PyTorch runs meanwhile
+        expected = expect(reference, wanted, progress, written, take_stored)
         # The model gives back its memory before ONNX Runtime takes its own.
         reference.drop()
         # Where a rounded input turns a router's choice, all that follows differs: bfloat16's 8 bits are as coarse.
@@ -202,8 +210,7 @@ def verify(
         found: list[Comparison] = []
         provider = "none"
         try:
-            # Packing all weights anew takes longer than the few calls of the main cases without.
-            loaded = [load(path, task, target, dtype, packed=not main_only) for path, task in graphs.items()]
+            loaded = loading.result()
             provider = loaded[0].session.get_providers()[0]
         except RefusalError as refusal:
             loaded, found = [], [_refused("loading", "", refusal)]
