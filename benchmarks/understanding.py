@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.process import PYTHON, ZOO, in_turn
+from benchmarks.process import PYTHON, ZOO, in_turn, run
 from benchmarks.result import Result
 
 MEGABYTE = 1e6
@@ -43,21 +43,8 @@ def results() -> Iterator[Result]:
 
 def _trained() -> Iterator[Result]:
     """Two small models for 300 steps within two minutes."""
-    with tempfile.TemporaryDirectory() as name:
-        small = ["--set", "decoder.layers=4", "--set", "d_model=128"]
-        command = [
-            ZOO,
-            "compare",
-            "gpt2",
-            "--with",
-            "position.kind=rope",
-            *small,
-            "--steps",
-            "300",
-            "-o",
-            name,
-        ]
-        (usage,) = in_turn([command], runs=1)
+    small = ["--layers", "4", "--width", "128", "--steps", "300", "--fresh"]
+    usage = run([ZOO, "compare", "gpt2", "--with", "position.kind=rope", *small])
     yield Result(
         "zoo compare, 4 layers, 300 steps", f"{usage.seconds:.0f} s", "120 s", usage.seconds / 120, 1.0
     )
