@@ -8,7 +8,17 @@ import importlib
 from rich.console import Console
 from rich.table import Table
 
-NAMES = ("start", "params", "understanding", "tracing", "exporting", "deploying", "encoding", "decoding", "generating")
+NAMES = (
+    "start",
+    "params",
+    "understanding",
+    "tracing",
+    "exporting",
+    "deploying",
+    "encoding",
+    "decoding",
+    "generating",
+)
 
 
 def main() -> None:

@@ -111,16 +111,17 @@ def compare(
       zoo compare tiny-gpt nano-gpt --text book.txt --steps 1000 -o curves.png
     """
     from cli.command import FAILED
-    from cli.compare_output import check_outputs, write_output
+    from cli.compare_output import SUFFIXES, write_output
     from cli.compare_progress import training_progress
     from cli.compare_tables import print_comparison
+    from cli.files import check_outputs
     from cli.render import print_json
     from specs.errors import UserError
     from zoo.training.names import NEXT_BYTE, REVERSE
 
     if not 0 < rate < 1e3:
         raise UserError(f"--lr must be above 0 and finite\n  value: {rate:g}\n  0.003 would work")
-    check_outputs(output or ())
+    check_outputs(output or (), SUFFIXES)
     named = _contenders(specs, assignments or (), variants or ())
     from zoo.training.comparison import compare as train_all
     from zoo.training.comparison import contenders

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.compare_tables import NUMBERS, curve_title, difference_lines, figures, headline, warnings
 from cli.curves import letter
-from cli.files import check_place, write_whole
-from specs.errors import UserError
+from cli.files import write_whole
 
 if TYPE_CHECKING:
     from zoo.training.comparison import Comparison
 
-_BEGINNINGS = {".png": b"\x89png", ".svg": b"<svg", ".html": b"<!doctype html>", ".json": b"{"}
-"""What files begin with, in small letters, by what their names end in."""
-
-
-def check_outputs(paths: Sequence[Path]) -> None:
-    """Raise :class:`UserError` for files that do not say what they are to be, or cannot be drawn, before there is work."""
-    for path in paths:
-        if path.suffix.lower() not in _BEGINNINGS:
-            *most, last = _BEGINNINGS
-            raise UserError(
-                f"--output must end in {', '.join(most)} or {last}\n  value: {str(path)!r}\n"
-                f"  {path.with_suffix('.png')} would work"
-            )
-        check_place(path, _BEGINNINGS[path.suffix.lower()], "--output")
-        if path.suffix.lower() in (".png", ".svg"):
-            from zoo.pictures.style import LIGHT, new_figure
-
-            new_figure(1, 1, LIGHT)
+SUFFIXES = (".png", ".svg", ".html", ".json")
 
 
 def write_output(path: Path, found: Comparison) -> None:

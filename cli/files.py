@@ -10,6 +10,9 @@ from specs.errors import UserError
 PICTURES = (".png", ".svg")
 """What the names of drawn files end in."""
 
+BEGINNINGS = {".png": b"\x89png", ".svg": b"<svg", ".html": b"<!doctype html>", ".json": b"{"}
+"""What files begin with, in small letters, by what their names end in."""
+
 
 def write_whole(path: Path, content: bytes, option: str = "--output") -> None:
     """Write a file whole or not at all, and the directories around it.
@@ -37,8 +40,7 @@ def check_outputs(paths: Sequence[Path], suffixes: Sequence[str]) -> None:
                 f"--output must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}\n  value: {str(path)!r}\n"
                 f"  {path.with_suffix(suffixes[0])} would work"
             )
-        if path.is_dir():
-            raise UserError(f"{path} is a directory\n  give another --output")
+        check_place(path, BEGINNINGS[path.suffix.lower()], "--output")
         if path.suffix.lower() in PICTURES:
             from zoo.pictures.style import require_library
 
@@ -48,7 +50,8 @@ def check_outputs(paths: Sequence[Path], suffixes: Sequence[str]) -> None:
 def check_place(path: Path, beginning: bytes, option: str) -> None:
     """Raise :class:`UserError` where a directory stands, or a file that does not begin as what is to be written there."""
     if path.is_dir():
-        raise UserError(f"{path} is a directory\n  give {option} a file, such as {path / 'report.html'}")
+        name = f"report{path.suffix or '.html'}"
+        raise UserError(f"{path} is a directory\n  give {option} a file, such as {path / name}")
     if path.is_file() and path.stat().st_size:
         with path.open("rb") as file:
             if file.read(len(beginning)).lower() != beginning:
