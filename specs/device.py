@@ -51,7 +51,7 @@ def load_device(reference: str | os.PathLike[str]) -> Device:
         return _read(Path(given))
     remedy = did_you_mean(given, [*device_names(), "this"])
     raise UserError(
-        f"must be a known device, this, or a file\n  value: {given!r}\n  {remedy}\n  or give the path of a YAML file"
+        f"a device must be a known one, this, or a file\n  value: {given!r}\n  {remedy}\n  or give the path of a YAML file"
     )
 
 

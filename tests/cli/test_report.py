@@ -172,7 +172,7 @@ def test_a_model_that_cannot_be_exported_is_reported_without_sizes_in_few_bits(
 
 WRONG = [
     (["gpt2", "--length", "2000"], "--length must fit the context of gpt2\n  value: 2000\n  1024 or less would work\n"),
-    (["gpt2", "--device", "h10"], "must be a known device, this, or a file\n  value: 'h10'\n  did you mean 'h100'?\n"
+    (["gpt2", "--device", "h10"], "a device must be a known one, this, or a file\n  value: 'h10'\n  did you mean 'h100'?\n"
      "  or give the path of a YAML file\n"),
     (["gpt2", "--precision", "fp8"], "there is no precision 'fp8': choose from: fp32, fp16, bf16, int8, int4\n"),
     (["bert-base", "--past", "3"], "--past is of decoders, and bert-base is an encoder\n  value: 3\n  leave it out\n"),

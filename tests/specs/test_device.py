@@ -33,7 +33,7 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
     with pytest.raises(UserError) as error:
         load_device("h10")
     assert str(error.value) == (
-        "must be a known device, this, or a file\n  value: 'h10'\n  did you mean 'h100'?\n  or give the path of a YAML file"
+        "a device must be a known one, this, or a file\n  value: 'h10'\n  did you mean 'h100'?\n  or give the path of a YAML file"
     )
 
 
