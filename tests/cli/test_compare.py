@@ -28,11 +28,11 @@ QUICK = ("--steps", "4", "--batch", "2", "--length", "3")
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the program within this process, in an empty directory."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
     return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
 
 
-def test_specs_and_variants_side_by_side(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "160")
+def test_specs_and_variants_side_by_side(run: Run) -> None:
     Path("mine.yaml").write_text("extends: bert-tiny\nname: something\n")
     result = run(
         "compare", "tiny-gpt", "mine.yaml", "t5-small", "tiny-gpt", "--layers", "2", "--width", "32", *QUICK,
