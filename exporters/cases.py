@@ -70,7 +70,8 @@ class Case:
     ``encoder`` is the other input of an encoder-decoder.  With a ``gap``, padding stands between the prompt of a row and
     the pieces; it means nothing, as if they followed one another.  With a ``buffer`` of that many places, past and
     present keys and values are one.  In the ``main`` ones every weight, layer and limit takes part: they are run on a model
-    whose wiring a small twin shows in all.
+    whose wiring a small twin shows in all.  ``decided`` are the rows that are compared, None for all: in others a router
+    of the model chooses between equals.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Case:
     gap: bool = False
     buffer: int = 0
     main: bool = False
+    decided: Tensor | None = None
 
     @property
     def ends(self) -> list[int]:
@@ -92,6 +94,7 @@ class Case:
         rows, prompt = self.batch.inputs.shape[0], self.ends[0]
         lengths = " + ".join(map(str, (prompt, *self.pieces)))
         own = f"{rows} x ({lengths})" if self.pieces else self.batch.shape
+        own += "" if self.decided is None else f", {int(self.decided.sum())} of {rows} rows"
         return own if self.encoder is None else f"{self.encoder.shape} -> {own}"
 
 

@@ -124,7 +124,7 @@ def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[
     """A case and its full pass, with other tokens where a router of the model would choose between equals.
 
     A token whose next best expert is as good as its last goes to either, as rounding has it, and then all that follows
-    differs.  Where no draw is clear, the clearest is taken.
+    differs.  Where no draw is clear, the clearest is taken, and of it the rows that are.
     """
     routers = _routers(model)
     if not routers:
@@ -132,10 +132,13 @@ def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[
     generator = torch.Generator().manual_seed(1)
     clearest, best = -1.0, (case, dict[str, Tensor]())
     for _ in range(DRAWS):
-        margin, outputs = _margin(model, case, routers)
-        if margin > clearest:
-            clearest, best = margin, (case, outputs)
-        if margin >= DECISIVE:
+        margins, outputs = _margins(model, case, routers)
+        if float(margins.min()) > clearest:
+            decided = margins >= DECISIVE
+            some = bool(decided.any()) and not bool(decided.all())
+            clearest = float(margins.min())
+            best = (replace(case, decided=decided) if some else case, outputs)
+        if clearest >= DECISIVE:
             break
         encoder = None if case.encoder is None else _redrawn(case.encoder, vocabulary, generator)
         case = replace(case, batch=_redrawn(case.batch, vocabulary, generator), encoder=encoder)
@@ -148,15 +151,15 @@ def _redrawn(batch: Batch, vocabulary: int, generator: torch.Generator) -> Batch
     return replace(batch, inputs=torch.randint(vocabulary, batch.inputs.shape, generator=generator))
 
 
-def _margin(model: nn.Module, case: Case, routers: Sequence[Router]) -> tuple[float, dict[str, Tensor]]:
-    """The narrowest choice of all routers at real tokens, and the full pass in which they were made."""
-    narrowest = [math.inf]
+def _margins(model: nn.Module, case: Case, routers: Sequence[Router]) -> tuple[Tensor, dict[str, Tensor]]:
+    """For each row the narrowest choice of all routers at real tokens, B, and the full pass in which they were made."""
+    narrowest = [torch.full((case.batch.inputs.shape[0],), math.inf)]
     masks = [batch.mask == 1 for batch in (case.batch, case.encoder) if batch and batch.mask is not None]
 
     def look(router: Router, args: tuple[Tensor], output: Tensor) -> None:
-        margins = router.margin(args[0])
-        real = next((mask for mask in masks if mask.shape == margins.shape), slice(None))
-        narrowest.append(float(margins[real].min()))
+        margins = router.margin(args[0])  # B T
+        real = next((mask for mask in masks if mask.shape == margins.shape), None)
+        narrowest.append((margins if real is None else margins.where(real, math.inf)).amin(1))
 
     hooks = [router.register_forward_hook(look) for router in routers]
     try:
@@ -164,7 +167,7 @@ def _margin(model: nn.Module, case: Case, routers: Sequence[Router]) -> tuple[fl
     finally:
         for hook in hooks:
             hook.remove()
-    return min(narrowest), outputs
+    return torch.stack(narrowest).amin(0), outputs
 
 
 def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
@@ -240,20 +243,22 @@ def _in_dtype(model: nn.Module, spec: Model, dtype: torch.dtype) -> nn.Module:
     return other
 
 
-def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch.dtype) -> Any:
-    """An index of what is compared of an output: what stands at padding means nothing.
+def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch.dtype) -> Tensor:
+    """An index of what is compared of an output, B or B T: what stands at padding means nothing.
 
     Nor does what a row without any token gives in half, where keys that are not seen do not all score the same: it is to
     be finite.
     """
     batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
-    masks = [each.mask for each in (case.encoder, case.batch) if each is not None and each.mask is not None]
-    known = dtype == torch.float32 or not masks  # else rows without any token are left out
-    rows = slice(None) if known else torch.stack([(mask == 1).any(1) for mask in masks]).all(0)
+    masks = [
+        each.mask == 1 for each in (case.encoder, case.batch) if each is not None and each.mask is not None
+    ]
+    rows = torch.ones(len(batch.inputs), dtype=torch.bool) if case.decided is None else case.decided
+    if dtype != torch.float32:
+        rows = torch.stack([rows, *(mask.any(1) for mask in masks)]).all(0)
     if batch.mask is None or output not in per_token:
         return rows
-    real = batch.mask == 1
-    return real if known else real & rows[:, None]  # type: ignore[index]
+    return (batch.mask == 1) & rows[:, None]
 
 
 def overflow_of(model: nn.Module, given: Iterable[Case], dtype: torch.dtype) -> str:

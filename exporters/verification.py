@@ -251,14 +251,15 @@ def verify(
 
 
 def _last(values: Tensor, case: Case) -> tuple[Tensor, Tensor]:
-    """What a full pass says of the last real token of each call: B C N, and B C, whether there is one."""
+    """What a full pass says of the last real token of each call: B C N, and B C, whether there is one to compare."""
     mask = case.batch.mask
     assert mask is not None
     bounds = zip([0, *case.ends], case.ends, strict=False)
     within = [mask[:, start:end].any(1) for start, end in bounds]
     places = [mask[:, :end].cumsum(1).argmax(1) for end in case.ends]  # of the last 1
     index = torch.stack(places, 1)[..., None].expand(-1, -1, values.shape[-1])
-    return values.gather(1, index), torch.stack(within, 1)
+    there = torch.stack(within, 1)
+    return values.gather(1, index), there if case.decided is None else there & case.decided[:, None]
 
 
 def _compare(
@@ -267,7 +268,7 @@ def _compare(
     got: Tensor,
     expected: Tensor,
     before: Tensor,
-    real: Any,
+    real: Tensor,
     relative: float,
     roundings: Callable[[], Mapping[str, float]],
 ) -> Comparison:

@@ -25,6 +25,7 @@ from exporters.graph import GraphBuilder
 from exporters.precisions import PRECISIONS
 from exporters.proto import model_proto
 from exporters.verification import Comparison, Verification, VerificationError
+from specs.load import load
 from specs.model import Model
 from tests.exporters.models import GRAPH_ONLY
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
@@ -727,3 +728,39 @@ def test_a_model_that_makes_much_of_a_rounding_is_given_as_much(tmp_path: Path, 
     monkeypatch.setattr("exporters.reference.EXACT_BYTES", 0)
     with pytest.raises(VerificationError):
         export(spec, tmp_path / "x")
+
+
+TIES = """
+name: ties
+architecture: encoder-decoder
+vocab_size: 16
+d_model: 32
+context_length: 32
+position: {kind: learned}
+encoder:
+  layers: 1
+  block: &block
+    kind: pre_norm
+    norm: {kind: layer_norm}
+    attention: {kind: multi_head, heads: 2}
+    feed_forward: {kind: mlp, hidden: 32, activation: gelu}
+decoder:
+  layers: 1
+  block:
+    kind: branch_norm
+    attention: {kind: multi_head, heads: 2}
+    residual: {kind: none}
+    norm: {kind: rms_norm}
+    cross_attention: {kind: multi_head, heads: 2, sinks: true, bias: false}
+    feed_forward: {kind: mixture, experts: 4, top_k: 2, expert: {kind: mlp, hidden: 16, activation: gelu}}
+head: {kind: none}
+"""
+"""What attends to nothing gives 0 here, of which a router makes nothing: all its experts are equal."""
+
+
+def test_rows_in_which_a_router_chooses_between_equals_are_left_out_and_told(tmp_path: Path) -> None:
+    (tmp_path / "ties.yaml").write_text(TIES)
+    result = export(load(tmp_path / "ties.yaml"), tmp_path / "x")
+    assert result.verification is not None
+    told = {c.case: c.shape for c in result.verification.comparisons if "rows" in c.shape}
+    assert told == {"twin: nothing but padding": "2 x 6 -> 2 x 3, 1 of 2 rows"}
