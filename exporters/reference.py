@@ -101,17 +101,16 @@ def expect(
     model, spec = reference.model, reference.spec
     original: dict[Case, Mapping[str, Tensor]] = {}
     moved: Mapping[str, float] = {}
-    with torch.inference_mode():
-        for case in cases:
-            progress(f"{case.name}, PyTorch")
-            decided, full = _decided(model, case, spec.vocab_size or 0)
-            original[decided] = full
-        written()
-        outputs = original
-        if take_stored is not None:
-            progress("the weights as they are stored, PyTorch")
-            moved = reference.take_stored(take_stored)
-            outputs = {case: full_pass(model, case) for case in original}
+    for case in cases:
+        progress(f"{case.name}, PyTorch")
+        decided, full = _decided(model, case, spec.vocab_size or 0)
+        original[decided] = full
+    written()
+    outputs = original
+    if take_stored is not None:
+        progress("the weights as they are stored, PyTorch")
+        moved = reference.take_stored(take_stored)
+        outputs = {case: full_pass(model, case) for case in original}
     per_token = frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.d_model)
     return Expected(outputs, original, moved, per_token, bool(_routers(model)))
 
@@ -171,6 +170,7 @@ def _margins(model: nn.Module, case: Case, routers: Sequence[Router]) -> tuple[T
 
 
 def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
+    """All outputs of a case at once, by the names under which they are reported; those of a gap where its tokens stand."""
     batch, encoder = case.batch, case.encoder
     batch = batch.closed_up() if case.gap else batch
     apart: dict[str, Tensor] = {}

@@ -1,7 +1,8 @@
 """Proof that the written files compute what the PyTorch model computes.
 
-The files are loaded in ONNX Runtime as a client would load them, and every output of every case is compared with
-the model's full forward pass.  Cached decoding is compared with the full pass too, never with itself.
+The files are loaded in ONNX Runtime as a client would load them, but that weights of the model itself which are not
+rounded stay unpacked, and every output of every case is compared with the model's full forward pass.  Cached decoding is
+compared with the full pass too, never with itself.
 """
 
 from __future__ import annotations
@@ -174,10 +175,10 @@ def verify(
     precision: Precision,
     subject: str,
     progress: Callable[[str], None],
-    written: Callable[[], None] = lambda: None,
-    take_stored: TakeStored | None = None,
-    padding: Padding = "either",
-    main_only: bool = False,
+    written: Callable[[], None],
+    take_stored: TakeStored | None,
+    padding: Padding,
+    main_only: bool,
 ) -> Verification:
     """Compare the graphs in files with a model that has its weights; ``written`` waits until they are there.
 
