@@ -19,6 +19,7 @@ from cli.export import export
 from cli.import_ import import_checkpoint
 from cli.list import list_presets
 from cli.params import params
+from cli.render import say
 from cli.report import report
 from cli.run import run
 from cli.schema import schema
@@ -56,7 +57,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"zoo {version('zoo')}")
+        say(f"zoo {version('zoo')}")
         raise typer.Exit
 
 
@@ -68,8 +69,10 @@ def root(
 ) -> None:
     """Build transformer models from specs, prove them, and export them to ONNX.
 
-    A SPEC is the name of a preset or a YAML file. Exit status: 0 done, 1 a check or verification failed, 2 the
-    input was wrong, 130 interrupted.
+    A SPEC is the name of a preset or a YAML file.
+
+    Exit status: 0 done, 1 a check or verification failed, 2 the input was wrong, 129 hung up, 130 interrupted, 141 the
+    reader of the output left, 143 terminated.
 
     \b
     Examples:

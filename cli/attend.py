@@ -122,9 +122,11 @@ def attend(
     """
     from cli.attend_output import Shown, print_data, print_entropies, print_growing
     from cli.attend_reading import Given, check_length
-    from cli.files import check_outputs, write_whole
+    from cli.files import check_outputs, write_own
+    from cli.render import print_written, say
     from exporters.opened import opened
     from exporters.runtime.text import find_text
+    from specs.printable import printable
     from zoo.attending.choice import choose
 
     check_outputs(output or (), (".png", ".svg", ".html"))
@@ -154,17 +156,18 @@ def attend(
     if as_json:
         attended = Attended.of(list(steps))
     else:
-        typer.echo(f"{spec.name}, weights: {description}\n")
+        say(f"{spec.name}, weights: {description}\n")
         attended = print_growing(shown, steps, choice)
     labels = shown.labels(attended)
     for path in output or ():
-        write_whole(
-            path, _file(path.suffix.lower(), attended, spec.name, description, labels, mean=shown.mean)
-        )
+        kind = path.suffix.lower()
+        drawn = _file(kind, attended, spec.name, printable(description), labels, mean=shown.mean)
+        write_own(path, drawn, kind)
     if as_json:
         print_data(shown, attended, {"model": spec.name, "weights": description})
     else:
         print_entropies(attended)
+        print_written(output)
 
 
 def _file(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 
 from cli.attend_maps import LONGEST, Panel, Row, fitting, legend, print_maps
-from cli.render import console, print_json, print_lines
+from cli.render import Column, console, print_json, print_table, say
+from specs.printable import printable
 from zoo.attending.attend import Attended, Reader, Step, looked_at, looks
 from zoo.attending.pictures import SINK, TITLES
 
@@ -41,6 +42,10 @@ class Shown:
     places: Mapping[Reader, int]
 
     def label(self, token: int) -> str:
+        """A token as a reader sees it, or its id, safe to show."""
+        return printable(self.token(token))
+
+    def token(self, token: int) -> str:
         """A token as a reader sees it, or its id."""
         return str(token) if self.text is None else self.text.label(token)
 
@@ -63,7 +68,7 @@ def print_growing(shown: Shown, steps: Iterator[Step], choice: Choice) -> Attend
     out.print()
     attended = Attended.of(taken)
     if attended.written:
-        out.print(f"written: {shown.words(attended.written)}\n")
+        say(f"written: {shown.words(attended.written)}\n")
     return attended
 
 
@@ -128,11 +133,9 @@ def _shares(shown: Shown, view: View) -> list[list[float | None]]:
 
 def print_entropies(attended: Attended) -> None:
     """How spread out the weights of each head are, in bits."""
-    import typer
-
-    typer.echo("entropy of each head's weights in bits, the mean over tokens; uniform: of equal weights")
+    say("entropy of each head's weights in bits, the mean over tokens; uniform: of equal weights")
     for stack, maps in attended.maps.items():
-        typer.echo()
+        say()
         if max(len(each.heads) for each in maps) <= _HEADS:
             numbers = list(dict.fromkeys(number for each in maps for number in each.heads))
             header = [TITLES[stack], *map(str, numbers), "uniform"]
@@ -140,7 +143,8 @@ def print_entropies(attended: Attended) -> None:
         else:
             header = [TITLES[stack], "heads", "least", "mean", "most", "uniform"]
             rows = [_summary(each) for each in maps]
-        print_lines(header, rows, right=header[1:])
+        ends = {header[0], header[-1]}
+        print_table([Column(name, right=name != header[0], pinned=name in ends) for name in header], rows)
 
 
 def _entropies(layer: LayerMap, numbers: Sequence[int]) -> list[str]:
@@ -158,7 +162,7 @@ def _summary(layer: LayerMap) -> list[str]:
 def print_data(shown: Shown, attended: Attended, facts: Mapping[str, Any]) -> None:
     """All as JSON: tokens, and for each stack the weights of each head, and their entropies in bits."""
     tokens = {
-        reader: [{"id": token, "token": shown.label(token)} for token in ids]
+        reader: [{"id": token, "token": shown.token(token)} for token in ids]
         for reader, ids in attended.ids.items()
     }
     stacks = {

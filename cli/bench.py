@@ -86,7 +86,7 @@ def bench(
     from tempfile import TemporaryDirectory
 
     from cli.bench_tables import print_report
-    from cli.command import FAILED
+    from cli.exit_status import FAILED
     from cli.progress import stage_progress
     from cli.render import print_json
     from exporters.benching.bench import bench as time_all

@@ -4,35 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
-from cli.render import byte_text, console, table
+from cli.render import Column, print_table, say
+from cli.units import byte_text
 
 if TYPE_CHECKING:
     from exporters.benching.bench import Report, Timing
 
-NUMBERS = ("p50 ms", "p90 ms", "p99 ms", "seq/s", "tokens/s", "speed", "of bound")
+_TIMES = [
+    Column("workload", prose=12, pinned=True),
+    Column("variant", prose=12, pinned=True),
+    Column("p50 ms", right=True),
+    Column("p90 ms", right=True, rank=3),
+    Column("p99 ms", right=True, rank=2),
+    Column("seq/s", right=True, rank=4),
+    Column("tokens/s", right=True, rank=1),
+    Column("speed", right=True),
+    Column("of bound", right=True),
+]
+_VARIANTS = [
+    Column("variant", prose=12, pinned=True),
+    Column("provider", rank=1),
+    Column("load", right=True),
+    Column("size", right=True),
+    Column("peak memory", right=True),
+]
+_FAULT = Column("fault", prose=24)
 
 
 def print_report(report: Report) -> None:
     """The times of every workload, the first variant's as the measure of the others', then what each variant takes."""
-    out = console()
-    columns = table("", "variant", *NUMBERS, right=NUMBERS)
+    rows = []
     for group in report.timings:
         for timing in group:
             label = timing.workload.label if timing is group[0] else ""
-            columns.add_row(label, timing.variant.label, *_figures(report, timing, group[0]))
-    out.print(columns)
-    out.print()
-    sizes = ("load", "size", "peak memory")
-    columns = table("variant", "provider", *sizes, "", right=sizes)
+            rows.append([label, timing.variant.label, *_figures(report, timing, group[0])])
+    print_table(_TIMES, rows)
+    say()
+    failed = any(each.fault for each in report.loaded)
+    rows = []
     for each in report.loaded:
         figures = ("", "", "") if each.fault else _sizes(each.load_seconds, each.size, each.peak)
-        columns.add_row(each.variant.label, each.provider, *figures, each.fault)
-    out.print(columns)
-    out.print()
+        rows.append([each.variant.label, each.provider, *figures, *([each.fault] if failed else [])])
+    print_table([*_VARIANTS, *([_FAULT] if failed else [])], rows)
+    say()
     bandwidth = report.bandwidth
-    typer.echo(
+    say(
         f"{report.threads} thread{'s' * (report.threads > 1)}; memory is read at {bandwidth.read / 1e9:.1f} GB/s, "
         f"copied at {bandwidth.copy / 1e9:.1f} GB/s (read and written). Speed is against the first variant; a step's "
         f"bound is reading its weights and cache once."

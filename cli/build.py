@@ -57,11 +57,12 @@ def build(
       zoo build gpt3-175b --weights none
     """
     from cli.check_tables import print_behaviour, print_shapes
-    from cli.command import FAILED
+    from cli.exit_status import FAILED
     from cli.export import export_settings, run_export
     from cli.export_tables import print_export
     from cli.parameter_table import print_parameters
-    from cli.render import print_json
+    from cli.render import print_json, say
+    from cli.sizes import file_sizes
     from specs.load import load
 
     model_spec = load(spec, assignments or ())
@@ -88,20 +89,18 @@ def build(
         head_precision=head_precision,
     )
     check_exportable(model, model_spec, destination, options)
-    parameters = parameter_report(model, model_spec)
+    parameters = parameter_report(model_spec)
     if not as_json:
-        typer.secho(
-            f"{model_spec.name}: {model_spec.summary}" if model_spec.summary else model_spec.name, bold=True
-        )
-        print_parameters(parameters, depth=depth)
-        typer.echo()
+        say(f"{model_spec.name}: {model_spec.summary}" if model_spec.summary else model_spec.name, "bold")
+        print_parameters(parameters, (), file_sizes(model_spec, target), target, depth=depth)
+        say()
     shapes = check_shapes(model, model_spec)
     if not as_json:
         print_shapes(shapes, depth=depth)
     behaviour = check_behaviour(model_spec, seed=seed) if shapes.passed else None
     if not as_json and behaviour is not None:
         print_behaviour(behaviour)
-        typer.echo()
+        say()
     passed = parameters.met and behaviour is not None and behaviour.passed
     written = run_export(model_spec, destination, options, as_json) if passed else None
     if as_json:
@@ -120,6 +119,6 @@ def build(
     elif written is not None:
         print_export(written)
     else:
-        typer.secho("nothing was exported: see what failed above", fg=typer.colors.RED, err=True)
+        say("nothing was exported: see what failed above", "red", err=True)
     if not passed:
         raise typer.Exit(FAILED)

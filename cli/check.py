@@ -42,7 +42,7 @@ def check(
       zoo check llama-3-8b --json
     """
     from cli.check_tables import print_behaviour, print_shapes
-    from cli.command import FAILED
+    from cli.exit_status import FAILED
     from cli.render import print_json
     from specs.load import load
 

@@ -8,15 +8,26 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-import typer
-
-from cli.render import console, table
+from cli.render import Column, print_table, say, styled
 
 if TYPE_CHECKING:
     from zoo.checks import BehaviourReport, Check, ModuleShapes, ShapeReport
 
 _BLOCK = re.compile(r"(.*\bblocks)\.(\d+)(.*)")
-_COLORS = {"passed": typer.colors.GREEN, "failed": typer.colors.RED}
+_COLORS = {"passed": "green", "failed": "red"}
+_SHAPES = [
+    Column("module", pinned=True),
+    Column("kind", rank=1),
+    Column("takes", prose=16),
+    Column("gives", prose=16),
+]
+_CHECKS = [
+    Column("check", prose=12, pinned=True),
+    Column("result"),
+    Column("figure", right=True),
+    Column("expected", prose=14),
+    Column("what was done", prose=20),
+]
 
 
 @dataclass(frozen=True)
@@ -60,25 +71,19 @@ class _Row:
 
 def print_shapes(report: ShapeReport, *, depth: int = 4, unfold: bool = False) -> None:
     """Print what every module to a depth takes and gives, equal neighbours among blocks in one row."""
-    out = console()
-    columns = table("module", "kind", "takes", "gives")
     rows = [row for row in _rows(report.modules, unfold) if row.level <= depth]
-    for row in rows if depth else []:
-        columns.add_row(
-            row.name, row.shapes.kind, "\n".join(row.shapes.inputs), "\n".join(row.shapes.outputs)
+    if rows and depth:
+        print_table(
+            _SHAPES, [(row.name, row.shapes.kind, row.shapes.inputs, row.shapes.outputs) for row in rows]
         )
-    if columns.row_count:
-        out.print(columns)
-        out.print()
-        out.print(", ".join(f"{symbol} {meaning}" for symbol, meaning in report.symbols.items()))
+        say()
+        say(", ".join(f"{symbol} {meaning}" for symbol, meaning in report.symbols.items()))
     for problem in report.problems:
-        typer.secho(problem, fg=typer.colors.RED)
+        say(problem, "red")
     if report.passed:
-        typer.secho(
-            f"shapes: passed, {len({row.path for row in report.modules})} modules", fg=typer.colors.GREEN
-        )
+        say(f"shapes: passed, {len({row.path for row in report.modules})} modules", "green")
     else:
-        typer.secho("shapes: failed", fg=typer.colors.RED)
+        say("shapes: failed", "red")
 
 
 def _rows(modules: Sequence[ModuleShapes], unfold: bool) -> list[_Row]:
@@ -108,28 +113,33 @@ def _folded(rows: list[_Row]) -> Iterator[_Row]:
 
 def print_behaviour(report: BehaviourReport) -> None:
     """Print every check with its figure, and what was checked."""
-    from rich.text import Text
-
-    columns = table("check", "result", "figure", "expected", "what was done", right=("figure",))
-    for check in report.checks:
-        status = Text(check.status, style=_COLORS.get(check.status, ""))
-        columns.add_row(check.name, status, _figure(check), check.expected, _told(check))
-    out = console()
-    out.print()
-    out.print(columns)
-    out.print()
+    say()
+    print_table(
+        _CHECKS,
+        [
+            (
+                check.name,
+                styled(check.status, _COLORS.get(check.status, "")),
+                _figure(check),
+                check.expected,
+                _told(check),
+            )
+            for check in report.checks
+        ],
+    )
+    say()
     counts = {
         status: sum(check.status == status for check in report.checks)
         for status in ("passed", "failed", "skipped")
     }
     told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     verdict = f"behaviour: {told}, on {report.subject}, weights {report.weights}"
-    typer.secho(verdict, fg=_COLORS["passed" if report.passed else "failed"])
+    say(verdict, _COLORS["passed" if report.passed else "failed"])
 
 
 def _figure(check: Check) -> str:
     return "" if check.figure is None else f"{check.figure:.2g}"
 
 
-def _told(check: Check) -> str:
-    return f"{check.explanation}\n{check.reason}" if check.reason else check.explanation
+def _told(check: Check) -> list[str]:
+    return [check.explanation, *([check.reason] if check.reason else [])]

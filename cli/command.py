@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import io
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import typer
 from typer.core import TyperGroup
 
+from cli.exit_status import READER_LEFT, WRONG_INPUT
+from cli.out_of_memory import is_out_of_memory
+from cli.render import color_wanted, print_json, say
 from specs.errors import SpecError, UserError
-
-FAILED = 1
-"""Exit status: a check or verification failed."""
-WRONG_INPUT = 2
-"""Exit status: the input was wrong."""
 
 
 class Program(TyperGroup):
@@ -25,26 +23,30 @@ class Program(TyperGroup):
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]
         given = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in given
-        settings["color"] = color_wanted()
-        if as_json:
-            settings["standalone_mode"] = False  # mistakes in the command line come here, too
+        # All errors come here, so that they are all printed alike: those in the command line, too.
+        settings |= {"color": color_wanted(), "standalone_mode": False}
         try:
             sys.exit(super().main(given, **settings))
         except typer.TyperException as error:
-            _end(error.format_message(), as_json)
+            if as_json:
+                _end(error.format_message(), as_json)
+            say(_with_usage(error), err=True)
+            sys.exit(WRONG_INPUT)
         except UserError as error:
             _end(error, as_json)
+        except SystemExit as end:
+            if isinstance(end.__context__, BrokenPipeError):  # which typer takes for a failure
+                sys.exit(READER_LEFT)
+            raise
         except OSError as error:
+            if is_out_of_memory(error):
+                raise
             reason = error.strerror or str(error)
             # Streams have no names: of those that the program writes to, one is gone, and it may be stdout.
             _end(
                 f"{error.filename}: {reason}" if error.filename else f"cannot write: {reason}",
                 as_json and error.filename,
             )
-        except (MemoryError, RuntimeError) as error:
-            if not _is_out_of_memory(error):
-                raise
-            _end(_out_of_memory(), as_json)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         result = super().invoke(ctx)
@@ -52,43 +54,29 @@ class Program(TyperGroup):
         return result
 
 
+def _with_usage(error: typer.TyperException) -> str:
+    """The message with the usage of the command before it."""
+    text = io.StringIO()
+    cast(Any, error).show(file=text)  # typer has more than one class of errors, and all have this
+    return text.getvalue().rstrip()
+
+
 def _end(error: UserError | str, as_json: bool) -> NoReturn:
     with contextlib.suppress(OSError):  # nobody listens
         if as_json:
-            from cli.render import print_json
-
             print_json(
                 {"errors": error_data(error) if isinstance(error, UserError) else [{"message": error}]}
             )
         else:
-            typer.secho(str(error), fg=typer.colors.RED, err=True, color=color_wanted())
+            say(str(error), "red", err=True)
     sys.exit(WRONG_INPUT)
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Whether an allocation failed: torch raises a RuntimeError for that."""
-    return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
-
-
-def _out_of_memory() -> str:
-    from zoo.memory import available_memory, readable_bytes
-
-    return (
-        f"there is too little memory: {readable_bytes(available_memory())} are free\n"
-        "  free some, run on a larger machine, or do less: --no-verify, or --weights none"
-    )
-
-
-def color_wanted() -> bool | None:
-    """False where the environment has no colours; else None, as a terminal decides."""
-    return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
 
 
 def warn_of_broken_plugins() -> None:
     """Name every plugin that could not be loaded, where the command had kinds to look up."""
     registry = sys.modules.get("specs.registry")
     for error in registry.broken_plugins().values() if registry else ():
-        typer.secho(f"warning: {error}", fg=typer.colors.YELLOW, err=True)
+        say(f"warning: {error}", "yellow", err=True)
 
 
 def error_data(error: UserError) -> list[dict[str, Any]]:

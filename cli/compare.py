@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.default_directory import BUILD
 from cli.options import AsJson, Assignments, SpecArguments
 
 if TYPE_CHECKING:
     from zoo.training.contender import Contender
 
-_KEPT = Path("build", "compare")
+_KEPT = BUILD / "compare"
 _BETWEEN_ASSIGNMENTS = re.compile(r"\s+(?=[\w.\[\]-]+=)")
 
 
@@ -110,12 +111,12 @@ def compare(
       zoo compare tiny-gpt --set decoder.layers=12 --with decoder.block.residual.kind=none
       zoo compare tiny-gpt nano-gpt --text book.txt --steps 1000 -o curves.png
     """
-    from cli.command import FAILED
     from cli.compare_output import SUFFIXES, write_output
     from cli.compare_progress import training_progress
     from cli.compare_tables import print_comparison
+    from cli.exit_status import FAILED
     from cli.files import check_outputs
-    from cli.render import print_json
+    from cli.render import print_json, print_written
     from specs.errors import UserError
     from zoo.training.names import NEXT_BYTE, REVERSE
 
@@ -142,6 +143,7 @@ def compare(
         print_json(found.as_dict())
     else:
         print_comparison(found)
+        print_written(output)
     if not found.sound:
         raise typer.Exit(FAILED)
 

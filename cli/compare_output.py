@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cli.compare_tables import NUMBERS, curve_title, difference_lines, figures, headline, warnings
 from cli.curves import letter
-from cli.files import write_whole
+from cli.files import write_own
 
 if TYPE_CHECKING:
     from zoo.training.comparison import Comparison
@@ -18,7 +18,8 @@ SUFFIXES = (".png", ".svg", ".html", ".json")
 
 def write_output(path: Path, found: Comparison) -> None:
     """Write a comparison as what the file's name ends in says, whole or not at all."""
-    write_whole(path, _content(path.suffix.lower(), found))
+    kind = path.suffix.lower()
+    write_own(path, _content(kind, found), kind)
 
 
 def _content(kind: str, found: Comparison) -> bytes:

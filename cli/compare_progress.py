@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from specs.printable import printable
+
 if TYPE_CHECKING:
     from zoo.training.comparison import Moment
 
@@ -36,7 +38,11 @@ def training_progress(*, quiet: bool) -> Iterator[Callable[[Moment], None]]:
         def show(moment: Moment) -> None:
             if moment.label not in tasks:
                 tasks[moment.label] = bars.add_task(
-                    moment.label, total=moment.steps, completed=moment.step, loss=moment.loss, rate=""
+                    printable(moment.label),
+                    total=moment.steps,
+                    completed=moment.step,
+                    loss=moment.loss,
+                    rate="",
                 )
                 return
             task = tasks[moment.label]

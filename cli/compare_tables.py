@@ -5,47 +5,49 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from cli.curves import Curve, braille_shown, letter, plot, style
-from cli.render import console, table
+from cli.render import CellText, Column, console, print_table, say, styled
 from specs.errors import path_text
 
 if TYPE_CHECKING:
     from specs.difference import Difference
     from zoo.training.comparison import Comparison, Result
 
-_WIDEST, _WIDEST_LABEL = 100, 48
+_WIDEST = 100
 NUMBERS = ("parameters", "loss", "accuracy", "solved at", "steps/s", "tokens/s")
+_RANKS = {"parameters": 1, "solved at": 2, "tokens/s": 3, "steps/s": 4}
+_COLUMNS = [
+    Column("", pinned=True),
+    Column("spec", prose=24, pinned=True),
+    *(Column(name, right=True, rank=_RANKS.get(name, 0)) for name in NUMBERS),
+]
 
 
 def print_comparison(found: Comparison) -> None:
     """Print the figures of all specs, what each changes in the first, their curves, and what is wrong with them."""
-    from rich.text import Text
-
-    out = console()
-    typer.echo(f"{headline(found)}\n")
-    columns = table("", "spec", *NUMBERS, *([] if found.sound else [" "]), right=NUMBERS)
-    columns.columns[1].max_width = _WIDEST_LABEL
+    say(f"{headline(found)}\n")
+    rows: list[list[CellText]] = []
     for index, result in enumerate(found.results):
-        note = Text("sees the future" if result.sees_answers else "", style="bold red")
-        cells: list[str | Text] = [*figures(result), *([] if found.sound else [note])]
-        columns.add_row(Text(letter(index), style=style(index)), result.label, *cells)
-    columns.add_row("", Text("a guess", style="dim"), "", Text(f"{found.task.chance:.3f}", style="dim"))
-    out.print(columns)
+        verdict = styled("sees the future" if result.sees_answers else "", "bold red")
+        rows.append([styled(letter(index), style(index)), result.label, *figures(result), verdict])
+    guess = styled(f"{found.task.chance:.3f}", "dim")
+    rows.append(["", styled("a guess", "dim"), "", guess, *[""] * (len(NUMBERS) - 1)])
+    columns = _COLUMNS if found.sound else [*_COLUMNS, Column("verdict", prose=8)]
+    print_table(columns, [row[: len(columns)] for row in rows])
     for line in difference_lines(found):
-        typer.echo(line)
-    out.print()
-    out.print(curve_title(found), style="dim")
+        say(line)
+    say()
+    say(curve_title(found), "dim")
+    out = console()
     curves = [Curve(letter(index), found.curve(result)) for index, result in enumerate(found.results)]
     rule = (found.task.chance, "a guess")
     for text in plot(curves, min(out.width, _WIDEST), braille=braille_shown(), rule=rule):
         out.print(text, soft_wrap=True)
     kept = [letter(index) for index, result in enumerate(found.results) if result.kept]
     if kept:
-        typer.echo(f"\n{', '.join(kept)}: trained before; --fresh trains anew")
+        say(f"\n{', '.join(kept)}: trained before; --fresh trains anew")
     for line in warnings(found):
-        typer.secho(f"\n{line}", fg=typer.colors.RED)
+        say(f"\n{line}", "red")
 
 
 def headline(found: Comparison) -> str:

@@ -34,7 +34,8 @@ def convert(
             "--output",
             "-o",
             metavar="DIR",
-            help="Where to write; an earlier conversion there is replaced.  [default: build/NAME-checkpoint]",
+            help="Output directory. Files of an earlier conversion there are replaced, yours are kept.  "
+            "[default: build/NAME-checkpoint, and --dtype and --as where given]",
             show_default=False,
         ),
     ] = None,
@@ -51,7 +52,7 @@ def convert(
     dtype: Annotated[str, typer.Option(metavar="fp32|fp16|bf16", help="The type of the weights.")] = "fp32",
     as_json: AsJson = False,
 ) -> None:
-    """Write a model as a checkpoint that transformers' from_pretrained loads.
+    """Write a model as a checkpoint that transformers' from_pretrained loads, or sentence-transformers.
 
     The config is read back and has to give the same architecture: what no family's config can say is refused, with
     what differs from the nearest. Tokenizer files beside the weights come along.
@@ -64,31 +65,39 @@ def convert(
     """
     from dataclasses import asdict
 
+    from cli.default_directory import checkpoint_directory
     from cli.progress import stage_progress
-    from cli.render import byte_text, console, print_json, table
+    from cli.render import Column, print_json, print_table, say
+    from cli.units import byte_text
     from specs.errors import UserError
     from specs.load import load
     from specs.suggest import did_you_mean
     from zoo.checkpoints.converting import DTYPES
     from zoo.checkpoints.converting import convert as convert_checkpoint
-    from zoo.destination import replacing
+    from zoo.destination import CONVERSION, replacing
+    from zoo.weights.modules import MODULES
 
     if dtype not in DTYPES:
         raise UserError(f"there is no --dtype {dtype!r}: {did_you_mean(dtype, DTYPES)}")
     model = load(spec, assignments or ())
-    destination = output or Path("build") / f"{model.name}-checkpoint"
-    with stage_progress(quiet=as_json) as progress, replacing(destination) as directory:
+    destination = output or checkpoint_directory(model.name, dtype, family)
+    with stage_progress(quiet=as_json) as progress, replacing(destination, CONVERSION) as directory:
         written = convert_checkpoint(
             model, weights, directory, model_type=family, dtype=dtype, seed=seed, progress=progress
         )
     if as_json:
         print_json({"directory": str(destination), **asdict(written)})
         return
-    rows = table("file", "size", right=("size",))
-    for name, size in written.files.items():
-        rows.add_row(name, byte_text(size))
-    console().print(rows)
-    typer.echo(
+    print_table(
+        ["file", Column("size", right=True)],
+        [(name, byte_text(size)) for name, size in written.files.items()],
+    )
+    loader = (
+        "sentence_transformers.SentenceTransformer"
+        if MODULES in written.files
+        else f"transformers.{written.class_name}.from_pretrained"
+    )
+    say(
         f"\n{destination}: {written.parameters:,} parameters in {written.dtype} from {written.weights}\n"
-        f'transformers.{written.class_name}.from_pretrained("{destination}")'
+        f'{loader}("{destination}")'
     )

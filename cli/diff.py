@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import AsJson, Assignments, complete_spec
+from cli.options import AsJson, Assignments, Digests, complete_spec
 
 if TYPE_CHECKING:
     from zoo.reports.difference import ModelDifference
@@ -43,12 +43,14 @@ def diff(
     brief: Annotated[
         bool, typer.Option("--brief", "-q", help="Say only that they differ, if they do.", show_default=False)
     ] = False,
+    digests: Digests = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare two models: in the language of specs, module by module, and in what they cost.
 
     Defaults are filled in first, so that specs which say the same in other words are the same; names and published
-    counts do not count. --set changes B. Of two exported directories, what was exported how is compared, too.
+    counts do not count. --set changes B. Two exported directories are also compared in how they were exported and in
+    their weights, tensor by tensor, and the files of each with its own record of them.
 
     Exit status: 0 the same, 1 different, 2 the input was wrong.
 
@@ -59,9 +61,10 @@ def diff(
       zoo diff bert-base my-bert.yaml --brief
       zoo diff build/gpt2 build/gpt2-int8 --json
     """
-    from cli.command import FAILED
-    from cli.diff_tables import print_exports, print_models, print_specs
-    from cli.render import print_json
+    from cli.diff_tables import print_models, print_specs
+    from cli.exit_status import FAILED
+    from cli.export_differences import print_changes, print_exports, print_weights
+    from cli.render import print_json, say
     from specs.errors import UserError
     from zoo.reports.side import read_side
     from zoo.reports.spec_difference import compare_specs
@@ -69,10 +72,10 @@ def diff(
     if b is None and not assignments:
         remedy = "give a second model, or change the first: --set position.kind=rope"
         raise UserError(f"there is nothing to compare {a} with\n  {remedy}")
-    found = compare_specs(read_side(a), read_side(b or a, assignments or ()))
+    found = compare_specs(read_side(a), read_side(b or a, assignments or ()), digests=digests)
     if brief:
         if not found.same:
-            typer.echo(f"{found.a.label} and {found.b.label} differ")
+            say(f"{found.a.label} and {found.b.label} differ")
     elif as_json:
         print_json(_whole(found, batch, length).as_dict())
     else:
@@ -82,6 +85,11 @@ def diff(
             print_models(whole, depth=depth, typed=b is None)
         if found.exports:
             print_exports(found.exports)
+        if found.weights is not None:
+            print_weights(found.weights)
+        for side, integrity in zip((found.a, found.b), found.integrity, strict=True):
+            if integrity is not None:
+                print_changes(side.label, integrity)
     if not found.same:
         raise typer.Exit(FAILED)
 

@@ -7,28 +7,39 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from cli.render import byte_text, console, table
-from cli.report_tables import count_text
+from cli.render import Cell, Column, print_table, say, styled
+from cli.units import byte_text, count_text
 from specs.writing import dump
 from zoo.reports.module_pairs import ModulePair, described
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from specs.difference import Difference
     from zoo.reports.difference import ModelDifference
-    from zoo.reports.exports import FactDifference
     from zoo.reports.quantities import Quantity
     from zoo.reports.side import Side
     from zoo.reports.spec_difference import SpecDifference
 
-_COLORS = {"-": typer.colors.RED, "+": typer.colors.GREEN}
+_COLORS = {"-": "red", "+": "green"}
 _STYLES = {"-": "red", "+": "green", "~": "", " ": "dim"}
-_LONGEST_LABEL = 60
-_WIDE = 110
 _MOST_ASSIGNMENTS = 12
+
+_MODULES = [
+    Column("", pinned=True),
+    Column("module", pinned=True),
+    Column("kind", prose=16, rank=1),
+    Column("weights", prose=24, rank=4),
+    Column("parameters of A", right=True, rank=3),
+    Column("of B", right=True, rank=3),
+    Column("B - A", right=True),
+    Column("FLOPs", right=True),
+]
+_COSTS = [
+    Column("cost", prose=16, pinned=True),
+    Column("A", right=True),
+    Column("B", right=True),
+    Column("B - A", right=True),
+    Column("B / A", right=True),
+]
 
 
 def print_specs(found: SpecDifference) -> None:
@@ -41,21 +52,20 @@ def print_specs(found: SpecDifference) -> None:
             for line in _value_lines((*names, *path[len(names) :]) if names else path, value, each.layers):
                 _print_line(mark, f" {line}")
     if found.same:
-        alike = "" if found.exports is None else ", and both were exported alike"
-        typer.echo(f"\nThe specs say the same{alike}.")
+        alike = "" if found.exports is None else ", and both were exported alike, with the same weights"
+        say(f"\nThe specs say the same{alike}.")
     elif found.spec and found.same_architecture:
-        typer.echo("\nBoth compute the same: what differs matters in training and for the longest input.")
+        say("\nBoth compute the same: what differs matters in training and for the longest input.")
 
 
 def _outline(side: Side) -> str:
     spec, label = side.spec, side.label
     depths = " + ".join(str(stack.depth) for _, stack in spec.stacks())
-    label = label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}\u2026"
     return f"{label}: {spec.architecture}, {depths} layers, {spec.d_model} wide"
 
 
 def _print_line(mark: str, text: str) -> None:
-    typer.secho(f"{mark}{text}", fg=_COLORS[mark])
+    say(f"{mark}{text}", _COLORS[mark])
 
 
 def _by_stacks(found: Sequence[Difference]) -> list[tuple[tuple[str, ...], Difference]]:
@@ -105,36 +115,22 @@ def print_models(found: ModelDifference, *, depth: int, typed: bool) -> None:
     if not typed and found.assignments:
         options = " ".join(f"--set {shlex.quote(each)}" for each in found.assignments)
         many = len(found.assignments) > _MOST_ASSIGNMENTS
-        typer.echo(
+        say(
             f"\nB is A with {f'{len(found.assignments)} changes by --set, which --json lists' if many else options}"
         )
-    out = console()
     if found.modules.differs and depth:
-        out.print()
-        out.print(_modules(found.modules, depth, wide=out.width >= _WIDE))
-    out.print()
-    numbers = ("A", "B", "B - A", "B / A")
-    costs = table("", *numbers, right=numbers)
-    for each in found.quantities:
-        costs.add_row(_label(each), *_figures(each))
-    out.print(costs)
+        say()
+        print_table(_MODULES, map(_module_row, _rows((), [found.modules], -1, depth)))
+    say()
+    print_table(_COSTS, [[_label(each), *_figures(each)] for each in found.quantities])
     at_once = f", {found.sizes.batch} sequences at once" if found.sizes.batch > 1 else ""
-    typer.echo(f"\nFLOPs of matrix products, bytes in fp16, of training without activations{at_once}")
+    say(f"\nFLOPs of matrix products, bytes in fp16, of training without activations{at_once}")
     for fault in found.faults:
-        typer.secho(f"\nFLOPs are missing: {fault}", fg=typer.colors.YELLOW)
+        say(f"\nFLOPs are missing: {fault}", "yellow")
 
 
-def _modules(modules: ModulePair, depth: int, *, wide: bool) -> Table:
-    """The modules that differ; in a narrow terminal without their weights and both counts."""
-    numbers = ("parameters of A", "of B", "B - A", "FLOPs")
-    names = ("", "module", "kind", "weights", *numbers)
-    kept = [name for name in names if wide or name not in ("weights", *numbers[:2])]
-    columns = table(*kept, right=("", "module", *numbers))
-    columns.columns[1].justify = "left"
-    for row in _rows((), [modules], -1, depth):
-        cells = dict(zip(names, row, strict=True))
-        columns.add_row(*(cells[name] for name in kept), style=_STYLES[row[0]])
-    return columns
+def _module_row(row: tuple[str, ...]) -> list[Cell]:
+    return [styled(text, _STYLES[row[0]]) for text in row]
 
 
 def _label(quantity: Quantity) -> str:
@@ -218,20 +214,3 @@ def flop_text(count: int) -> str:
     """A number of operations: 292 GFLOP."""
     text = count_text(count)
     return f"{text}FLOP" if " " in text else f"{text} FLOP"
-
-
-def print_exports(facts: Sequence[FactDifference]) -> None:
-    """Print what was exported otherwise; sizes of files in bytes."""
-    columns = table("", "A", "B")
-    for fact in facts:
-        written = byte_text if fact.path[0] == "files" else _fact_text
-        columns.add_row(" ".join(fact.path), *("" if n is None else written(n) for n in (fact.a, fact.b)))
-    out = console()
-    out.print()
-    out.print(columns)
-
-
-def _fact_text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.1e}"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

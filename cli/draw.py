@@ -59,7 +59,7 @@ def draw(
       zoo draw gemma2-2b -o gemma.md
       zoo draw my-model.yaml --set decoder.block.kind=post_norm -o - > post-norm.svg
     """
-    from cli.render import print_json
+    from cli.render import emit, print_json, say
     from specs.errors import UserError
     from specs.load import load
 
@@ -73,19 +73,27 @@ def draw(
         print_json(draw_scene(model).as_dict())
         if output in (None, "-"):
             return
-    content = _drawn(model, kind, scale)
     if output == "-":
-        typer.get_binary_stream("stdout").write(content)
+        content = _drawn(model, kind, scale)
+        if is_terminal():
+            emit(content.decode())
+        else:
+            typer.get_binary_stream("stdout").write(content)
         return
-    from cli.files import write_whole
+    from cli.default_directory import BUILD
+    from cli.files import check_place, write_own
 
     suffix = next(suffix for suffix, meant in SUFFIXES.items() if meant == kind)
-    path = Path(output) if output else Path("build") / f"{model.name}{suffix}"
-    if path.suffix == ".md":
+    path = Path(output) if output else BUILD / f"{model.name}{suffix}"
+    if path.suffix.lower() == ".md":
+        suffix = ".md"
+    check_place(path, suffix, "--output")
+    content = _drawn(model, kind, scale)
+    if suffix == ".md":
         content = b"```mermaid\n" + content + b"```\n"
-    write_whole(path, content)
+    write_own(path, content, suffix)
     if not as_json:
-        typer.echo(path)
+        say(str(path))
 
 
 def is_terminal() -> bool:

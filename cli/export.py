@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.export_options import (
@@ -23,6 +22,8 @@ from cli.export_options import (
 from cli.options import AsJson, Assignments, SpecArgument
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from exporters.export import Options
     from exporters.manifest import Export
     from specs.model import Model
@@ -93,19 +94,21 @@ def export(
 
 def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[Path, Options]:
     """Where to write, and how."""
+    from cli.default_directory import export_directory
     from exporters.export import Options
 
-    return output or Path("build") / spec.name, Options(**options)
+    settings = Options(**options)
+    return output or export_directory(spec.name, settings), settings
 
 
 def run_export(spec: Model, destination: Path, options: Options, as_json: bool) -> Export:
     """Export with progress.  A failed verification prints its table; it and an invalid graph exit with status 1."""
     import typer
 
-    from cli.command import FAILED
+    from cli.exit_status import FAILED
     from cli.export_tables import print_verification
     from cli.progress import stage_progress
-    from cli.render import print_json
+    from cli.render import print_json, say
     from exporters.checking import InvalidGraphError
     from exporters.export import export as export_files
     from exporters.verification import VerificationError
@@ -118,8 +121,11 @@ def run_export(spec: Model, destination: Path, options: Options, as_json: bool) 
             print_json({"name": spec.name, "error": str(error), "verification": error.verification.as_dict()})
         else:
             print_verification(error.verification)
-            typer.secho(f"{error}\nnothing was written", fg=typer.colors.RED, err=True)
+            say(f"{error}\nnothing was written", "red", err=True)
         raise typer.Exit(FAILED) from None
     except InvalidGraphError as error:
-        typer.secho(f"{error}\nnothing was written", fg=typer.colors.RED, err=True)
+        if as_json:
+            print_json({"name": spec.name, "error": str(error), "verification": None})
+        else:
+            say(f"{error}\nnothing was written", "red", err=True)
         raise typer.Exit(FAILED) from None

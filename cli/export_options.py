@@ -28,7 +28,8 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="DIR",
-        help="Where to write; an earlier export there is replaced.  [default: build/NAME]",
+        help="Output directory. Files of an earlier export there are replaced, yours are kept.  "
+        "[default: build/NAME, and the options that shape the files, such as build/NAME-int8-cpu]",
         show_default=False,
     ),
 ]

@@ -4,110 +4,118 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
-from cli.render import byte_text, console, table
+from cli.render import Cell, Column, print_table, say, styled
+from cli.units import byte_text
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from exporters.manifest import Export
     from exporters.verification import Comparison, RoundedWeight, Verification
 
 
-EQUAL = 1e-3
-"""Below which relative difference an output is called equal: beyond it a precision shows."""
+_COMPARISONS = [
+    Column("case", prose=14, pinned=True),
+    Column("input", prose=9, rank=1),
+    Column("output", pinned=True),
+    Column("largest difference", right=True),
+    Column("relative", right=True, rank=2),
+    Column("allowed", right=True),
+    Column("top token", right=True, rank=3),
+    Column("verdict", prose=8),
+]
+_FILES = [Column("file", pinned=True), Column("size", right=True), Column("graph", prose=20)]
 
 
 def print_verification(verification: Verification) -> None:
     """Every comparison with its largest difference, and what ran."""
-    numbers = ("largest difference", "relative", "allowed", "top token")
-    columns = table("case", "input", "output", *numbers, "", right=numbers)
-    for found in verification.summary:
-        columns.add_row(
-            found.case,
-            found.shape,
-            found.output,
-            f"{found.max_abs:.1e}",
-            f"{found.max_rel:.1e}",
-            f"{found.tolerance:.1e}",
-            "" if found.top_token is None else f"{found.top_token:.1%}",
-            _verdict(found),
-        )
-    out = console()
-    out.print(columns)
-    out.print()
+    print_table(
+        _COMPARISONS,
+        [
+            (
+                found.case,
+                found.shape,
+                found.output,
+                f"{found.max_abs:.1e}",
+                f"{found.max_rel:.1e}",
+                f"{found.tolerance:.1e}",
+                "" if found.top_token is None else f"{found.top_token:.1%}",
+                _verdict(found),
+            )
+            for found in verification.summary
+        ],
+    )
+    say()
     word = "passed" if verification.passed else "failed"
     elsewhere = f" (not run on {verification.not_run})" if verification.not_run else ""
-    typer.secho(
+    say(
         f"verification: {word}, largest difference {verification.max_abs:.1e}, PyTorch against "
         f"{verification.runtime} on {verification.provider}{elsewhere}, on {verification.subject}",
-        fg=typer.colors.GREEN if verification.passed else typer.colors.RED,
+        "green" if verification.passed else "red",
     )
     if magnified := verification.in_rounding:
         furthest = max(comparison.rounding or 0.0 for comparison in magnified)
-        typer.secho(
+        say(
             f"{len(magnified)} of {len(verification.comparisons)} comparisons say little: this model magnifies "
             f"rounding, PyTorch itself is up to {furthest:.1e} from arithmetic that is more exact",
-            fg=typer.colors.YELLOW,
+            "yellow",
         )
     if (rounded := verification.worst_weight) is not None:
-        typer.echo(_precision_text(verification, rounded))
+        say(_rounding_text(verification, rounded))
 
 
-def _precision_text(verification: Verification, rounded: RoundedWeight) -> str:
-    """What the rounding of weights has changed: the comparisons above are with the weights as they are stored."""
-    shares = [
-        f"top tokens the same for {verification.top_token:.1%}" if verification.top_token is not None else "",
-        f"outputs up to {verification.moved:.1e} away" if verification.moved is not None else "",
-        f"of the weights {rounded.name} has changed most, by {rounded.error:.1e} (of {rounded.limit:.1e} allowed)",
+def _rounding_text(verification: Verification, rounded: RoundedWeight) -> str:
+    """What rounding changes: the comparisons are with the stored weights and without rounding activations."""
+    product = verification.worst_product
+    changes = [
+        f"{verification.top_token:.1%} of top tokens agree" if verification.top_token is not None else "",
+        f"outputs differ by up to {verification.moved:.1e}" if verification.moved is not None else "",
+        f"{rounded.name} has the largest error of the stored weights, {rounded.error:.1e} (limit {rounded.limit:.1e})",
+        f"{product.name} has {product.error:.2f} times the expected error of 8-bit inputs" if product else "",
     ]
     return (
-        f"{verification.precision}, {verification.ran}: compared with the weights as stored in float32; "
-        f"from the weights as they were: {', '.join(share for share in shares if share)}"
+        "The table compares the graph without rounding, with the weights as stored. "
+        f"{verification.precision} rounding ({verification.ran}, against the original weights): "
+        f"{'; '.join(change for change in changes if change)}."
     )
 
 
-def _verdict(found: Comparison) -> Text:
-    from rich.text import Text
-
+def _verdict(found: Comparison) -> Cell:
     if not found.passed:
-        return Text("differs", style=typer.colors.RED)
+        return styled("differs", "red")
     if found.rounding is not None:
-        return Text("within rounding", style=typer.colors.YELLOW)
-    return Text("equal" if found.max_rel < EQUAL else "close", style=typer.colors.GREEN)
+        return styled("within rounding", "yellow")
+    return styled("equal", "green")
 
 
 def print_export(written: Export) -> None:
     """The files, what each graph needs, and how to load it."""
-    out = console()
     if written.verification is not None:
         print_verification(written.verification)
     else:
-        typer.secho("verification: not done", fg=typer.colors.YELLOW)
-    columns = table("file", "size", "graph", right=("size",))
-    for name, size in written.files.items():
-        facts = written.graphs.get(name)
+        say("verification: not done", "yellow")
+    rows, manifest = [], written.manifest
+    for name, file in manifest.files.items():
+        facts = manifest.graphs.get(name)
         graph = (
             ""
             if facts is None
-            else f"{facts['nodes']} nodes, opset {facts['opset']}, {facts['minimum_runtime']} or later"
+            else f"{facts.nodes} nodes, opset {facts.opset}, {facts.minimum_runtime} or later"
         )
-        columns.add_row(name, byte_text(size), graph)
-    out.print()
-    out.print(columns)
-    for name, facts in written.graphs.items():
-        checked = facts["checked"]
-        out.print(
-            f"{name}: valid for the checker and the strict shape inference of {checked['checker']}, "
-            f"{checked['ranked']} of {checked['results']} results have a known rank"
+        rows.append((name, byte_text(file.size), graph))
+    say()
+    print_table(_FILES, rows)
+    for name, facts in manifest.graphs.items():
+        checked = facts.checked
+        say(
+            f"{name}: valid for the checker and the strict shape inference of {checked.checker}, "
+            f"{checked.ranked} of {checked.results} results have a known rank"
         )
-        if used := facts["operations"]:
+        if used := facts.operations:
             counts = ", ".join(f"{count} {operation}" for operation, count in used.items())
-            out.print(f"{name}: {counts}")
-        for reason in facts["unfused"]:
-            out.print(f"{name}: not fused: {reason}", style=typer.colors.YELLOW)
-    out.print()
-    out.print(
-        f"{written.directory}: layout {written.layout}, target {written.target}, {written.precision}, weights {written.weights}"
+            say(f"{name}: {counts}")
+        for reason in facts.unfused:
+            say(f"{name}: not fused: {reason}", "yellow")
+    say()
+    say(
+        f"{written.directory}: layout {manifest.layout}, target {manifest.target}, {manifest.precision}, "
+        f"weights {written.build.weights_from}"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,11 @@ import typer
 from cli.options import AsJson
 
 if TYPE_CHECKING:
+    from specs.errors import UserError
     from specs.model import Model
+    from zoo.configs.config import UnmodelledError
+
+_LISTED = 10
 
 
 def import_checkpoint(
@@ -45,6 +50,10 @@ def import_checkpoint(
             show_default=False,
         ),
     ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse fields that transformers does not have.", show_default=False),
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the output file.", show_default=False)
     ] = False,
@@ -53,7 +62,8 @@ def import_checkpoint(
     """Read a checkpoint's config as a spec.
 
     Where the directory has weights, every tensor is matched with the spec's parameters, by name and shape. A field that
-    is not modelled is refused: nothing is imported approximately.
+    is not modelled is refused: nothing is imported approximately. A field that transformers does not have either is
+    reported and ignored.
 
     \b
     Examples:
@@ -63,15 +73,21 @@ def import_checkpoint(
       zoo import meta-llama/Llama-3.2-1B -o my-llama.yaml
       zoo build my-llama.yaml --weights path/to/checkpoint
     """
-    from cli.render import print_json
+    from cli.render import emit, print_json, say
+    from specs.reference import is_hub_id
     from specs.resolved import resolved
     from specs.writing import dump
+    from zoo.configs.config import UnmodelledError, listed
     from zoo.configs.importing import import_spec
-    from zoo.hub import fetch, is_hub_id
+    from zoo.hub import fetch
 
     path = fetch(checkpoint, weights=False) if is_hub_id(checkpoint) else Path(checkpoint)
     name = name or (checkpoint.rpartition("/")[2] if is_hub_id(checkpoint) else None)
-    spec = import_spec(path, name=name, ignored=ignore or ())
+    passed_over: list[str] = []
+    try:
+        spec = import_spec(path, name=name, ignored=ignore or (), strict=strict, tell=passed_over.extend)
+    except UnmodelledError as error:
+        raise _with_remedy(error) from None
     note = ""
     if _has_weights(path):
         spec, note = _matched(spec, path)
@@ -79,11 +95,28 @@ def import_checkpoint(
     if output is not None:
         _write(output, dump(data), force)
     if as_json:
-        print_json({"spec": data, "output": None if output is None else str(output)})
+        target = None if output is None else str(output)
+        print_json({"spec": data, "output": target, "ignored_fields": passed_over})
         return
     if output is None:
-        typer.echo(dump(data), nl=False)
-    typer.echo(f"{spec.name}: {note or 'no weights there to match'}", err=True)
+        emit(dump(data))
+    say(f"{spec.name}: {note or 'no weights there to match'}", err=True)
+    if passed_over:
+        say(
+            f"Ignored fields that transformers does not have: {listed(passed_over)}\n"
+            "  Pass --strict to refuse them.",
+            err=True,
+        )
+
+
+def _with_remedy(error: UnmodelledError) -> UserError:
+    """The error with the options that pass over its fields."""
+    from specs.errors import UserError
+
+    if len(error.fields) > _LISTED:
+        return error
+    options = " ".join(f"--ignore {shlex.quote(field)}" for field in error.fields)
+    return UserError(f"{error}\n  If they change nothing that the model computes, pass {options}")
 
 
 def _has_weights(path: Path) -> bool:

@@ -38,7 +38,7 @@ def list_presets(
     from dataclasses import asdict
     from fnmatch import fnmatchcase
 
-    from cli.render import print_json, print_lines
+    from cli.render import Column, print_json, print_table
     from specs.catalog import presets
     from specs.errors import UserError
     from specs.suggest import did_you_mean
@@ -64,8 +64,14 @@ def list_presets(
     if as_json:
         print_json([asdict(preset) for preset in found])
         return
-    header = ("name", "architecture", "parameters", "year", "summary")
-    print_lines(header, map(_row, found), right=("parameters", "year"))
+    columns = [
+        Column("name", pinned=True),
+        Column("architecture", rank=1),
+        Column("parameters", right=True),
+        Column("year", right=True, rank=2),
+        Column("summary", prose=30),
+    ]
+    print_table(columns, map(_row, found))
 
 
 def _row(preset: Preset) -> tuple[str, ...]:

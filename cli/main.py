@@ -11,16 +11,22 @@ import threading
 import time
 from types import FrameType
 
-INTERRUPTED = 130
-"""Exit status: Ctrl-C."""
+from cli.exit_status import HUNG_UP, INTERRUPTED, READER_LEFT, TERMINATED
+from cli.out_of_memory import is_out_of_memory, tell_out_of_memory
+from cli.streams import open_standard_files, set_encodings
 
-_ENDINGS = {INTERRUPTED: "interrupted", 143: "terminated", 129: "hung up"}
-"""What is told for each exit status of a signal: 128 and its number."""
+_ENDINGS = {INTERRUPTED: "interrupted", TERMINATED: "terminated", HUNG_UP: "hung up"}
+"""The message for each exit status of a signal: 128 and its number."""
+
+
+class _Ended(SystemExit):
+    """A signal asked for the end; a class of its own, so that nothing takes it for an ``exit()`` of a library's."""
 
 
 def main() -> None:
     """Run the command line.  A request to terminate ends it as tidily as Ctrl-C does."""
-    _open_standard_files()
+    open_standard_files()
+    set_encodings()
     asked = _handle_signals()
     # Starting up is all imports, which make no garbage: a collector that rarely runs saves a fifth of the time.
     gc.set_threshold(200_000)
@@ -48,27 +54,19 @@ def main() -> None:
 
 def _leave(end: BaseException) -> None:
     """End the process at once where all is told: taking a large model down piece by piece takes half a second."""
+    if is_out_of_memory(end):  # while the program itself was loaded
+        end.__traceback__ = end.__context__ = None  # and with them what the program held
+        end = SystemExit(tell_out_of_memory())
     if not isinstance(end, SystemExit) or not isinstance(end.code, int | None):
         return
     try:
         sys.stdout.flush()
         sys.stderr.flush()
+    except BrokenPipeError:
+        os._exit(READER_LEFT)
     except (OSError, ValueError):  # the ordinary end tells of it
         return
     os._exit(end.code or 0)
-
-
-def _open_standard_files() -> None:
-    """Give a process that was started without stdin, stdout or stderr the null device in their place.
-
-    Otherwise the next file to be opened gets their number, and with it what is printed.
-    """
-    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
-            setattr(sys, name, open(number, mode))  # noqa: SIM115
 
 
 def _signals() -> list[signal.Signals]:
@@ -94,7 +92,7 @@ def _handle_signals() -> list[int]:
         asked.append(128 + number)
         if number == signal.SIGINT:
             raise KeyboardInterrupt
-        sys.exit(128 + number)
+        raise _Ended(128 + number)
 
     def swallowed(error: sys.UnraisableHookArgs) -> None:
         """Ask again, in a moment, where the exception was raised in a callback that cannot pass it on."""

@@ -39,3 +39,11 @@ Assignments = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]
+Digests = Annotated[
+    bool | None,
+    typer.Option(
+        "--digests/--no-digests",
+        help="Compare the contents of exported files with their recorded SHA-256.  [default: up to 2 GB per export]",
+        show_default=False,
+    ),
+]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-import typer
-
-from cli.render import byte_text, console, table
+from cli.render import Column, print_table, say
+from cli.sizes import precision_sizes
 
 if TYPE_CHECKING:
     from zoo.reports.parameters import ModuleParameters, ParameterReport
@@ -16,29 +15,36 @@ if TYPE_CHECKING:
 Row = tuple[str, str, str, int]
 """Indented name, kind, weights, parameters."""
 
+_COUNTS = [Column("parameters", right=True), Column("share", right=True)]
+_COLUMNS = [
+    Column("module", pinned=True),
+    Column("kind", rank=1),
+    Column("weights", prose=16, rank=2),
+    *_COUNTS,
+]
+
 
 def print_parameters(
     report: ParameterReport,
-    selected: Sequence[ModuleParameters] = (),
+    selected: Sequence[ModuleParameters],
+    sizes: Mapping[str, int],
+    target: str,
     *,
     depth: int = 4,
     unfold: bool = False,
 ) -> None:
-    """Print the modules to a depth, the totals, and the comparison with published counts.
+    """Print the modules to a depth, the totals, the sizes of files, and the comparison with the counts that the spec expects.
 
     ``selected`` modules stand for the whole model; equal neighbours among blocks take one row unless ``unfold``.
     """
-    columns = table("module", "kind", "weights", "parameters", "share", right=("parameters", "share"))
+    rows: list[Sequence[str]] = []
     tops = [((), [module]) for module in selected] or _runs(report.root, unfold)
     for prefix, run in tops:
         for name, kind, weights, count in _rows(prefix, run, 0, depth, unfold):
-            columns.add_row(name, kind, weights, f"{count:,}", _share(count, report.total_parameters))
-    out = console()
+            rows.append([name, kind, weights, f"{count:,}", _share(count, report.total_parameters)])
     if depth:
-        out.print(columns)
-        out.print()
-    totals = table("", "parameters", "share", right=("parameters", "share"))
-    totals.show_header = False
+        print_table(_COLUMNS, rows)
+        say()
     counts = {
         "total": report.total_parameters,
         "embedding": report.embedding_parameters,
@@ -46,12 +52,12 @@ def print_parameters(
     }
     if selected:
         counts["selected"] = sum(module.parameters for module in selected)
-    for name, count in counts.items():
-        totals.add_row(name, f"{count:,}", _share(count, report.total_parameters))
-    out.print(totals)
-    typer.echo("bytes: " + ", ".join(f"{dtype} {byte_text(size)}" for dtype, size in report.bytes().items()))
+    sums = [[name, f"{count:,}", _share(count, report.total_parameters)] for name, count in counts.items()]
+    print_table(["", *_COUNTS], sums)
+    if sizes:
+        say(f"exported for {target}: {precision_sizes(sizes)}")
     for comparison in report.comparisons:
-        typer.secho(str(comparison), fg=typer.colors.GREEN if comparison.met else typer.colors.RED)
+        say(str(comparison), "green" if comparison.met else "red")
 
 
 def _share(count: int, total: int) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cli.export_options import TargetName
 from cli.options import AsJson, Assignments, SpecArgument
 
 
@@ -20,12 +21,14 @@ def params(
             metavar="MODULE", help="Show and count only this module; repeatable.", show_default=False
         ),
     ] = None,
+    target: TargetName = "portable",
     as_json: AsJson = False,
 ) -> None:
     """List a model's parameters by module.
 
     The model is built without weights. Its counts are compared with those that the spec expects: where they
-    differ, the exit status is 1. JSON has every module, whatever the depth.
+    differ, the exit status is 1. The bytes are those of the data file that zoo export would write for --target.
+    JSON has every module, whatever the depth.
 
     \b
     Examples:
@@ -34,20 +37,21 @@ def params(
       zoo params t5-small --path decoder.blocks.0
       zoo params bert-base --set encoder.layers=6 --json
     """
-    from cli.command import FAILED
+    from cli.exit_status import FAILED
     from cli.parameter_table import print_parameters
     from cli.render import print_json
+    from cli.sizes import file_sizes
     from specs.load import load
 
     model_spec = load(spec, assignments or ())
-    from zoo.builder import assemble
     from zoo.reports.parameters import parameter_report
 
-    report = parameter_report(assemble(model_spec), model_spec)
+    report = parameter_report(model_spec)
     selected = report.select(path or ())
+    sizes = file_sizes(model_spec, target)
     if as_json:
-        print_json(report.as_dict(selected))
+        print_json({**report.as_dict(selected), "target": target, "bytes": sizes})
     else:
-        print_parameters(report, selected, depth=depth, unfold=unfold)
+        print_parameters(report, selected, sizes, target, depth=depth, unfold=unfold)
     if not report.met:
         raise typer.Exit(FAILED)

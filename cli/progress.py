@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from specs.printable import printable
+
 if TYPE_CHECKING:
     from zoo.progress import Stage
 
@@ -31,7 +33,7 @@ def stage_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
 
     bars = Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         TransferSpeedColumn(),
@@ -41,7 +43,7 @@ def stage_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
     )
     waits = Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         TimeElapsedColumn(),
         console=bars.console,
         transient=True,
@@ -53,9 +55,10 @@ def stage_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
     with Live(Group(bars, waits), console=bars.console, transient=True):
 
         def show(stage: Stage) -> None:
+            name = printable(stage.name)
             bars.update(
-                bar, description=stage.name, completed=stage.done, total=stage.total, visible=stage.total > 0
+                bar, description=name, completed=stage.done, total=stage.total, visible=stage.total > 0
             )
-            waits.update(wait, description=stage.name, visible=stage.total == 0)
+            waits.update(wait, description=name, visible=stage.total == 0)
 
         yield show

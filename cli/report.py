@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from cli.options import AsJson, Assignments, complete_spec
-
-if TYPE_CHECKING:
-    from specs.model import Model
-    from zoo.reports.report import Report
+from cli.export_options import complete_target
+from cli.options import AsJson, Assignments, Digests, complete_spec
 
 
 def complete_device(incomplete: str) -> list[str]:
@@ -20,21 +16,6 @@ def complete_device(incomplete: str) -> list[str]:
     from specs.device import device_names
 
     return [name for name in [*device_names(), "this"] if name.startswith(incomplete)]
-
-
-def _quantized_sizes(spec: Model, wanted: str) -> dict[str, int]:
-    """The bytes of a model's file in few bits; none for a model that cannot be exported, unless that is wanted."""
-    from exporters.stored_size import stored_size
-    from specs.errors import UserError
-
-    sizes = {}
-    for precision in ("int8", "int4"):
-        try:
-            sizes[precision] = stored_size(spec, precision)
-        except UserError:
-            if precision == wanted:
-                raise
-    return sizes
 
 
 def report(
@@ -83,6 +64,15 @@ def report(
             help="How weights are stored; caches and activations in floats.",
         ),
     ] = "fp16",
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The target whose files are measured.  [default: that of the export, or portable]",
+            autocompletion=complete_target,
+            show_default=False,
+        ),
+    ] = None,
     devices: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,6 +99,7 @@ def report(
             show_default=False,
         ),
     ] = None,
+    digests: Digests = None,
     as_json: AsJson = False,
 ) -> None:
     """Tell what a model costs to run and to train.
@@ -122,41 +113,50 @@ def report(
     \b
     Examples:
       zoo report gpt2
-      zoo report llama-3-8b --batch 8 --length 4096 --precision int4 --device l4
+      zoo report llama-3-8b --batch 8 --length 4096 --precision int4 --target cuda --device l4
       zoo report t5-small --symbolic
       zoo report gpt2 --set decoder.block.attention.kind=multi_query
       zoo report gpt3-175b --device h100 --device this --json
       zoo report build/t5-small --html t5.html
     """
-    from cli.render import print_json
+    from cli.exit_status import FAILED
+    from cli.export_differences import print_changes
+    from cli.files import check_place, write_own
+    from cli.render import print_json, say
     from cli.report_tables import print_report
+    from cli.sizes import file_sizes
     from specs.device import device_names
+    from zoo.integrity import check_integrity
     from zoo.reports.side import read_side
 
     if html is not None:
-        from cli.files import check_place
-
-        check_place(html, b"<!doctype html>", "--html")
+        check_place(html, ".html", "--html")
     side = read_side(spec, assignments or ())
     model_spec = side.spec
+    from zoo.pages.report_page import report_page
     from zoo.reports.report import Lengths
     from zoo.reports.report import report as report_on
 
     lengths = Lengths.of(model_spec, batch, length, past, source_length)
-    known = _quantized_sizes(model_spec, precision)
-    found = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], known)
+    place = target or (side.export.manifest.target if side.export else "portable")
+    sizes = file_sizes(model_spec, place, needed=precision in ("int8", "int4"))
+    found = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], sizes)
+    integrity = None
+    if side.export is not None:
+        # Only the page shows the verification, which the digests bind to the files.
+        contents = digests if digests is not None or html is not None else False
+        integrity = check_integrity(side.export.directory, side.export.manifest, contents=contents)
     if html is not None:
-        _write_page(html, found, side.export)
+        export = None if side.export is None or integrity is None else (side.export, integrity)
+        write_own(html, report_page(found, export).encode(), ".html", "--html")
     if as_json:
-        print_json(found.as_dict())
+        kept = None if integrity is None else integrity.as_dict()
+        print_json({**found.as_dict(), "target": place, "integrity": kept})
     elif html is not None:
-        typer.echo(html)
+        say(str(html))
     else:
-        print_report(found, symbolic=symbolic, depth=depth)
-
-
-def _write_page(path: Path, found: Report, export: Mapping[str, Any] | None) -> None:
-    from cli.files import write_whole
-    from zoo.pages.report_page import report_page
-
-    write_whole(path, report_page(found, export).encode(), "--html")
+        print_report(found, place, symbolic=symbolic, depth=depth)
+    if integrity is not None and not integrity.intact:
+        if not as_json:
+            print_changes(side.label, integrity)
+        raise typer.Exit(FAILED)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-import typer
-
-from cli.render import byte_text, print_lines
+from cli.render import NO_BREAK, Column, print_table, say
+from cli.sizes import precision_sizes
+from cli.units import byte_text, count_text, time_text
 
 if TYPE_CHECKING:
     from zoo.reports.polynomial import Polynomial
@@ -17,28 +18,26 @@ if TYPE_CHECKING:
     from zoo.reports.roofline import Roof, Roofline
 
 
-def print_report(report: Report, *, symbolic: bool = False, depth: int = 3) -> None:
-    """Print all of a report; ``symbolic`` has formulas of the sizes in the place of numbers, ``depth`` levels of modules."""
+def print_report(report: Report, target: str, *, symbolic: bool = False, depth: int = 3) -> None:
+    """Print all of a report, with the sizes of files for a target; ``symbolic`` has formulas of the sizes in the place of numbers, ``depth`` levels of modules."""
     _print_title(report)
     _print_roles(report)
     _print_flops(report, symbolic, depth)
-    _print_memory(report)
+    _print_memory(report, target)
     _print_training(report, symbolic)
     if report.devices:
         _print_devices(report)
 
 
 def _heading(text: str, note: str = "") -> None:
-    typer.echo()
-    typer.secho(text, bold=True, nl=not note)
-    if note:
-        typer.echo(f": {note}")
+    say()
+    say(f": {note}" if note else "", lead=text)
 
 
 def _print_title(report: Report) -> None:
-    typer.secho(report.spec.name, bold=True, nl=False)
     active = f" ({count_text(report.active)} active)" if report.active != report.parameters else ""
-    typer.echo(f": {report.parameters:,} parameters{active}, {report.precision}; {sizes_text(report)}")
+    text = f": {report.parameters:,} parameters{active}, {report.precision}; {sizes_text(report)}"
+    say(text, lead=report.spec.name)
 
 
 def sizes_text(report: Report) -> str:
@@ -57,30 +56,6 @@ def sizes_text(report: Report) -> str:
     return f"{lengths.batch:,} x {lengths.source:,} in the encoder, {of} tokens in the decoder, {step}"
 
 
-def count_text(count: float) -> str:
-    """A number in three digits: 124 M, 1.34 T."""
-    units = ["", " k", " M", " G", " T", " P"]
-    while count >= 999.5 and len(units) > 1:
-        count /= 1000
-        units.pop(0)
-    whole = not units[0] and count == round(count)
-    return f"{count:.{0 if whole else _decimals(count)}f}{units[0]}"
-
-
-def _decimals(value: float) -> int:
-    """Places behind the point that make three digits."""
-    return 2 if value < 9.995 else 1 if value < 99.95 else 0
-
-
-def time_text(seconds: float) -> str:
-    """A duration in three digits: 1.25 ms."""
-    value, units = seconds * 1e6, ["us", "ms", "s"]
-    while value >= 999.5 and len(units) > 1:
-        value /= 1000
-        units.pop(0)
-    return f"{value:.{_decimals(value)}f} {units[0]}"
-
-
 def _print_roles(report: Report) -> None:
     from zoo.reports.roles import ties
 
@@ -97,15 +72,17 @@ def _print_roles(report: Report) -> None:
         for role in report.roles
     ]
     rows.append(["total", f"{report.parameters:,}", "", *([f"{report.active:,}"] if routed else [])])
-    print_lines(header, rows, header[1:])
-    for name, owner in ties(report.model).items():
-        typer.echo(f"{name} is {owner}")
+    print_table(_numbers(header), rows)
+    for name, owner in ties(report.folded).items():
+        say(f"{name} is {owner}")
 
 
 # ---------------------------------------------------------------------------------------------------------- FLOPs
 
 
 def _print_flops(report: Report, symbolic: bool, depth: int) -> None:
+    from zoo.reports.parameters import module_tree
+
     stages = report.costs.stages
     _heading(
         "FLOPs",
@@ -114,7 +91,7 @@ def _print_flops(report: Report, symbolic: bool, depth: int) -> None:
     texts = {name: _number(report, name, symbolic) for name in stages}
     header = ["module", *stages]
     sums = {name: _sums(stage.modules) for name, stage in stages.items()}
-    order = {path: place for place, (path, _) in enumerate(report.model.named_modules())}
+    order = {module.path: place for place, module in enumerate(module_tree(report.folded).walk())}
     rows = [
         [name, *(texts[stage](part) if (part := sums[stage].get(path)) else "-" for stage in stages)]
         for name, path in _modules(sums, order, depth)
@@ -131,12 +108,18 @@ def _print_flops(report: Report, symbolic: bool, depth: int) -> None:
     rows.append(
         ["element operations", *(texts[name](stage.total_elements) for name, stage in stages.items())]
     )
-    print_lines(header, rows, [] if symbolic else header[1:])
+    formulas = [Column("module", pinned=True), *(Column(name, prose=24) for name in stages)]
+    print_table(formulas if symbolic else _numbers(header), rows)
 
 
 def _number(report: Report, stage: str, symbolic: bool) -> Callable[[Polynomial], str]:
     sizes = report.lengths.symbols(stage)
-    return str if symbolic else lambda polynomial: count_text(polynomial.at(**sizes))
+    return _formula if symbolic else lambda polynomial: count_text(polynomial.at(**sizes))
+
+
+def _formula(polynomial: Polynomial) -> str:
+    """A formula that lines break between its terms alone."""
+    return re.sub(r"(?<![+-]) (?![+-])", NO_BREAK, str(polynomial))
 
 
 def _sums(modules: Mapping[str, Polynomial]) -> dict[str, Polynomial]:
@@ -189,9 +172,9 @@ def _place(path: str) -> int:
 # --------------------------------------------------------------------------------------------------------- memory
 
 
-def _print_memory(report: Report) -> None:
-    _heading("Memory")
-    weights = ", ".join(f"{name} {byte_text(size)}" for name, size in report.weights.items())
+def _print_memory(report: Report, target: str) -> None:
+    _heading("Memory", f"weights as exported for {target}")
+    weights = precision_sizes(report.weights)
     rows = [["weights", weights]]
     if report.cache is not None:
         lengths, cache = report.lengths, report.cache
@@ -218,7 +201,7 @@ def _print_memory(report: Report) -> None:
             rows.append(["", f"{byte_text(cache.latent_bytes_per_token)} per token where latents are cached"])
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
-        typer.echo(f"{name:{width}}   {text}")
+        say(f"{name:{width}}   {text}")
 
 
 def _print_training(report: Report, symbolic: bool) -> None:
@@ -229,10 +212,13 @@ def _print_training(report: Report, symbolic: bool) -> None:
     tokens = sum(report.lengths.tokens(stage) for stage in report.costs.stages if stage != "step")
     passes = found.active
     if symbolic:
-        typer.echo(
-            f"forward       {passes.forward}\nbackward      {passes.backward}\nrecomputed    {passes.layers}"
-        )
-        typer.echo(f"activations   {found.activations} bytes\n")
+        for name, flops in (
+            ("forward", passes.forward),
+            ("backward", passes.backward),
+            ("recomputed", passes.layers),
+        ):
+            say(f"{name:11}   {_formula(flops)} FLOPs")
+        say(f"activations   {_formula(found.activations)} bytes\n")
     ways = {
         "all kept": (passes.total, found.activations.at(**at)),
         "layers checkpointed": (passes.checkpointed, found.checkpointed.at(**at)),
@@ -252,7 +238,7 @@ def _print_training(report: Report, symbolic: bool) -> None:
         ),
         ["memory in all", *(byte_text(state.total + activations) for _, activations in ways.values())],
     ]
-    print_lines(["", *ways], rows, list(ways))
+    print_table(_numbers(["quantity", *ways]), rows)
 
 
 # -------------------------------------------------------------------------------------------------------- devices
@@ -262,17 +248,24 @@ def _print_devices(report: Report) -> None:
     demands = {stage: report.demand(stage) for stage in report.costs.stages}
     intensity = ", ".join(f"{stage} {count_text(each.intensity)}" for stage, each in demands.items())
     _heading("Devices", f"the least that calls can take; FLOPs per byte: {intensity}")
-    header = ["device", *(name for stage in demands for name in (stage, "bound by", "tokens/s"))]
+    columns = [Column("device", pinned=True)]
+    for stage in demands:
+        columns += [Column(stage, right=True), Column("bound by"), Column("tokens/s", right=True, rank=1)]
     found = {_device_name(each): each for each in report.rooflines}
     rows = [
         [name, *(cell for stage in demands for cell in _cells(each.roofs[stage] if each.roofs else None))]
         for name, each in found.items()
     ]
-    print_lines(header, rows, [name for name in header[1:] if name != "bound by"])
+    print_table(columns, rows)
     length = max(report.lengths.length, report.lengths.past)
     _heading("What fits", "weights, caches, and what the head gives")
     header = ["device", "memory", f"batch at {length:,}", "context at batch 1"]
-    print_lines(header, [_room_row(name, each, report) for name, each in found.items()], header[1:])
+    print_table(_numbers(header), [_room_row(name, each, report) for name, each in found.items()])
+
+
+def _numbers(header: Sequence[str]) -> list[Column]:
+    """Columns of numbers after one of names."""
+    return [Column(header[0], pinned=True), *(Column(name, right=True) for name in header[1:])]
 
 
 def _device_name(each: Roofline) -> str:

@@ -8,9 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from cli.render import console, print_json, table
+from cli.render import Column, print_json, print_table, say, say_piece
 from exporters.runtime.text import Stream
 
 if TYPE_CHECKING:
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
     from exporters.runtime.graph import Floats
     from exporters.runtime.sampling import Sampling
     from exporters.runtime.text import Text
+
+_TEXT = Column("text", prose=20, pinned=True)
 
 BEST = 5
 """How many tokens or classes are shown of all."""
@@ -74,10 +74,10 @@ def print_generated(
         )
         return
     if streamed:
-        typer.echo()
+        say()
     else:
         for each in done.continuations:
-            typer.echo(f"{shown.words(each.prompt)} -> {shown.words(each.ids)}")
+            say(f"{shown.words(each.prompt)} -> {shown.words(each.ids)}")
     endings = ", ".join(dict.fromkeys(each.ending for each in done.continuations))
     count = sum(len(each.ids) for each in done.continuations)
     speed = "" if rate is None else f", then {rate:,.1f} tokens/s"
@@ -92,8 +92,8 @@ def _teller(shown: Shown) -> Callable[[list[int]], None]:
     """Print the prompt, where it is what is continued, and give what prints each token as it comes."""
     piece = _ids_with_commas() if shown.text is None else Stream(shown.text).piece
     if shown.exported.spec.architecture == "decoder":
-        typer.echo("".join(map(piece, shown.prompts[0])), nl=False)
-    return lambda tokens: typer.echo(piece(tokens[0]), nl=False)
+        say_piece("".join(map(piece, shown.prompts[0])))
+    return lambda tokens: say_piece(piece(tokens[0]))
 
 
 def _ids_with_commas() -> Callable[[int], str]:
@@ -145,32 +145,40 @@ def _print_vectors(shown: Shown, encoder: Encoder) -> dict[str, Any]:
 
 
 def _vector_tables(shown: Shown, vectors: Vectors) -> None:
-    out = console()
     width = vectors.values.shape[1]
-    columns = table("", "text", vectors.kind, "length", right=("", "length"))
+    rows = []
     for row, vector in enumerate(vectors.values):
         start = "  ".join(f"{value:+.4f}" for value in vector[:4])
-        columns.add_row(
-            str(row), shown.label(row), f"{start}  ... {width} numbers", f"{(vector @ vector) ** 0.5:.4f}"
-        )
-    out.print(columns)
+        length = f"{(vector @ vector) ** 0.5:.4f}"
+        rows.append((str(row), shown.label(row), f"{start}  ... {width} numbers", length))
+    columns = [
+        Column("", right=True, pinned=True),
+        _TEXT,
+        Column(vectors.kind, prose=16),
+        Column("length", right=True),
+    ]
+    print_table(columns, rows)
     if len(shown.prompts) > 1:
         names = [str(row) for row in range(len(shown.prompts))]
-        cosines = table("cosine", *names, right=tuple(names))
-        for name, row in zip(names, vectors.similarities, strict=True):
-            cosines.add_row(name, *(f"{value:.4f}" for value in row))
-        out.print()
-        out.print(cosines)
+        cosines = [
+            [name, *(f"{value:.4f}" for value in row)]
+            for name, row in zip(names, vectors.similarities, strict=True)
+        ]
+        say()
+        print_table([Column("cosine", pinned=True), *(Column(name, right=True) for name in names)], cosines)
 
 
 def _print_classes(shown: Shown, encoder: Encoder) -> dict[str, Any]:
     found = encoder.classes(shown.prompts)
     if not shown.as_json:
-        columns = table("text", "label", "probability", right=("label", "probability"))
-        for row, shares in enumerate(found):
-            for label in _best(shares):
-                columns.add_row(shown.label(row), str(label), f"{shares[label]:.2%}")
-        console().print(columns)
+        print_table(
+            [_TEXT, Column("label", right=True), Column("probability", right=True)],
+            [
+                (shown.label(row), str(label), f"{shares[label]:.2%}")
+                for row, shares in enumerate(found)
+                for label in _best(shares)
+            ],
+        )
     return {"prompt_ids": shown.prompts, "probabilities": found.tolist()}
 
 
@@ -192,12 +200,18 @@ def _print_masked(shown: Shown, encoder: Encoder) -> dict[str, Any]:
         [[(token, float(shares[token])) for token in _best(shares)] for shares in masks] for masks in found
     ]
     if not shown.as_json:
-        columns = table("text", "mask", "best tokens")
-        for row, masks in enumerate(best):
-            for place, tokens in enumerate(masks):
-                listed = "  ".join(f"{shown.name(token)} {share:.1%}" for token, share in tokens)
-                columns.add_row(shown.label(row), str(place), listed)
-        console().print(columns)
+        print_table(
+            [_TEXT, "mask", Column("best tokens", prose=24)],
+            [
+                (
+                    shown.label(row),
+                    str(place),
+                    "  ".join(f"{shown.name(token)} {share:.1%}" for token, share in tokens),
+                )
+                for row, masks in enumerate(best)
+                for place, tokens in enumerate(masks)
+            ],
+        )
     return {
         "prompt_ids": shown.prompts,
         "masks": [
@@ -219,4 +233,4 @@ def _seconds(value: float) -> str:
 
 
 def _tell_how(provider: str, load: float, what: str) -> None:
-    typer.secho(f"{provider}: loaded in {_seconds(load)}, {what}", dim=True, err=True)
+    say(f"{provider}: loaded in {_seconds(load)}, {what}", "dim", err=True)

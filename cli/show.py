@@ -15,9 +15,7 @@ def show(spec: SpecArgument, assignments: Assignments = None, as_json: AsJson = 
       zoo show gpt2
       zoo show gpt2 --set decoder.block.norm.kind=rms_norm > my-gpt.yaml
     """
-    import typer
-
-    from cli.render import print_json
+    from cli.render import emit, print_json
     from specs.load import load
     from specs.resolved import resolved
     from specs.writing import dump
@@ -26,4 +24,4 @@ def show(spec: SpecArgument, assignments: Assignments = None, as_json: AsJson = 
     if as_json:
         print_json(data)
     else:
-        typer.echo(dump(data), nl=False)
+        emit(dump(data))

@@ -22,27 +22,28 @@ def validate(specs: SpecArguments, assignments: Assignments = None, as_json: AsJ
     """
     import typer
 
-    from cli.command import WRONG_INPUT, error_data
-    from cli.render import print_json
+    from cli.command import error_data
+    from cli.exit_status import WRONG_INPUT
+    from cli.render import print_json, say
     from specs.errors import UserError
     from specs.load import load
 
     results: list[dict[str, Any]] = []
     for spec in specs:
-        errors: list[dict[str, Any]] = []
+        fault: UserError | None = None
         try:
             model = load(spec, assignments or ())
         except UserError as error:
-            errors = error_data(error)
-        results.append({"spec": spec, "valid": not errors, "errors": errors})
+            fault = error
+        errors = [] if fault is None else error_data(fault)
+        results.append({"spec": spec, "valid": fault is None, "errors": errors})
         if as_json:
             continue
-        if not errors:
-            typer.echo(f"{spec}: OK ({_outline(model)})")
+        if fault is None:
+            say(f"{spec}: OK ({_outline(model)})")
             continue
-        typer.echo(f"{spec}: {len(errors)} problem{'s' if len(errors) > 1 else ''}")
-        for each in errors:
-            typer.secho(each["message"], fg=typer.colors.RED, err=True)
+        say(f"{spec}: {len(errors):,} problem{'s' if len(errors) > 1 else ''}")
+        say(str(fault), "red", err=True)
     if as_json:
         print_json({"specs": results})
     if not all(result["valid"] for result in results):

@@ -134,11 +134,11 @@ class _Draw:
 
     @property
     def steps_room(self) -> int:
-        """How long a sequence may be that is decoded in pieces; 0 where tokens see those after them.
+        """How long a sequence may be that is decoded in pieces; 0 where nothing is.
 
         Keys keep the angles that they got: a sequence that grows beyond a border is not what it is as a whole.
         """
-        if self.spec.architecture == "encoder" or not self.spec.is_causal("decoder"):
+        if self.spec.architecture == "encoder":
             return 0
         return min(self.room(self.spec.last_stack), self.spec.border or LONGEST)
 
@@ -208,6 +208,7 @@ def _of_tokens(spec: Model, draw: _Draw) -> Iterator[Case]:
         yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
         pieces = _steps(2, room)
         yield Case("padded prompt, then steps", draw.pieces(11, 6, side="left"), pieces, main=True)
+        yield Case("padding between prompt and steps", draw.gap((8, 3, 1), len(pieces)), pieces, gap=True)
     if room > 6:
         yield Case("prompt in pieces", draw.pieces(12, 5, side="left"), pieces=(3, 1, 2))
 

@@ -60,16 +60,17 @@ class Stored:
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """Values that are no weights, such as the cosines of all positions, made when they are written."""
+    """Values that are no weights, such as the cosines of all positions, made in float32 when they are written in a dtype."""
 
     make: Callable[[], Tensor]
+    dtype: torch.dtype
 
     @property
     def names(self) -> tuple[str, ...]:
         return ()
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
-        yield (self.make().reshape(-1),)
+        yield (self.make().reshape(-1).to(self.dtype),)
 
     def raw(self, source: WeightSource) -> None:
         """Nowhere."""

@@ -21,9 +21,6 @@ ALIGNMENT = 64
 PAGE = 4096
 """Large weights start on a page, so that runtimes can map them."""
 
-Progress = Callable[[int], None]
-"""Told how many bytes have been written since the last call."""
-
 
 @dataclass(frozen=True)
 class Region:
@@ -33,6 +30,10 @@ class Region:
     length: int
     content: Content
     part: int = 0
+
+
+Progress = Callable[[Sequence[Region]], None]
+"""Takes the regions that have been written since the last call."""
 
 
 def lay_out(parameters: Iterable[Parameter]) -> dict[str, Region]:
@@ -47,12 +48,17 @@ def lay_out(parameters: Iterable[Parameter]) -> dict[str, Region]:
             regions[parameter.name] = known
             continue
         length = stored_bytes(parameter.shape, parameter.dtype)
-        alignment = PAGE if length >= 16 * PAGE else ALIGNMENT
-        offset = -(-end // alignment) * alignment
+        offset = aligned(end, length)
         region = Region(offset, length, parameter.content, parameter.part)
         regions[parameter.name] = places[parameter.content, parameter.part] = region
         end = offset + length
     return regions
+
+
+def aligned(end: int, length: int) -> int:
+    """Where a tensor of so many bytes begins that comes after ``end``."""
+    alignment = PAGE if length >= 16 * PAGE else ALIGNMENT
+    return -(-end // alignment) * alignment
 
 
 def stored_bytes(shape: tuple[int, ...], dtype: torch.dtype) -> int:
@@ -96,7 +102,7 @@ def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progr
                     _write_all(file, values.contiguous().view(torch.uint8).numpy().data)
                     ends[part] = file.tell()
             assert ends == [region.offset + region.length for region in parts]
-            progress(sum(region.length for region in parts))
+            progress(parts)
 
 
 def _bytes(piece: Sequence[Tensor]) -> int:

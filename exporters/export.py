@@ -6,13 +6,14 @@ import functools
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import onnx
 import torch
@@ -20,31 +21,44 @@ import torch
 from exporters import data_file
 from exporters.cases import ROWS
 from exporters.checking import check_graph
+from exporters.digests import DataDigests, Place, external_places, followed
+from exporters.exact_graph import unrounded_values
 from exporters.graph import Graph
 from exporters.layouts import LAYOUTS, Deployment, Layout, check_layout
-from exporters.manifest import Export, cache_facts, graph_facts, metadata_of
+from exporters.manifest import (
+    Export,
+    cache_record,
+    file_records,
+    graph_record,
+    longest_sequence,
+    metadata_of,
+    write_records,
+)
 from exporters.precisions import PRECISIONS, Precision, quantization_of
 from exporters.proto import model_proto
 from exporters.quantization.blocks import Blocks
 from exporters.quantization.scheme import BLOCK_SIZES, Quantization
 from exporters.reference import Reference
 from exporters.static_cache import cache_length, check_cache
-from exporters.stored_weights import take_stored
+from exporters.stored_weights import StoredWeight, take_stored
 from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
 from exporters.targets import OPERATIONS, TARGETS, Target
-from exporters.verification import Verification, verify
+from exporters.verification import Verification
+from exporters.verify import Proof, verify
 from exporters.via_torch import export_via_torch
 from exporters.writing import trace_and_lower, write_graphs
 from specs.errors import UserError
+from specs.head import VocabularyHead
 from specs.model import Model
 from specs.resolved import resolved
 from specs.suggest import did_you_mean
 from specs.writing import dump
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.carried import carry_files
-from zoo.destination import MANIFEST, check_destination, replacing
+from zoo.destination import check_destination, replacing
+from zoo.manifest import FORMAT, Manifest, ShapingRecord
 from zoo.progress import Progress, Stage
-from zoo.tracing.tasks import Task, tasks_with_static_cache
+from zoo.tracing.tasks import ENCODER, Task, tasks_with_static_cache
 from zoo.weights.held import HeldWeights
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights
@@ -161,6 +175,7 @@ def check_exportable(
     precision = PRECISIONS[options.precision]
     deployment = Deployment(model, spec, TARGETS[options.target], precision, options.weights)
     check_layout(LAYOUTS[options.layout], deployment)
+    check_logits(spec, options.logits)
     check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
     size = weight_bytes(model)
     source = (
@@ -171,6 +186,18 @@ def check_exportable(
     values = sum(tensor.numel() for _, tensor in weight_tensors(model))
     check_destination(destination, 0 if source is None else precision.least_bytes(values))
     return source
+
+
+def check_logits(spec: Model, logits: str) -> None:
+    """Raise :class:`specs.errors.UserError` where the last token's scores are wanted of a model that has none."""
+    decodes = spec.architecture != "encoder"
+    if logits == "all" or (decodes and isinstance(spec.head, VocabularyHead)):
+        return
+    raise UserError(
+        f"--logits last needs a decoder whose head scores the vocabulary for each token\n"
+        f"  value: {spec.architecture}, head {spec.head.kind}\n"
+        f"  leave it out" + (", or set head.kind=language_modeling" if decodes else "")
+    )
 
 
 def _nothing() -> None:
@@ -199,11 +226,6 @@ class _Job:
     def precision(self) -> Precision:
         return PRECISIONS[self.options.precision]
 
-    @property
-    def _exact(self) -> bool:
-        """Whether weights are stored as they are, and all is in float32: what rounding does shows in more cases."""
-        return self.options.precision == "fp32"
-
     def via_fx(self, destination: Path) -> Export:
         self.progress(Stage("trace"))
         graphs = self._graphs(self.model, self.spec)
@@ -214,12 +236,27 @@ class _Job:
             if self.options.verify
             else None
         )
-        with replacing(destination) as directory:
+        with (
+            replacing(destination) as directory,
+            followed(directory / self._data_paths(graphs)[0], _places(_regions(graphs))) as (
+                following,
+                digests,
+            ),
+        ):
             files = self._messages(graphs)
             unfused = {self.layout.graph_path(graph.name): graph.unfused for graph in graphs}
+            write_graphs(directory, files, self._metadata)
+
+            def finish(verification: Verification | None) -> Export:
+                self.progress(Stage("digests"))
+                known = (
+                    {} if self.source is None else dict.fromkeys(self._data_paths(graphs), digests.result())
+                )
+                return self._finish(destination, directory, files, known, verification, unfused)
+
             if subject is None:
-                self._write_data(directory, graphs, self.source)
-                return self._finish(destination, directory, files, None, unfused)
+                self._write_data(directory, graphs, self.source, following.written)
+                return finish(None)
             reference = self._reference(subject)
             with ThreadPoolExecutor(1) as writer:
 
@@ -227,19 +264,20 @@ class _Job:
                 def begin() -> Callable[[], None]:
                     if subject.is_twin:
                         return _nothing
-                    return writer.submit(self._write_held, directory, graphs, subject, reference).result
+                    return writer.submit(
+                        self._write_held, directory, graphs, subject, reference, following.written
+                    ).result
 
-                if self._exact:  # writing leaves the interpreter free: the wiring is shown meanwhile
+                if (
+                    not self.precision.rounds
+                ):  # writing leaves the interpreter free: the wiring is shown meanwhile
                     begin()
                 wiring = self._wiring_verified(directory, graphs)
                 if subject.is_twin:
-                    self._write_data(directory, graphs, self.source)
+                    self._write_data(directory, graphs, self.source, following.written)
                 with self._files(subject, reference, graphs, directory) as (place, theirs):
-                    verification = self._verified(
-                        place, subject, reference, theirs, begin, main_only=self._exact
-                    )
-            verification = verification.followed_by(wiring)
-            return self._finish(destination, directory, files, verification, unfused)
+                    verification = self._verified(place, subject, reference, theirs, begin, main_only=True)
+            return finish(verification.followed_by(wiring))
 
     def via_torch(self, destination: Path) -> Export:
         assert self.source is not None
@@ -252,14 +290,20 @@ class _Job:
             files = {
                 self.layout.graph_path(task.name): graph for task, graph in zip(given, graphs, strict=True)
             }
+            write_graphs(directory, files, self._metadata)
+            digests = {}
+            for name, places in external_places(files).items():
+                with followed(directory / name, places) as (following, found):
+                    following.written(places.values())
+                    digests[name] = found.result()
             verification = None
             if self.options.verify:
                 verification = self._verified(directory, subject, reference, [])
-            return self._finish(destination, directory, files, verification)
+            return self._finish(destination, directory, files, digests, verification)
 
     def _tasks(self, model: ZooModel, spec: Model) -> list[Task]:
         last_only = self.options.logits == "last"
-        if not self.target.static_cache:
+        if not self.target.static_cache or spec.architecture == "encoder":
             return self.layout.tasks(model, spec, last_only)
         return tasks_with_static_cache(model, spec, cache_length(spec, self.options.cache_length), last_only)
 
@@ -272,8 +316,9 @@ class _Job:
         return 4 * (sum(tensor.numel() for _, tensor in weight_tensors(model)) + ROWS * places)
 
     def _graphs(self, model: ZooModel, spec: Model) -> list[Graph]:
+        context = spec.context_length_of(spec.last_stack)
         return [
-            trace_and_lower(model, task, self.target, spec.context_length, self._quantization(task, spec))
+            trace_and_lower(model, task, self.target, context, self._quantization(task, spec))
             for task in self._tasks(model, spec)
         ]
 
@@ -284,7 +329,7 @@ class _Job:
             self.precision,
             self.target,
             decodes=decodes,
-            graph_decodes=decodes and task.name != "encoder_model",
+            graph_decodes=decodes and task.name != ENCODER,
             blocks=Blocks(4, options.block_size, not options.asymmetric),
             table_bits=4 if options.head_precision == "int4" else 8,
         )
@@ -312,28 +357,41 @@ class _Job:
 
         return Reference(subject.spec, fill)
 
+    def _data_paths(self, graphs: list[Graph]) -> list[str]:
+        """The names of the data file in the directory: several where each graph has to have one of its own name."""
+        return list(dict.fromkeys(self.layout.data_path(graph.name) for graph in graphs))
+
     def _write_held(
-        self, directory: Path, graphs: list[Graph], subject: Subject, reference: Reference
+        self,
+        directory: Path,
+        graphs: list[Graph],
+        subject: Subject,
+        reference: Reference,
+        told: Callable[[Iterable[Place]], None] = lambda places: None,
     ) -> None:
         """As ``_write_data``, from the weights that a model holds already."""
-        self._write_data(directory, graphs, HeldWeights(reference.model, subject.source))
+        self._write_data(directory, graphs, HeldWeights(reference.model, subject.source), told)
 
-    def _write_data(self, directory: Path, graphs: list[Graph], source: WeightSource | None) -> None:
-        """Write the data file of the graphs, or none where there are no weights.
-
-        Where each graph has to have one of its own name, they are names of one file.
-        """
+    def _write_data(
+        self,
+        directory: Path,
+        graphs: list[Graph],
+        source: WeightSource | None,
+        told: Callable[[Iterable[Place]], None],
+    ) -> None:
+        """Write the data file of the graphs, or none where there are no weights; ``told`` takes the places written."""
         if source is None:
             return
         regions = _regions(graphs)
         done, size = 0, sum(region.length for region in regions.values())
 
-        def advance(count: int) -> None:
+        def advance(written: Sequence[data_file.Region]) -> None:
             nonlocal done
-            done += count
+            done += sum(region.length for region in written)
+            told((region.offset, region.length) for region in written)
             self.progress(Stage("write weights", done, size))
 
-        first, *others = dict.fromkeys(directory / self.layout.data_path(graph.name) for graph in graphs)
+        first, *others = (directory / name for name in self._data_paths(graphs))
         first.parent.mkdir(exist_ok=True)
         data_file.write(first, regions, source, advance)
         for other in others:
@@ -345,7 +403,6 @@ class _Job:
     ) -> Iterator[tuple[Path, list[Graph]]]:
         """A directory with the files to verify, and their graphs: the export itself, or those of its twin, made for it."""
         if not subject.is_twin:
-            write_graphs(directory, self._messages(graphs), self._metadata())
             yield directory, graphs
             return
         with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.twin-") as name:
@@ -380,77 +437,102 @@ class _Job:
         def tell(case: str) -> None:
             self.progress(Stage(f"verify: {case}"))
 
-        def take(model: ZooModel) -> dict[str, float]:
+        def take(model: ZooModel) -> dict[str, StoredWeight]:
             path = place / self.layout.data_path(graphs[0].name)
             return take_stored(model, path, _regions(graphs))
 
         given = self._tasks(self._assembled(subject.spec), subject.spec)
         written = begin()  # assembling in another dtype sets that of all threads: it is over
         return verify(
-            {place / self.layout.graph_path(task.name): task for task in given},
-            reference,
-            self.target,
-            self.precision,
-            subject.description,
-            tell,
-            written,
-            None if self.options.precision == "fp32" else take,
-            graphs[-1].padding if graphs else "either",
-            main_only,
+            Proof(
+                {place / self.layout.graph_path(task.name): task for task in given},
+                {graph.name: unrounded_values(graph) for graph in graphs},
+                reference,
+                self.target,
+                self.precision,
+                subject.description,
+                tell,
+                written,
+                take if self.precision.rounds else None,
+                graphs[-1].padding if graphs else "either",
+                main_only,
+            )
         )
 
-    def _metadata(self, verification: Verification | None = None) -> dict[str, str]:
-        weights = None if self.source is None else self.source.description
-        return metadata_of(self.spec, self.target, self.options.precision, weights, verification)
+    @property
+    def _metadata(self) -> dict[str, str]:
+        weights = f"random, seed {self.options.seed}" if self._weights == "random" else self._weights
+        return metadata_of(self.spec, self.target, self.options.precision, weights)
+
+    @property
+    def _weights(self) -> Literal["none", "random", "checkpoint"]:
+        if self.source is None:
+            return "none"
+        return "random" if self.options.weights == "random" else "checkpoint"
 
     def _finish(
         self,
         destination: Path,
         directory: Path,
         files: Mapping[str, onnx.ModelProto],
+        data: Mapping[str, DataDigests],
         verification: Verification | None,
         unfused: Mapping[str, Sequence[str]] = {},
     ) -> Export:
-        """Write the graphs with all they record, what a client reads beside them, the spec, and the manifest."""
+        """Write what a client reads beside the graphs and their data, the spec, and the records of all."""
         checked = {name: check_graph(name, graph) for name, graph in files.items()}
-        write_graphs(directory, files, self._metadata(verification))
-        cache = cache_facts([*files.values()][-1])
-        self._write_settings(directory, shared=cache is not None and cache["kind"] == "shared")
-        (directory / "spec.yaml").write_text(dump(resolved(self.spec)))
-        result = Export(
-            directory=destination,
-            version=version("zoo"),
+        tasks = self._tasks(self.model, self.spec)
+        longest = {self.layout.graph_path(task.name): longest_sequence(task, self.spec) for task in tasks}
+        cache = cache_record([*files.values()][-1])
+        self._write_settings(directory, shared=cache is not None and cache.kind == "shared")
+        (directory / "spec.yaml").write_text(dump(resolved(self.spec)), "utf-8")
+        manifest = Manifest(
+            format=FORMAT,
+            zoo=version("zoo"),
+            torch=version("torch"),
+            onnx=version("onnx"),
             target=self.target.name,
             providers=self.target.providers,
             precision=self.options.precision,
             layout=self.layout.name,
-            options={name: getattr(self.options, name) for name in SHAPING},
-            weights="none: the graph alone" if self.source is None else self.source.description,
-            files={
-                path.relative_to(directory).as_posix(): path.stat().st_size
-                for path in sorted(directory.rglob("*"))
-                if path.is_file()
-            },
+            options=ShapingRecord(**{name: getattr(self.options, name) for name in SHAPING}),
+            weights=self._weights,
+            seed=self.options.seed if self._weights == "random" else None,
+            cache=cache,
             graphs={
-                name: graph_facts(graph, checked[name], unfused.get(name, ()))
+                name: graph_record(graph, checked[name], longest[name], unfused.get(name, ()))
                 for name, graph in files.items()
             },
-            cache=cache,
-            verification=verification,
+            files=file_records(directory, {name: digests.file for name, digests in data.items()}),
+            tensors={name: digests.tensors for name, digests in data.items()},
         )
-        (directory / MANIFEST).write_text(json.dumps(result.as_dict(), indent=2) + "\n")
-        return result
+        weights_from = "none: the graph alone" if self.source is None else self.source.description
+        build = write_records(directory, manifest, weights_from, verification)
+        return Export(destination, manifest, build, verification)
 
     def _write_settings(self, directory: Path, *, shared: bool) -> None:
         deployment = Deployment(self.model, self.spec, self.target, self.precision, self.options.weights)
         carry_files(deployment.origin, directory)
         for name, data in self.layout.settings(deployment, shared).items():
-            (directory / name).write_text(json.dumps(data, indent=2) + "\n")
+            (directory / name).parent.mkdir(exist_ok=True)
+            (directory / name).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
 
-def _fused(graphs: list[Graph]) -> set[str]:
-    """The operations that not every target has, of all graphs."""
-    return {node.op for graph in graphs for node in graph.nodes if node.op in OPERATIONS}
+def _fused(graphs: list[Graph]) -> set[tuple[str, frozenset[str], tuple[bool, ...]]]:
+    """The operations that not every target has, of all graphs: their attributes, and which of their inputs are given.
+
+    Some are given more where heads are wide enough: GroupQueryAttention rotates, or is given what is rotated.
+    """
+    return {
+        (node.op, frozenset(node.attributes), tuple(value is not None for value in node.inputs))
+        for graph in graphs
+        for node in graph.nodes
+        if node.op in OPERATIONS
+    }
+
+
+def _places(regions: Mapping[str, data_file.Region]) -> dict[str, Place]:
+    return {name: (region.offset, region.length) for name, region in regions.items()}
 
 
 def _regions(graphs: list[Graph]) -> dict[str, data_file.Region]:

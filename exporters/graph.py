@@ -16,7 +16,7 @@ import torch
 
 from exporters.content import Content, Stored
 from exporters.quantization.scheme import Quantization
-from exporters.targets import BASE_OPSET, OPERATIONS, Padding, Target
+from exporters.targets import BASE_OPSET, BFLOAT16_SINCE, HALF, OPERATIONS, Padding, Target
 from zoo.tracing.symbols import SUM, Placeholder, Sizes, Symbols
 
 Dim = int | Sizes
@@ -31,6 +31,10 @@ NUMPY = {
     torch.int32: np.int32,
     torch.bool: np.bool_,
 }
+
+
+STATED_ROUNDING = "StatedRounding"
+"""The label of operations that round as the architecture says, whatever the precision."""
 
 
 @dataclass(eq=False, slots=True)
@@ -70,7 +74,8 @@ class Parameter:
 class Graph:
     """A finished graph.  Its weights are declared; where they lie is decided when it is written.
 
-    ``places`` is the length of its caches, where they do not grow.
+    ``places`` is the length of its caches, where they do not grow; ``unrounded`` are the float64 values of constants
+    that are stored in half.
     """
 
     name: str
@@ -83,6 +88,7 @@ class Graph:
     constants: dict[str, np.ndarray[Any, Any]]
     places: int | None = None
     unfused: list[str] = field(default_factory=list)
+    unrounded: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     @property
     def padding(self) -> Padding:
@@ -108,12 +114,16 @@ class GraphBuilder:
     ) -> None:
         self.target, self.symbols, self.quantization = target, symbols, quantization
         self.path = ""
-        self._sized = [given for given in inputs if given.name not in buffers]
+        self._sized: dict[int | str, tuple[str, int]] = {}  # the input and axis that have a dim first
+        for given in inputs:
+            for axis, dim in enumerate(given.dims if given.name not in buffers else ()):
+                self._sized.setdefault(dim, (given.name, axis))
         self.inputs = {given.name: self._input(given) for given in inputs}
         self._nodes: list[Node] = []
         self._known: dict[Any, Any] = {}
         self._weights: dict[str, tuple[Value, Parameter]] = {}
         self._constants: dict[Value, np.ndarray[Any, Any]] = {}
+        self._unrounded: dict[Value, np.ndarray[Any, Any]] = {}
         self._names: dict[str, int] = {}
         self._shared: dict[str, list[Hashable]] = {}
         self._reshaped: dict[Value, Value] = {}
@@ -132,12 +142,13 @@ class GraphBuilder:
         outputs: int = 1,
         omitted: Sequence[int] = (),
         domain: str = "",
+        label: str = "",
         **attributes: Any,
     ) -> Any:
         """The result of an operation (or a tuple of ``outputs`` results), written unless it is there already.
 
         ``omitted`` are the places of optional results that nothing wants; inputs that are left out at the end are not
-        written.
+        written.  ``label`` names it in the place of what it is.
         """
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
@@ -149,7 +160,7 @@ class GraphBuilder:
             tuple(sorted((k, repr(v)) for k, v in attributes.items())),
         )
         if key not in self._known:
-            label = self._unique(f"{self.path}/{name}" if self.path else name)
+            label = self._unique(f"{self.path}/{label or name}" if self.path else label or name)
             node = Node(name, domain, inputs, [], attributes, label)
             node.outputs = [Value(label if outputs == 1 else f"{label}:{i}", node) for i in range(outputs)]
             for place in omitted:
@@ -166,11 +177,14 @@ class GraphBuilder:
     def constant(self, values: Any, dtype: torch.dtype) -> Value:
         """A small fixed tensor: a scalar, or nested lists."""
         array: np.ndarray[Any, Any] = np.asarray(values, dtype=NUMPY[dtype])
-        key = ("constant", array.tobytes(), array.shape, dtype)
+        exact: np.ndarray[Any, Any] = np.asarray(values, dtype=np.float64) if dtype in HALF else array
+        key = ("constant", exact.tobytes(), array.shape, dtype)
         if key not in self._known:
             text = str(array.item()) if array.ndim == 0 else "x".join(map(str, array.shape))
             value = Value(self._unique(f"constant/{text}"), None, dtype, array.shape)
             self._constants[value] = array
+            if dtype in HALF:
+                self._unrounded[value] = exact
             self._known[key] = value
         return self._known[key]
 
@@ -242,12 +256,11 @@ class GraphBuilder:
 
     def _size_of_input(self, name: str) -> Value | None:
         """A size that an input has, or what is left of one that is the sum of it and another."""
-        dims = [(dim, given, at) for given in self._sized for at, dim in enumerate(given.dims)]
-        for dim, given, at in dims:
-            if dim == name:
-                result: Value = self.op("Shape", self.inputs[given.name], start=at, end=at + 1)
-                return result
-        for dim, *_ in dims:
+        if name in self._sized:
+            given, axis = self._sized[name]
+            result: Value = self.op("Shape", self.inputs[given], start=axis, end=axis + 1)
+            return result
+        for dim in self._sized:
             parts = str(dim).split(SUM)
             if len(parts) == 2 and name in parts:
                 whole, rest = self._size_of_input(str(dim)), parts[1 - parts.index(name)]
@@ -313,10 +326,9 @@ class GraphBuilder:
             if any(output in live for output in node.outputs):
                 nodes.append(node)
                 live.update(value for value in node.inputs if value is not None)
-        operations = [OPERATIONS[node.op] for node in nodes if node.op in OPERATIONS]
         return Graph(
             name=name,
-            opset=max([BASE_OPSET, *(operation.since for operation in operations if not operation.domain)]),
+            opset=max([BASE_OPSET, *(_since(node) for node in nodes)]),
             domains=frozenset(node.domain for node in nodes) - {""},
             inputs=list(self.inputs.values()),
             outputs=results,
@@ -325,4 +337,15 @@ class GraphBuilder:
                 label: declared for label, (value, declared) in self._weights.items() if value in live
             },
             constants={value.name: array for value, array in self._constants.items() if value in live},
+            unrounded={value.name: array for value, array in self._unrounded.items() if value in live},
         )
+
+
+def _since(node: Node) -> int:
+    """The first opset in which an operation is valid as it is written."""
+    in_bfloat16 = any(
+        value is not None and value.dtype == torch.bfloat16 for value in (*node.inputs, *node.outputs)
+    )
+    since = BFLOAT16_SINCE.get(node.op, 0) if in_bfloat16 else 0
+    operation = OPERATIONS.get(node.op)
+    return since if operation is None or operation.domain else max(since, operation.since)

@@ -1,10 +1,11 @@
-"""What an export records of itself: in the graphs' metadata, and in a manifest beside them."""
+"""What an export records of itself: in the graphs' metadata, and in two files beside them."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -17,103 +18,128 @@ from exporters.targets import OPERATIONS, Target, minimum_runtime
 from exporters.verification import Verification
 from specs.model import Model
 from specs.resolved import resolved
+from zoo.destination import MANIFEST
+from zoo.files.ownership import BUILD
+from zoo.integrity import sha256_of
+from zoo.manifest import (
+    FORMAT,
+    Build,
+    CacheRecord,
+    CheckRecord,
+    FileRecord,
+    GraphRecord,
+    Manifest,
+    VerificationRecord,
+)
+from zoo.tracing.tasks import ENCODER, Task
 
 
 @dataclass(frozen=True)
 class Export:
-    """What was written: the target and its providers, file sizes in bytes, and the facts of each graph.
-
-    ``options`` are those of :data:`exporters.export.SHAPING`, with which the same files can be laid out again.
-    """
+    """What was written: the directory, what it records of itself, and the verification."""
 
     directory: Path
-    version: str
-    target: str
-    providers: tuple[str, ...]
-    precision: str
-    layout: str
-    options: dict[str, Any]
-    weights: str
-    files: dict[str, int]
-    graphs: dict[str, dict[str, Any]]
-    cache: dict[str, Any] | None
+    manifest: Manifest
+    build: Build
     verification: Verification | None
 
+    @property
+    def files(self) -> dict[str, int]:
+        """The size of each file in bytes."""
+        return {name: file.size for name, file in self.manifest.files.items()}
+
+    @property
+    def graphs(self) -> dict[str, dict[str, Any]]:
+        """What a client wants to know of each graph, as JSON data."""
+        return {name: graph.model_dump(mode="json") for name, graph in self.manifest.graphs.items()}
+
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data, without the directory, which may move."""
-        return {
-            "zoo": self.version,
-            "target": self.target,
-            "providers": list(self.providers),
-            "precision": self.precision,
-            "layout": self.layout,
-            "options": self.options,
-            "weights": self.weights,
-            "files": self.files,
-            "graphs": self.graphs,
-            "cache": self.cache,
-            "verification": None if self.verification is None else self.verification.as_dict(),
-        }
+        """Both records as JSON data, without the directory, which may move."""
+        build = self.build.model_dump(mode="json", include={"weights_from", "verification"})
+        return {**self.manifest.model_dump(mode="json"), **build}
 
 
-def metadata_of(
-    spec: Model, target: Target, precision: str, weights: str | None, verification: Verification | None
-) -> dict[str, str]:
-    """The metadata of a graph; the verification in short."""
-    data = {
+def write_records(
+    directory: Path, manifest: Manifest, weights_from: str, verification: Verification | None
+) -> Build:
+    """Write ``export.json``, and the ``build.json`` that speaks of it; gives the latter."""
+    content = (manifest.model_dump_json(indent=2) + "\n").encode()
+    (directory / MANIFEST).write_bytes(content)
+    build = Build(
+        format=FORMAT,
+        export=hashlib.sha256(content).hexdigest(),
+        weights_from=weights_from,
+        verification=None
+        if verification is None
+        else VerificationRecord.model_validate_json(json.dumps(verification.as_dict())),
+    )
+    (directory / BUILD).write_text(build.model_dump_json(indent=2) + "\n", "utf-8")
+    return build
+
+
+def file_records(directory: Path, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:
+    """The record of every file in a directory, in the order of their names; digests that are known are not made again."""
+    paths = sorted(path for path in directory.rglob("*") if path.is_file())
+    names = {path.relative_to(directory).as_posix(): path for path in paths}
+    return {
+        name: known.get(name) or FileRecord(size=path.stat().st_size, sha256=sha256_of(path))
+        for name, path in names.items()
+    }
+
+
+def metadata_of(spec: Model, target: Target, precision: str, weights: str) -> dict[str, str]:
+    """The metadata of a graph: a function of the inputs alone, and nothing that the machine decides."""
+    return {
         "zoo.version": version("zoo"),
         "zoo.torch": version("torch"),
         "zoo.spec": json.dumps(resolved(spec)),
         "zoo.target": target.name,
         "zoo.precision": precision,
-        "zoo.weights": weights or "none",
+        "zoo.weights": weights,
     }
-    if verification is not None:
-        short = {
-            "passed": verification.passed,
-            "comparisons": len(verification.comparisons),
-            "max_abs": verification.max_abs,
-            "provider": verification.provider,
-            "not_run": verification.not_run,
-            "runtime": verification.runtime,
-            "subject": verification.subject,
-        }
-        data["zoo.verification"] = json.dumps(short)
-    return data
 
 
-def cache_facts(model: onnx.ModelProto) -> dict[str, Any] | None:
-    """How a client holds the keys and values of a graph's own tokens, or None where it has none.
-
-    ``kind`` is "shared" where past and present may be one buffer with room to spare, else "growing"; ``padding`` is the
-    side on which rows are padded; ``length`` is that of the buffer, where the graph fixes it.
-    """
+def cache_record(model: onnx.ModelProto) -> CacheRecord | None:
+    """How a client holds the keys and values of a graph's own tokens, or None where it has none."""
     lengths = [_shape(value)[2] for value in model.graph.input if value.name.startswith("past_key_values")]
     if not lengths:
         return None
     fixed = [length for length in lengths if isinstance(length, int)]
     if fixed:
-        return {"kind": "shared", "padding": "right", "length": fixed[0]}
+        return CacheRecord(kind="shared", padding="right", length=fixed[0])
     shared = any(node.op_type == "GroupQueryAttention" for node in model.graph.node)
-    return {"kind": "shared", "padding": "right"} if shared else {"kind": "growing", "padding": "either"}
+    return CacheRecord(kind="shared", padding="right") if shared else CacheRecord()
 
 
-def graph_facts(model: onnx.ModelProto, checked: Checked, unfused: Sequence[str] = ()) -> dict[str, Any]:
-    """What a client wants to know of a graph before it loads it."""
+def longest_sequence(task: Task, spec: Model) -> int | None:
+    """The most tokens that a graph takes of a row, with those before them and with padding; None where nothing limits it.
+
+    Beyond it tables of positions and of rotations end, and with them ONNX Runtime's call.
+    """
+    stack = spec.encoder if task.name == ENCODER else spec.last_stack
+    assert stack is not None
+    return task.places or spec.context_length_of(stack)
+
+
+def graph_record(
+    model: onnx.ModelProto, checked: Checked, longest: int | None, unfused: Sequence[str] = ()
+) -> GraphRecord:
+    """What a client wants to know of a graph before it loads it; ``longest`` is the most tokens of a row that it takes."""
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     used = Counter(node.op_type for node in model.graph.node)
-    return {
-        "nodes": len(model.graph.node),
-        "opset": opset,
-        "ir_version": model.ir_version,
-        "minimum_runtime": f"onnxruntime {minimum_runtime(opset, used)}",
-        "operations": {name: used[name] for name in OPERATIONS if name in used},
-        "unfused": list(unfused),
-        "checked": checked.as_dict(),
-        "inputs": {value.name: _shape(value) for value in model.graph.input},
-        "outputs": {value.name: _shape(value) for value in model.graph.output},
-    }
+    return GraphRecord(
+        nodes=len(model.graph.node),
+        opset=opset,
+        ir_version=model.ir_version,
+        minimum_runtime=f"onnxruntime {minimum_runtime(opset, used)}",
+        operations={name: used[name] for name in OPERATIONS if name in used},
+        unfused=tuple(unfused),
+        checked=CheckRecord(**checked.as_dict()),
+        context_length=longest,
+        inputs={value.name: _shape(value) for value in model.graph.input},
+        outputs={value.name: _shape(value) for value in model.graph.output},
+    )
 
 
-def _shape(value: onnx.ValueInfoProto) -> list[int | str]:
-    return [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
+def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:
+    return tuple(dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim)

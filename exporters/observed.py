@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from exporters.bf16_emulation import lifted_file
 from exporters.cases import Batch, Case
-from exporters.lifting import lifted_file
+from exporters.exact_graph import FLOAT32_LEVEL, Constants, exact_file
 from exporters.providers import present
 from exporters.reference import ENCODED, PRESENT, at_their_places, side_by_side
 from exporters.targets import Padding, Target
@@ -40,10 +41,11 @@ def refusals() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A graph in ONNX Runtime."""
+    """A graph in ONNX Runtime; a ``wide`` one takes float32 in the place of half floats."""
 
     session: Any
     task: Task
+    wide: bool = False
 
     def __call__(self, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Its outputs by name, from those of ``feeds`` that it takes."""
@@ -74,26 +76,27 @@ class Loaded:
 
     def _taken(self, feeds: Mapping[str, Tensor]) -> dict[str, Any]:
         wanted = {given.name for given in self.task.inputs}
-        return {name: _array(tensor) for name, tensor in feeds.items() if name in wanted}
+        return {name: self.array(tensor) for name, tensor in feeds.items() if name in wanted}
 
+    def array(self, tensor: Tensor) -> Any:
+        """A tensor as the session takes it."""
+        wide = tensor.float() if self.wide and tensor.is_floating_point() else tensor
+        return np.ascontiguousarray(wide.numpy())
 
-def _array(tensor: Tensor) -> Any:
-    """A tensor as it is fed: numpy has no bfloat16, and the graph that is run in its place takes float32."""
-    return np.ascontiguousarray((tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy())
+    def buffers(self, cache: Mapping[str, Tensor], length: int) -> dict[str, Any]:
+        """Room for ``length`` keys and values in the place of an empty cache that has none."""
+        import onnxruntime
 
-
-def _buffers(cache: Mapping[str, Tensor], length: int) -> dict[str, Any]:
-    """Room for so many keys and values in the place of an empty cache that has none."""
-    import onnxruntime
-
-    return {
-        name: onnxruntime.OrtValue.ortvalue_from_numpy(
-            np.full(
-                (*empty.shape[:2], empty.shape[2] or length, empty.shape[3]), JUNK, dtype=_array(empty).dtype
+        return {
+            name: onnxruntime.OrtValue.ortvalue_from_numpy(
+                np.full(
+                    (*empty.shape[:2], empty.shape[2] or length, empty.shape[3]),
+                    JUNK,
+                    dtype=self.array(empty).dtype,
+                )
             )
-        )
-        for name, empty in cache.items()
-    }
+            for name, empty in cache.items()
+        }
 
 
 def run(
@@ -115,7 +118,7 @@ def run(
     pieces: dict[str, list[Tensor]] = {}
     start, graph = 0, loaded[0]
     own = {k: empty for k, empty in _empty_cache(graph.task, case.batch).items() if k not in feeds}
-    buffers = _buffers(own, case.buffer) if case.buffer else {}
+    buffers = graph.buffers(own, case.buffer) if case.buffer else {}
     for end in case.ends:
         piece = case.batch.piece(start, end) if case.pieces else case.batch
         feeds = {**_empty_cache(graph.task, piece), **feeds, **_given(piece)}
@@ -178,6 +181,25 @@ def load(path: Path, task: Task, target: Target, dtype: torch.dtype, *, packed: 
 
     Raises :class:`RefusalError`.
     """
+    if dtype != torch.bfloat16:
+        return Loaded(session(path, target, packed=packed), task)
+    with lifted_file(path) as wide:
+        return Loaded(session(wide, target, packed=packed), task, wide=True)
+
+
+def load_exact(
+    path: Path, task: Task, target: Target, dtype: torch.dtype, unrounded: Constants, *, packed: bool
+) -> Loaded:
+    """The exact form of a graph, which rounds no activations and has its constants unrounded.
+
+    Raises :class:`RefusalError`.
+    """
+    half = None if dtype == torch.float32 else dtype
+    with exact_file(path, half, unrounded) as place:
+        return Loaded(session(place, target, packed=packed, exact=True), task, wide=True)
+
+
+def session(path: Path, target: Target, *, packed: bool = True, exact: bool = False) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -185,10 +207,7 @@ def load(path: Path, task: Task, target: Target, dtype: torch.dtype, *, packed: 
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if not packed:
         options.add_session_config_entry("session.disable_prepacking", "1")
+    if exact:  # of the products that ONNX Runtime makes of DequantizeLinear and MatMul
+        options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", str(FLOAT32_LEVEL))
     with refusals():
-        if dtype != torch.bfloat16:
-            session = onnxruntime.InferenceSession(path, options, providers=present(target.providers))
-        else:
-            with lifted_file(path) as wide:
-                session = onnxruntime.InferenceSession(wide, options, providers=present(target.providers))
-    return Loaded(session, task)
+        return onnxruntime.InferenceSession(path, options, providers=present(target.providers))

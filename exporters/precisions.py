@@ -1,9 +1,8 @@
-"""The precisions of an export: one table says how weights are stored, and how far results may then be from PyTorch's.
+"""The precisions of an export: one table says how weights are stored, and how far weights may then be from the original ones.
 
-The model that results are compared with is PyTorch's in float32, with the weights that the file holds: rounded, or as their
-codes stand for.  What remains is the rounding of inputs and results on the way, for which ``tolerance`` allows.  How far
-the rounding of the weights themselves takes the results from those of the original weights is reported beside it
-(top tokens, largest difference): no limit would hold for every model, so the limit is on the weights, ``weight_error``.
+The exact form of a graph rounds no activations (:mod:`exporters.exact_graph`), and the model that it is compared with has
+the weights that the file holds, so that one tolerance serves all precisions (:mod:`exporters.verify`).  How far rounding
+takes the results from those of the original weights is reported beside it; stored weights are held to ``weight_error``.
 """
 
 from __future__ import annotations
@@ -27,20 +26,23 @@ INT8_BLOCK = 128
 class Precision:
     """How weights are stored: in a float dtype, or their matrices in ``bits``.
 
-    ``tolerance`` is the largest difference allowed, relative to the largest output (and absolute below 1);
-    ``weight_error`` the largest root mean square error of a weight, as a part of its own root mean square.
+    ``weight_error`` is the largest root mean square error of a weight, as a part of its own root mean square.
     """
 
     name: str
     summary: str
     dtype: torch.dtype
-    tolerance: float
     weight_error: float
     bits: int | None = None
 
     def dtype_on(self, target: Target) -> torch.dtype:
         """The dtype of what is not quantized."""
         return torch.float16 if self.bits and target.name in IN_HALF else self.dtype
+
+    @property
+    def rounds(self) -> bool:
+        """Whether weights or activations are rounded, so that a file computes something else than its exact form."""
+        return self.weight_error > 0
 
     def least_bytes(self, values: int) -> int:
         """The least that so many values of weights come to in a file."""
@@ -50,16 +52,11 @@ class Precision:
 PRECISIONS = {
     precision.name: precision
     for precision in (
-        # A few units in the last place of float32, through sums in another order.
-        Precision("fp32", "float32", torch.float32, 2e-5, 0.0),
-        # Each result in half is off by up to 2^-11 of itself, and a dozen layers of them add up as random steps do.
-        Precision("fp16", "float16, with float32 for what half has no room for", torch.float16, 1e-2, 1e-3),
-        # The same with 2^-8.
-        Precision("bf16", "bfloat16, with float32 where fp16 has it", torch.bfloat16, 8e-2, 4e-3),
-        # Inputs of products are rounded to 8 bits with one scale for all tokens, so that its largest value sets the step.
-        Precision("int8", "matrices in 8 bits, inputs rounded as they come", torch.float32, 1.5e-1, 5e-2, 8),
-        # Inputs of products are rounded to 8 bits by block; what else there is are the weights, and they are the same.
-        Precision("int4", "matrices in 4 bits by block", torch.float32, 1e-1, 2.5e-1, 4),
+        Precision("fp32", "float32", torch.float32, 0.0),
+        Precision("fp16", "float16, with float32 for what half has no room for", torch.float16, 1e-3),
+        Precision("bf16", "bfloat16, with float32 where fp16 has it", torch.bfloat16, 4e-3),
+        Precision("int8", "matrices in 8 bits, inputs rounded as they come", torch.float32, 5e-2, 8),
+        Precision("int4", "matrices in 4 bits by block", torch.float32, 2.5e-1, 4),
     )
 }
 

@@ -14,20 +14,18 @@ import torch
 from torch import Tensor, nn
 
 from exporters.cases import Batch, Case
+from exporters.stored_weights import StoredWeight
 from specs.model import Model
-from zoo.builder import ZooModel, assemble
+from zoo.builder import ZooModel
 from zoo.components.head import token_outputs
 from zoo.components.mixture import Router
-from zoo.weights.held import HeldWeights
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 from zoo.weights.tensors import weight_bytes
 
 EXACT_BYTES = 1_000_000_000
 """Models of at most this size are run in float64 when a difference is in question."""
 
 DECISIVE = 1e-5
-"""By which part of itself the score of the last expert chosen is to exceed that of the next: rounding decides nothing."""
+"""By which part of itself the score of the last expert chosen must exceed that of the next: rounding decides nothing then."""
 
 DRAWS = 8
 """How often the tokens of a case are drawn in search of such."""
@@ -38,11 +36,8 @@ ENCODED = "encoder last_hidden_state"
 PRESENT = "present"
 """The name under which the keys and values of all layers are reported."""
 
-Outputs = Mapping[Case, Mapping[str, Tensor]]
-"""The outputs of the model's full pass by case."""
-
-TakeStored = Callable[[ZooModel], Mapping[str, float]]
-"""Gives a model the weights as they are stored, and says how far each has moved."""
+TakeStored = Callable[[ZooModel], Mapping[str, StoredWeight]]
+"""Gives a model the weights as they are stored, and says how each has changed."""
 
 
 class Reference:
@@ -65,29 +60,32 @@ class Reference:
                     self._take_stored(self._model)
             return self._model
 
-    def take_stored(self, take_stored: TakeStored) -> Mapping[str, float]:
-        """From now on it has the weights as they are stored."""
-        moved, self._take_stored = take_stored(self.model), take_stored
-        return moved
+    def take_stored(self, take_stored: TakeStored) -> Mapping[str, StoredWeight]:
+        """Give the model the weights as they are stored, now and whenever it is filled again."""
+        stored, self._take_stored = take_stored(self.model), take_stored
+        return stored
 
     def drop(self) -> None:
         """Give back the memory of the weights."""
         self._model = None
 
 
+@dataclass(frozen=True, eq=False)
+class ExpectedCase:
+    """A case, and its outputs by name: with the weights as they are stored, and with the original ones."""
+
+    case: Case
+    outputs: Mapping[str, Tensor]
+    original: Mapping[str, Tensor]
+
+
 @dataclass(frozen=True)
 class Expected:
-    """What a model gives: with its weights as they are stored, and with those that it had.
+    """The model's outputs in every case, how each stored weight differs, and the outputs that have a token axis."""
 
-    ``per_token`` names the outputs that have an axis of tokens, ``moved`` says how far each weight has moved, and
-    ``routed`` whether tokens go to experts of their own.
-    """
-
-    outputs: Outputs
-    original: Outputs
-    moved: Mapping[str, float]
+    cases: tuple[ExpectedCase, ...]
+    weights: Mapping[str, StoredWeight]
     per_token: frozenset[str]
-    routed: bool
 
 
 def expect(
@@ -97,22 +95,34 @@ def expect(
     written: Callable[[], None],
     take_stored: TakeStored | None,
 ) -> Expected:
-    """The full pass of every case; ``written`` waits until the weights that are stored are there to be taken."""
+    """Run the full pass of every case; ``written`` waits until the stored weights can be read."""
     model, spec = reference.model, reference.spec
-    original: dict[Case, Mapping[str, Tensor]] = {}
-    moved: Mapping[str, float] = {}
+    found = []
     for case in cases:
         progress(f"{case.name}, PyTorch")
         decided, full = _decided(model, case, spec.vocab_size or 0)
-        original[decided] = full
+        found.append(ExpectedCase(decided, full, full))
     written()
-    outputs = original
+    weights: Mapping[str, StoredWeight] = {}
     if take_stored is not None:
         progress("the weights as they are stored, PyTorch")
-        moved = reference.take_stored(take_stored)
-        outputs = {case: full_pass(model, case) for case in original}
+        weights = reference.take_stored(take_stored)
+        found = [_with_stored(model, each) for each in found]
     per_token = frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.d_model)
-    return Expected(outputs, original, moved, per_token, bool(_routers(model)))
+    comparable = [each for each in found if each.case.decided is None or bool(each.case.decided.any())]
+    return Expected(tuple(comparable), weights, per_token)
+
+
+def _with_stored(model: nn.Module, each: ExpectedCase) -> ExpectedCase:
+    """A case with its outputs for the weights that the model has by now, in the rows that both sets of weights decide."""
+    if not (routers := _routers(model)):
+        return replace(each, outputs=full_pass(model, each.case))
+    margins, outputs = _margins(model, each.case, routers)
+    decided = margins >= DECISIVE
+    if each.case.decided is not None:
+        decided &= each.case.decided
+    case = each.case if bool(decided.all()) else replace(each.case, decided=decided)
+    return ExpectedCase(case, outputs, each.original)
 
 
 def _routers(model: nn.Module) -> list[Router]:
@@ -129,10 +139,10 @@ def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[
     if not routers:
         return case, full_pass(model, case)
     generator = torch.Generator().manual_seed(1)
-    clearest, best = -1.0, (case, dict[str, Tensor]())
+    clearest, best = -1.0, None
     for _ in range(DRAWS):
         margins, outputs = _margins(model, case, routers)
-        if float(margins.min()) > clearest:
+        if best is None or float(margins.min()) > clearest:
             decided = margins >= DECISIVE
             some = bool(decided.any()) and not bool(decided.all())
             clearest = float(margins.min())
@@ -141,6 +151,7 @@ def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[
             break
         encoder = None if case.encoder is None else _redrawn(case.encoder, vocabulary, generator)
         case = replace(case, batch=_redrawn(case.batch, vocabulary, generator), encoder=encoder)
+    assert best is not None
     return best
 
 
@@ -210,44 +221,30 @@ def at_their_places(values: Tensor, mask: Tensor) -> Tensor:
     )
 
 
-def roundings_of(
-    reference: Reference, dtype: torch.dtype, expected: Expected
-) -> Callable[[], Mapping[str, float]]:
-    """How far PyTorch's own arithmetic takes it from a more exact one, at most, by output; empty for large models.
-
-    That is float32 from float64, or half from float32: where a router's choice turns on a rounding, it is much.
-    """
+def roundings_of(reference: Reference, expected: Expected) -> Callable[[], Mapping[str, float]]:
+    """The largest distance of PyTorch's float32 from float64, by output; empty for models too large to run in float64."""
 
     @functools.cache
     def roundings() -> Mapping[str, float]:
         model = reference.model
         if weight_bytes(model) > EXACT_BYTES:
             return {}
-        other, found = _in_dtype(model, reference.spec, dtype), dict[str, float]()
-        for case, outputs in expected.outputs.items():
-            for output, value in full_pass(other, case).items():
-                real = real_places(case, output, expected.per_token, dtype)
-                difference = float((value[real] - outputs[output][real]).abs().max())
+        wide, found = copy.deepcopy(model).double(), dict[str, float]()
+        for each in expected.cases:
+            for output, value in full_pass(wide, each.case).items():
+                real = real_places(each.case, output, expected.per_token, torch.float32)
+                difference = float((value[real] - each.outputs[output][real]).abs().max())
                 found[output] = max(difference, found.get(output, 0.0))
         return found
 
     return roundings
 
 
-def _in_dtype(model: nn.Module, spec: Model, dtype: torch.dtype) -> nn.Module:
-    """A model in float64 for one that works in float32, or in the half dtype that it works in."""
-    if dtype == torch.float32:
-        return copy.deepcopy(model).double()
-    other = assemble(spec, dtype)
-    materialize(other, HeldWeights(model, RandomWeights(other, spec)))
-    return other
-
-
 def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch.dtype) -> Tensor:
-    """An index of what is compared of an output, B or B T: what stands at padding means nothing.
+    """An index of the values of an output that are compared, B or B T: those at padding mean nothing.
 
-    Nor does what a row without any token gives in half, where keys that are not seen do not all score the same: it is to
-    be finite.
+    Nor do rows without any real token in half, where masked scores differ: they only have to be finite.  Rows that no
+    router decides are left out.
     """
     batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
     masks = [
@@ -261,7 +258,7 @@ def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch
     return (batch.mask == 1) & rows[:, None]
 
 
-def overflow_of(model: nn.Module, given: Iterable[Case], dtype: torch.dtype) -> str:
+def overflow_of(model: nn.Module, cases: Iterable[Case], dtype: torch.dtype) -> str:
     """The layer with the largest results in float32, where they are too large for a dtype."""
     largest: dict[str, float] = {}
 
@@ -273,7 +270,7 @@ def overflow_of(model: nn.Module, given: Iterable[Case], dtype: torch.dtype) -> 
 
     layers = [(path, module) for path, module in model.named_modules() if isinstance(module, nn.Linear)]
     hooks = [module.register_forward_hook(look(path)) for path, module in layers]
-    for case in given:
+    for case in cases:
         full_pass(model, case)
     for each in hooks:
         each.remove()

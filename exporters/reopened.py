@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from exporters.digests import Place, external_places
 from exporters.export import Options, data_places
+from exporters.layouts import LAYOUTS
+from exporters.precisions import PRECISIONS
 from exporters.runtime.exported import Exported
 from exporters.stored_weights import alike, stored_weights
+from exporters.targets import TARGETS
 from specs.errors import UserError
 from zoo.builder import ZooModel, assemble
+from zoo.destination import MANIFEST
 from zoo.weights.materialize import put
 from zoo.weights.tensors import weight_tensors
 
@@ -22,15 +25,13 @@ def reopened(exported: Exported) -> ZooModel:
     Where each lies is found as when it was written, and compared with what the graphs say.  Raises
     :class:`specs.errors.UserError` where the files are not as this version would write them.
     """
-    options = Options(
-        target=exported.target, precision=exported.precision, layout=exported.layout, **exported.options
-    )
+    options = _options(exported)
     model = assemble(exported.spec)
     waiting = dict(weight_tensors(model))
     if options.via == "fx":
         name, regions = data_places(exported.spec, options)
         places = {name: (region.offset, region.length) for name, region in regions.items()}
-        if places == dict(_places(exported.graphs)):
+        if places == _places(exported):
             for weight, values in stored_weights(model, exported.directory / name, regions):
                 before = waiting.pop(weight)
                 put(model, {id(before): alike(before, values)})
@@ -42,10 +43,35 @@ def reopened(exported: Exported) -> ZooModel:
     return model
 
 
-def _places(graphs: tuple[Path, ...]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Where each tensor of the data file lies, as the graphs say: offset and length in bytes."""
-    for path in graphs:
-        for tensor in onnx.load(path, load_external_data=False).graph.initializer:
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                said = {entry.key: entry.value for entry in tensor.external_data}
-                yield tensor.name, (int(said["offset"]), int(said["length"]))
+def _options(exported: Exported) -> Options:
+    """How it was exported."""
+    manifest = exported.manifest
+    for name, value, known in (
+        ("target", manifest.target, TARGETS),
+        ("precision", manifest.precision, PRECISIONS),
+        ("layout", manifest.layout, LAYOUTS),
+    ):
+        if value not in known:
+            raise UserError(
+                f"{exported.directory / MANIFEST}: {name}: must be one of {', '.join(known)}\n"
+                f"  value: {value!r}\n  export the model again"
+            )
+    return Options(
+        target=manifest.target,
+        precision=manifest.precision,
+        layout=manifest.layout,
+        **manifest.options.model_dump(),
+    )
+
+
+def _places(exported: Exported) -> dict[str, Place]:
+    """Where each tensor of the data file lies, as the graphs say."""
+    try:
+        graphs = {path.name: onnx.load(path, load_external_data=False) for path in exported.graphs}
+        files = external_places(graphs).values()
+    except (DecodeError, KeyError, ValueError) as error:
+        raise UserError(
+            f"{exported.directory}: its graphs cannot be read: {error}\n"
+            "  copy the directory again, or export the model again"
+        ) from None
+    return {name: place for places in files for name, place in places.items()}

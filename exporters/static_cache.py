@@ -22,11 +22,6 @@ def check_cache(spec: Model, target: Target, wanted: int | None) -> None:
             raise UserError(f"{OPTION} {wanted} has no use: {_no_use(spec, target)}\n  leave it out")
         return
     context = spec.context_length_of(spec.last_stack)
-    if not spec.is_causal("decoder"):
-        raise UserError(
-            f"--target {target.name} cannot take {spec.name}: its caches are for tokens that see those before them, "
-            f"and decoder.causal is false\n  {_growing()} would work"
-        )
     if wanted is not None and wanted < 1:
         raise UserError(f"{OPTION} must be at least 1; it is {wanted}\n  {context or 1024} would work")
     if wanted is None and context is None:
@@ -46,7 +41,3 @@ def _no_use(spec: Model, target: Target) -> str:
         return f"{spec.name} is an encoder, which has no cache"
     static = ", ".join(f"--target {other.name}" for other in TARGETS.values() if other.static_cache)
     return f"caches grow here; they do not with {static}"
-
-
-def _growing() -> str:
-    return ", ".join(f"--target {target.name}" for target in TARGETS.values() if not target.static_cache)

@@ -1,50 +1,145 @@
-"""How many bytes the weights of a model come to in a file, without writing it.
+"""How many bytes the data file of an export comes to, without writing it: the one answer that every command gives.
 
-A twin with one layer of each kind is lowered, and for each kind one with a layer more.
+A twin with one layer of each kind is lowered and laid out as an export would be, with the weights of each layer as often as
+the model has such layers.
 """
 
 from __future__ import annotations
 
-from exporters.data_file import stored_bytes
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import torch
+
+from exporters.data_file import Region, aligned, lay_out
+from exporters.graph import Parameter
 from exporters.precisions import PRECISIONS, Precision, quantization_of
 from exporters.quantization.blocks import Blocks
 from exporters.targets import TARGETS, Target
-from exporters.writing import trace_and_lower
+from exporters.writing import TracedTask
 from specs.model import Model
 from zoo.builder import assemble
-from zoo.reports.layers import layer_kinds, with_another
-from zoo.tracing.tasks import tasks
+from zoo.reports.layers import layer_kinds
+from zoo.tracing.tasks import ENCODER, tasks
 from zoo.twin import twin
 
 BLOCK = Blocks(4, 32)
 """How int4 rounds where nothing else is asked for."""
 
-
-def stored_size(spec: Model, precision: str, target: str = "cuda") -> int:
-    """Bytes of all weights as ``zoo export`` stores them for a target, without the gaps that align them."""
-    small, chosen, place = twin(spec, layers=1), PRECISIONS[precision], TARGETS[target]
-    size = total = _size(small, chosen, place)
-    for kind, layers in layer_kinds(spec, small).items():
-        owners = set(getattr(spec, kind.split(".")[0]).owners())
-        more = sum(layer in owners for layer in layers) - 1
-        if more:
-            total += more * (_size(with_another(small, kind), chosen, place) - size)
-    return total
+Layers = Mapping[str, Sequence[str]]
+"""For each stack the kinds of the layers that have weights of their own, in order, such as ``decoder.blocks.0``."""
 
 
-def _size(spec: Model, precision: Precision, target: Target) -> int:
-    model, decodes = assemble(spec, precision.dtype_on(target)), spec.architecture != "encoder"
-    sizes = {}
-    for task in tasks(model, spec):
+@dataclass(frozen=True)
+class _Item:
+    """The bytes of a stored tensor, and the kind of the layer whose it is; None for what the model has once."""
+
+    length: int
+    kind: str | None
+
+    @property
+    def stack(self) -> str | None:
+        return None if self.kind is None else self.kind.split(".")[0]
+
+
+def stored_sizes(spec: Model, target: str) -> dict[str, int]:
+    """The size of the data file that ``zoo export`` writes for a target, in bytes, by precision.
+
+    Raises :class:`specs.errors.UserError` for a model that cannot be exported.
+    """
+    small = twin(spec, layers=1)
+    kinds = {layer: kind for kind, layers in _kinds(spec, small).items() for layer in layers}
+    layers: Layers = {
+        name: [kinds[name, layer] for layer in dict.fromkeys(stack.owners())] for name, stack in spec.stacks()
+    }
+    place, sizes, traced = TARGETS[target], dict[str, int](), dict[Hashable, list[TracedTask]]()
+    for name, precision in PRECISIONS.items():
+        dtype = precision.dtype_on(place)
+        taken = frozenset(operation for operation in place.operations if place.takes(operation, dtype))
+        key = dtype.itemsize, taken  # which decide what is written: float16 and bfloat16 are of one size
+        if key not in traced:
+            traced[key] = _traced(small, place, dtype)
+        sizes[name] = _size(_items(traced[key], precision, place, small), layers)
+    return sizes
+
+
+def _kinds(spec: Model, small: Model) -> dict[str, list[tuple[str, int]]]:
+    """The layers of each kind, as stack and index."""
+    return {
+        kind: [(kind.split(".")[0], layer) for layer in layers]
+        for kind, layers in layer_kinds(spec, small).items()
+    }
+
+
+def _traced(small: Model, target: Target, dtype: torch.dtype) -> list[TracedTask]:
+    model, context = assemble(small, dtype), small.context_length_of(small.last_stack)
+    return [TracedTask.of(model, task, target, context) for task in tasks(model, small)]
+
+
+def _items(traced: Sequence[TracedTask], precision: Precision, target: Target, small: Model) -> list[_Item]:
+    """The stored tensors of a twin, in the order of its data file."""
+    decodes = small.architecture != "encoder"
+    parameters: list[Parameter] = []
+    for each in traced:
         quantization = quantization_of(
             precision,
             target,
             decodes=decodes,
-            graph_decodes=decodes and task.name != "encoder_model",
+            graph_decodes=decodes and each.task.name != ENCODER,
             blocks=BLOCK,
             table_bits=8,
         )
-        graph = trace_and_lower(model, task, target, spec.context_length, quantization)
-        for parameter in graph.parameters.values():
-            sizes[parameter.content, parameter.part] = stored_bytes(parameter.shape, parameter.dtype)
-    return sum(sizes.values())
+        parameters += each.graph(quantization).parameters.values()
+    regions = {region.offset: region for region in lay_out(parameters).values()}
+    return [_Item(region.length, _kind(region)) for region in regions.values()]
+
+
+def _kind(region: Region) -> str | None:
+    """The layer of the twin whose weights a region has, or None."""
+    found = {".".join(name.split(".")[:3]) for name in region.content.names}
+    return found.pop() if len(found) == 1 and ".blocks." in min(found) else None
+
+
+def _size(items: Sequence[_Item], layers: Layers) -> int:
+    """The size of a data file in which the items of each kind of layer stand once for every such layer."""
+    end = 0
+    for length in _repeated(items, layers):
+        end = aligned(end, length) + length
+    return end
+
+
+def _repeated(items: Sequence[_Item], layers: Layers) -> Iterator[int]:
+    """The lengths of all tensors; what the model has once within a layer stands in the first of its kind.
+
+    A twin may have two layers of one kind under different names: the second stands for none.
+    """
+    for stack, run in groupby(_marked(items), lambda each: each[0]):
+        found = [item for _, item in run]
+        if stack is None:
+            yield from (item.length for item in found)
+            continue
+        own: dict[str, list[_Item]] = {}
+        kind = next(item.kind for item in found if item.kind)
+        for item in found:
+            kind = item.kind or kind
+            own.setdefault(kind, []).append(item)
+        seen = set[str]()
+        for kind in layers[stack]:
+            yield from (item.length for item in own.get(kind, ()) if item.kind or kind not in seen)
+            seen.add(kind)
+
+
+def _marked(items: Sequence[_Item]) -> list[tuple[str | None, _Item]]:
+    """Each item with the stack in whose layers it stands: the last one's, if another of it follows before any other's."""
+    marked: list[tuple[str | None, _Item]] = []
+    following: str | None = None
+    after: list[str | None] = []
+    for item in reversed(items):
+        following = item.stack or following
+        after.append(following)
+    before: str | None = None
+    for item, following in zip(items, reversed(after), strict=True):
+        before = item.stack or before
+        marked.append((before if before == following else None, item))
+    return marked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -31,18 +32,24 @@ def stored_weights(
                 yield name, values.view(shape)
 
 
-def take_stored(model: nn.Module, path: Path, regions: Mapping[str, Region]) -> dict[str, float]:
-    """Give a model in float32 the weights that lie in a data file.
+@dataclass(frozen=True)
+class StoredWeight:
+    """How a stored matrix differs from the original: the root mean square of the difference over the original's own, and
+    its scale, the factor from an original row to the stored one in the mean of the rows, which rounding leaves near 1."""
 
-    Returns how far each matrix has moved: the root mean square of the difference over its own.
-    """
-    held, errors = dict(weight_tensors(model)), dict[str, float]()
+    error: float
+    scale: float
+
+
+def take_stored(model: nn.Module, path: Path, regions: Mapping[str, Region]) -> dict[str, StoredWeight]:
+    """Give a model in float32 the weights that lie in a data file; returns how each matrix differs."""
+    held, found = dict(weight_tensors(model)), dict[str, StoredWeight]()
     for name, after in stored_weights(model, path, regions):
         before = held.pop(name)  # each goes as its successor comes
         if before.dim() > 1:
-            errors[name] = _error(before, after)
+            found[name] = _differs(before, after)
         put(model, {id(before): alike(before, after)})
-    return errors
+    return found
 
 
 def _read(path: Path, region: Region) -> Tensor:
@@ -56,7 +63,10 @@ def alike(tensor: Tensor, values: Tensor) -> Tensor:
     return nn.Parameter(values, requires_grad=False) if isinstance(tensor, nn.Parameter) else values
 
 
-def _error(before: Tensor, after: Tensor) -> float:
+def _differs(before: Tensor, after: Tensor) -> StoredWeight:
     size = float(torch.linalg.vector_norm(before))
     distance = float(torch.linalg.vector_norm(after - before))
-    return distance / size if size else distance
+    squares = before.flatten(1).square().sum(1)
+    scales = (before * after).flatten(1).sum(1) / squares
+    scale = float(scales[squares > 0].mean()) if size else 1.0
+    return StoredWeight(distance / size if size else distance, scale)

@@ -67,7 +67,8 @@ class Target:
     together at the front of its cache, which is what operations with a shared buffer of keys and values want.
     ``packs_tokens``: an encoder's graph takes padding out of everything but attention.  ``static_cache``: a decoder's keys
     and values lie in caches of fixed length, of which tokens get the places that their position_ids say.  ``zero_points``:
-    blocks of weights may have zero points of their own.
+    blocks of weights may have zero points of their own.  ``biases_group_queries``: its GroupQueryAttention takes a bias
+    that is added to the scores.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Target:
     packs_tokens: bool = False
     static_cache: bool = False
     zero_points: bool = True
+    biases_group_queries: bool = False
 
     def takes(self, operation: str, dtype: torch.dtype) -> bool:
         """Whether a graph for this target may use an operation of ``OPERATIONS`` in a dtype."""
@@ -108,6 +110,7 @@ TARGETS = {
             },
             padding="right",
             packs_tokens=True,
+            biases_group_queries=True,
         ),
         Target(
             "cuda",
@@ -148,7 +151,12 @@ TARGETS = {
 BASE_OPSET = 18
 """The lowest opset written: the reductions take their axes as inputs from here on."""
 
-MINIMUM_RUNTIME = {18: "1.14", 20: "1.17", 21: "1.18", 23: "1.23", 24: "1.24"}
+BFLOAT16_SINCE = dict.fromkeys(
+    ("Conv", "Cos", "Elu", "HardSigmoid", "HardSwish", "Mish", "Selu", "Sin", "Softplus", "Softsign"), 22
+)
+"""The first opset in which operations that are written in lower ones too take bfloat16."""
+
+MINIMUM_RUNTIME = {18: "1.14", 20: "1.17", 21: "1.18", 22: "1.20", 23: "1.23", 24: "1.24"}
 """The first ONNX Runtime that runs each opset in use."""
 
 

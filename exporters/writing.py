@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
-from torch import nn
+from torch import fx, nn
 
 from exporters.fusing import fuse
 from exporters.graph import Graph
@@ -20,6 +20,37 @@ from zoo.tracing.symbols import Symbols
 from zoo.tracing.tasks import Task
 from zoo.tracing.tracer import Tracer
 from zoo.weights.tensors import weight_tensors
+
+
+@dataclass(frozen=True)
+class TracedTask:
+    """A task of a model, traced and fused for a target, from which graphs are made that differ in how weights are stored."""
+
+    model: nn.Module
+    task: Task
+    target: Target
+    symbols: Symbols
+    traced: fx.Graph
+    unfused: list[str]
+
+    @classmethod
+    def of(cls, model: nn.Module, task: Task, target: Target, context_length: int | None) -> TracedTask:
+        """Trace a task of a model on the meta device.  Raises :class:`zoo.tracing.tracer.UntraceableError`."""
+        static = {size for _, tensor in weight_tensors(model) for size in tensor.shape}
+        static.update(dim for given in task.inputs for dim in given.dims if isinstance(dim, int))
+        symbols = Symbols.of(task.inputs, static, task.sums)
+        with _collector_paused():
+            traced = Tracer(model, symbols).run(task.call, task.inputs)
+            return cls(model, task, target, symbols, traced, fuse(traced, target, context_length))
+
+    def graph(self, quantization: Quantization | None) -> Graph:
+        """The ONNX graph.  Raises :class:`exporters.lowering.NoEmitterError`."""
+        task = self.task
+        with _collector_paused():
+            graph = lower(
+                self.traced, task.name, self.model, self.target, self.symbols, task.inputs, quantization
+            )
+            return replace(graph, unfused=self.unfused, places=task.places)
 
 
 def trace_and_lower(
@@ -33,14 +64,7 @@ def trace_and_lower(
 
     Raises :class:`zoo.tracing.tracer.UntraceableError` and :class:`exporters.lowering.NoEmitterError`.
     """
-    static = {size for _, tensor in weight_tensors(model) for size in tensor.shape}
-    static.update(dim for given in task.inputs for dim in given.dims if isinstance(dim, int))
-    symbols = Symbols.of(task.inputs, static, task.sums)
-    with _collector_paused():
-        traced = Tracer(model, symbols).run(task.call, task.inputs)
-        unfused = fuse(traced, target, context_length)
-        graph = lower(traced, task.name, model, target, symbols, task.inputs, quantization)
-        return replace(graph, unfused=unfused, places=task.places)
+    return TracedTask.of(model, task, target, context_length).graph(quantization)
 
 
 @contextmanager

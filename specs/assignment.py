@@ -6,9 +6,8 @@ import re
 
 import yaml
 
-from specs.document import MAX_DEPTH, MAX_KEY, Document, KeysOfKind
+from specs.document import MAX_DEPTH, MAX_KEY, Document
 from specs.errors import Mark, SpecPath
-from specs.merging import merge
 from specs.reading import Reader, refuse
 
 _INDEX = re.compile(r"\[(-?[0-9]{1,9})\](?=[.\[]|$)")
@@ -48,8 +47,3 @@ def parse_assignment(assignment: str) -> Document:
         reader.marks[path[:depth]] = reader.key_marks[path[:depth]] = mark
         value = {path[depth - 1]: value}
     return Document(value, {(): mark, **reader.marks}, reader.key_marks)
-
-
-def assign(base: Document, assignment: str, keys_of_kind: KeysOfKind) -> Document:
-    """The base with one `--set` assignment laid over it, as by `parse_assignment` and `merge`."""
-    return merge(base, parse_assignment(assignment), keys_of_kind)

@@ -19,11 +19,12 @@ from specs.base import (
 )
 from specs.norm import LayerNorm, Norm, RMSNorm
 from specs.registry import register
+from specs.scalars import boolean_remedy
 
 Attention = Annotated[Component, Slot("attention")]
 
 Heads = Annotated[int, Field(gt=0, le=2**16)]
-Window = Annotated[int, Field(ge=2, le=2**24)]
+Window = Annotated[int, Field(ge=1, le=2**24)]
 
 
 class ProjectionBiases(Spec):
@@ -40,7 +41,8 @@ class ProjectionBiases(Spec):
         if isinstance(value, bool):
             return dict.fromkeys(cls.model_fields, value)
         if not isinstance(value, dict | ProjectionBiases):
-            raise custom_error("must be true, false, or a mapping of query, key, value and output", "")
+            rule = "must be true, false, or a mapping of query, key, value and output"
+            raise custom_error(rule, boolean_remedy(value))
         return value
 
     @classmethod

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from specs import registry
@@ -19,7 +19,8 @@ SLOT_KEY = "slot"
 
 Width = Annotated[int, Field(gt=0, le=2**24)]
 Probability = Annotated[float, Field(ge=0, lt=1)]
-PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+LEAST, MOST = 1e-30, 1e30
+"""Between these a number, its inverse and its product with any position are numbers in float32."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,22 @@ def custom_error(rule: str, remedy: str) -> PydanticCustomError:
     return PydanticCustomError("rule", "{rule}", {"rule": rule, "remedy": remedy})
 
 
+_UNKNOWN = "is not a known key"
+
+
+def in_float32(value: float) -> float:
+    """The value, which models compute with in float32.  Raises a pydantic error where it would become 0 or infinite."""
+    if not LEAST <= value <= MOST:
+        nearest = LEAST if value < LEAST else MOST
+        raise custom_error(
+            f"must be from {LEAST:g} to {MOST:g}: models compute in float32", f"{nearest:g} would work"
+        )
+    return value
+
+
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidator(in_float32)]
+
+
 class Spec(BaseModel):
     """A part of a spec: immutable, strict about types, and without unknown keys."""
 
@@ -63,12 +80,11 @@ class Spec(BaseModel):
     def _taught(cls, line: Any) -> InitErrorDetails:
         loc: Path = line["loc"]
         if line["type"] == "extra_forbidden" and len(loc) == 1:
-            remedy = did_you_mean(str(loc[0]), cls.model_fields)
-            kind = PydanticCustomError(
-                "unknown_key", "{rule}", {"rule": "is not a known key", "remedy": remedy}
-            )
-        elif line["type"] in ("rule", "unknown_key"):
-            kind = PydanticCustomError(line["type"], "{rule}", line["ctx"])
+            kind = PydanticCustomError("unknown_key", _UNKNOWN, {"known": list(cls.model_fields)})
+        elif line["type"] == "unknown_key":
+            kind = PydanticCustomError("unknown_key", _UNKNOWN, line["ctx"])
+        elif line["type"] == "rule":
+            kind = PydanticCustomError("rule", "{rule}", line["ctx"])
         else:
             kind = line["type"]
         return InitErrorDetails(type=kind, loc=loc, input=line["input"], ctx=line.get("ctx", {}))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from specs.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
 from specs.block import BlockParts
@@ -14,6 +14,8 @@ from specs.model import Model
 from specs.position import NoPosition, PositionKind, Rope
 from specs.rope_scaling import RopeScalingKind
 from specs.stack import Stack
+
+Item = TypeVar("Item")
 
 _ABOUT = {"name", "summary", "source", "year", "expect", "initialization"}
 _BY_STACK = {"encoder", "decoder", "embedding", "context_length", "position"}
@@ -61,6 +63,7 @@ def _embedding(embedding: EmbeddingKind, model: Model) -> dict[str, Any]:
 
 def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
     blocks, position, embedding = stack.layer_blocks(), model.position_of(stack), model.embedding_of(stack)
+    described = {id(block): _block(block, position, model, cross=cross) for block in distinct(blocks)}
     # Otherwise the context length is how long inputs may be, not what is computed.
     bounded = position.embedded or not embedding.takes_tokens
     return {
@@ -69,7 +72,7 @@ def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
         "context_length": model.context_length_of(stack) if bounded else None,
         "final_norm": blocks[-1].norm.model_dump(mode="json") if stack.ends_with_norm else None,
         "position": position.model_dump(mode="json") if position.embedded else None,
-        "layers": [_block(block, position, model, cross=cross) for block in blocks],
+        "layers": [described[id(block)] for block in blocks],  # equal ones are one, for whoever compares them
         "same_as": stack.owners(),
     }
 
@@ -116,7 +119,15 @@ def _attention(attention: Any, model: Model) -> dict[str, Any]:
 def _without_dropout(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_dropout(item) for key, item in value.items() if key != "dropout"}
-    return [_without_dropout(item) for item in value] if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    changed = {id(item): _without_dropout(item) for item in distinct(value)}
+    return [changed[id(item)] for item in value]
+
+
+def distinct(items: Iterable[Item]) -> list[Item]:
+    """The objects among some items, each once: layers alike are mostly one object."""
+    return list({id(item): item for item in items}.values())
 
 
 def differences(a: Any, b: Any, path: SpecPath = ()) -> Iterator[tuple[SpecPath, Any, Any]]:
@@ -127,8 +138,11 @@ def differences(a: Any, b: Any, path: SpecPath = ()) -> Iterator[tuple[SpecPath,
         for key in [*a, *(key for key in b if key not in a)]:
             yield from differences(a.get(key), b.get(key), (*path, key))
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        found: dict[tuple[int, int], list[tuple[SpecPath, Any, Any]]] = {}
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
-            yield from differences(x, y, (*path, i))
+            if (id(x), id(y)) not in found:
+                found[id(x), id(y)] = list(differences(x, y))
+            yield from (((*path, i, *inner), p, q) for inner, p, q in found[id(x), id(y)])
     elif a != b and not nearly_equal(a, b):
         yield path, a, b
 

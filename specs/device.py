@@ -57,11 +57,11 @@ def load_device(reference: str | os.PathLike[str]) -> Device:
 
 def _read(path: Path) -> Device:
     from specs.errors import SpecError
-    from specs.reading import read_file
+    from specs.spec_file import read_file
     from specs.validation import problems
 
     document = read_file(path)
     try:
         return Device.model_validate(document.data)
     except ValidationError as error:
-        raise SpecError(problems(error, document)) from None
+        raise SpecError(problems(error, document, Device)) from None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from specs.canonical import complete, nearly_equal
+from specs.canonical import complete, distinct, nearly_equal
 from specs.errors import SpecPath, path_text
 from specs.model import Model
 from specs.stack import Stack
@@ -74,14 +75,14 @@ def _outlined(a: Any, b: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
     Layers that are not all equal are under ``each``.  A stack that is not there is empty.
     """
-    stacks = [{**stack, "layers": [_copy(layer) for layer in stack["layers"]]} for stack in (a, b) if stack]
+    stacks = [{**stack, "layers": _copies(stack["layers"])} for stack in (a, b) if stack]
     places = [_sole_position(stack) for stack in stacks]
     if all(places):
         for stack, place in zip(stacks, places, strict=True):
             stack["position"] = place
-            for layer in stack["layers"]:
+            for layer in distinct(stack["layers"]):
                 del layer["attention"]["position"]
-    layers = [layer for stack in stacks for layer in stack["layers"]]
+    layers = distinct(layer for stack in stacks for layer in stack["layers"])
     if all(_one([layer[key] for key in _NORMS if key in layer]) for layer in layers):
         for layer in layers:
             norms = [layer.pop(key) for key in _NORMS if key in layer]
@@ -95,13 +96,15 @@ def _outlined(a: Any, b: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return first, stacks.pop() if b else {}
 
 
-def _copy(layer: Mapping[str, Any]) -> dict[str, Any]:
-    return {**layer, "attention": {**layer["attention"]}}
+def _copies(layers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The layers as data that may be changed; those that are one object stay one."""
+    copies = {id(layer): {**layer, "attention": {**layer["attention"]}} for layer in distinct(layers)}
+    return [copies[id(layer)] for layer in layers]
 
 
 def _one(values: Sequence[Any]) -> bool:
     """Whether all values are equal."""
-    return all(value == values[0] for value in values)
+    return all(value == values[0] for value in distinct(values))
 
 
 def _sole_position(stack: Mapping[str, Any]) -> Any:
@@ -140,30 +143,36 @@ def _in_stacks(
     layers_a, layers_b = a.pop("each", []), b.pop("each", [])
     for path, x, y in _differing(a, b, ()):
         yield path, x, y, None
-    folded: list[tuple[SpecPath, Any, Any, list[int]]] = []
-    for i, (layer_a, layer_b) in enumerate(zip(layers_a, layers_b, strict=False)):
-        for path, x, y in _differing(layer_a, layer_b, ("block",)):
-            known = next((layers for *same, layers in folded if same == [path, x, y]), None)
-            if known is None:
-                folded.append((path, x, y, [i]))
-            else:
-                known.append(i)
     both = min(len(layers_a), len(layers_b))
-    for path, x, y, layers in folded:
-        yield path, x, y, None if len(layers) == both else tuple(layers)
+    for path, x, y, layers in _in_layers(layers_a, layers_b):
+        yield path, x, y, None if len(layers) == both else tuple(sorted(layers))
     for block, where in _unlike(layers_a, both):
         yield ("block",), block, None, where
     for block, where in _unlike(layers_b, both):
         yield ("block",), None, block, where
 
 
+def _in_layers(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[SpecPath, Any, Any, list[int]]]:
+    """The differences between the layers that both have, each with the layers that it is in."""
+    alike = defaultdict[tuple[int, int], list[int]](list)
+    for i, pair in enumerate(zip(a, b, strict=False)):
+        alike[id(pair[0]), id(pair[1])].append(i)
+    found: dict[str, tuple[SpecPath, Any, Any, list[int]]] = {}
+    for layers in alike.values():
+        for path, x, y in _differing(a[layers[0]], b[layers[0]], ("block",)):
+            found.setdefault(repr((path, x, y)), (path, x, y, []))[3].extend(layers)
+    return list(found.values())
+
+
 def _unlike(layers: list[Any], count: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
     """The blocks of the layers after the first so many, as far as they are like none of those, and where each is."""
-    seen = layers[:count]
-    for block in layers[count:]:
-        if block not in seen:
-            seen.append(block)
-            yield block, tuple(i for i in range(count, len(layers)) if layers[i] == block)
+    texts = {id(block): repr(block) for block in distinct(layers)}
+    seen = {texts[id(block)] for block in layers[:count]}
+    others = defaultdict[str, list[int]](list)
+    for i in range(count, len(layers)):
+        if texts[id(layers[i])] not in seen:
+            others[texts[id(layers[i])]].append(i)
+    yield from ((layers[where[0]], tuple(where)) for where in others.values())
 
 
 def _differing(a: Any, b: Any, path: SpecPath) -> Iterator[tuple[SpecPath, Any, Any]]:

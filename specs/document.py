@@ -10,12 +10,13 @@ from specs.errors import Mark, SpecPath
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 64  # nested lists and mappings
-MAX_NODES = 20_000  # values, each use of an alias counted in full
+MAX_NODES = 20_000  # values, each use of an alias counted in full; also of a spec laid over what it extends
+MAX_RESOLVED = 200_000  # values, once every named block is written out
 MAX_KEY = 100  # characters, so that every key fits what YAML allows on one line
 MAX_DIGITS = 100
 
-KeysOfKind = Callable[[SpecPath, str, Mapping[str, Any]], frozenset[str] | None]
-"""The keys of a kind at a path, given both mappings laid over each other; None where the kind is unknown."""
+OnNewKind = Callable[[Mapping[str, Any], str], Mapping[str, Any]]
+"""Returns the entries of a mapping that still hold when its ``kind`` becomes another."""
 
 TYPES: dict[type, str] = {
     dict: "a mapping",

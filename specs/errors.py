@@ -20,6 +20,7 @@ class Missing(Enum):
 MISSING: Final = Missing.MISSING
 
 _WIDTH = 80
+_LISTED = 10
 _NAME = re.compile(r"[\w-]+")
 
 
@@ -111,7 +112,11 @@ class SpecError(UserError):
         super().__init__(self.problems)
 
     def __str__(self) -> str:
-        return "\n".join(problem.render() for problem in self.problems)
+        """The first problems as plain text, and how many more there are."""
+        shown = [problem.render() for problem in self.problems[:_LISTED]]
+        if len(self.problems) > _LISTED:
+            shown.append(f"... and {len(self.problems) - _LISTED:,} more problems")
+        return "\n".join(shown)
 
 
 class PluginError(UserError):

@@ -19,11 +19,17 @@ class AtToken(Spec):
     token: Annotated[int, Field(ge=0)]
 
 
+PoolingName = Literal["first", "last", "mean", "max", "weighted_mean", "mean_sqrt_length"]
+
 Pooling = Annotated[
-    Annotated[Literal["first", "last", "mean"], Tag("name")] | Annotated[AtToken, Tag("mapping")],
+    Annotated[PoolingName, Tag("name")] | Annotated[AtToken, Tag("mapping")],
     Discriminator(lambda pooling: "mapping" if isinstance(pooling, dict | AtToken) else "name"),
 ]
-"""Which vector stands for a sequence: its first or last token's, the mean of all, or that of a certain token."""
+"""The vector that stands for a sequence: its first or last token's, that of a certain token, or one made of all tokens.
+
+``max`` takes the largest value of each feature, ``weighted_mean`` weights the n-th token by n (SGPT), and
+``mean_sqrt_length`` divides the sum by the square root of the number of tokens.
+"""
 
 
 class VocabularyHead(Component):
@@ -117,8 +123,8 @@ class Pooler(Component):
 class SequenceHead(TransformingHead):
     """A head that reads one vector for the whole sequence.
 
-    ``pooling`` takes the first token (encoders), the last (decoders), the mean, or ``{token: id}``: the first
-    token with that id.
+    ``pooling`` takes the first token (encoders), the last (decoders), the mean or another summary of all tokens, or
+    ``{token: id}``: the first token with that id.
     """
 
     pooling: Pooling = "first"

@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specs.document import TYPES, Document, KeysOfKind
+from specs.document import MAX_NODES, TYPES, Document, OnNewKind
 from specs.errors import MISSING, Mark, Problem, SpecError, SpecPath, path_text
 
 
 class _Merge:
     """Lays one document over another, walking both together and carrying the marks of what is kept."""
 
-    def __init__(self, base: Document, override: Document, keys_of_kind: KeysOfKind) -> None:
-        self.base, self.override, self.keys_of_kind = base, override, keys_of_kind
+    def __init__(self, base: Document, override: Document, held: OnNewKind, most: int) -> None:
+        self.base, self.override, self.held, self.most = base, override, held, most
         self.marks: dict[SpecPath, Mark] = {}
         self.key_marks: dict[SpecPath, Mark] = {}
+        self.nodes = 0
 
     def document(self) -> Document:
         return Document(self.node((), self.base.data, self.override.data), self.marks, self.key_marks)
 
     def keep(self, origin: Document, path: SpecPath) -> None:
+        self.nodes += 1
+        if self.nodes > self.most:
+            rule = f"a spec must have at most {self.most} values, with what it extends and its named blocks written out"
+            remedy = "Use fewer or smaller named blocks."
+            raise SpecError([Problem(rule, path, MISSING, remedy, self.override.mark_of(()))])
         if path in origin.marks:
             self.marks[path] = origin.marks[path]
         if path in origin.key_marks:
@@ -61,10 +67,7 @@ class _Merge:
         old, new = below.get("kind"), above.get("kind")
         if not isinstance(old, str | None) or not isinstance(new, str) or old == new:
             return below
-        keys = self.keys_of_kind(path, new, {**below, **above})
-        if keys is None:
-            return {} if old else below
-        return {key: value for key, value in below.items() if key in keys}
+        return self.held(below, new)
 
     def elements(self, path: SpecPath, below: Any, above: Mapping[int, Any]) -> list[Any]:
         """An override by index: `--set layers[0].repeat=3`."""
@@ -88,12 +91,12 @@ class _Merge:
         return items
 
 
-def merge(base: Document, override: Document, keys_of_kind: KeysOfKind) -> Document:
+def merge(base: Document, override: Document, held: OnNewKind, most: int = MAX_NODES) -> Document:
     """Lay an override over a base: mappings merge key by key; lists, scalars and null replace what was there.
 
-    Where the override gives a mapping another `kind`, the base keeps only the keys that `keys_of_kind` names
-    for that kind, or none when the kind is unknown. Every value keeps the mark of where it came from; a
-    merged mapping has the override's, unless that is a `--set` which only passed through. An integer key, as
-    made by `parse_assignment`, picks an element of a list in the base; raises `SpecError` when there is none.
+    Where the override gives a mapping another `kind`, the base keeps only the entries that `held` says still hold.
+    Every value keeps the mark of where it came from; a merged mapping has the override's, unless that is a
+    `--set` which only passed through. An integer key, as made by `parse_assignment`, picks an element of a list in
+    the base. Raises `SpecError` where there is no such element, and where more than `most` values come out.
     """
-    return _Merge(base, override, keys_of_kind).document()
+    return _Merge(base, override, held, most).document()

@@ -66,6 +66,14 @@ class Mixture(Component):
         elif self.shared_gate:
             rule = "weights a shared feed-forward, and there is none"
             yield Fault(("shared_gate",), rule, True, "remove it, or add shared:")
+        if self.experts == 1 and self.router.scores == "softmax":
+            rule = (
+                "must be at least 2: a softmax over a single expert is 1 whatever its score, "
+                "so that the router learns nothing"
+            )
+            remedy = "Give two experts or more, or use the expert itself as the feed_forward."
+            yield Fault(("experts",), rule, 1, remedy)
+            return
         if self.top_k > self.experts:
             rule = f"must not exceed experts, which is {self.experts}"
             yield Fault(("top_k",), rule, self.top_k, f"1 to {self.experts} would work")

@@ -125,6 +125,13 @@ class Model(Spec):
         return Frame(self.d_model, self.context_length_of(stack), causal=self.is_causal(name), cross=cross)
 
     def _stack_faults(self) -> Iterable[Fault]:
+        if self.decoder is not None and self.decoder.causal is False:
+            yield Fault(
+                ("decoder", "causal"),
+                "must not be false: a decoder predicts each token from those before it",
+                False,
+                "Remove it, or make the stack an encoder.",
+            )
         wanted = {"encoder": ["encoder"], "decoder": ["decoder"]}.get(
             self.architecture, ["encoder", "decoder"]
         )

@@ -12,7 +12,7 @@ from specs.attention import MultiHeadShape
 from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Unsaid, Width
 from specs.latent import Latent
 from specs.registry import register
-from specs.rope_scaling import RopeScaling, RopeScalingKind
+from specs.rope_scaling import RopeScaling, RopeScalingKind, YarnScaling
 
 Position = Annotated[Component, Slot("position")]
 
@@ -103,6 +103,13 @@ class Rope(PositionKind):
                 self.dimensions,
                 f"{self.dimensions - 1} or {self.dimensions + 1} would work",
             )
+        if isinstance(self.scaling, YarnScaling) and self.theta <= 1:
+            yield Fault(
+                ("theta",),
+                "must exceed 1: yarn looks for a pair by powers of it",
+                self.theta,
+                "10000.0 would work",
+            )
         if self.scaling is not None:
             yield from (fault.under("scaling") for fault in self.scaling.faults(frame))
 
@@ -157,21 +164,21 @@ class RelativeBias(PositionKind):
     """A trained bias per head and bucket of distances, shared by the layers of a stack (T5)."""
 
     kind: Literal["relative_bias"] = "relative_bias"
-    buckets: Annotated[int, Field(ge=4, le=2**16)] = 32
+    buckets: Annotated[int, Field(ge=2, le=2**16)] = 32
     max_distance: Annotated[int, Field(gt=0, le=2**20)] = 128
     needs_equal_heads: ClassVar[bool] = True
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
-        directions = 1 if frame.causal else 2
-        if self.buckets % (2 * directions):
+        sides = self.buckets if frame.causal else self.buckets // 2
+        if sides < 2:
             yield Fault(
                 ("buckets",),
-                f"must be a multiple of {2 * directions} in a "
-                f"{'causal' if frame.causal else 'bidirectional'} stack",
+                "must be at least 4 in a bidirectional stack: near and far distances on either side",
                 self.buckets,
-                f"{self.buckets - self.buckets % (2 * directions) or 4} would work",
+                "4 or more would work",
             )
-        exact = self.buckets // directions // 2
+            return
+        exact = sides // 2
         if self.max_distance <= exact:
             yield Fault(
                 ("max_distance",),

@@ -1,12 +1,10 @@
-"""Reading YAML into documents with positions; size, depth and aliases are bounded."""
+"""Reading YAML text into documents with positions; size, depth and aliases are bounded."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import yaml
 
@@ -40,11 +38,18 @@ _SYNTAX = [  # what the parser says, the rule it stands for, what would work (em
 ]  # fmt: skip
 
 
+class _Place(NamedTuple):
+    """A place in a text, counted from 0."""
+
+    line: int
+    column: int
+
+
 class Reader:
     """Reads a text in two passes: the parse events, bounded as they come, then the values and their marks."""
 
     def __init__(self, text: str, source: str, inline: bool = False) -> None:
-        self.text, self.source, self.inline = text, source, inline
+        self.text, self.source, self.inline = text.removeprefix("\ufeff"), source, inline
         self.marks: dict[SpecPath, Mark] = {}
         self.key_marks: dict[SpecPath, Mark] = {}
         self.events: list[Any] = []
@@ -64,9 +69,7 @@ class Reader:
 
     def check_text(self) -> None:
         if len(self.text) > MAX_BYTES:
-            refuse(self.source, *_TOO_LARGE)
-        if self.text.startswith("\ufeff"):
-            refuse(self.source, *_BOM)
+            refuse(self.source, *TOO_LARGE)
         if bad := _UNPRINTABLE.search(self.text):
             lines = _NEWLINE.split(self.text[: bad.start()])
             mark = Mark(self.source) if self.inline else Mark(self.source, len(lines), len(lines[-1]) + 1)
@@ -124,13 +127,27 @@ class Reader:
 
     def syntax(self, error: yaml.MarkedYAMLError) -> NoReturn:
         said, place, start = error.problem or "", error.problem_mark, error.context_mark
+        at: Any = place or start
         if place is not None and self.text[place.index : place.index + 1] == "\t":
             said = "tab character"
+        elif "expected ':'" in said:
+            at = start or at  # the parser notices only where the next line starts
+        elif "mapping values" in said and (line := self.line_without_colon(place)) is not None:
+            said, at = "could not find expected ':'", line
         other = (said, f"the text must be valid YAML: {said}", "put a text with punctuation in quotes")
         _, rule, remedy = next((entry for entry in _SYNTAX if entry[0] in said), other)
         if not remedy:
             remedy = "close it" if self.inline or start is None else f"it starts at {self.mark(start)}"
-        self.fail(rule, place or start, remedy)
+        self.fail(rule, at, remedy)
+
+    def line_without_colon(self, place: Any) -> _Place | None:
+        """Where a line that lacks its ':' starts, if the parser joined it with the next, whose ':' is at a place."""
+        lines = _NEWLINE.split(self.text)
+        above = next((n for n in range(place.line - 1, -1, -1) if lines[n].strip()), None)
+        if above is None or ":" in lines[above] or ":" in lines[place.line][: place.column]:
+            return None
+        text = lines[above].lstrip()
+        return None if text[0] in "#-" else _Place(above, len(lines[above]) - len(text))
 
     def node(self, path: SpecPath) -> Any:
         """Read the value that starts at the next event."""
@@ -234,8 +251,7 @@ class Reader:
         return Document(data, self.marks, self.key_marks)
 
 
-_TOO_LARGE = (f"a spec must be at most {MAX_BYTES:,} bytes", "keep weights and data in other files")
-_BOM = ("a spec must not start with a byte order mark", "save the file as UTF-8 without a BOM")
+TOO_LARGE = (f"a spec must be at most {MAX_BYTES:,} bytes", "keep weights and data in other files")
 
 
 def refuse(source: str, rule: str, remedy: str) -> NoReturn:
@@ -245,42 +261,3 @@ def refuse(source: str, rule: str, remedy: str) -> NoReturn:
 def read_text(text: str, source: str) -> Document:
     """Read YAML text; `source` is the name that marks and errors show. Raises `SpecError`."""
     return Reader(text, source).document()
-
-
-def read_file(path: str | os.PathLike[str]) -> Document:
-    """Read a YAML file of at most 1 MB of UTF-8. Raises `SpecError`, also when it cannot be read."""
-    source, file = os.fspath(path), Path(path)
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        remedy = did_you_mean(file.name, _specs_in(file.parent)) or "check the path"
-        refuse(source, "the file must exist", remedy)
-    except IsADirectoryError:
-        names = ", ".join(_specs_in(file)[:5] or ["my-model.yaml"])
-        refuse(source, "a spec must be a file, and this is a directory", f"name a file in it: {names}")
-    except PermissionError:
-        rule = "the file must be readable, and permission is denied"
-        refuse(source, rule, "grant it, for example with chmod u+r")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        refuse(source, f"the file must be readable: {reason}", "check the path")
-    if len(content) > MAX_BYTES:
-        refuse(source, *_TOO_LARGE)
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        lines = content[: error.start].split(b"\n")
-        mark = Mark(source, len(lines), len(lines[-1].decode("utf-8")) + 1)
-        utf16 = content[:2] in (b"\xff\xfe", b"\xfe\xff")
-        found = "UTF-16" if utf16 else f"the byte 0x{content[error.start]:02x}"
-        rule = f"a spec must be UTF-8 text, and this is {found}"
-        raise SpecError([Problem(rule, remedy="save the file as UTF-8", mark=mark)]) from None
-    return read_text(text, source)
-
-
-def _specs_in(directory: Path) -> list[str]:
-    try:
-        return sorted(name for name in os.listdir(directory) if name.endswith((".yaml", ".yml")))
-    except (OSError, ValueError):
-        return []

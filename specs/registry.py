@@ -7,10 +7,14 @@ imported; a third party names a module in the entry-point group ``zoo.components
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
 
 from specs.errors import PluginError
 
@@ -73,13 +77,35 @@ def load_plugins() -> None:
 
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         try:
-            importlib.import_module(entry.value)
-        except Exception as error:
+            import_foreign(entry.value)
+        except PluginError as error:
             distribution = entry.dist.name if entry.dist else "an unnamed distribution"
             _broken[entry.name] = PluginError(
-                f"plugin '{entry.name}' of {distribution} ({entry.value}) cannot be loaded: "
-                f"{type(error).__name__}: {error}"
+                f"plugin '{entry.name}' of {distribution} ({entry.value}) cannot be loaded: {error}"
             )
+
+
+def import_foreign(name: str) -> None:
+    """Import a module of a plugin; what it prints goes to stderr, as results alone go to stdout.
+
+    Raises :class:`PluginError` for whatever it raises, an ``exit()`` included; Ctrl-C and what asks the process to end
+    pass.
+    """
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            importlib.import_module(name)
+    except BaseException as error:
+        if isinstance(error, PluginError):
+            raise
+        ends = isinstance(error, SystemExit) and type(error) is not SystemExit
+        if ends or isinstance(error, KeyboardInterrupt | MemoryError):
+            raise
+        fault = (
+            f"it exits with {error.code!r}"
+            if isinstance(error, SystemExit)
+            else f"{type(error).__name__}: {error}"
+        )
+        raise PluginError(fault) from error
 
 
 def broken_plugins() -> dict[str, PluginError]:
@@ -109,8 +135,37 @@ def kind_of(spec: Component) -> Kind:
     return next(kind for kinds in _slots.values() for kind in kinds.values() if kind.spec is type(spec))
 
 
-def keys_of_kind(name: str) -> frozenset[str] | None:
-    """The keys that kind ``name`` takes in any slot, or None where no slot has it."""
+def held_by_new_kind(stated: Mapping[str, Any], new: str) -> Mapping[str, Any]:
+    """The entries of a mapping that still hold when its kind becomes ``new``.
+
+    Those are the keys that the new kind takes, without values that are the old kind's default: a default that is
+    written out must not outlive its kind, as one that is left out does not.  Of an unknown new kind nothing is
+    known, so a mapping with a kind keeps no entry and one without keeps all.
+    """
     load_plugins()
-    named = [kinds[name].spec for kinds in _slots.values() if name in kinds]
-    return frozenset(key for spec in named for key in spec.model_fields) if named else None
+    old = stated.get("kind")
+    homes = [slot for slot, kinds in _slots.items() if new in kinds]
+    if not homes:
+        return {} if old else stated
+    keys = {key for slot in homes for key in _slots[slot][new].spec.model_fields}
+    former = next((_slots[slot][name].spec for slot in homes for name in [old or _defaults.get(slot)]
+                   if isinstance(name, str) and name in _slots[slot]), None)  # fmt: skip
+    return {
+        key: value
+        for key, value in stated.items()
+        if key in keys and (key == "kind" or former is None or not _is_default(former, key, value))
+    }
+
+
+def _is_default(spec: type[Component], key: str, value: Any) -> bool:
+    """Whether a value says what a spec class assumes where the key is left out."""
+    field = spec.model_fields.get(key)
+    if field is None or field.is_required():
+        return False
+    default = field.default
+    if isinstance(default, BaseModel) and value is not None:
+        try:
+            return type(default).model_validate(value) == default
+        except ValidationError:
+            return False
+    return bool(value == default) and isinstance(value, bool) == isinstance(default, bool)

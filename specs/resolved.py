@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from specs.base import Unsaid
 from specs.model import Model
+from specs.registry import held_by_new_kind
 
 
 def resolved(model: Model) -> dict[str, Any]:
@@ -16,28 +17,41 @@ def resolved(model: Model) -> dict[str, Any]:
     data: dict[str, Any] = model.model_dump(mode="json")
     for name, stack in model.stacks():
         own = data[name]
-        # Named blocks are laid over the stack's block when read, so what they unset must be written out.
+        block = _compact(own["block"], stack.block)
         own["blocks"] = {
-            key: _compact(block, own["block"], stack.blocks[key]) for key, block in own["blocks"].items()
+            key: _changes(variant, block, stack.blocks[key]) for key, variant in own["blocks"].items()
         }
         if not isinstance(stack.layers, int):
             own["layers"] = [_without_unsaid(*pair) for pair in zip(own["layers"], stack.layers, strict=True)]
-    return _compact(data, {}, model)
+    return _compact(data, model)
 
 
-def _compact(data: Mapping[str, Any], below: Any, spec: Any) -> dict[str, Any]:
-    """The data of a spec without what is null, empty or better unsaid, unless that differs from ``below``."""
+def _compact(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
+    """The data of a spec without what is null, empty or better unsaid."""
     compact = {}
     for key, value in data.items():
-        under = below.get(key) if isinstance(below, Mapping) else None
-        inner = getattr(spec, key, None)
-        kept = value if key == "blocks" or not isinstance(value, Mapping) else _compact(value, under, inner)
-        if kept in (None, "", {}) and not (kept is None and under is not None):
-            continue
-        if _is_unsaid(spec, key, value) and under in (None, value):
-            continue
-        compact[key] = kept
+        is_part = isinstance(value, Mapping) and key != "blocks"
+        kept = _compact(value, getattr(spec, key, None)) if is_part else value
+        if kept not in (None, "", {}) and not _is_unsaid(spec, key, value):
+            compact[key] = kept
     return compact
+
+
+def _changes(data: Mapping[str, Any], base: Mapping[str, Any], spec: Any) -> dict[str, Any]:
+    """What the data of a spec changes of the compact data that it is laid over when it is read."""
+    changes: dict[str, Any] = {}
+    if base.get("kind") != data.get("kind"):
+        base = held_by_new_kind(base, data["kind"])
+    for key, value in data.items():
+        below, part = base.get(key), getattr(spec, key, None)
+        if below is None:
+            changes |= _compact({key: value}, spec)
+        elif isinstance(value, Mapping) and isinstance(below, Mapping):
+            if inner := _changes(value, below, part):
+                changes[key] = inner
+        elif value != below:
+            changes[key] = _compact(value, part) if isinstance(value, Mapping) else value
+    return changes
 
 
 def _without_unsaid(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:

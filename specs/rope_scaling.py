@@ -4,14 +4,14 @@ import math
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Width
+from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Width, in_float32
 from specs.registry import register
 
 RopeScaling = Annotated[Component, Slot("rope_scaling")]
 
-Factor = Annotated[float, Field(ge=1, allow_inf_nan=False)]
+Factor = Annotated[float, Field(ge=1, allow_inf_nan=False), AfterValidator(in_float32)]
 Factors = Annotated[tuple[PositiveFloat, ...], Field(strict=False, min_length=1, max_length=2**16)]
 
 

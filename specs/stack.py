@@ -58,8 +58,8 @@ class Stack(Spec):
     ``shared: true`` the repeated layers are one.
     ``final_norm`` ends the stack with one more norm (default: where the blocks leave their output
     unnormalised, so not after post_norm); ``embedding``, ``position`` and ``context_length`` override the model's.
-    ``causal`` says whether tokens see
-    only those before them (default: in a decoder; CLIP's text encoder does too).
+    ``causal`` says whether the tokens of an encoder see only those before them (CLIP's text encoder); those of a
+    decoder always do.
     """
 
     layers: Annotated[
@@ -119,9 +119,18 @@ class Stack(Spec):
             owners += [owner + time * shift for time in range(times) for owner in once]
         return owners
 
+    def block_names(self) -> list[str | None]:
+        """The name of every layer's block, None for the stack's own; of equal blocks the name that is used first."""
+        names = [run.use for run in self.runs() for _ in range(run.repeat)]
+        first: dict[str, str | None] = {}
+        texts = {name: repr(self.named_block(name)) for name in dict.fromkeys(names)}
+        for name in texts:
+            first.setdefault(texts[name], name)
+        return [first[texts[name]] for name in names]
+
     def layer_blocks(self) -> list[BlockParts]:
-        """The block of every layer."""
-        return [self.named_block(run.use) for run in self.runs() for _ in range(run.repeat)]
+        """The block of every layer; equal ones are one object."""
+        return [self.named_block(name) for name in self.block_names()]
 
     @property
     def ends_with_norm(self) -> bool:
@@ -152,6 +161,11 @@ class Stack(Spec):
         if self.depth > MAX_LAYERS:
             yield Fault(("layers",), f"must come to at most {MAX_LAYERS} layers", self.depth, "repeat less")
             return
+        used = {run.use for run in self.runs()}
+        for name in self.blocks:
+            if name not in used:
+                remedy = f"Add {{use: {name}}} to the list of layers, or remove the block."
+                yield Fault(("blocks", name), "must be used by a layer", self.blocks[name].kind, remedy)
         yield from (fault.under("block") for fault in self.block.faults(frame))
         for name, block in self.blocks.items():
             yield from (fault.under("blocks", name) for fault in block.faults(frame))

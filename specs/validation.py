@@ -8,11 +8,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from specs.base import Spec
 from specs.document import MAX_DIGITS, Document
 from specs.errors import MISSING, Problem, SpecError, SpecPath
 from specs.model import Model
-from specs.scalars import resolve
+from specs.scalars import boolean_remedy, resolve
 from specs.suggest import did_you_mean
+from specs.unknown_key import remedy_for
 
 
 def validate(document: Document) -> Model:
@@ -20,16 +22,16 @@ def validate(document: Document) -> Model:
     try:
         return Model.model_validate(document.data)
     except ValidationError as error:
-        raise SpecError(problems(error, document)) from None
+        raise SpecError(problems(error, document, Model)) from None
 
 
-def problems(error: ValidationError, document: Document) -> list[Problem]:
-    """One problem per place in the document, in the order of the document's lines."""
+def problems(error: ValidationError, document: Document, root: type[Spec]) -> list[Problem]:
+    """One problem per place in the document of a ``root``, in the order of the document's lines."""
     by_path: dict[SpecPath, Problem] = {}
     for line in error.errors(include_url=False):
         if line["type"] == "too_short" and len(line["input"]) >= line["ctx"]["min_length"]:
             continue  # its items are wrong, and each of them is told
-        problem = _problem(line, document)
+        problem = _problem(line, document, root)
         earlier = by_path.get(problem.path)
         if earlier is not None and earlier.rule != problem.rule:  # the branches of a union
             rule = f"{earlier.rule}, or {problem.rule.removeprefix('must be ')}"
@@ -41,14 +43,15 @@ def problems(error: ValidationError, document: Document) -> list[Problem]:
     )
 
 
-def _problem(line: Any, document: Document) -> Problem:
+def _problem(line: Any, document: Document, root: type[Spec]) -> Problem:
     path = _path_in(document.data, line["loc"], line["type"])
     context = line.get("ctx", {})
     match line["type"]:
         case "missing":
             return Problem("is required", path, MISSING, f"add {path[-1]}:", document.mark_of(path))
         case "unknown_key":
-            return Problem(context["rule"], path, MISSING, context["remedy"], document.key_mark_of(path))
+            remedy = remedy_for(path, context["known"], root, document.data)
+            return Problem(line["msg"], path, MISSING, remedy, document.key_mark_of(path))
         case "rule":
             rule, remedy = context["rule"], context["remedy"]
         case "literal_error":
@@ -81,6 +84,10 @@ def _nearest(error: str, value: Any, context: Mapping[str, Any]) -> str:
             return f"{round(value)} would work"
         case "finite_number":
             return "write it out, such as 1.0e-5"
+        case "bool_type":
+            return boolean_remedy(value)
+        case "int_type" | "float_type" if value is None:
+            return "Write a number, or remove the key."
     return ""
 
 

@@ -9,8 +9,9 @@ from specs.base import Spec
 from specs.canonical import complete
 from specs.document import Document
 from specs.errors import MISSING, SpecError, SpecPath
-from specs.load import varied, with_named_blocks
-from specs.registry import keys_of_kind
+from specs.load import varied
+from specs.named_blocks import with_named_blocks
+from specs.registry import held_by_new_kind
 from specs.resolved import resolved
 from specs.validation import validate
 from specs.writing import flow
@@ -41,7 +42,7 @@ def _towards(data: Any, aim: Any, full: Any, path: SpecPath) -> Iterator[Step]:
     old, new = data.get("kind"), aim.get("kind", full.get("kind") if "kind" in data else None)
     if new != old and new is not None:
         yield _assignment((*path, "kind"), new), old is not None
-        data = {key: value for key, value in data.items() if key in (keys_of_kind(new) or data)}
+        data = held_by_new_kind(data, new)
     for key, value in aim.items():
         here, below = (*path, key), data.get(key, MISSING)
         if key == "kind" or here[0] in _ABOUT:

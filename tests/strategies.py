@@ -38,6 +38,8 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
     causal = architecture != "encoder" or bool(data["encoder"]["causal"])
     tokens_last = reads_tokens or architecture != "encoder"
     data["head"] = draw(heads(causal=causal, own_width=own_width, vocabulary=tokens_last))
+    if architecture == "decoder" and data["position"]["kind"] == "alibi":
+        data["position"]["precision"] = draw(st.sampled_from(["float32", "bfloat16"]))
     data["initialization"] = draw(
         st.sampled_from([{"kind": "normal"}, {"kind": "xavier_uniform"}, {"kind": "t5"}])
     )
@@ -103,7 +105,9 @@ def positions(draw: st.DrawFn) -> Data:
         case "alibi":
             data["scale"] = draw(st.sampled_from([1.0, 0.25]))
         case "relative_bias":
-            data["buckets"], data["max_distance"] = draw(st.sampled_from([(4, 16), (8, 5), (32, 128)]))
+            data["buckets"], data["max_distance"] = draw(
+                st.sampled_from([(4, 16), (7, 9), (8, 5), (10, 20), (32, 128)])
+            )
     if data.get("scaling", 0) is None:
         del data["scaling"]
     return data
@@ -189,8 +193,10 @@ def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
     data["attention"] = draw(
         latent_attentions(head_count) if draw(st.integers(0, 5)) == 0 else attentions(head_count)
     )
-    data["feed_forward"] = draw(feed_forwards() if draw(st.integers(0, 3)) else mixtures())
-    data["residual"] = {"kind": draw(st.sampled_from(["add", "add", "add", "none"]))}
+    mixed = draw(st.integers(0, 3)) == 0
+    data["feed_forward"] = draw(mixtures() if mixed else feed_forwards())
+    faint = mixed or data["norm"]["kind"] == "none"  # without residuals, tokens would hardly differ
+    data["residual"] = {"kind": draw(st.sampled_from(["add", "add", "add", "add" if faint else "none"]))}
     data["dropout"] = draw(st.sampled_from([0.0, 0.1]))
     if data["kind"] == "parallel":
         data["norms"] = draw(st.sampled_from(["shared", "separate"]))
@@ -237,7 +243,7 @@ def attentions(draw: st.DrawFn, head_count: int, *, local: bool = True) -> Data:
     """Any kind of attention with a number of heads; ``local`` ones may have a window and a position of their own."""
     kind = draw(st.sampled_from(["multi_head", "grouped_query", "multi_query"]))
     data: Data = {"kind": kind, "heads": head_count}
-    data["head_dim"] = 6 if head_count == 3 else draw(st.sampled_from([None, None, 2, 6]))
+    data["head_dim"] = draw(st.sampled_from([6, 16] if head_count == 3 else [None, None, 2, 6, 8, 16]))
     if kind == "grouped_query":
         data["kv_heads"] = draw(st.sampled_from([n for n in range(1, head_count + 1) if head_count % n == 0]))
     names = ("query", "key", "value", "output")
@@ -250,7 +256,7 @@ def attentions(draw: st.DrawFn, head_count: int, *, local: bool = True) -> Data:
         norm = draw(norms(or_none=False))
         data["qk_norm"] = {"norm": norm, "over": draw(st.sampled_from(["head", "width", "each_head"]))}
     if local:
-        data["window"] = draw(st.sampled_from([None, None, 2, 5]))
+        data["window"] = draw(st.sampled_from([None, None, None, 1, 2, 5]))
     if local and draw(st.integers(0, 3)) == 0:
         data["position"] = draw(positions().filter(lambda each: each["kind"] not in EMBEDDED))
     return data
@@ -303,7 +309,8 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -
         case "question_answering" | "replaced_token_detection":
             data["bias"] = draw(st.booleans())
     if kind in ("classification", "pooled"):
-        places = ["last", "mean", *([{"token": draw(st.integers(0, 6))}] if vocabulary else [])]
+        summaries = ["mean", "max", "weighted_mean", "mean_sqrt_length"]
+        places = ["last", *summaries, *([{"token": draw(st.integers(0, 6))}] if vocabulary else [])]
         data["pooling"] = draw(st.sampled_from(places if causal else ["first", *places]))
     if kind not in ("none", "pooler", "language_modeling", "masked_language_modeling"):
         data["activation"] = draw(st.sampled_from([None, "tanh", "relu"]))

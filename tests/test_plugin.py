@@ -142,6 +142,6 @@ def test_an_implementation_that_fails_to_import_is_told(spec: Path, tmp_path: Pa
     done = zoo_with(broken_plugin(tmp_path, "zoo_lame", text, "import nowhere_to_be_found"))("params", spec)
     assert done.returncode == 2
     assert (
-        "kind 'squared_relu' needs zoo_lame.module, which fails: No module named 'nowhere_to_be_found'"
+        "kind 'squared_relu' needs zoo_lame.module, which cannot be loaded: ModuleNotFoundError: No module named 'nowhere_to_be_found'"
         in done.stderr
     )

@@ -79,16 +79,18 @@ def build(
     return model
 
 
-def import_checkpoint(path: str | os.PathLike[str], *, name: str | None = None) -> Model:
+def import_checkpoint(
+    path: str | os.PathLike[str], *, name: str | None = None, strict: bool = False
+) -> Model:
     """The spec of a Hugging Face checkpoint: of its directory, its config.json, or a GGUF file.
 
-    Raises :class:`zoo.configs.config.ConfigError` for what is not modelled, with the field and the nearest that is.
+    Fields of the config that transformers does not have are passed over unless ``strict``.  Raises :class:`zoo.configs.config.ConfigError` for what is not modelled, with the field and the nearest that is.
     """
     from pathlib import Path
 
     from zoo.configs.importing import import_spec
 
-    return import_spec(Path(path), name=name)
+    return import_spec(Path(path), name=name, strict=strict)
 
 
 def convert(
@@ -99,7 +101,9 @@ def convert(
     family: str | None = None,
     dtype: str = "fp32",
 ) -> None:
-    """Write a spec with its weights as a checkpoint that ``from_pretrained`` loads, into an empty or new directory.
+    """Write a spec with its weights as a checkpoint that ``from_pretrained`` loads.
+
+    The directory may be new, empty, or an earlier conversion, whose files are replaced; others in it are kept.
 
     ``family`` is a model_type (default: that of the weights, or the first, whose config can say all of the spec), ``dtype`` fp32, fp16 or
     bf16.  Raises :class:`specs.errors.UserError`, and then leaves nothing behind.
@@ -107,9 +111,9 @@ def convert(
     from pathlib import Path
 
     from zoo.checkpoints.converting import convert as convert_checkpoint
-    from zoo.destination import replacing
+    from zoo.destination import CONVERSION, replacing
 
-    with replacing(Path(directory)) as place:
+    with replacing(Path(directory), CONVERSION) as place:
         convert_checkpoint(spec, weights, place, model_type=family, dtype=dtype)
 
 
@@ -117,7 +121,7 @@ def parameters(spec: Model) -> ParameterReport:
     """The parameters of a spec's model, module by module, each counted once."""
     from zoo.reports.parameters import parameter_report
 
-    return parameter_report(build(spec), spec)
+    return parameter_report(spec)
 
 
 def report(

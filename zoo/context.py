@@ -20,6 +20,7 @@ class BuildContext:
 
     ``d_model`` is the width of the stream that the component reads and writes, ``layer`` its index in a
     stack of ``layers``; ``cross`` says that the stack attends to an encoder;
+    ``fixed_length`` says that every input is as long as context_length, as images and sounds are.
     ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told.
     ``position_kind`` is the stack's as its spec has it, ``position`` the one that acts inside a layer's attention where
     that is not the stack's.
@@ -30,6 +31,7 @@ class BuildContext:
     context_length: int | None
     causal: bool
     cross: bool
+    fixed_length: bool = False
     layers: int = 1
     layer: int = 0
     heads: int | None = None
@@ -48,6 +50,7 @@ class BuildContext:
             spec.context_length_of(part),
             causal=spec.is_causal(stack),
             cross=cross,
+            fixed_length=not spec.embedding_of(part).takes_tokens,
             vocab_size=spec.vocab_size,
             position_kind=spec.position_of(part),
         )

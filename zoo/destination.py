@@ -1,157 +1,126 @@
-"""An output directory that appears whole or not at all."""
+"""An output directory that appears whole or not at all, and keeps what the user put there."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import glob
 import os
-import secrets
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from specs.errors import UserError
+from zoo.files.carrying import carry, clear_replaced
+from zoo.files.exchange import exchange
+from zoo.files.interrupts import uninterrupted
+from zoo.files.ownership import CONVERSION, MANIFEST, own_files
+from zoo.files.parents import parents_of
+from zoo.files.sync import sync, sync_tree
+from zoo.files.workplace import NEW, OLD, SWAP, locked, workplace
 from zoo.memory import readable_bytes
 
-MANIFEST, CONVERSION = "export.json", "conversion.json"
-"""The files that mark a directory as written here, an export or a checkpoint, which may therefore be replaced."""
+__all__ = [
+    "CONVERSION",
+    "MANIFEST",
+    "DestinationError",
+    "check_destination",
+    "check_replaceable",
+    "replacing",
+]
 
-_OLD = "old"
+_KINDS = {MANIFEST: "an export", CONVERSION: "a converted checkpoint"}
 
 
 class DestinationError(UserError):
-    """An output place that cannot be written, is too small, or holds something else."""
+    """An output directory that cannot be written, is too small, or holds something else."""
 
 
 def check_destination(destination: Path, needed: int) -> None:
-    """Raise :class:`DestinationError` unless a directory of so many bytes can be written or replaced there."""
+    """Raise :class:`DestinationError` unless an export of ``needed`` bytes can be written or replaced there."""
     check_replaceable(destination)
     nearest = destination.absolute()
     while not os.path.lexists(nearest):
         nearest = nearest.parent
     if not nearest.is_dir():
-        raise DestinationError(f"{nearest} is a file, not a directory\n  give another --output")
+        raise _not_a_directory(nearest)
     disk = shutil.disk_usage(nearest)
-    if (
-        needed > disk.free and disk.total
-    ):  # what has no size, such as /proc, is no disk, and refuses by itself
+    if needed > disk.free and disk.total:  # a file system without a size, such as /proc, refuses by itself
         raise DestinationError(
-            f"{destination} needs {readable_bytes(needed)}, and its disk has {readable_bytes(disk.free)} free\n"
-            f"  free some space, give an --output on another disk, or write the graph alone with --weights none"
+            f"{destination} needs {readable_bytes(needed)}, and its disk has {readable_bytes(disk.free)} free.\n"
+            f"  Free some space, choose a directory on another disk, or write the graph without weights."
         )
     with replacing(destination, keep=False):
         pass  # it can be written
 
 
-def check_replaceable(destination: Path) -> None:
-    """Raise :class:`DestinationError` unless the destination is absent, empty, or an earlier export."""
+def check_replaceable(destination: Path, manifest: str = MANIFEST) -> None:
+    """Raise :class:`DestinationError` unless the destination is absent, empty, or has such a manifest of zoo's.
+
+    Nor may it be a mount point, the working directory, or a directory above that.
+    """
     with _refusals(destination):
+        place = _place(destination)
         try:
-            _check_own(destination, destination)
+            _check_own(place, destination, manifest)
         except (FileNotFoundError, NotADirectoryError):
             if os.path.lexists(destination) and not destination.is_dir():
-                raise DestinationError(
-                    f"{destination} is a file, not a directory\n  give another --output"
-                ) from None
-
-
-def _check_own(directory: Path, destination: Path) -> None:
-    names = os.listdir(directory)  # at once, as another process may be replacing it
-    if names and MANIFEST not in names and CONVERSION not in names:
-        raise DestinationError(
-            f"{destination} holds files that zoo did not write, and would be replaced\n"
-            f"  give another --output, or remove it"
-        )
+                raise _not_a_directory(destination) from None
 
 
 @contextmanager
-def replacing(destination: Path, *, keep: bool = True) -> Iterator[Path]:
-    """A new directory beside the destination, which takes its place when the block ends well (and it is to be kept).
+def replacing(destination: Path, manifest: str = MANIFEST, *, keep: bool = True) -> Iterator[Path]:
+    """A new directory beside the destination, which takes its place when the block ends well (and ``keep`` is set).
 
-    When the block fails, the new directory goes and the destination is as it was.  Raises
-    :class:`DestinationError` where the place cannot be written.
+    Files that the manifest of an earlier one lists are replaced; all others of the destination are carried along.
+    When the block fails, the new directory is removed and the destination is as it was.  Killed at any moment, either
+    the old or the new directory stands there, whole, where the system can exchange two directories in one step (Linux
+    on the usual file systems).  Raises :class:`DestinationError` where the destination cannot be written or replaced.
     """
-    check_replaceable(destination)
+    check_replaceable(destination, manifest)
     with _refusals(destination):
-        place = destination.resolve()
-        with _parent(place), _workplace(place) as workplace:
-            new = workplace / "new"
+        place = _place(destination)
+        with parents_of(place), workplace(place) as directory:
+            new = directory / NEW
             new.mkdir()
             yield new
-            while keep and not (_placed(new, place) or _replaced(new, place)):
-                pass  # another process puts its own there
+            if keep:
+                sync_tree(new)
+                _put(new, place, destination, manifest)
 
 
-@contextmanager
-def _parent(place: Path) -> Iterator[None]:
-    """The directory around a place, which goes again if it was made for the place and stays empty."""
-    there = place.parent.exists()
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        yield
-    finally:
-        if not there:
-            with contextlib.suppress(OSError):  # it is not empty
-                place.parent.rmdir()
+def _place(destination: Path) -> Path:
+    """Where a destination really is.  Raises :class:`DestinationError` for a directory that cannot be replaced."""
+    place = Path(os.path.realpath(destination))
+    remedy = f"Choose a directory in it, such as {destination / 'out'}."
+    with contextlib.suppress(FileNotFoundError):  # the working directory is gone
+        here = Path.cwd().resolve()
+        if here == place:
+            raise DestinationError(
+                f"{destination} is the working directory, which zoo does not replace.\n  {remedy}"
+            )
+        if here.is_relative_to(place):
+            raise DestinationError(
+                f"{destination} contains the working directory, and zoo does not replace it.\n  {remedy}"
+            )
+    if os.path.ismount(place):
+        raise DestinationError(f"{destination} is a mount point, which cannot be replaced.\n  {remedy}")
+    return place
 
 
-@contextmanager
-def _workplace(place: Path) -> Iterator[Path]:
-    """A directory beside a place, which goes whatever happens.
-
-    It is locked while it is in use: a process that is killed leaves it behind, for the next one to clear.
-    """
-    prefix = f".{place.name[:40]}.partial-"
-    for left in place.parent.glob(f"{glob.escape(prefix)}*"):
-        with _lock(left) as free:
-            if free:
-                _clear(left)
-    token = secrets.token_hex(4)
-    unlocked, workplace = place.parent / f".{token}", place.parent / f"{prefix}{token}"
-    try:
-        unlocked.mkdir()
-        with _lock(unlocked):  # before it has a name that another process would clear
-            try:
-                unlocked.rename(workplace)
-                yield workplace
-            finally:
-                _clear(workplace)
-    finally:
-        _clear(unlocked)
-
-
-@contextmanager
-def _lock(directory: Path) -> Iterator[bool]:
-    """Hold the lock of a directory, which ends with the process; False where another has it, or there are none."""
-    if sys.platform == "win32":
-        yield False
-        return
-    import fcntl
-
-    with contextlib.ExitStack() as closing:
-        try:
-            descriptor = os.open(directory, os.O_RDONLY)
-            closing.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-        else:
-            yield True
-
-
-def _clear(workplace: Path) -> None:
-    """Remove a workplace, but for what it holds of the destination while nothing stands there."""
-    with contextlib.suppress(OSError):
-        for old in (workplace / _OLD).glob("*"):
-            _placed(old, workplace.parent / old.name)
-    try:
-        shutil.rmtree(workplace, ignore_errors=True)
-    except BaseException:  # interrupted
-        shutil.rmtree(workplace, ignore_errors=True)
-        raise
+def _put(new: Path, place: Path, destination: Path, manifest: str) -> None:
+    """Move a directory to its place, or let it replace what zoo wrote there."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copymode(place, new)
+    while not _placed(new, place):
+        with locked(place, wait=True) as held, locked(new):
+            if held is False:
+                continue  # another process has replaced it meanwhile
+            own = _check_own(place, destination, manifest)
+            _carry(place, new, own, destination, manifest)
+            with uninterrupted():
+                _replace(new, place, destination)
+            return
 
 
 def _placed(new: Path, place: Path) -> bool:
@@ -162,18 +131,71 @@ def _placed(new: Path, place: Path) -> bool:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             return False
         raise
+    sync(place.parent)
     return True
 
 
-def _replaced(new: Path, place: Path) -> bool:
-    """Move an export that stands at a place aside, and another there; without that, clearing moves it back."""
-    aside = new.parent / _OLD
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir()
-    with contextlib.suppress(FileNotFoundError):  # another process has just moved it
-        place.rename(aside / place.name)
-        _check_own(aside / place.name, place)
-    return _placed(new, place)
+def _carry(place: Path, new: Path, own: frozenset[str], destination: Path, manifest: str) -> None:
+    try:
+        blocked = carry(place, new, own)
+    except OSError as error:
+        file = destination / os.path.relpath(error.filename or place, place)
+        raise DestinationError(
+            f"{file} cannot be carried along: {error.strerror or error}.\n  Move it, or choose another directory."
+        ) from error
+    if blocked:
+        raise DestinationError(
+            f"{destination / blocked[0]} is not listed in {manifest}, and stands where zoo writes a file of its own.\n"
+            f"  Move it, or choose another directory."
+        )
+
+
+def _replace(new: Path, place: Path, destination: Path) -> None:
+    """Exchange a directory with what stands at a place, and remove that."""
+    swap = new.parent / f"{SWAP}{new.stat().st_ino}" / place.name
+    swap.parent.mkdir()
+    old = new.rename(swap)
+    if not exchange(swap, place):
+        old = new.parent / OLD / place.name
+        old.parent.mkdir()
+        _move_in_two_steps(swap, place, old, destination)
+    sync(place.parent)
+    with contextlib.suppress(OSError):  # what could not be removed is left for the next one to clear
+        clear_replaced(old, place, just_now=True)
+
+
+def _move_in_two_steps(swap: Path, place: Path, old: Path, destination: Path) -> None:
+    """Move what stands at a place aside, and another directory there; killed in between, the next one puts it back."""
+    place.rename(old)
+    try:
+        swap.rename(place)
+    except OSError as error:
+        try:
+            old.rename(place)
+        except OSError:
+            raise DestinationError(
+                f"{destination} cannot be written: {error.strerror}.\n"
+                f"  What stood there is in {old}: move it back, and choose another directory."
+            ) from error
+        raise
+
+
+def _check_own(place: Path, destination: Path, manifest: str) -> frozenset[str]:
+    """The files that an earlier manifest lists.  Raises :class:`DestinationError` for other directories with files."""
+    own = own_files(place, manifest)
+    if own is None and os.listdir(place):
+        other = next((kind for name, kind in _KINDS.items() if own_files(place, name) is not None), None)
+        reason = (
+            f"holds {other}, which {_KINDS[manifest]} does not replace"
+            if other
+            else f"holds files and no valid {manifest}, so zoo did not write it"
+        )
+        raise DestinationError(f"{destination} {reason}.\n  Choose another directory, or remove this one.")
+    return own or frozenset()
+
+
+def _not_a_directory(path: Path) -> DestinationError:
+    return DestinationError(f"{path} is a file, not a directory.\n  Choose another directory.")
 
 
 @contextmanager
@@ -183,5 +205,7 @@ def _refusals(destination: Path) -> Iterator[None]:
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         reason = "its disk is full" if full else error.strerror or str(error)
-        remedy = "free some space, or give an --output on another disk" if full else "give another --output"
-        raise DestinationError(f"{destination} cannot be written: {reason}\n  {remedy}") from error
+        remedy = (
+            "Free some space, or choose a directory on another disk." if full else "Choose another directory."
+        )
+        raise DestinationError(f"{destination} cannot be written: {reason}.\n  {remedy}") from error

@@ -100,7 +100,8 @@ def attention_weights(
 def attention_bias(
     key_mask: Tensor | None,
     position_bias: Tensor | None,
-    relative: Tensor | None,
+    queries: Tensor | None,
+    keys: Tensor | None,
     like: Tensor,
     *,
     causal: bool,
@@ -108,23 +109,23 @@ def attention_bias(
 ) -> Tensor | None:
     """The additive bias of a stack's attentions: position_bias where a query may see a key, else a very low number.
 
-    key_mask: B S with 1 for real tokens, position_bias: (B or 1) H (T or 1) S, relative: key place minus query place,
-    (B or 1) T S, which only a causal or windowed bias needs -> (B or 1) (H or 1) T S of the dtype of ``like``, or None
-    for no bias.  window: a causal query sees the last so many keys, itself included, another one half as many on
+    key_mask: B S with 1 for real tokens, position_bias: (B or 1) H (T or 1) S, queries and keys: their positions, (B or 1) T
+    and (B or 1) S, which only a causal or windowed bias needs -> (B or 1) (H or 1) T S of the dtype of ``like``, or None
+    for no bias.  window: a causal query sees the last ``window`` keys, itself included, any other query half that many on
     either side.
     """
     allowed = None
     if causal or window is not None:
-        assert relative is not None
-        apart = relative[:, None]  # (B or 1) 1 T S
-        if causal:
-            allowed = apart <= 0
-            allowed = allowed if window is None else allowed & (apart > -window)
-        else:
-            allowed = apart.abs() <= window // 2  # type: ignore[operator]
+        assert queries is not None
+        assert keys is not None
+        here, there = queries[:, None, :, None], keys[:, None, None, :]  # (B or 1) 1 T 1, (B or 1) 1 1 S
+        first = None if window is None else here - (window - 1 if causal else window // 2)
+        last = here if causal else here + window // 2  # type: ignore[operator]
+        allowed = there <= last  # (B or 1) 1 T S
+        allowed = allowed if first is None else allowed & (there >= first)
     if key_mask is not None:
-        keys = key_mask[:, None, None, :] != 0  # B 1 1 S
-        allowed = keys if allowed is None else keys & allowed  # B 1 T S
+        real = key_mask[:, None, None, :] != 0  # B 1 1 S
+        allowed = real if allowed is None else real & allowed  # B 1 T S
     if allowed is None:
         return position_bias
     seen = constant((0.0,), like).to(like.dtype) if position_bias is None else position_bias
@@ -137,12 +138,14 @@ def forbidden(dtype: torch.dtype) -> float:
 
 
 @traced_whole
-def alibi_bias(slopes: tuple[float, ...], relative: Tensor, like: Tensor, *, scale: float) -> Tensor:
+def alibi_bias(
+    slopes: tuple[float, ...], queries: Tensor, keys: Tensor, like: Tensor, *, scale: float
+) -> Tensor:
     """scale * slope * -distance for each head (Press et al., 2022), of the dtype of ``like``.
 
-    relative: key place minus query place, (B or 1) T S -> (B or 1) H T S.
+    queries and keys: their positions, (B or 1) T and (B or 1) S -> (B or 1) H T S.
     """
-    distances = relative.abs()[:, None].to(torch.float32)  # (B or 1) 1 T S
+    distances = relative_positions(queries, keys).abs()[:, None].to(torch.float32)  # (B or 1) 1 T S
     penalties = constant(slopes, like)[:, None, None] * -distances  # (B or 1) H T S
     return (penalties if scale == 1.0 else penalties * scale).to(like.dtype)
 
@@ -269,17 +272,9 @@ def frequencies_by_length(
 
 
 @traced_whole
-def relative_positions(query_length: int, key_length: int, like: Tensor) -> Tensor:
-    """Key index minus query index, where the queries are the last of the keys -> 1 T S, int64."""
-    keys = positions_from(0, key_length, like)  # S
-    queries = positions_from(key_length - query_length, query_length, like)  # T
-    return keys[None, None, :] - queries[None, :, None]
-
-
-@traced_whole
-def relative_places(positions: Tensor, places: int) -> Tensor:
-    """Place of a key in a cache of ``places`` places minus that of a query: positions: B T -> B T places."""
-    return positions_from(0, places, positions)[None, None, :] - positions[:, :, None]
+def relative_positions(queries: Tensor, keys: Tensor) -> Tensor:
+    """Position of each key minus that of each query: (B or 1) T and (B or 1) S -> (B or 1) T S, int64."""
+    return keys[:, None, :] - queries[:, :, None]
 
 
 @traced_whole
@@ -303,6 +298,12 @@ def constant(values: tuple[float, ...] | tuple[int, ...], like: Tensor) -> Tenso
     """A fixed vector, float32 or int64, on the device of ``like``."""
     dtype = torch.int64 if isinstance(values[0], int) else torch.float32
     return torch.tensor(values, dtype=dtype, device=like.device)
+
+
+@traced_whole
+def rounded_to_bfloat16(x: Tensor) -> Tensor:
+    """The nearest numbers that bfloat16 has, in float32: a rounding that the architecture states, in every precision."""
+    return x.to(torch.float32).to(torch.bfloat16).to(torch.float32)
 
 
 @traced_whole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,25 +10,16 @@ from pathlib import Path
 
 from specs.errors import UserError
 
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _DESCRIPTION = (
     "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
     "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "spiece.model", "sentencepiece.bpe.model", *_INDEXES,
+    "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "[0-9]_[A-Z]*/config.json",
 )  # fmt: skip
-_FILES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".json", ".yaml")
 
 
 class HubError(UserError):
     """A repository that is not there, may not be read, or cannot be reached."""
-
-
-def is_hub_id(reference: str) -> bool:
-    """Whether a path that does not exist looks like ``org/name``, and not like a file or one of a directory here."""
-    parent = os.path.dirname(reference)
-    return (
-        bool(_HUB_ID.fullmatch(reference)) and not reference.endswith(_FILES) and not os.path.exists(parent)
-    )
 
 
 def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path:
@@ -50,17 +40,21 @@ def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path
         directory = Path(snapshot_download(reference, revision=revision, allow_patterns=[*_DESCRIPTION]))
         if weights:
             commit = directory.name
-            for name in _weight_files(reference, commit, directory):
-                snapshot_download(reference, revision=commit, allow_patterns=[name])
+            for names in _weight_files(reference, commit, directory):
+                snapshot_download(reference, revision=commit, allow_patterns=names)
     return directory
 
 
-def _weight_files(reference: str, commit: str, directory: Path) -> list[str]:
-    """The names of the files that hold a repository's weights."""
-    from zoo.weights.names import file_among, read_index
+def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list[str]]:
+    """The names of the files that hold a repository's weights, those of one part at a time."""
+    from zoo.weights.modules import dense_modules
+    from zoo.weights.names import PICKLED_SINGLE, SINGLE, file_among, read_index
 
     main = file_among(_listed(reference, commit, directory), f"{reference} on the hub")
-    return sorted(set(read_index(directory / main).values())) if main in _INDEXES else [main]
+    for name in sorted(set(read_index(directory / main).values())) if main in _INDEXES else [main]:
+        yield [name]
+    for module in dense_modules(directory).values():
+        yield [f"{module.name}/{name}" for name in (SINGLE, PICKLED_SINGLE)]
 
 
 def _listed(reference: str, commit: str, directory: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -10,7 +9,7 @@ from torch import nn
 
 from specs.base import Component
 from specs.errors import PluginError
-from specs.registry import kind_of
+from specs.registry import import_foreign, kind_of
 from zoo.context import BuildContext
 
 ModuleClass = TypeVar("ModuleClass", bound=Callable[..., nn.Module])
@@ -40,10 +39,10 @@ def build_component(spec: Component, context: BuildContext) -> nn.Module:
         implementation = kind_of(spec).implementation
         if implementation is not None:
             try:
-                importlib.import_module(implementation)
-            except ImportError as error:
+                import_foreign(implementation)
+            except PluginError as error:
                 raise PluginError(
-                    f"kind '{spec.kind}' needs {implementation}, which fails: {error}"
+                    f"kind '{spec.kind}' needs {implementation}, which cannot be loaded: {error}"
                 ) from error
     if type(spec) not in _builders:
         raise PluginError(f"nothing builds kind '{spec.kind}': decorate its module with zoo.registry.builds")

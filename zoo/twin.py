@@ -61,7 +61,7 @@ def twin(spec: Model, layers: int = 2) -> Model:
 
 def kept_layers(stack: Stack, layers: int) -> list[int]:
     """The indices of the layers that a twin keeps."""
-    names = _layer_names(stack)
+    names = stack.block_names()
     first_use = {name: index for index, name in reversed(list(enumerate(names)))}
     first_use[names[-1]] = len(names) - 1
     kept = set(first_use.values())
@@ -155,16 +155,14 @@ def short_borders(spec: Model) -> Model:
     return Model.model_validate(data)
 
 
-def _layer_names(stack: Stack) -> list[str | None]:
-    return [run.use for run in stack.runs() for _ in range(run.repeat)]
-
-
 def _shortened(stack: Stack, layers: int) -> Stack:
-    names, owners = _layer_names(stack), stack.owners()
+    names, owners = stack.block_names(), stack.owners()
     kept = kept_layers(stack, layers)
     same = [list(group) for _, group in itertools.groupby(kept, lambda index: owners[index])]
     runs = tuple(LayerRun(use=names[group[0]], repeat=len(group), shared=len(group) > 1) for group in same)
-    return stack.model_copy(update={"layers": runs})
+    used = {run.use for run in runs}
+    blocks = {name: block for name, block in stack.blocks.items() if name in used}
+    return stack.model_copy(update={"layers": runs, "blocks": blocks})
 
 
 def _narrow(data: Any, d_model: int, divisor: int) -> None:

@@ -105,12 +105,12 @@ def variants(
             yield from _exports(spec, choice, own, progress)
         else:
             exported = reference.exported
-            facts = exported.directory, exported.target, exported.precision
+            facts = exported.directory, exported.manifest.target, exported.manifest.precision
             yield Variant(reference.name, spec, "onnxruntime", *facts)
         for runtime in choice.against:
             own.mkdir(exist_ok=True)
             path = own / "spec.yaml"
-            path.write_text(dump(resolved(spec)))
+            path.write_text(dump(resolved(spec)), encoding="utf-8")
             yield Variant(spec.name, spec, runtime, path)
 
 

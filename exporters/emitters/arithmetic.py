@@ -9,7 +9,9 @@ import torch
 import torch.nn.functional as F
 
 from exporters.emitters.registry import Call, Operand, emits
-from exporters.graph import Value
+from exporters.graph import STATED_ROUNDING, Value
+from exporters.proto import DTYPES
+from zoo import functional
 from zoo.tracing.facts import reduced
 
 
@@ -161,6 +163,13 @@ def _topk(
 def _where(call: Call, condition: Operand, a: Any, b: Any) -> Value:
     dtype = call.result.dtype
     return call.op("Where", condition.value, call.value(a, dtype), call.value(b, dtype))
+
+
+@emits(functional.rounded_to_bfloat16)
+def _rounded_to_bfloat16(call: Call, x: Operand) -> Value:
+    wide = call.cast(x.value, x.dtype, torch.float32)
+    rounded = call.op("Cast", wide, label=STATED_ROUNDING, to=DTYPES[torch.bfloat16])
+    return call.op("Cast", rounded, to=DTYPES[torch.float32])
 
 
 @emits("to", "type")

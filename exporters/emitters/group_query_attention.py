@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from exporters.content import Computed
 from exporters.emitters.registry import Call, Operand, emits
@@ -75,11 +73,7 @@ def _tables(call: Call, rotation: Rotation, dtype: torch.dtype) -> list[Value]:
             call.graph.shared_name(f"rotary.{label}", rotation),
             shape,
             dtype,
-            Computed(functools.partial(_in_dtype, table, dtype)),
+            Computed(table, dtype),
         )
         for label, table in (("cos", rotation.cos), ("sin", rotation.sin))
     ]
-
-
-def _in_dtype(table: Callable[[], Tensor], dtype: torch.dtype) -> Tensor:
-    return table().to(dtype)

@@ -16,7 +16,7 @@ from exporters.fusing.joining import join_heads, replace_heads, side_by_side
 from exporters.fusing.rewriter import Rewriter, dtype_of
 from exporters.targets import Target
 from zoo import functional
-from zoo.tracing.tracer import Meaning
+from zoo.tracing.tracer import Meaning, size
 
 OPERATION = "GroupQueryAttention"
 
@@ -33,13 +33,17 @@ class UnfitError(Exception):
 
 @dataclass(frozen=True)
 class _Cached:
-    """An attention with a cache: its result and its parts (queries, new keys and new values: B H T K)."""
+    """An attention with a cache: its result and its parts (queries, new keys and new values: B H T K).
+
+    ``keys`` are the positions of all keys, which only a bias by position needs.
+    """
 
     node: fx.Node
     call: Meaning
     new: tuple[fx.Node, fx.Node, fx.Node]
     past: tuple[fx.Node, fx.Node]
     mask: fx.Node
+    keys: fx.Node
     window: int | None
     position_bias: fx.Node | None
 
@@ -60,6 +64,9 @@ def fuse_group_query_attention(rewriter: Rewriter, target: Target, context_lengt
             found.append(_cached(rewriter, target, node, meaning, keys, values))
         except UnfitError as unfit:
             return f"{node.meta['path']}: {unfit}"
+    biased = (attention for attention in found if attention.position_bias is not None)
+    for positions, mask in {attention.keys: attention.mask for attention in biased}.items():
+        rewriter.replace(positions, _packed_positions(rewriter, positions, mask))
     for attention in found:
         _replace(rewriter, attention, context_length)
     return None
@@ -78,17 +85,18 @@ def _cached(
     if key.meta["facts"] != value.meta["facts"]:
         raise UnfitError("keys and values are not of one width")
     seen = rewriter.meaning(bias, functional.attention_bias)
-    mask, position_bias = (None, None) if seen is None else seen.args[:2]
+    mask, position_bias, _, key_positions = (None,) * 4 if seen is None else seen.args[:4]
     if seen is None or mask is None or not seen.kwargs["causal"]:
         raise UnfitError("rows are not causal with a mask of their own")
-    if position_bias is not None and rewriter.meaning(position_bias, functional.alibi_bias) is None:
-        raise UnfitError("scores have a bias by the places of tokens, which padding would move")
+    if position_bias is not None and not target.biases_group_queries:
+        raise UnfitError(f"scores have a bias by position, which {OPERATION} does not take on this target")
     return _Cached(
         node,
         call,
         (query, keys.args[1], values.args[1]),
         (keys.args[0], values.args[0]),
         mask,
+        key_positions,
         seen.kwargs.get("window"),
         position_bias,
     )
@@ -109,13 +117,29 @@ def _replace(rewriter: Rewriter, attention: _Cached, context_length: int | None)
         window=attention.window,
         softcap=attention.call.kwargs.get("softcap"),
         sinks=attention.call.kwargs.get("sinks"),
-        position_bias=attention.position_bias,
+        position_bias=_for_every_query(rewriter, attention),
         rotation=rotation,
     )
     mixed, key_so_far, value_so_far = (rewriter.take(node, results, index) for index in range(3))
     replace_heads(rewriter, node, mixed)
     rewriter.replace(key, key_so_far)
     rewriter.replace(value, value_so_far)
+
+
+def _packed_positions(rewriter: Rewriter, keys: fx.Node, mask: fx.Node) -> fx.Node:
+    """The positions of the keys in a cache where the tokens of each row stand together at the front: B S."""
+    batch, length = (rewriter.insert(keys, size, mask, axis) for axis in (0, 1))
+    places = rewriter.insert(keys, functional.positions_from, 0, length, mask)  # S
+    return rewriter.insert(keys, "expand", rewriter.insert(keys, "unsqueeze", places, 0), batch, length)
+
+
+def _for_every_query(rewriter: Rewriter, attention: _Cached) -> fx.Node | None:
+    """The bias by position with a row for each query: the operation does not repeat it along that axis."""
+    bias, query = rewriter.current(attention.position_bias), attention.call.args[0]
+    if bias is None or bias.meta["facts"][0].shape[2] != 1:
+        return bias
+    length = rewriter.insert(attention.node, size, query, 2)
+    return rewriter.insert(attention.node, "expand", bias, -1, -1, length, -1)
 
 
 def _before_rotation(

@@ -12,8 +12,9 @@ import torch
 
 from exporters.precisions import Precision
 from exporters.targets import Padding, Target
+from specs.head import Pooled
 from specs.model import Model
-from zoo.checkpoints.carried import GENERATION, described, origin_of, stated_in
+from zoo.checkpoints.carried import GENERATION, described, module_files, origin_of, stated_in
 from zoo.configs.config import CONFIG
 from zoo.configs.exporting import NoFamilyError
 from zoo.tracing.tasks import Task
@@ -58,6 +59,14 @@ class Deployment:
         except NoFamilyError as error:
             return str(error)
         return None
+
+    @functools.cached_property
+    def modules(self) -> Mapping[str, Any]:
+        """The files of sentence-transformers that say a pooled head, by path; none where they would need weights beside them."""
+        head = self.spec.head
+        if not isinstance(head, Pooled) or head.activation is not None or head.projection is not None:
+            return {}
+        return module_files(self.spec, self.config, self.origin)
 
     @functools.cached_property
     def generation(self) -> Data:

@@ -64,7 +64,7 @@ def _wrong_cache(attention: Any, family: str, d_model: int) -> str | None:
 def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     generates = deployment.spec.head.kind == "language_modeling"
     generation = {GENERATION: deployment.generation} if generates and deployment.generation else {}
-    return {CONFIG: deployment.config, **generation, **_tokenizer(deployment.origin)}
+    return {CONFIG: deployment.config, **deployment.modules, **generation, **_tokenizer(deployment.origin)}
 
 
 def _tokenizer(origin: Path) -> dict[str, Data]:

@@ -8,10 +8,10 @@ import numpy as np
 from onnxruntime import OrtValue
 
 from exporters.runtime.cache import CACHES
-from exporters.runtime.exported import CacheFacts
 from exporters.runtime.graph import Floats, Graph, Ids, host_array
 from exporters.runtime.tokens import padded, token_inputs
 from specs.errors import UserError
+from zoo.manifest import CacheRecord
 
 PAST, SCORES = "past_key_values", "logits"
 
@@ -26,7 +26,7 @@ class Decoding:
     def __init__(
         self,
         graph: Graph,
-        facts: CacheFacts,
+        facts: CacheRecord,
         rows: int,
         room: int,
         given: Mapping[str, OrtValue] | None = None,

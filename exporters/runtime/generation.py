@@ -63,10 +63,10 @@ class Generator:
         self.exported, self.spec = exported, spec
         self.encoder: Graph | None = None
         if spec.architecture == "encoder-decoder":
-            if exported.layout != "onnx":
+            if exported.manifest.layout != "onnx":
                 raise UserError(
                     f"an encoder-decoder must be in the layout onnx to be run here\n"
-                    f"  value: {exported.layout}\n  export it with --layout onnx, or run it with its client"
+                    f"  value: {exported.manifest.layout}\n  export it with --layout onnx, or run it with its client"
                 )
             self.encoder = exported.open(0, threads)
         self.decoder = exported.open(-1, threads)

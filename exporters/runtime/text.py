@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +16,28 @@ MASKS = ("[MASK]", "<mask>")
 
 
 class Text:
-    """A tokenizer."""
+    """A tokenizer, and the file that it came from.
 
-    def __init__(self, tokenizer: Any) -> None:
-        self.tokenizer = tokenizer
+    Every method raises :class:`specs.errors.UserError` where the tokenizer fails, as one does that names a token it lacks.
+    """
+
+    def __init__(self, tokenizer: Any, path: Path) -> None:
+        self.tokenizer, self.path = tokenizer, path
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Each text as token ids, with the special tokens around it that the tokenizer adds."""
-        return [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
+        with _faults_told(self.path):
+            return [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
 
     def pair(self, first: str, second: str) -> tuple[list[int], list[int]]:
         """Two texts as one sequence, with the special tokens around and between them, and the type of each token."""
-        encoding = self.tokenizer.encode(first, second)
+        with _faults_told(self.path):
+            encoding = self.tokenizer.encode(first, second)
         return encoding.ids, encoding.type_ids
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
-        return str(self.tokenizer.decode(list(ids)))
+        return self._decoded(ids, skip_special_tokens=True)
 
     def token(self, token: int) -> str:
         """One token as the tokenizer calls it."""
@@ -39,8 +45,12 @@ class Text:
 
     def label(self, token: int) -> str:
         """One token as a reader sees it; where that is nothing, or half a character, as the tokenizer calls it."""
-        words = str(self.tokenizer.decode([token], skip_special_tokens=False)).strip()
+        words = self._decoded([token], skip_special_tokens=False).strip()
         return self.token(token) if not words or "\N{REPLACEMENT CHARACTER}" in words else words
+
+    def _decoded(self, ids: Sequence[int], *, skip_special_tokens: bool) -> str:
+        with _faults_told(self.path):
+            return str(self.tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens))
 
     def id_of(self, token: str) -> int:
         """The id of a token.  Raises :class:`specs.errors.UserError` where there is none."""
@@ -65,11 +75,28 @@ class Stream:
     def __init__(self, text: Text) -> None:
         from tokenizers.decoders import DecodeStream
 
-        self._tokenizer, self._stream = text.tokenizer, DecodeStream(skip_special_tokens=True)
+        self._text, self._stream = text, DecodeStream(skip_special_tokens=True)
 
     def piece(self, token: int) -> str:
         """The text that a token completes, which may be empty."""
-        return self._stream.step(self._tokenizer, token) or ""
+        with _faults_told(self._text.path):
+            return self._stream.step(self._text.tokenizer, token) or ""
+
+
+@contextmanager
+def _faults_told(path: Path, what: str = ": the tokenizer fails") -> Iterator[None]:
+    """Raise :class:`specs.errors.UserError` for whatever the library raises.
+
+    It has no class of its own for its errors, and where it panics raises what is no :class:`Exception`.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise UserError(
+            f"{path}{what}: {error}\n  Pass another {FILE} with --tokenizer, or token ids with --ids."
+        ) from None
 
 
 def find_text(directory: Path, given: Path | None, *, needed: bool) -> Text | None:
@@ -88,12 +115,8 @@ def find_text(directory: Path, given: Path | None, *, needed: bool) -> Text | No
         if given is None and not needed:
             return None
         raise UserError(f"{path}: tokenizing needs a library: pip install 'zoo[text]'") from None
-    try:
+    with _faults_told(path, " is no tokenizer"):
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library has no class of its own for it
-        raise UserError(
-            f"{path} is no tokenizer: {error}\n  give a {FILE} with --tokenizer, or --ids"
-        ) from None
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return Text(tokenizer)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+    return Text(tokenizer, path)

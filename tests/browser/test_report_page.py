@@ -12,7 +12,6 @@ from selenium.webdriver.common.keys import Keys
 from specs.device import device_names
 from specs.load import load
 from tests.browser.conftest import Browser
-from zoo.builder import assemble
 from zoo.reports.costs import costs, within
 from zoo.reports.parameters import parameter_report
 from zoo.reports.report import Lengths, report
@@ -239,7 +238,7 @@ def test_sliders_move_the_costs(browser: Browser, page_of: PageOf) -> None:
 
 def test_areas_are_shares_of_the_parameters(browser: Browser, page_of: PageOf) -> None:
     browser.open(page_of("bert-base"))
-    root = parameter_report(assemble(load("bert-base")), load("bert-base")).root
+    root = parameter_report(load("bert-base")).root
     sizes = {cell.get_attribute("data-path"): cell.size for cell in browser.all(".treemap button")}
     up, query = sizes["encoder.blocks.0.feed_forward.up"], sizes["encoder.blocks.0.attention.query"]
     assert up["width"] * up["height"] / (query["width"] * query["height"]) == pytest.approx(4, rel=0.15)

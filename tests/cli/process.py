@@ -48,5 +48,6 @@ def in_terminal(command: list[str], cwd: Path, **variables: str) -> tuple[str, s
                 open_ones.discard(reader)
                 os.close(reader)
     process.wait(60)
-    first, second = (written[reader].decode() for reader, _ in streams)
+    encoding = variables.get("PYTHONIOENCODING", "utf-8")
+    first, second = (written[reader].decode(encoding) for reader, _ in streams)
     return first, second

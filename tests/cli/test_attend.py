@@ -94,7 +94,7 @@ def test_maps_and_entropies_are_printed(minilm: Path) -> None:
     assert (
         result.stdout
         == f"""\
-model, weights: {minilm} (bert names)
+model, weights: {minilm} (bert names), 2 ignored: pooler.dense.bias, pooler.dense.weight
 
       layer 0, head 2
 [CLS]  100   0   0   0   0   0
@@ -397,7 +397,7 @@ def test_a_place_that_cannot_be_written(place: Path, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert (
         result.stderr
-        == f"{tmp_path / 'file' / 'a.html'} cannot be written: {tmp_path / 'file'} is a file\n  give another --output\n"
+        == f"{tmp_path / 'file' / 'a.html'} cannot be written: {tmp_path / 'file'} is a file.\n  Give another --output.\n"
     )
 
 

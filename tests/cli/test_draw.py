@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
+from cli.files import ENDINGS
 
 
 @pytest.fixture
@@ -34,7 +35,9 @@ def test_what_is_drawn_follows_the_name_of_the_file(run, tmp_path):
     assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
     flowchart = (tmp_path / "a.mmd").read_text("utf-8")
     assert flowchart.startswith('---\ntitle: "tiny-gpt: 224K parameters"\n')
-    assert (tmp_path / "a.md").read_text("utf-8") == f"```mermaid\n{flowchart}```\n"
+    assert (tmp_path / "a.md").read_text("utf-8") == (
+        f"```mermaid\n{flowchart.removesuffix(ENDINGS['.mmd'].decode())}```\n<!-- written by zoo -->\n"
+    )
 
 
 def test_the_format_is_stated_where_the_file_does_not_say_it(run, tmp_path):
@@ -66,8 +69,15 @@ def test_json_is_the_scene_and_writes_only_what_is_asked_for(run, tmp_path):
             "a.png stands for png, and --format is svg\n  leave out one of them\n",
         ),
         (["--format", "pgn"], "there is no --format 'pgn': did you mean 'png'?\n"),
-        (["-o", "there.svg"], "there.svg cannot be written: Is a directory\n  give another --output\n"),
-        (["-o", "notes/a.svg"], "notes/a.svg cannot be written: notes is a file\n  give another --output\n"),
+        (
+            ["-o", "there.svg"],
+            "there.svg is a directory, and only regular files are replaced.\n"
+            "  Give --output a file, such as there.svg/report.svg.\n",
+        ),
+        (
+            ["-o", "notes/a.svg"],
+            "notes/a.svg cannot be written: notes is a file.\n  Give another --output.\n",
+        ),
     ],
 )
 def test_what_cannot_be_written_is_told(run, tmp_path, arguments, message):

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
-from cli.report_tables import count_text, time_text
+from cli.units import count_text, time_text
 
 Run = Callable[..., Any]
 
@@ -44,8 +44,8 @@ def test_tables_of_a_decoder(run: Run) -> None:
     assert ["total", "292", "G", "285", "M"] in rows
     assert ["per", "token", "285", "M", "285", "M"] in rows
     assert "cache     36.9 kB per token, 37.7 MB for 1 x 1,024" in text
-    assert "weights   fp32 497.8 MB, fp16 248.9 MB, bf16 248.9 MB, int8 " in text
-    assert ["t4", "4.49", "ms", "compute", "228", "k", "891", "us", "memory", "1.12", "k"] in rows
+    assert "weights   fp32 497.9 MB, fp16 249.1 MB, bf16 249.1 MB, int8 127.8 MB, int4 95.5 MB\n" in text
+    assert ["t4", "4.49", "ms", "compute", "228", "k", "892", "us", "memory", "1.12", "k"] in rows
     assert ["t4", "16.0", "GB", "415", "1,024", "(all)"] in rows
     assert max(map(len, text.splitlines())) <= 100
 
@@ -94,7 +94,7 @@ def test_formulas_where_asked(run: Run) -> None:
         "247,100,928",
         "B",
     ] in lines(text)
-    assert "backward      73,728 B T² + 494,128,128 B T\n" in text
+    assert "backward      73,728 B T² + 494,128,128 B T FLOPs\n" in text
     assert "decoder" not in text
 
 
@@ -161,10 +161,10 @@ def test_a_model_that_cannot_be_exported_is_reported_without_sizes_in_few_bits(
 ) -> None:
     from specs.errors import UserError
 
-    def refuse(spec: object, precision: str) -> int:
+    def refuse(spec: object, target: str) -> dict[str, int]:
         raise UserError("no ONNX emitter")
 
-    monkeypatch.setattr("exporters.stored_size.stored_size", refuse)
+    monkeypatch.setattr("exporters.stored_size.stored_sizes", refuse)
     assert "int8" not in run("gpt2").stdout.split("Memory")[1].splitlines()[1]
     refused = run("gpt2", "--precision", "int4")
     assert (refused.exit_code, refused.stderr) == (2, "no ONNX emitter\n")

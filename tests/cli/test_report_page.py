@@ -58,28 +58,29 @@ def test_json_is_printed_beside_a_page(run: Run, tmp_path: Path) -> None:
 
 def test_a_page_is_replaced_and_nothing_else(run: Run, tmp_path: Path) -> None:
     page = tmp_path / "a.html"
-    page.write_text("<!DOCTYPE html><p>an older page")
-    assert run(*page_of("tiny-gpt"), "a.html").exit_code == 0
-    assert "an older page" not in page.read_text(encoding="utf-8")
-    (tmp_path / "spec.yaml").write_text("extends: gpt2\n")
-    result = run(*page_of("tiny-gpt"), "spec.yaml")
+    for _ in range(2):
+        assert run(*page_of("tiny-gpt"), "a.html").exit_code == 0
+    assert page.read_text(encoding="utf-8").endswith("<!-- written by zoo -->\n")
+    page.write_text("<!DOCTYPE html><p>a page of mine")
+    result = run(*page_of("tiny-gpt"), "a.html")
     assert result.exit_code == 2
     assert result.stderr == (
-        "spec.yaml holds something else, and would be replaced\n  give another --html, or remove it\n"
+        "a.html was not written by zoo, and would be replaced.\n  Give another --html, or remove it.\n"
     )
-    assert (tmp_path / "spec.yaml").read_text() == "extends: gpt2\n"
+    assert page.read_text() == "<!DOCTYPE html><p>a page of mine"
 
 
 def test_no_page_can_stand_where_a_directory_is_or_below_a_file(run: Run, tmp_path: Path) -> None:
     result = run(*page_of("tiny-gpt"), str(tmp_path))
     assert result.exit_code == 2
     assert (
-        f"{tmp_path} is a directory\n  give --html a file, such as {tmp_path}/report.html\n" == result.stderr
+        result.stderr == f"{tmp_path} is a directory, and only regular files are replaced.\n"
+        f"  Give --html a file, such as {tmp_path}/report.html.\n"
     )
     (tmp_path / "file").touch()
     result = run(*page_of("tiny-gpt"), "file/a.html")
     assert result.exit_code == 2
-    assert result.stderr == "file/a.html cannot be written: file is a file\n  give another --html\n"
+    assert result.stderr == "file/a.html cannot be written: file is a file.\n  Give another --html.\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
@@ -95,14 +96,14 @@ def test_a_page_that_fails_leaves_the_old_one(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "a.html"
-    page.write_text("<!doctype html>")
+    page.write_text("<!-- written by zoo -->\n")
 
     def fail(*arguments: object) -> str:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(report_page, "shapes_section", fail)
     assert run(*page_of("tiny-gpt"), "a.html").exit_code != 0
-    assert page.read_text() == "<!doctype html>"
+    assert page.read_text() == "<!-- written by zoo -->\n"
     assert list(tmp_path.iterdir()) == [page]
 
 
@@ -110,10 +111,30 @@ def test_an_exported_directory_shows_its_verification(run: Run, tmp_path: Path) 
     assert run("export", "tiny-gpt", "-o", "tiny").exit_code == 0
     assert run(*page_of("tiny"), "a.html").exit_code == 0
     text = (tmp_path / "a.html").read_text(encoding="utf-8")
-    comparisons = json.loads((tmp_path / "tiny" / "export.json").read_text())["verification"]["comparisons"]
-    assert f"{len(comparisons)} of {len(comparisons)} comparisons passed." in text
+    comparisons = json.loads((tmp_path / "tiny" / "build.json").read_text())["verification"]["comparisons"]
+    verdict = f"{len(comparisons)} of {len(comparisons)} comparisons passed."
+    assert verdict in text
+    assert "The files are those that were verified: sizes and SHA-256 digests are as recorded." in text
     table = text.partition('<section id="verification">')[2].partition("</section>")[0]
     assert table.count("<tr>") == 1 + len(comparisons)
     assert all(f"{each['max_abs']:.1e}" in table for each in comparisons)
     assert run(*page_of("tiny-gpt"), "a.html").exit_code == 0
     assert 'id="verification"' not in (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert run(*page_of("tiny"), "a.html", "--no-digests").exit_code == 0
+    unread = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert (
+        "The sizes of the files are as recorded; their contents were not compared with their digests."
+        in unread
+    )
+    with (tmp_path / "tiny" / "model.onnx.data").open("r+b") as file:
+        file.write(b"touched")
+    result = run(*page_of("tiny"), "a.html")
+    told = "tiny has changed since it was exported: model.onnx.data has other contents than export.json records: "
+    assert (result.exit_code, told in result.stdout) == (1, True)
+    changed = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "The files have changed since they were exported: no verification holds for them." in changed
+    assert verdict not in changed
+    assert "The files are those that were verified" not in changed
+    assert run("report", "tiny").exit_code == 0  # which shows no verification, and reads no weights
+    (tmp_path / "tiny" / "model.onnx.data").write_bytes(b"short")
+    assert run("report", "tiny").exit_code == 1

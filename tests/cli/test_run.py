@@ -16,6 +16,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from typer.testing import CliRunner
 
 from cli.app import app
+from specs.printable import printable
 from specs.resolved import resolved
 from specs.writing import dump
 from tests.cli.process import ZOO, environment
@@ -83,7 +84,8 @@ def test_a_text_is_continued_as_it_comes(built: Path) -> None:
     assert sequence["prompt_ids"] == tokenizer.encode("Grüße, ").ids
     assert sequence["text"] == tokenizer.decode(sequence["ids"])
     whole = tokenizer.decode(sequence["prompt_ids"] + sequence["ids"])
-    assert whole.startswith(result.stdout[:-1])  # but for bytes that no character has come of yet
+    shown = printable(whole, keep="\n\t")
+    assert shown.startswith(result.stdout[:-1])  # but for bytes that no character has come of yet
     assert len(result.stdout) > len("Grüße, ")
     assert data["tokens_per_second"] > 0
     assert data["load_seconds"] > 0
@@ -227,7 +229,13 @@ def test_a_graph_without_weights(tmp_path: Path) -> None:
 
 def test_a_graph_that_is_damaged(tmp_path: Path) -> None:
     assert invoke("export", "tiny-gpt", "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    kept = (tmp_path / "out" / "model.onnx.data").read_bytes()
     (tmp_path / "out" / "model.onnx.data").unlink()
+    told = refused(tmp_path / "out", "--ids", "1")
+    assert told.startswith(f"{tmp_path / 'out'} is not as it was exported: model.onnx.data is missing\n")
+    (tmp_path / "out" / "model.onnx.data").write_bytes(kept)
+    graph = tmp_path / "out" / "model.onnx"
+    graph.write_bytes(b"\xff" * graph.stat().st_size)
     assert "out/model.onnx: ONNX Runtime does not load it: " in refused(tmp_path / "out", "--ids", "1")
 
 

@@ -73,12 +73,17 @@ def agrees(made: Callable[[str], Checkpoint], tmp_path: Path) -> Agree:
 
 @pytest.fixture
 def near(tmp_path: Path) -> Near:
-    """Whether a client gets from an export of the real MiniLM the vectors of the reference."""
+    """Whether a client gets from an export of the real MiniLM the vectors of the reference.
 
-    def check(client: Client, layout: str, target: str, **request: Any) -> None:
+    ``head`` is pooler, BERT's own, or pooled, that of the sentence encoder which the checkpoint is.
+    """
+
+    def check(client: Client, layout: str, target: str, head: str = "pooler", **request: Any) -> None:
         minilm = load_minilm()
         options = Options(weights=str(minilm.directory), layout=layout, target=target)
-        export(load(SPEC), tmp_path / "deployed", options)
+        spec = load(SPEC) if head == "pooler" else import_checkpoint(minilm.directory)
+        assert spec.head.kind == head
+        export(spec, tmp_path / "deployed", options)
         (answer,) = client(tmp_path / "deployed", batches=[list(SENTENCES)], **request)
         real = minilm.attention_mask == 1
         difference = float((torch.tensor(answer["vectors"]) - minilm.hidden_states())[real].abs().max())

@@ -10,9 +10,9 @@ from tests.clients.conftest import Agree, Near
 pytestmark = pytest.mark.clients
 
 
-@pytest.mark.parametrize("target", ["portable", "cpu"])
-def test_vectors(target: str, near: Near) -> None:
-    near(OPTIMUM, "optimum", target, class_name="ORTModelForFeatureExtraction")
+@pytest.mark.parametrize(("target", "head"), [("portable", "pooler"), ("cpu", "pooler"), ("cpu", "pooled")])
+def test_vectors(target: str, head: str, near: Near) -> None:
+    near(OPTIMUM, "optimum", target, head, class_name="ORTModelForFeatureExtraction")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from specs.errors import UserError
 from specs.model import Model
 from tests.exporters.models import written
 from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
-from zoo.builder import assemble
 from zoo.reports.parameters import parameter_report
 
 SIZES = Grid(batches=(1, 3), lengths=("4", "2-6"), past=(1, 8), new=4)
@@ -83,7 +82,7 @@ def test_a_step_reads_all_weights_but_tables_that_it_picks_rows_of(
     last = "decoder_model.onnx" if make is t5 else "model.onnx"
     assert cached == 4 * 2 * spec.d_model * 2 * 2 * (6 + (4 if make is t5 else 0))
     found = cached + weights_read(tmp_path / "out" / last)
-    decoder = parameter_report(assemble(spec), spec).module("decoder").parameters
+    decoder = parameter_report(spec).module("decoder").parameters
     head = spec.vocab_size * spec.d_model  # type: ignore[operator]
     weights = 4 * (decoder + head)
     if make is t5:  # of cross-attention, keys and values are projected with the encoder

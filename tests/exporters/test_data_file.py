@@ -66,7 +66,9 @@ REGIONS = lay_out(
 def test_pieces_follow_one_another_and_gaps_are_zero(tmp_path: Path) -> None:
     pieces = {"a": [torch.ones(2), torch.full((1,), 2.0)], "b": [torch.arange(4.0)]}
     told: list[int] = []
-    data_file.write(tmp_path / "x", REGIONS, Pieces(pieces), told.append)
+    data_file.write(
+        tmp_path / "x", REGIONS, Pieces(pieces), lambda parts: told.append(sum(part.length for part in parts))
+    )
     values = torch.frombuffer(bytearray((tmp_path / "x").read_bytes()), dtype=torch.float32)
     assert values.tolist() == [1.0, 1.0, 2.0, *[0.0] * 13, 0.0, 1.0, 2.0, 3.0]
     assert told == [12, 16]
@@ -78,7 +80,7 @@ def test_a_source_that_gives_too_much_or_too_little_is_no_source(
 ) -> None:
     with pytest.raises(AssertionError):
         data_file.write(
-            tmp_path / "x", REGIONS, Pieces({"a": pieces, "b": [torch.arange(4.0)]}), lambda count: None
+            tmp_path / "x", REGIONS, Pieces({"a": pieces, "b": [torch.arange(4.0)]}), lambda parts: None
         )
 
 
@@ -91,17 +93,17 @@ def test_bytes_are_copied_from_anywhere_in_a_file(
     origin = tmp_path / "origin"
     origin.write_bytes(bytes(range(100)))
     regions = lay_out([Parameter("a", (3,), torch.float32, Stored(("a",)))])
-    data_file.write(tmp_path / "x", regions, Pieces({}, (origin, 7, 12)), lambda count: None)
+    data_file.write(tmp_path / "x", regions, Pieces({}, (origin, 7, 12)), lambda parts: None)
     assert (tmp_path / "x").read_bytes() == bytes(range(7, 19))
 
 
 def test_a_file_that_is_gone_or_short_is_named(tmp_path: Path) -> None:
     regions, origin = lay_out([Parameter("a", (3,), torch.float32, Stored(("a",)))]), tmp_path / "origin"
     with pytest.raises(WeightError, match="origin cannot be read: No such file or directory"):
-        data_file.write(tmp_path / "x", regions, Pieces({}, (origin, 0, 12)), lambda count: None)
+        data_file.write(tmp_path / "x", regions, Pieces({}, (origin, 0, 12)), lambda parts: None)
     origin.write_bytes(b"short")
     with pytest.raises(WeightError, match="origin has become shorter while it was read"):
-        data_file.write(tmp_path / "x", regions, Pieces({}, (origin, 0, 12)), lambda count: None)
+        data_file.write(tmp_path / "x", regions, Pieces({}, (origin, 0, 12)), lambda parts: None)
 
 
 def test_a_file_that_cannot_be_read_is_told_from_one_that_cannot_be_written(tmp_path: Path) -> None:

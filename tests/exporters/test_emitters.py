@@ -54,6 +54,7 @@ case(operator.mul, lambda x: x.reshape(x.shape[0] * x.shape[1], 6))
 case(operator.add, lambda x: functional.positions_from(x.shape[1], x.shape[0] + x.shape[1], x))
 case(operator.mul, lambda x: x * torch.tanh(x)[0, 0, 0], "f B T 6")
 case(operator.mul, lambda x: x * functional.constant((2.0,), x)[0], "h B T 6")
+case(functional.rounded_to_bfloat16, lambda x: functional.rounded_to_bfloat16(x))
 
 for target in (operator.truediv, torch.div, "div"):
     apply = (lambda x, y: x.div(y)) if target == "div" else target
@@ -527,13 +528,19 @@ def test_permutations_then_flattening_then_a_layer(
     assert_same(lambda x: x.permute(*order).flatten(start, end).tanh(), " ".join(["f", *dims]))
 
 
+def last_positions(queries: Any, keys: Any, like: Any) -> tuple[Any, Any]:
+    """The positions of the last of some tokens, and of all: 1 T and 1 S."""
+    positions = functional.positions_from(0, keys, like)[None]
+    return positions[:, keys - queries :], positions
+
+
 @pytest.mark.parametrize("groups", [1, 2, 4])
 @pytest.mark.parametrize("past", [0, 5])
 def test_attention_with_a_cache_of_any_length(groups: int, past: int) -> None:
     def attention(query: Any, old: Any, new: Any) -> Any:
         keys = functional.append(old, new)
-        relative = functional.relative_positions(query.shape[2], keys.shape[2], query)
-        bias = functional.attention_bias(None, None, relative, query, causal=True)
+        at = last_positions(query.shape[2], keys.shape[2], query)
+        bias = functional.attention_bias(None, None, *at, query, causal=True)
         return functional.attention(query, keys, keys, bias, scale=0.4)
 
     inputs = "f B 4 T 6", f"f B {groups} P 6", f"f B {groups} T 6"
@@ -545,7 +552,7 @@ def test_attention_with_a_cache_of_any_length(groups: int, past: int) -> None:
 @pytest.mark.parametrize("sunk", [True, False])
 def test_attention_with_a_cap_and_sinks(groups: int, softcap: float | None, sunk: bool) -> None:
     def attention(query: Any, keys: Any, values: Any, mask: Any, sinks: Any) -> Any:
-        bias = functional.attention_bias(mask, None, None, query, causal=False)
+        bias = functional.attention_bias(mask, None, None, None, query, causal=False)
         given = sinks if sunk else None
         return functional.attention(query, keys, values, bias, scale=0.4, softcap=softcap, sinks=given)
 
@@ -572,8 +579,7 @@ def test_a_sink_is_a_key_whose_value_is_zero_and_a_cap_bounds_the_scores() -> No
 @pytest.mark.parametrize("causal", [True, False])
 def test_a_window(causal: bool) -> None:
     x = torch.zeros(1)
-    relative = functional.relative_positions(4, 7, x)
-    seen = functional.attention_bias(None, None, relative, x, causal=causal, window=4)
+    seen = functional.attention_bias(None, None, *last_positions(4, 7, x), x, causal=causal, window=4)
     assert seen is not None
     for query in range(4):
         at = query + 3
@@ -590,7 +596,7 @@ def test_numbers_rounded_to_bfloat16() -> None:
 
 def test_a_row_with_every_key_masked_is_the_mean_of_all_values() -> None:
     def attention(query: Any, keys: Any, mask: Any) -> Any:
-        bias = functional.attention_bias(mask * 0, None, None, query, causal=False)
+        bias = functional.attention_bias(mask * 0, None, None, None, query, causal=False)
         return functional.attention(query, keys, keys, bias, scale=0.4)
 
     assert_same(attention, "f B 4 T 6", "f B 2 S 6", "i B S", sizes=SIZES)
@@ -608,7 +614,7 @@ def test_the_bias_of_a_stack(causal: bool, biased: bool, masked: bool, window: i
         found = functional.attention_bias(
             (mask > 0) if masked else None,
             position if biased else None,
-            functional.relative_positions(x.shape[1], mask.shape[1], x),
+            *last_positions(x.shape[1], mask.shape[1], x),
             x,
             causal=causal,
             window=window,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -27,7 +28,7 @@ from specs.load import load
 from specs.model import Model
 from tests.exporters.models import UNVERIFIED, contents, graphs, regions, stored, written
 from tests.strategies import Data, model_data
-from tests.zoo.tiny import BLOCK, bert, gpt2, t5
+from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo.builder import assemble
 from zoo.progress import Stage
 from zoo.weights.materialize import materialize
@@ -141,6 +142,9 @@ HEADS: list[dict[str, Any]] = [
     {"kind": "pooled", "pooling": {"token": 7}, "projection": 5, "output": "text_embeds"},
     {"kind": "pooled", "pooling": "mean", "normalize": True, "output": "sentence_embedding"},
     {"kind": "pooled", "pooling": "last", "activation": "tanh", "projection": 5, "normalize": True},
+    {"kind": "pooled", "pooling": "max"},
+    {"kind": "pooled", "pooling": "weighted_mean", "normalize": True},
+    {"kind": "classification", "labels": 3, "pooling": "mean_sqrt_length"},
 ]
 
 relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -176,6 +180,30 @@ def test_every_variant_of_every_architecture_is_verified(
     assert result.verification.passed
 
 
+@pytest.mark.parametrize("border", [3, 400])
+@pytest.mark.parametrize(
+    "scaling",
+    [
+        {"kind": "dynamic_ntk", "factor": 2.0},
+        {"kind": "longrope", "short_factor": [1.0, 1.5], "long_factor": [2.0, 4.0]},
+    ],
+)
+def test_rotations_by_length_of_an_image_and_of_a_sound_are_fixed(
+    scaling: dict[str, Any], border: int, tmp_path: Path
+) -> None:
+    scaling = {**scaling, "original_context_length": border}
+    position = {"kind": "rope", "dimensions": 4, "scaling": scaling}
+    sound = whisper()
+    for name, spec in {
+        "image": vit(position=position),
+        "sound": whisper(encoder={**sound.encoder.model_dump(), "position": position}),  # type: ignore[union-attr]
+    }.items():
+        result = written(spec, tmp_path / name)
+        assert result.verification is not None
+        operations = {node.op for node in next(iter(graphs(spec).values())).nodes}
+        assert not operations & {"ReduceMax", "Pow"}
+
+
 LAYERS: list[Any] = [
     [{"repeat": 3, "shared": True}],
     [{"pattern": [{}, {"use": "local"}], "repeat": 2, "shared": True}],
@@ -189,7 +217,8 @@ def test_stacks_of_shared_and_of_different_layers_are_verified(
     make: Any, layers: Any, tmp_path: Path
 ) -> None:
     local = {"attention": {**BLOCK["attention"], "window": 4, "position": {"kind": "alibi"}}}
-    stack = {"layers": layers, "block": BLOCK, "blocks": {"local": {**BLOCK, **local}}}
+    used = {"blocks": {"local": {**BLOCK, **local}}} if "local" in str(layers) else {}
+    stack = {"layers": layers, "block": BLOCK, **used}
     spec = make()
     data = {name: stack for name, _ in spec.stacks()}
     result = written(make(context_length=24, position={"kind": "rope"}, **data), tmp_path / "x")
@@ -197,12 +226,9 @@ def test_stacks_of_shared_and_of_different_layers_are_verified(
     assert result.verification.passed
 
 
-def test_a_causal_encoder_and_a_decoder_that_sees_the_future_are_verified(tmp_path: Path) -> None:
-    for name, spec in (
-        ("encoder", bert(encoder={"layers": 2, "block": BLOCK, "causal": True})),
-        ("decoder", gpt2(decoder={"layers": 2, "block": BLOCK, "causal": False})),
-    ):
-        assert written(spec, tmp_path / name).verification is not None
+def test_a_causal_encoder_is_verified(tmp_path: Path) -> None:
+    spec = bert(encoder={"layers": 2, "block": BLOCK, "causal": True})
+    assert written(spec, tmp_path / "x").verification is not None
 
 
 def test_a_shared_layer_is_stored_once(tmp_path: Path) -> None:
@@ -282,15 +308,6 @@ def test_whatever_the_language_can_say_is_exported_and_verified(data: Data, tmp_
     _exported_and_verified(data, tmp_path_factory.getbasetemp() / "drawn")
 
 
-@pytest.mark.slow
-@settings(relaxed, max_examples=300)
-@given(data=model_data())
-def test_much_of_what_the_language_can_say_is_exported_and_verified(
-    data: Data, tmp_path_factory: Any
-) -> None:
-    _exported_and_verified(data, tmp_path_factory.getbasetemp() / "drawn")
-
-
 # ------------------------------------------------------------------------------------------------ the directory
 
 
@@ -316,42 +333,28 @@ def test_files_record_what_they_are(make: Any, tmp_path: Path) -> None:
         assert recorded["zoo.torch"] == torch.__version__ or torch.__version__.startswith(
             recorded["zoo.torch"]
         )
-        proof = json.loads(recorded["zoo.verification"])
-        assert result.verification is not None
-        assert proof["passed"] is True
-        assert proof["comparisons"] == len(result.verification.comparisons)
-        assert proof["provider"] == "CPUExecutionProvider"
-        assert proof["runtime"] == f"onnxruntime {onnxruntime.__version__}"
-        assert proof["max_abs"] == result.verification.max_abs < 1e-4
         assert model.producer_name == "zoo"
     assert load(str(tmp_path / "x" / "spec.yaml")) == spec
 
 
 def test_the_manifest_says_what_was_written_and_how_it_was_proven(tmp_path: Path) -> None:
     result = written(gpt2(), tmp_path / "x")
-    manifest = json.loads((tmp_path / "x" / "export.json").read_text())
-    assert manifest == json.loads(json.dumps(result.as_dict()))
-    what = {
-        "zoo",
-        "target",
-        "providers",
-        "precision",
-        "layout",
-        "options",
-        "weights",
-        "files",
-        "graphs",
-        "cache",
-        "verification",
-    }
-    assert manifest.keys() == what
+    content = (tmp_path / "x" / "export.json").read_bytes()
+    manifest, build = json.loads(content), json.loads((tmp_path / "x" / "build.json").read_text())
+    assert build["export"] == hashlib.sha256(content).hexdigest()
+    assert {**manifest, **{key: build[key] for key in ("weights_from", "verification")}} == json.loads(
+        json.dumps(result.as_dict())
+    )
     others = {
-        path.name: path.stat().st_size for path in (tmp_path / "x").iterdir() if path.name != "export.json"
+        path.name: {"size": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        for path in (tmp_path / "x").iterdir()
+        if path.name not in ("export.json", "build.json")
     }
     assert manifest["files"] == others
-    assert manifest["verification"]["passed"] is True
-    assert manifest["verification"]["subject"] == "the model itself, and a small twin with probing weights"
-    cases = [comparison["case"] for comparison in manifest["verification"]["comparisons"]]
+    assert (manifest["weights"], manifest["seed"], build["weights_from"]) == ("random", 0, "random, seed 0")
+    assert build["verification"]["passed"] is True
+    assert build["verification"]["subject"] == "the model itself, and a small twin with probing weights"
+    cases = [comparison["case"] for comparison in build["verification"]["comparisons"]]
     assert cases[0] == "padded prompt, then steps"
     assert {case.removeprefix(TWIN) for case in cases if case.startswith(TWIN)} >= {
         "one token",
@@ -368,8 +371,7 @@ def test_the_manifest_says_what_was_written_and_how_it_was_proven(tmp_path: Path
 def test_without_verification_nothing_claims_it(tmp_path: Path) -> None:
     result = written(gpt2(), tmp_path / "x", verify=False)
     assert result.verification is None
-    assert json.loads((tmp_path / "x" / "export.json").read_text())["verification"] is None
-    assert "zoo.verification" not in (tmp_path / "x" / "model.onnx").read_bytes().decode(errors="ignore")
+    assert json.loads((tmp_path / "x" / "build.json").read_text())["verification"] is None
 
 
 def test_no_metadata_names_a_place_on_this_machine(tmp_path: Path) -> None:
@@ -398,8 +400,8 @@ def test_progress_names_the_steps_and_counts_the_bytes(tmp_path: Path) -> None:
 def test_the_graph_alone_has_no_data_file(make: Any, verify: bool, tmp_path: Path) -> None:
     result = written(make(), tmp_path / "x", weights="none", verify=verify)
     names = {path.name for path in (tmp_path / "x").iterdir()}
-    assert names == {*result.graphs, "export.json", "spec.yaml"}
-    assert result.weights == "none: the graph alone"
+    assert names == {*result.graphs, "build.json", "export.json", "spec.yaml"}
+    assert (result.manifest.weights, result.build.weights_from) == ("none", "none: the graph alone")
     if verify:
         assert result.verification is not None
         assert result.verification.subject.startswith("the model with random weights, and ")
@@ -474,7 +476,7 @@ def test_weights_of_a_checkpoint_are_copied_byte_for_byte(make: Any, tmp_path: P
     assert {name: values.numpy().tobytes() for name, values in files.items()} == {
         name: tensor.numpy().tobytes() for name, tensor in tensors.items()
     }
-    assert "w.safetensors" in result.weights
+    assert "w.safetensors" in result.build.weights_from
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
@@ -503,8 +505,10 @@ def test_a_checkpoint_is_copied_where_the_kernel_cannot(
         assert torch.equal(values, tensors[name].reshape(-1)), name
 
 
-@pytest.mark.parametrize("harm", ["removed", "cut"])
-def test_a_checkpoint_that_goes_away_meanwhile_is_named(harm: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("harm", "message"), [("removed", "cannot be read"), ("cut", "has become shorter while it was read")]
+)
+def test_a_checkpoint_that_goes_away_meanwhile_is_named(harm: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
     checkpoint(gpt2(), path)
 
@@ -514,7 +518,7 @@ def test_a_checkpoint_that_goes_away_meanwhile_is_named(harm: str, tmp_path: Pat
         elif stage.name == "trace":
             path.write_bytes(path.read_bytes()[:2000])
 
-    with pytest.raises(WeightError, match="cannot be read") as error:
+    with pytest.raises(WeightError, match=message) as error:
         export(gpt2(), tmp_path / "x", Options(weights=str(path), verify=False), progress)
     assert str(path) in str(error.value)
     assert not (tmp_path / "x").exists()
@@ -621,7 +625,7 @@ def test_a_clients_loop_generates_what_pytorch_does(tmp_path: Path) -> None:
 
 
 def test_targets_run_where_they_say(tmp_path: Path) -> None:
-    assert written(gpt2(), tmp_path / "x", target="portable").target == "portable"
+    assert written(gpt2(), tmp_path / "x", target="portable").manifest.target == "portable"
     assert TARGETS["portable"].providers == ("CPUExecutionProvider",)
 
 

@@ -13,11 +13,15 @@ import pytest
 import torch
 
 from exporters.export import Export, Options, export
-from exporters.verification import TWIN
+from exporters.fusing import functions, group_query_attention
+from exporters.targets import TARGETS
+from exporters.verification import TWIN, VerificationError
+from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
-from tests.zoo.tiny import bert, gpt2, t5
+from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo.builder import assemble
+from zoo.manifest import CacheRecord
 from zoo.twin import fewer_experts, narrowed, short_borders, small_limits, small_tables, twin
 
 
@@ -51,6 +55,7 @@ def fused(result: Export) -> dict[str, int]:
         ("gemma3-1b", 8),  # positions of their own in some layers
         ("gpt-oss-20b", 8),  # sinks, experts
         ("bloom-560m", 4),  # ALiBi
+        ("falcon-rw-1b", 8),  # ALiBi by the places of keys
         ("gpt-neo-125m", 4),  # unscaled scores
         ("gpt-j-6b", 8),  # interleaved, partial rotation
         ("phi-3.5-mini", 2),  # angles that depend on the length of the input
@@ -65,10 +70,49 @@ def test_a_decoders_attention_is_one_operation_with_its_cache(
     assert spec.decoder is not None
     result = written(spec, tmp_path)
     assert fused(result)["GroupQueryAttention"] == len(spec.decoder.layer_blocks())
-    assert result.cache == {"kind": "shared", "padding": "right"}
+    assert result.manifest.cache == CacheRecord(kind="shared", padding="right")
     assert result.verification is not None
     cases = {comparison.case.removeprefix(TWIN) for comparison in result.verification.comparisons}
     assert {"padded prompt, then steps", "in one buffer"} <= cases
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("heads", [4, 3])
+@pytest.mark.parametrize(
+    ("position", "attention"),
+    [
+        ({"kind": "alibi"}, {"sinks": True}),  # what all keys get matters to a sink
+        ({"kind": "alibi", "precision": "bfloat16"}, {}),
+        ({"kind": "relative_bias", "buckets": 8, "max_distance": 6}, {}),
+        ({"kind": "rope"}, {"window": 3}),
+    ],
+)
+def test_padding_between_a_prompt_and_its_steps_counts_for_nothing(
+    position: dict[str, Any], attention: dict[str, Any], heads: int, target: str, tmp_path: Path
+) -> None:
+    attention = {**BLOCK["attention"], "heads": heads, "head_dim": 8, **attention}
+    decoder = {"layers": 2, "block": {**BLOCK, "attention": attention}}
+    result = written(gpt2(position=position, context_length=32, decoder=decoder), tmp_path, target)
+    cache = result.manifest.cache
+    assert cache is not None
+    name = "padded prompt, then steps" if cache.padding == "right" else "padding between prompt and steps"
+    assert result.verification is not None
+    assert name in {comparison.case.removeprefix(TWIN) for comparison in result.verification.comparisons}
+
+
+def test_rotations_inside_the_operation_are_run_in_all_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A twin whose heads are too narrow for the operation to rotate them would not show a table that ends too soon."""
+
+    def short(frequencies: Any, amplitude: float, interleaved: bool, positions: int) -> functions.Rotation:
+        return functions.Rotation(frequencies, amplitude, interleaved, positions // 2)
+
+    decoder = {"layers": 2, "block": {**BLOCK, "attention": {"kind": "multi_head", "heads": 2}}}
+    spec = gpt2(d_model=64, position={"kind": "rope"}, context_length=40, decoder=decoder)
+    monkeypatch.setattr(group_query_attention, "Rotation", short)
+    with pytest.raises(VerificationError, match="cos_cache dimension 0 shall not be less"):
+        written(spec, tmp_path)
 
 
 def test_queries_keys_and_values_are_one_product(tmp_path: Path) -> None:
@@ -94,7 +138,7 @@ def test_what_the_cuda_target_has_no_kernel_for_stays(tmp_path: Path) -> None:
     """GroupQueryAttention is for half precision there."""
     result = written(gpt2(), tmp_path, "cuda")
     assert "GroupQueryAttention" not in fused(result)
-    assert result.cache == {"kind": "growing", "padding": "either"}
+    assert result.manifest.cache == CacheRecord(kind="growing", padding="either")
     reasons = [reason for facts in result.graphs.values() for reason in facts["unfused"]]
     assert reasons == [
         "GroupQueryAttention: decoder.blocks.0.attention: GroupQueryAttention has no kernel for float32; "
@@ -103,19 +147,25 @@ def test_what_the_cuda_target_has_no_kernel_for_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "reason"),
+    ("spec", "options", "reason"),
     [
-        (small("deepseek-v2-lite", 8), "keys and values are not of one width"),
-        (small("gpt2", 8, "position={kind: relative_bias}"), "scores have a bias by the places of tokens"),
-        (small("falcon-rw-1b", 8), "scores have a bias by the places of tokens"),
+        (small("deepseek-v2-lite", 8), {}, "keys and values are not of one width"),
         (
             small("gpt2", 8, "decoder.block.attention.head_dim=96"),
+            {},
             "heads are 12 wide, and it takes multiples of 8",
+        ),
+        (  # "attention_bias is not supported in GroupQueryAttention cuda kernel", says ONNX Runtime
+            small("bloom-560m", 4),
+            {"target": "cuda", "precision": "fp16"},
+            "scores have a bias by position, which GroupQueryAttention does not take on this target",
         ),
     ],
 )
-def test_an_attention_that_does_not_fit_stays_and_says_why(spec: Model, reason: str, tmp_path: Path) -> None:
-    result = written(spec, tmp_path)
+def test_an_attention_that_does_not_fit_stays_and_says_why(
+    spec: Model, options: dict[str, str], reason: str, tmp_path: Path
+) -> None:
+    result = written(spec, tmp_path, **options)
     assert "GroupQueryAttention" not in fused(result)
     assert reason in result.graphs["model.onnx"]["unfused"][0]
     assert json.loads((tmp_path / "out/export.json").read_text())["graphs"]["model.onnx"]["unfused"]
@@ -137,15 +187,20 @@ def test_a_bias_and_its_activation_are_one_operation(spec: Model, operation: str
 
 
 @pytest.mark.parametrize(
-    ("preset", "count"),
-    [("t5-small", 2 + 4), ("bart-base", 2 + 4), ("whisper-tiny", 2 + 4), ("falcon-rw-1b", 2)],
+    ("preset", "target", "count"),
+    [
+        ("t5-small", "cpu", 2 + 4),
+        ("bart-base", "cpu", 2 + 4),
+        ("whisper-tiny", "cpu", 2 + 4),
+        ("falcon-rw-1b", "cuda", 2),
+    ],
 )
 def test_attention_with_a_growing_cache_and_that_to_an_encoder_are_one_operation_each(
-    preset: str, count: int, tmp_path: Path
+    preset: str, target: str, count: int, tmp_path: Path
 ) -> None:
-    result = written(small(preset, 8), tmp_path)
+    result = written(small(preset, 8), tmp_path, target)
     assert fused(result)["MultiHeadAttention"] == count
-    assert result.cache == {"kind": "growing", "padding": "either"}
+    assert result.manifest.cache == CacheRecord(kind="growing", padding="either")
 
 
 def test_only_the_last_tokens_scores_are_computed(tmp_path: Path) -> None:
@@ -162,6 +217,39 @@ def test_only_the_last_tokens_scores_are_computed(tmp_path: Path) -> None:
         for path in (result.directory, every.directory)
     )
     np.testing.assert_allclose(last[:, 0], full[[0, 1], [3, 1]], atol=1e-5)
+
+
+def test_the_last_token_of_a_row_that_attends_to_nothing_in_half_means_nothing(tmp_path: Path) -> None:
+    result = written(t5(), tmp_path, precision="fp16", logits="last")
+    assert result.verification is not None
+    cases = {comparison.case.removeprefix(TWIN) for comparison in result.verification.comparisons}
+    assert "nothing but padding" in cases
+
+
+@pytest.mark.parametrize(
+    ("spec", "value"),
+    [
+        (gpt2(head={"kind": "replaced_token_detection"}), "decoder, head replaced_token_detection"),
+        (
+            gpt2(head={"kind": "classification", "labels": 3, "pooling": "mean"}),
+            "decoder, head classification",
+        ),
+        (t5(head={"kind": "question_answering"}), "encoder-decoder, head question_answering"),
+        (gpt2(head={"kind": "none"}), "decoder, head none"),
+        (
+            bert(head={"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}}),
+            "encoder, head masked",
+        ),
+    ],
+)
+def test_the_last_tokens_scores_are_refused_where_there_are_none(
+    spec: Model, value: str, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        UserError, match=f"needs a decoder whose head scores the vocabulary.*\n  value: {value}"
+    ):
+        written(spec, tmp_path, logits="last")
+    assert not list(tmp_path.iterdir())
 
 
 def empty_cache(spec: Model) -> dict[str, np.ndarray]:

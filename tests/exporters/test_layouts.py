@@ -28,7 +28,7 @@ from zoo import import_checkpoint
 from zoo.builder import assemble
 from zoo.tracing import tasks
 
-OURS = {"spec.yaml", "export.json"}
+OURS = {"spec.yaml", "build.json", "export.json"}
 SPLIT = {"encoder_model.onnx", "decoder_model.onnx", "decoder_with_past_model.onnx"}
 MERGED = {"onnx/encoder_model.onnx", "onnx/decoder_model_merged.onnx"}
 LATENT = {"kind": "latent", "heads": 2, "kv_rank": 6, "head_dim": 4, "rope_dim": 2, "value_dim": 4}
@@ -110,6 +110,29 @@ def test_an_encoder(tmp_path: Path) -> None:
     assert files(js) == {"onnx/model.onnx", "onnx/model.onnx_data", "config.json"}
     client = read(js / "config.json")["transformers.js_config"]
     assert client == {"dtype": "fp32", "use_external_data_format": True}
+
+
+@pytest.mark.parametrize("layout", ["optimum", "transformers-js"])
+def test_a_sentence_encoder(layout: str, tmp_path: Path) -> None:
+    head = {"kind": "pooled", "pooling": "mean", "normalize": True, "output": "sentence_embedding"}
+    directory = deployed(bert(head=head), tmp_path / "x", layout)
+    graph = onnx.load(directory / LAYOUTS[layout].graph_path("model"), load_external_data=False).graph
+    assert names(graph.output) == [
+        "last_hidden_state",
+        "sentence_embedding",
+    ]  # clients pool the first themselves
+    assert read(directory / "config.json")["architectures"] == ["BertModel"]
+    assert [module["path"] for module in read(directory / "modules.json")] == ["", "1_Pooling", "2_Normalize"]
+    assert read(directory / "1_Pooling" / "config.json")["pooling_mode_mean_tokens"] is True
+
+
+def test_modules_whose_weights_no_layout_holds_are_left_out(tmp_path: Path) -> None:
+    spec = bert(head={"kind": "pooled", "pooling": "mean", "projection": 5, "output": "sentence_embedding"})
+    assert files(deployed(spec, tmp_path / "x", "optimum")) == {
+        "model.onnx",
+        "model.onnx_data",
+        "config.json",
+    }
 
 
 def test_a_decoder_has_one_graph_in_every_layout(tmp_path: Path) -> None:

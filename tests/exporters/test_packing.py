@@ -236,7 +236,7 @@ def lowered(body: Callable[[Tensor, Tensor], Tensor]) -> tuple[onnx.ModelProto, 
 
 def attended(x: Tensor, mask: Tensor) -> Tensor:
     """Attention of two heads, with the tokens on the third axis."""
-    bias = functional.attention_bias(mask, None, None, x, causal=False)
+    bias = functional.attention_bias(mask, None, None, None, x, causal=False)
     heads = x.unflatten(-1, (2, 4)).transpose(1, 2)
     return functional.attention(heads, heads, heads, bias, scale=0.5).transpose(1, 2).flatten(2)
 

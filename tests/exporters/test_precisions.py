@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import namedtuple
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,14 +70,14 @@ def test_every_precision_of_every_architecture_is_verified(
     result = written(wide(make), tmp_path / "x", target=target, **options)
     verification = result.verification
     assert verification is not None
-    assert result.precision == verification.precision == options["precision"]
+    assert result.manifest.precision == verification.precision == options["precision"]
     assert not verification.in_rounding
     assert verification.worst_weight is not None
     assert 0 < verification.worst_weight.error < verification.worst_weight.limit
     assert ("rounded to bfloat16" in verification.ran) == (options["precision"] == "bf16")
     if make is not bert:
         assert verification.top_token is not None
-        assert verification.top_token > 0.9
+        assert verification.top_token > (0.8 if options["precision"] == "int4" else 0.9)  # of some 18 tokens
     for name in result.graphs:
         assert operations(tmp_path / "x", name)
 
@@ -136,7 +135,7 @@ def test_on_gpus_what_is_not_quantized_is_float16(tmp_path: Path) -> None:
     kinds = {value.name: value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)}
     assert kinds["past_key_values.0.key"] == kinds["present.0.key"] == onnx.TensorProto.FLOAT16
     assert kinds["logits"] == onnx.TensorProto.FLOAT
-    assert result.precision == "int4"
+    assert result.manifest.precision == "int4"
 
 
 def test_norms_in_half_lie_in_the_file_as_they_are_worked_with(tmp_path: Path) -> None:
@@ -194,7 +193,7 @@ def test_a_weight_too_large_for_float16_is_named(tmp_path: Path) -> None:
     save_file(weights, tmp_path / "model.safetensors")
     with pytest.raises(VerificationError) as caught:
         export(spec, tmp_path / "x", Options(precision="fp16", weights=str(tmp_path / "model.safetensors")))
-    assert "encoder.blocks.1.feed_forward.up.weight is furthest from what it was: inf%" in str(caught.value)
+    assert "encoder.blocks.1.feed_forward.up.weight is stored wrong: its error is inf%" in str(caught.value)
 
 
 def test_a_quantizer_that_rounds_badly_fails_the_build(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -205,27 +204,27 @@ def test_a_quantizer_that_rounds_badly_fails_the_build(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(Blocks, "quantize", coarse)
     with pytest.raises(
-        VerificationError, match=r"feed_forward\.down\.weight is furthest from what it was: 1\d\d\."
+        VerificationError, match=r"feed_forward\.down\.weight is stored wrong: its error is 1\d\d\."
     ):
         export(wide(gpt2), tmp_path / "x", Options(**INT4))
     assert not (tmp_path / "x").exists()
 
 
-def test_a_breach_of_a_tolerance_names_the_worst_weight(tmp_path: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setitem(PRECISIONS, "int4", replace(PRECISIONS["int4"], tolerance=1e-6))
-    monkeypatch.setattr("exporters.verification.ROUNDING", 0)
-    with pytest.raises(
-        VerificationError, match=r"differs from the PyTorch model.*\n  of its weights .*weight is furthest"
-    ):
-        export(wide(gpt2), tmp_path / "x", Options(**INT4))
+def test_one_tolerance_holds_in_every_precision(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setattr("exporters.verify.TOLERANCE", 1e-12)
+    monkeypatch.setattr("exporters.verify.ROUNDING", 0)
+    for precision in PRECISIONS:
+        with pytest.raises(VerificationError, match="differs from the PyTorch model"):
+            export(wide(gpt2), tmp_path / "x", Options(precision=precision))
 
 
 def test_the_manifest_says_what_was_compared(tmp_path: Path) -> None:
     written(wide(gpt2), tmp_path / "x", target="cpu", **INT4)
     manifest = json.loads((tmp_path / "x" / "export.json").read_text())
-    assert manifest["precision"] == manifest["verification"]["precision"] == "int4"
-    assert manifest["verification"]["worst_weight"]["error"] < 0.25
-    assert any(comparison["moved"] > 0 for comparison in manifest["verification"]["comparisons"])
+    verification = json.loads((tmp_path / "x" / "build.json").read_text())["verification"]
+    assert manifest["precision"] == verification["precision"] == "int4"
+    assert verification["worst_weight"]["error"] < 0.25
+    assert any(comparison["moved"] > 0 for comparison in verification["comparisons"])
     graph = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False)
     assert {entry.key: entry.value for entry in graph.metadata_props}["zoo.precision"] == "int4"
 

@@ -25,7 +25,7 @@ from transformers import (
 import zoo
 from exporters.runtime.decoding import Decoding
 from exporters.runtime.encoding import Encoder
-from exporters.runtime.exported import CacheFacts, Exported, open_export
+from exporters.runtime.exported import CacheRecord, Exported, open_export
 from exporters.runtime.generation import Generator
 from exporters.runtime.graph import BFLOAT16, host_array
 from exporters.runtime.sampling import Sampler, Sampling, distribution
@@ -193,7 +193,7 @@ def test_t5_generates_what_transformers_does(tmp_path: Path) -> None:
 def test_bound_buffers_give_what_a_plain_run_gives(tmp_path: Path, precision: str) -> None:
     model = exported(gpt2(initialization=DECISIVE, d_model=32), tmp_path / "out", precision=precision)
     graph = model.open(-1)
-    decoding = Decoding(graph, CacheFacts(), rows=2, room=8)
+    decoding = Decoding(graph, CacheRecord(), rows=2, room=8)
     bound = [decoding.read([[3, 1, 4], [9]]), decoding.read([[2], [7]]), decoding.read([[5], [5]])]
     mask = np.array([[1, 1, 1], [0, 0, 1]])
     dtype = np.float16 if precision == "fp16" else np.float32
@@ -211,7 +211,7 @@ def test_bound_buffers_give_what_a_plain_run_gives(tmp_path: Path, precision: st
 
 def test_a_step_that_is_not_kept_can_be_repeated(tmp_path: Path) -> None:
     graph = exported(gpt2(), tmp_path / "out").open(-1)
-    decoding = Decoding(graph, CacheFacts(), rows=1, room=8)
+    decoding = Decoding(graph, CacheRecord(), rows=1, room=8)
     decoding.read([[3, 1, 4]])
     found = [decoding.read([[5]], keep=keep) for keep in (False, False, True)]
     np.testing.assert_array_equal(found[0], found[1])
@@ -251,6 +251,21 @@ def test_the_end_of_the_context_ends_all(tmp_path: Path) -> None:
     assert (len(found.ids), found.ending) == (3, "end of context")
 
 
+@pytest.mark.parametrize("target", ["portable", "cpu", "tensorrt"])
+def test_a_decoder_with_a_context_of_its_own_takes_all_of_it(target: str, tmp_path: Path) -> None:
+    """GroupQueryAttention has the rotations of all its positions, and no more."""
+    block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "head_dim": 16}}
+    decoder = {"layers": 2, "block": block, "context_length": 30}
+    spec = gpt2(position={"kind": "rope"}, decoder=decoder)  # of 10 tokens, says the model
+    result = written(spec, tmp_path / "out", target=target)
+    assert {facts["context_length"] for facts in result.graphs.values()} == {30}
+    generator = Generator(open_export(tmp_path / "out"))
+    (found,) = generator.generate([[1] * 7], 64).continuations
+    assert (len(found.ids), found.ending) == (23, "end of context")
+    with pytest.raises(UserError, match="which is 30 tokens\n  value: 30 tokens\n  29 or fewer"):
+        generator.generate([[1] * 30], 1)
+
+
 @pytest.mark.parametrize(
     ("prompt", "message"),
     [
@@ -272,11 +287,13 @@ def test_a_sequence_longer_than_the_cache_of_a_graph(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match="must fit the cache of this export, which holds 4 tokens\n  value: 5 tokens\n"
     ):
-        Decoding(graph, CacheFacts(length=4), rows=1, room=5)
+        Decoding(graph, CacheRecord(length=4), rows=1, room=5)
 
 
 def test_scores_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
-    model = exported(gpt2(initialization={"kind": "normal", "std": 1e38}), tmp_path / "out")
+    model = exported(gpt2(), tmp_path / "out")
+    data = tmp_path / "out" / "model.onnx.data"
+    data.write_bytes(b"\xff" * data.stat().st_size)  # NaN
     with pytest.raises(
         UserError, match="the model's scores are not finite numbers\n  look at its weights, or"
     ):

@@ -22,14 +22,16 @@ from exporters.emitters import registry
 from exporters.emitters.registry import Call, Operand
 from exporters.export import Options, export
 from exporters.graph import GraphBuilder
-from exporters.precisions import PRECISIONS
 from exporters.proto import model_proto
 from exporters.verification import Comparison, Verification, VerificationError
 from specs.load import load
+from specs.mixture import Mixture
 from specs.model import Model
 from tests.exporters.models import GRAPH_ONLY
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo import functional
+from zoo.components.mixture import Router
+from zoo.context import BuildContext
 from zoo.tracing.symbols import Placeholder, Symbols
 
 Patch = pytest.MonkeyPatch
@@ -56,25 +58,38 @@ def body(patch: Patch, function: Any, changed: Callable[..., Any]) -> None:
     patch.setattr(function, "__wrapped__", changed)
 
 
+def seen_from(patch: Patch, change: Callable[[Any, Any], tuple[Any, Any]]) -> None:
+    """Change the positions of queries and keys by which a bias tells who sees whom."""
+    original = functional.attention_bias.__wrapped__
+
+    def bias(mask: Any, position: Any, queries: Any, keys: Any, *rest: Any, **named: Any) -> Any:
+        moved = (queries, keys) if queries is None else change(queries, keys)
+        return original(mask, position, *moved, *rest, **named)
+
+    body(patch, functional.attention_bias, bias)
+
+
 def no_causal_mask(patch: Patch) -> None:
-    body(
-        patch,
-        functional.relative_positions,
-        lambda q, k, like: functional.positions_from(0, k, like)[None, None] * 0,
-    )
+    seen_from(patch, lambda queries, keys: (queries, keys * 0))
 
 
 def causal_mask_one_off(patch: Patch) -> None:
-    original = functional.relative_positions.__wrapped__
-    body(patch, functional.relative_positions, lambda q, k, like: original(q, k, like) - 1)
+    seen_from(patch, lambda queries, keys: (queries, keys - 1))
 
 
 def causal_mask_from_the_first_key(patch: Patch) -> None:
-    def relative(query_length: Any, key_length: Any, like: Any) -> Any:
-        keys = functional.positions_from(0, key_length, like)
-        return keys[None, None, :] - functional.positions_from(0, query_length, like)[None, :, None]
+    seen_from(patch, lambda queries, keys: (queries - queries[:, :1], keys))
 
-    body(patch, functional.relative_positions, relative)
+
+def padding_has_places(patch: Patch) -> None:
+    """Distances count places, and not real tokens."""
+
+    def by_place(queries: Any, keys: Any) -> tuple[Any, Any]:
+        length = keys.shape[1]
+        places = functional.positions_from(0, length, keys)[None]
+        return places[:, length - queries.shape[1] :], places
+
+    seen_from(patch, by_place)
 
 
 def no_padding_mask(patch: Patch) -> None:
@@ -257,9 +272,9 @@ def positions_start_again(patch: Patch) -> None:
 def no_cross_mask(patch: Patch) -> None:
     original = functional.attention_bias.__wrapped__
 
-    def bias(mask: Any, position: Any, relative: Any, like: Any, **named: Any) -> Any:
-        cross = mask is not None and relative is None
-        return original(mask * 0 + 1 if cross else mask, position, relative, like, **named)
+    def bias(mask: Any, position: Any, queries: Any, *rest: Any, **named: Any) -> Any:
+        cross = mask is not None and queries is None
+        return original(mask * 0 + 1 if cross else mask, position, queries, *rest, **named)
 
     body(patch, functional.attention_bias, bias)
 
@@ -447,8 +462,8 @@ def bases_exchanged(patch: Patch) -> None:
 
 
 def nothing_rounded(patch: Patch) -> None:
-    replaced(patch, "to", lambda original: lambda call, x, wanted: x.value if (
-        wanted in (torch.bfloat16, torch.float32) and x.dtype.is_floating_point) else original(call, x, wanted))  # fmt: skip
+    replaced(patch, functional.rounded_to_bfloat16, lambda original: lambda call, x: call.cast(
+        x.value, x.dtype, torch.float32))  # fmt: skip
 
 
 def attending(make: Any, **attention: Any) -> Model:
@@ -491,6 +506,7 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
     (no_causal_mask, [gpt2(), t5()]),
     (causal_mask_one_off, [gpt2(), rope(gpt2), gpt2(position={"kind": "alibi"})]),
     (causal_mask_from_the_first_key, [gpt2(context_length=32), t5(), gpt2(position={"kind": "none"})]),
+    (padding_has_places, [attending(gpt2, window=4)]),
     (no_padding_mask, [bert(), gpt2(), t5()]),
     (padding_on_the_right_only, [bert(context_length=32), gpt2(context_length=32), t5(position={"kind": "sinusoidal"})]),
     (mask_of_the_first_row_for_all, [bert(), gpt2(), t5()]),
@@ -718,7 +734,7 @@ def test_token_types_are_drawn_where_a_model_has_them() -> None:
 
 def test_a_model_that_makes_much_of_a_rounding_is_given_as_much(tmp_path: Path, monkeypatch: Patch) -> None:
     """With next to nothing allowed, all models are of that kind: PyTorch's own rounding is what is allowed then."""
-    monkeypatch.setitem(PRECISIONS, "fp32", replace(PRECISIONS["fp32"], tolerance=1e-8))
+    monkeypatch.setattr("exporters.verify.TOLERANCE", 1e-8)
     spec = gpt2(initialization={"kind": "xavier_uniform"})
     result = export(spec, tmp_path / "x")
     assert result.verification is not None
@@ -764,3 +780,38 @@ def test_rows_in_which_a_router_chooses_between_equals_are_left_out_and_told(tmp
     assert result.verification is not None
     told = {c.case: c.shape for c in result.verification.comparisons if "rows" in c.shape}
     assert told == {"twin: nothing but padding": "2 x 6 -> 2 x 3, 1 of 2 rows"}
+
+
+def test_experts_that_weigh_nothing_are_equals_of_which_any_may_be_chosen(tmp_path: Path) -> None:
+    """Scores so far apart that float32 has 0 for most of them."""
+    experts = {"kind": "mlp", "hidden": 6, "activation": "relu"}
+    block = {**BLOCK, "feed_forward": {"kind": "mixture", "experts": 6, "top_k": 3, "expert": experts}}
+    spec = t5(initialization={"kind": "normal", "std": 60.0}, decoder={"layers": 2, "block": block})
+    result = export(spec, tmp_path / "x")
+    assert result.verification is not None
+    assert not any("rows" in comparison.shape for comparison in result.verification.comparisons)
+
+
+def test_the_margin_of_a_router() -> None:
+    def margin(logits: list[float], **router: Any) -> float:
+        spec = Mixture.model_validate(
+            {
+                "experts": 4,
+                "top_k": 2,
+                "expert": {"kind": "mlp", "hidden": 2, "activation": "relu"},
+                "router": router,
+            }
+        )
+        built = Router(spec, BuildContext.of(gpt2(d_model=4), "decoder"))
+        torch.nn.init.eye_(built.weight)
+        if built.correction is not None:
+            built.correction.zero_()
+        return float(built.margin(torch.tensor([[logits]])).detach())
+
+    assert margin([0.0, -1.0, -2.0, -3.0]) == pytest.approx(1 - math.exp(-1))
+    assert margin([0.0, -1.0, -1.0, -3.0]) == 0.0
+    assert margin([0.0, -500.0, -600.0, -700.0]) == math.inf
+    grouped = {"groups": {"count": 2, "top": 1, "best": 1}}
+    assert margin([0.0, -1.0, -500.0, -600.0], **grouped) == 1.0
+    assert margin([-500.0] * 4, scores="sigmoid") == math.inf
+    assert margin([-500.0] * 4, scores="sigmoid", correction=True) == 0.0

@@ -30,7 +30,9 @@ def test_alibi_slopes(heads):
     torch.testing.assert_close(torch.tensor(alibi_slopes(heads)), theirs, rtol=1e-6, atol=0)
 
 
-@pytest.mark.parametrize(("buckets", "max_distance"), [(32, 128), (12, 17), (4, 5), (8, 300), (64, 33)])
+@pytest.mark.parametrize(
+    ("buckets", "max_distance"), [(32, 128), (12, 17), (4, 5), (8, 300), (64, 33), (10, 20), (11, 20), (7, 9)]
+)
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_t5_buckets(buckets, max_distance, bidirectional):
     distances = torch.arange(-400, 401)

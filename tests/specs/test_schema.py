@@ -13,10 +13,11 @@ from specs.document import Document
 from specs.errors import SpecError
 from specs.load import load
 from specs.merging import merge as merge_documents
-from specs.reading import read_file, read_text
+from specs.reading import read_text
 from specs.registry import register
 from specs.resolved import resolved
 from specs.schema import json_schema
+from specs.spec_file import read_file
 from specs.validation import validate
 
 
@@ -34,7 +35,7 @@ def validator(schema):
 def changed(name, assignment):
     """A preset's resolved data with one assignment laid over it, unvalidated."""
     base = Document(resolved(load(name)))
-    return merge_documents(base, parse_assignment(assignment), lambda path, kind, merged: None).data
+    return merge_documents(base, parse_assignment(assignment), lambda stated, kind: {}).data
 
 
 @pytest.mark.parametrize("name", preset_names())

@@ -287,6 +287,7 @@ def test_attention_and_our_own_functions(groups: int, length: int, keys: int) ->
     assert_known("scatter", key, 2, torch.zeros_like(key, dtype=torch.int64), torch.ones_like(key))
     assert_known(functional.constant, (1.0, 2.0), query)
     assert_known(functional.constant, (1, 2), query)
+    assert_known(functional.rounded_to_bfloat16, query)
 
 
 def test_sizes_are_plain_numbers() -> None:
@@ -335,7 +336,7 @@ def test_every_rule_is_tested_here() -> None:
              torch.squeeze, "squeeze", torch.unsqueeze, "unsqueeze", torch.permute, "permute", "view", "reshape",
              torch.reshape, torch.cat, torch.stack, "expand", torch.unflatten, "unflatten", operator.getitem,
              operator.matmul, torch.matmul, "matmul", F.scaled_dot_product_attention, functional.positions_from,
-             functional.constant, size, "scatter"}  # fmt: skip
+             functional.constant, functional.rounded_to_bfloat16, size, "scatter"}  # fmt: skip
     assert named == {target for target in _rules if not _is_fused(target)}
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
 from pydantic import ValidationError
 from torch import Tensor, nn
 
+from specs.head import PoolingName
 from specs.model import Model
 from tests.zoo.tiny import BLOCK, NORM, gpt2
 from zoo import functional
@@ -88,8 +89,8 @@ def without_causal_mask(patch: pytest.MonkeyPatch) -> None:
 def always_causal(patch: pytest.MonkeyPatch) -> None:
     whole = functional.attention_bias
 
-    def bias(mask: Any, position: Any, relative: Any, like: Tensor, **named: Any) -> Any:
-        return whole(mask, position, relative, like, **{**named, "causal": relative is not None})
+    def bias(mask: Any, position: Any, queries: Any, *rest: Any, **named: Any) -> Any:
+        return whole(mask, position, queries, *rest, **{**named, "causal": queries is not None})
 
     patch.setattr(functional, "attention_bias", bias)
 
@@ -155,8 +156,8 @@ def no_positions(patch: pytest.MonkeyPatch) -> None:
 def ignores_the_encoder_mask(patch: pytest.MonkeyPatch) -> None:
     whole = functional.attention_bias
 
-    def bias(mask: Any, position: Any, relative: Any, *rest: Any, **named: Any) -> Any:
-        return whole(None if relative is None else mask, position, relative, *rest, **named)
+    def bias(mask: Any, position: Any, queries: Any, *rest: Any, **named: Any) -> Any:
+        return whole(None if queries is None else mask, position, queries, *rest, **named)
 
     patch.setattr(functional, "attention_bias", bias)
 
@@ -225,11 +226,29 @@ def test_the_patched_functions_are_the_ones_in_use() -> None:
 
 
 def test_relative_positions_of_a_decoder_step_by_its_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    def from_zero(queries: int, keys: int, like: Tensor) -> Tensor:
-        return torch.arange(keys)[None, None] - torch.arange(queries)[None, :, None]
+    def from_zero(queries: Tensor, keys: Tensor) -> Tensor:
+        return keys[:, None] - (queries - queries[:, :1])[:, :, None]
 
     monkeypatch.setattr(functional, "relative_positions", from_zero)
     assert "cache, token by token" in failures(gpt2(position={"kind": "alibi"}))
+
+
+@pytest.mark.parametrize(
+    ("position", "window"),
+    [({"kind": "alibi"}, None), ({"kind": "relative_bias"}, None), ({"kind": "rope"}, 2)],
+)
+def test_distances_that_count_padding_are_caught(
+    position: Any, window: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block = {**BLOCK, "attention": {**BLOCK["attention"], "window": window}}  # type: ignore[dict-item]
+    spec = gpt2(position=position, decoder={"layers": 2, "block": block})
+    assert not failures(spec)
+
+    def by_place(x: Tensor, mask: Any, past: int, start: Any) -> Tensor:
+        return torch.arange(past + x.shape[1])[None]
+
+    monkeypatch.setattr(stack, "_key_positions", by_place)
+    assert {"padding side", "padded batch"} <= failures(spec)
 
 
 # ------------------------------------------------------------------------------------------------- variants
@@ -264,10 +283,23 @@ def test_a_bidirectional_encoder_without_positions_sees_a_set() -> None:
 
 
 def test_a_window_tells_a_bidirectional_encoder_where_tokens_stand_where_it_is_short() -> None:
-    for window, status in ((2, "passed"), (8, "passed"), (10, "info"), (4096, "info")):
+    for window, status in ((1, "info"), (2, "passed"), (8, "passed"), (10, "info"), (4096, "info")):
         block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "window": window}}
         spec = bert(position={"kind": "none"}, encoder={"layers": 1, "block": block})
         assert statuses(spec)["order"] == status
+
+
+@pytest.mark.parametrize("make", [bert, gpt2])
+@pytest.mark.parametrize("layers", [2, [{"use": "whole"}, {}]])
+def test_windows_of_one_token_leave_queries_and_keys_without_a_use(make: Any, layers: Any) -> None:
+    whole = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2}}
+    block = {**BLOCK, "attention": {**whole["attention"], "window": 1}}
+    stack = {"layers": layers, "block": block, "blocks": {} if layers == 2 else {"whole": whole}}
+    spec = make(**{"encoder" if make is bert else "decoder": stack}, position={"kind": "rope"})
+    found = statuses(spec)
+    assert "failed" not in found.values()
+    sees = found["bidirectional" if make is bert else "sees the past"]
+    assert sees == ("skipped" if layers == 2 else "passed")
 
 
 def test_a_position_of_its_own_tells_an_attention_where_tokens_stand() -> None:
@@ -291,21 +323,8 @@ def test_an_encoder_that_is_to_be_causal_and_is_not_is_caught(monkeypatch: pytes
     )
 
 
-@pytest.mark.parametrize("make", [gpt2, seq2seq])
-def test_a_decoder_that_sees_the_future_is_told(make: Callable[..., Model]) -> None:
-    report = check_behaviour(make(decoder={"layers": 2, "block": BLOCK, "causal": False}))
-    assert not report.passed
-    (failed,) = (check for check in report.checks if check.status == "failed")
-    assert failed.name.endswith("causal")
-    assert failed.reason == "causal: false in the spec lets tokens see the ones that they are to predict"
-    skipped = {
-        check.name.split(": ")[-1]: check.reason for check in report.checks if check.status == "skipped"
-    }
-    assert skipped["cache, token by token"] == "tokens see those after them, which a cache does not hold yet"
-
-
 @pytest.mark.parametrize("kind", ["classification", "pooled"])
-@pytest.mark.parametrize("pooling", ["first", "last", "mean", {"token": 1}])
+@pytest.mark.parametrize("pooling", [*get_args(PoolingName), {"token": 1}])
 def test_a_vector_for_a_sequence_is_what_the_row_gives_alone(
     pooling: object, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -491,7 +510,11 @@ def test_a_twin_with_a_small_vocabulary_seeks_a_token_that_it_has() -> None:
 def test_a_twin_keeps_every_kind_of_block() -> None:
     other = {**BLOCK, "kind": "parallel"}
     pattern = [{"pattern": [{"repeat": 5}, {"use": "wide"}], "repeat": 3}, {"use": "last"}]
-    decoder = {"layers": pattern, "block": BLOCK, "blocks": {"wide": other, "last": other, "unused": other}}
+    decoder = {
+        "layers": pattern,
+        "block": BLOCK,
+        "blocks": {"wide": other, "last": {**BLOCK, "kind": "sandwich"}},
+    }
     spec = gpt2(decoder=decoder)
     assert kept_layers(spec.decoder, 2) == [0, 5, 18]
     assert kept_layers(spec.decoder, 5) == [0, 1, 2, 5, 18]

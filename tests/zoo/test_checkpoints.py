@@ -1,6 +1,7 @@
 """The names and layouts of other projects' checkpoints: read, written, and told apart; and what does not fit."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -272,19 +273,27 @@ def test_config_json_names_the_family(tmp_path):
         assert f"model_type {model_type!r} is not one that weights can be read of: " in refused(
             tmp_path, bert()
         )
-    for content in ("", "[]", "{}", "[" * 100_000):
+    for content, said in (
+        ("", "is not a JSON object"),
+        ("[]", "is not a JSON object"),
+        ("{}", "model_type None is not one"),
+        ("[" * 1_000_000, "is nested more than 64 levels deep"),
+    ):
         (tmp_path / "config.json").write_text(content)
-        assert "config.json is not a JSON object with a model_type" in refused(tmp_path, bert())
+        assert said in refused(tmp_path, bert())
 
 
 def test_config_json_that_cannot_be_read(tmp_path, monkeypatch):
     save_file(stored(BERT, bert()), tmp_path / SINGLE)
     (tmp_path / "config.json").write_text("{}")
+    real = Path.open
 
-    def forbidden(path):
-        raise PermissionError(13, "Permission denied")
+    def forbidden(path, *arguments, **named):
+        if path.name == "config.json":
+            raise PermissionError(13, "Permission denied")
+        return real(path, *arguments, **named)
 
-    monkeypatch.setattr("zoo.checkpoints.families.Path.read_bytes", forbidden)
+    monkeypatch.setattr(Path, "open", forbidden)
     assert "config.json cannot be read: Permission denied" in refused(tmp_path, bert())
 
 

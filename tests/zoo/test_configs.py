@@ -12,7 +12,7 @@ import pytest
 from specs.canonical import canonical, differences
 from specs.catalog import preset_names
 from specs.load import load
-from zoo.configs.config import Config, ConfigError
+from zoo.configs.config import Config, ConfigError, UnmodelledError
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.families import MODULES, config_family
 from zoo.configs.importing import import_spec, spec_of_config
@@ -37,10 +37,11 @@ def read(**changes: Any) -> Any:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "lama"}, "config.json: model_type: is not a family that is known\n  value: 'lama'\n  did you mean 'llama'?"),
-        ({"model_type": None}, "config.json: model_type: is not a family that is known"),
-        ({"model_type": ["llama"]}, "config.json: model_type: is not a family that is known\n  value: ['llama']"),
-        ({"architectures": ["LlamaForVision"]}, "config.json: architectures: has no class that is modelled\n  value: ['LlamaForVision']\n  did you mean"),
+        ({"model_type": "lama"}, "config.json: model_type: is not a supported family\n  value: 'lama'\n  did you mean 'llama'?"),
+        ({"model_type": "mamba"}, "config.json: model_type: is not a supported family\n  value: 'mamba'\n  Supported families: albert, bart, bert,"),
+        ({"model_type": None}, "config.json: model_type: is not a supported family"),
+        ({"model_type": ["llama"]}, "config.json: model_type: is not a supported family\n  value: ['llama']"),
+        ({"architectures": ["LlamaForVision"]}, "config.json: architectures: has no class that is modelled\n  value: ['LlamaForVision']\n  choose from: LlamaForCausalLM"),
         ({"architectures": "LlamaModel"}, "config.json: architectures: must be a list of class names"),
         ({"hidden_act": "silu_"}, "config.json: hidden_act: is not modelled\n  value: 'silu_'\n  did you mean 'silu'?"),
         ({"hidden_size": "32"}, "config.json: hidden_size: must be a whole number\n  value: '32'"),
@@ -54,8 +55,8 @@ def read(**changes: Any) -> Any:
         ({"rope_scaling": {"rope_type": "linear"}}, "config.json: rope_scaling.factor: is required"),
         ({"rope_scaling": {"rope_type": "linear", "factor": 2.0, "mystery": 1}}, "config.json has fields that are not modelled:\n  rope_scaling.mystery: 1"),
         ({"rope_parameters": {"rope_type": "proportional"}}, "config.json: rope_parameters.rope_type: is not modelled\n  value: 'proportional'"),
-        ({"attention_gate": True, "moe": {}}, "config.json has fields that are not modelled:\n  attention_gate: True\n  moe: {}\n"
-         "  if they change nothing that the model computes: --ignore attention_gate --ignore moe"),
+        ({"is_causal": False, "layer_types": ["full_attention"]},
+         "config.json has fields that are not modelled:\n  is_causal: False\n  layer_types: ['full_attention']"),
         ({"quantization_config": {"bits": 4}}, "config.json: quantization_config: quantized checkpoints are not read"),
         ({"num_key_value_heads": 3}, "config.json describes a model that breaks a rule\ndecoder.block.attention.kv_heads: must divide heads, which is 4"),
         ({"num_hidden_layers": 0}, "config.json describes a model that breaks a rule\ndecoder.layers: "),
@@ -67,10 +68,82 @@ def test_what_is_not_modelled_is_refused_with_the_field_and_the_nearest(changes:
     assert str(caught.value).startswith(message)
 
 
+DEPTHS = (
+    "num_hidden_layers",
+    "n_layer",
+    "n_layers",
+    "num_layers",
+    "encoder_layers",
+    "decoder_layers",
+    "num_decoder_layers",
+)
+
+
+@pytest.mark.parametrize("model_type", MODULES)
+@pytest.mark.parametrize("count", [10_001, 2_000_000_000, 2**63])
+def test_layers_are_bounded_before_anything_is_made_of_them(model_type: str, count: int) -> None:
+    found = []
+    for name in DEPTHS:
+        fields = {name: count}
+        data = {"text_config": fields} if model_type == "clip" else fields
+        try:
+            spec_of_config(
+                Config({"model_type": model_type, "num_experts_per_tok": 1, **data}, "config.json"), name="x"
+            )
+        except ConfigError as error:
+            rule = "must fit in 64 bits" if count == 2**63 else "must be at most 10,000"
+            found += [name] if f"{name}: {rule}\n  value: {count}" in str(error) else []
+    assert found
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"model_type": "gpt_neo", "attention_types": [[["global"], 10**12]]}, "must come to num_layers, which is 24"),
+        ({"model_type": "gpt_neo", "attention_types": [[[{}], 24]]}, "it may have types global and local"),
+        ({"model_type": "modernbert", "layer_types": [{}] * 22}, "must be full_attention or sliding_attention"),
+        ({**LLAMA, "rms_norm_eps": 10**400}, "rms_norm_eps: must fit in 64 bits"),
+        ({**LLAMA, "hidden_size": 2**63}, "hidden_size: must fit in 64 bits"),
+    ],
+)  # fmt: skip
+def test_values_as_no_program_writes_them(fields: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        spec_of_config(Config(fields, "config.json"), name="x")
+
+
 def test_a_field_that_the_user_vouches_for_is_passed_over() -> None:
-    config = Config({**LLAMA, "attention_gate": False}, "config.json")
-    spec = spec_of_config(config, name="x", ignored=["attention_gate"])
+    config = Config({**LLAMA, "is_causal": False}, "config.json")
+    spec = spec_of_config(config, name="x", ignored=["is_causal"], strict=True)
     assert canonical(spec) == canonical(read())
+
+
+FOREIGN = {"_model_name_or_path": "x", "unsloth_fixed": True, "transformers.js_config": {"dtype": "q8"}}
+
+
+def test_fields_that_the_reference_does_not_have_are_passed_over_and_told() -> None:
+    told: list[str] = []
+    spec = spec_of_config(Config({**LLAMA, **FOREIGN}, "config.json"), name="x", tell=told.extend)
+    assert spec == read()
+    assert told == list(FOREIGN)
+    with pytest.raises(UnmodelledError, match="unsloth_fixed: True") as refused:
+        spec_of_config(Config({**LLAMA, **FOREIGN}, "config.json"), name="x", strict=True)
+    assert refused.value.fields == tuple(FOREIGN)
+
+
+def test_a_field_that_the_reference_of_another_family_has_is_passed_over() -> None:
+    told: list[str] = []
+    spec_of_config(Config({**LLAMA, "scale_attn_weights": False}, "config.json"), name="x", tell=told.extend)
+    assert told == ["scale_attn_weights"]
+
+
+def test_a_long_list_of_fields_is_cut() -> None:
+    many = {f"field_{i}" + "x" * 100: "\x1b[31m" for i in range(2000)}
+    with pytest.raises(UnmodelledError) as refused:
+        spec_of_config(Config({**LLAMA, **many}, "config.json"), name="x", strict=True)
+    text = str(refused.value)
+    assert text.endswith("\n  ... and 1,990 more")
+    assert len(text) < 3000
+    assert "\x1b" not in text
 
 
 def test_fields_that_say_nothing_of_the_model_are_passed_over() -> None:
@@ -86,8 +159,10 @@ def test_fields_that_say_nothing_of_the_model_are_passed_over() -> None:
         (b"[]", "is not a JSON object"),
         (b'{"model_type": ', "is not a JSON object"),
         (b"\xff\xfe", "is not a JSON object"),
-        (b"[" * 100_000, "is not a JSON object"),
-        (b"{}", "model_type: is not a family that is known"),
+        (b"[" * 1_000_000, "is nested more than 64 levels deep"),
+        (b'{"a": ' * 500 + b"1" + b"}" * 500, "is nested more than 64 levels deep"),
+        (b'{"model_type": "\\ud800"}', "half of a surrogate pair"),
+        (b"{}", "model_type: is not a supported family"),
     ],
 )
 def test_what_is_no_config_is_told(content: bytes, message: str, tmp_path: Path) -> None:
@@ -243,6 +318,7 @@ def test_specs_of_two_models_differ_where_they_do(name: str, assignment: str, pa
         (["a", None, "a", None], [{"pattern": [{"use": "a"}, {"repeat": 1}], "repeat": 2}]),
         (["a", "a", None, "a", "a", None, "a"], [{"pattern": [{"use": "a", "repeat": 2}, {"repeat": 1}], "repeat": 2}, {"use": "a"}]),
         (["a", None, None], [{"use": "a"}, {"repeat": 2}]),
+        (["a", None] * 5_000, [{"pattern": [{"use": "a"}, {"repeat": 1}], "repeat": 5_000}]),
     ],
 )  # fmt: skip
 def test_layers_become_the_shortest_pattern(names: Any, layers: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from exporters import data_file, verification
+from exporters import data_file, verify
 from exporters.export import Options, export
 from tests.exporters.models import GRAPH_ONLY, UNVERIFIED, contents
 from tests.zoo.tiny import bert, gpt2
@@ -37,6 +37,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         where.mkdir()
     if request.param == "export":
         export(gpt2(), where, GRAPH_ONLY)
+        (where / "eval").mkdir()
+        (where / "eval" / "scores").write_text("mine")
     return where
 
 
@@ -58,7 +60,7 @@ def interrupted_while_verifying(monkeypatch: pytest.MonkeyPatch) -> None:
     def raising(*args: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(verification, "_compare", raising)
+    monkeypatch.setattr(verify, "_comparisons", raising)
 
 
 def full(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,14 +71,14 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def full_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Path.write_text
+    original = Path.write_bytes
 
-    def raising(path: Path, *args: Any) -> int:
+    def raising(path: Path, *args: Any, **kwargs: Any) -> int:
         if path.name == "export.json":
             raise FULL
-        return original(path, *args)
+        return original(path, *args, **kwargs)
 
-    monkeypatch.setattr(Path, "write_text", raising)
+    monkeypatch.setattr(Path, "write_bytes", raising)
 
 
 def no_rename(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +92,7 @@ def no_rename(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "rename", raising)
 
 
-def interrupted_between_the_renames(monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupted_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     original = Path.rename
 
     def raising(path: Path, target: Path) -> Path:
@@ -101,13 +103,21 @@ def interrupted_between_the_renames(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "rename", raising)
 
 
+def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raising(descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", raising)
+
+
 HARMS: list[tuple[Harm, Any]] = [
     (interrupted, KeyboardInterrupt),
     (interrupted_while_verifying, KeyboardInterrupt),
     (full, DestinationError),
     (full_at_the_end, DestinationError),
     (no_rename, DestinationError),
-    (interrupted_between_the_renames, KeyboardInterrupt),
+    (interrupted_at_the_end, KeyboardInterrupt),
+    (no_sync, DestinationError),
 ]
 
 
@@ -124,11 +134,12 @@ def test_whatever_happens_the_place_is_as_it_was(
     assert {path.name for path in place.parent.iterdir()} <= {"out"}
 
 
-def test_a_success_replaces_what_was_there_whole(place: Path) -> None:
+def test_a_success_replaces_all_of_an_earlier_export_and_nothing_else(place: Path) -> None:
+    theirs = {path: content for path, content in contents(place).items() if path.startswith("eval/")}
     export(bert(), place, UNVERIFIED)
     fresh = place.parent / "fresh"
     export(bert(), fresh, UNVERIFIED)
-    assert contents(place) == contents(fresh)
+    assert contents(place) == {**contents(fresh), **theirs}
     assert {path.name for path in place.parent.iterdir()} == {"out", "fresh"}
 
 
@@ -137,7 +148,7 @@ def test_a_full_disk_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(DestinationError) as error:
         export(gpt2(), place, UNVERIFIED)
     assert str(error.value) == (
-        f"{place} cannot be written: its disk is full\n  free some space, or give an --output on another disk"
+        f"{place} cannot be written: its disk is full.\n  Free some space, or choose a directory on another disk."
     )
 
 
@@ -145,7 +156,8 @@ def test_an_error_of_the_system_is_told_with_its_reason(tmp_path: Path) -> None:
     with pytest.raises(DestinationError) as error, replacing(tmp_path / "out"):
         raise OSError(errno.EFBIG, "File too large")
     assert (
-        str(error.value) == f"{tmp_path / 'out'} cannot be written: File too large\n  give another --output"
+        str(error.value)
+        == f"{tmp_path / 'out'} cannot be written: File too large.\n  Choose another directory."
     )
 
 
@@ -159,7 +171,7 @@ def test_a_file_at_the_destination_is_refused_and_kept(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
     with pytest.raises(DestinationError) as error:
         export(gpt2(), tmp_path / "out", UNVERIFIED)
-    assert str(error.value) == f"{tmp_path / 'out'} is a file, not a directory\n  give another --output"
+    assert str(error.value) == f"{tmp_path / 'out'} is a file, not a directory.\n  Choose another directory."
     assert contents(tmp_path) == {"out": b"mine"}
 
 
@@ -167,10 +179,10 @@ def test_a_directory_of_someone_else_is_refused_and_kept(tmp_path: Path) -> None
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "model.onnx").write_text("mine")
     with pytest.raises(
-        DestinationError, match="holds files that zoo did not write, and would be replaced"
+        DestinationError, match=r"holds files and no valid export.json, so zoo did not write it\."
     ) as error:
         export(gpt2(), tmp_path / "out", UNVERIFIED)
-    assert "or remove it" in str(error.value)
+    assert "or remove this one." in str(error.value)
     assert contents(tmp_path) == {"out/model.onnx": b"mine"}
 
 
@@ -180,7 +192,7 @@ def test_a_directory_of_someone_else_that_appears_meanwhile_is_kept(tmp_path: Pa
             (tmp_path / "out").mkdir()
             (tmp_path / "out" / "theirs").write_text("theirs")
 
-    with pytest.raises(DestinationError, match="holds files that zoo did not write"):
+    with pytest.raises(DestinationError, match=r"holds files and no valid export\.json"):
         export(gpt2(), tmp_path / "out", UNVERIFIED, progress)
     assert contents(tmp_path) == {"out/theirs": b"theirs"}
 
@@ -188,9 +200,7 @@ def test_a_directory_of_someone_else_that_appears_meanwhile_is_kept(tmp_path: Pa
 def test_a_file_as_parent_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for destination in (tmp_path / "file" / "out", tmp_path / "file" / "deep" / "out"):
-        with pytest.raises(
-            DestinationError, match="file is a file, not a directory\n  give another --output"
-        ):
+        with pytest.raises(DestinationError, match="file is a file, not a directory"):
             export(gpt2(), destination, UNVERIFIED)
     assert contents(tmp_path) == {"file": b""}
 
@@ -253,10 +263,9 @@ def test_too_little_space_is_said_before_anything_is_written(
     with pytest.raises(DestinationError) as error:
         export(gpt2(), tmp_path / "out", UNVERIFIED)
     assert str(error.value).startswith(f"{tmp_path / 'out'} needs ")
-    assert "and its disk has 1.5 kB free\n  free some space, give an --output on another disk" in str(
+    assert "and its disk has 1.5 kB free.\n  Free some space, choose a directory on another disk" in str(
         error.value
     )
-    assert "--weights none" in str(error.value)
     assert not list(tmp_path.iterdir())
     export(gpt2(), tmp_path / "out", GRAPH_ONLY)
 
@@ -328,8 +337,8 @@ def test_two_processes_leave_one_whole_export(tmp_path: Path) -> None:
 def test_what_may_be_replaced(tmp_path: Path) -> None:
     check_replaceable(tmp_path / "absent")
     check_replaceable(tmp_path)
-    (tmp_path / "export.json").write_text("{}")
-    check_replaceable(tmp_path)
+    export(gpt2(), tmp_path / "export", GRAPH_ONLY)
+    check_replaceable(tmp_path / "export")
     (tmp_path / "dangling").symlink_to("nowhere")
     with pytest.raises(DestinationError, match="dangling is a file, not a directory"):
         check_replaceable(tmp_path / "dangling")

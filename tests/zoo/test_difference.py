@@ -8,7 +8,6 @@ from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from tests.strategies import model_data
-from zoo.builder import assemble
 from zoo.reports.module_pairs import in_order, pair
 from zoo.reports.parameters import parameter_report
 from zoo.reports.quantities import Measured, Sizes, quantities
@@ -17,7 +16,7 @@ from zoo.reports.spec_difference import compare_specs
 
 
 def report_of(spec):
-    return parameter_report(assemble(spec), spec)
+    return parameter_report(spec)
 
 
 def paired(a, b):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from transformers import LlamaForCausalLM
 
+from specs.errors import UserError
 from specs.model import Model
 from specs.resolved import resolved
 from specs.writing import dump
@@ -22,9 +23,11 @@ from tests.parity.reference import build, llama_spec
 from tests.zoo.gguf_files import Kind, write
 from zoo.builder import assemble
 from zoo.checkpoints.gguf import PairsTogether
+from zoo.configs.config import UnmodelledError
 from zoo.configs.gguf import config_of_gguf
+from zoo.configs.importing import import_spec
 from zoo.weights.gguf import read_gguf
-from zoo.weights.gguf_header import read_header
+from zoo.weights.gguf_header import FREQUENCIES, read_header
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights
 from zoo.weights.source import WeightError
@@ -69,7 +72,7 @@ def config_refused(path) -> str:
 # -------------------------------------------------------------------------------------------- what is read
 
 
-def test_tensors_stored_as_wanted_are_views_of_the_file(reference, spec, path):
+def test_tensors_stored_as_wanted_are_the_bytes_of_the_file(reference, spec, path):
     write(reference, path)
     source = opened(path, spec)
     assert source.family.name == "llama GGUF"
@@ -78,7 +81,6 @@ def test_tensors_stored_as_wanted_are_views_of_the_file(reference, spec, path):
         _path, offset, nbytes = source.raw(name)
         values = next(source.pieces(name))
         assert content[offset : offset + nbytes] == values.numpy().tobytes()
-        assert values.untyped_storage().nbytes() == offset + nbytes
     assert source.raw("decoder.blocks.1.attention.query.weight") is None  # its rows are in another order
     write(reference, path, Kind.Q8_0)
     assert opened(path, spec).raw("embedding.token.weight") is None
@@ -304,6 +306,70 @@ def test_metadata_that_makes_no_config(metadata, said, reference, path):
     assert said in config_refused(path)
 
 
+@pytest.mark.parametrize(
+    ("metadata", "scaling"),
+    [
+        ({}, None),
+        ({"rope.scaling.factor": 4.0}, {"rope_type": "linear", "factor": 4.0}),  # llama.cpp's own default
+        ({"rope.scale_linear": 2.5}, {"rope_type": "linear", "factor": 2.5}),
+        ({"rope.scaling.factor": 0.0}, {"rope_type": "linear", "factor": 1.0}),
+        ({"rope.scaling.type": "none", "rope.scaling.factor": 4.0}, None),
+    ],
+)
+def test_a_factor_alone_scales_linearly(metadata, scaling, reference, path):
+    write(reference, path, metadata=metadata)
+    assert config_of_gguf(path).get("rope_scaling") == scaling
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("attention.sliding_window", 4096),
+        ("logit_scale", 0.0625),
+        ("rope.scaling.attn_factor", 1.2),
+        ("expert_used_count", 2),
+        ("pooling_type", 3),
+        ("attention.layer_windows", [1] * 2000),
+    ],
+)
+def test_keys_that_are_not_modelled_are_refused(key, value, reference, path):
+    write(reference, path, metadata={key: value})
+    with pytest.raises(UnmodelledError) as caught:
+        import_spec(path)
+    assert f"has fields that are not modelled:\n  llama.{key}: " in str(caught.value)
+    assert caught.value.fields == (f"llama.{key}",)
+    assert import_spec(path, ignored=[f"llama.{key}"]).d_model == reference.config.hidden_size
+
+
+def test_keys_that_say_nothing_of_the_model_pass(reference, path):
+    neutral = {
+        "rope.scaling.attn_factor": 1.0,
+        "expert_used_count": 0,
+        "tensor_data_layout": "Meta AI original pth",
+    }
+    write(reference, path, metadata=neutral)
+    assert import_spec(path).d_model == reference.config.hidden_size
+
+
+def test_values_of_another_width_than_keys_are_refused(reference, path):
+    write(reference, path, metadata={"attention.value_length": 8})
+    assert "has values of width 8 and keys of width 16, and in llama they are equal" in config_refused(path)
+
+
+def test_frequencies_that_are_scaled_twice_are_refused(reference, path):
+    extra = {FREQUENCIES: torch.full((8,), 2.0)}
+    write(reference, path, extra=extra, metadata={"rope.scaling.factor": 4.0})
+    assert "scales rotary frequencies twice" in config_refused(path)
+
+
+def test_lists_in_lists_end_at_once(path):
+    key, array = b"general.architecture", (9).to_bytes(4, "little")
+    nested = array + (array + (1).to_bytes(8, "little")) * 100_000
+    entry = len(key).to_bytes(8, "little") + key + nested
+    path.write_bytes(b"GGUF" + (3).to_bytes(4, "little") + bytes(8) + (1).to_bytes(8, "little") + entry)
+    assert "no GGUF file that can be read: a list holds lists" in config_refused(path)
+
+
 def test_without_the_library(reference, spec, path, monkeypatch):
     write(reference, path)
     monkeypatch.setitem(sys.modules, "gguf", None)
@@ -352,7 +418,7 @@ def test_a_changed_byte_is_never_a_traceback(data, reference, tmp_path_factory):
     path.write_bytes(content)
     spec = llama_spec(reference.config)
     for use in (lambda: opened(path, spec), lambda: config_of_gguf(path)):
-        with contextlib.suppress(WeightError):
+        with contextlib.suppress(UserError):
             use()
 
 

@@ -18,9 +18,9 @@ import torch
 from safetensors.torch import save_file
 
 from specs.load import load
+from specs.reference import is_hub_id
 from tests.cli.process import environment, zoo
 from zoo.builder import assemble
-from zoo.hub import is_hub_id
 from zoo.weights.names import INDEX, PICKLED_INDEX, PICKLED_SINGLE, SINGLE
 from zoo.weights.random import RandomWeights
 
@@ -182,6 +182,22 @@ def test_only_what_is_needed_is_fetched(files, wanted, machine, hub):
 def test_without_weights_the_description_alone(machine, hub):
     hub.files = OTHERS | {SINGLE: b"a"}
     assert {path.name for path in machine.fetch("org/tiny", "no").iterdir()} == DESCRIPTION
+
+
+def test_the_modules_of_a_sentence_encoder_are_fetched(machine, hub):
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": path}
+               for kind, path in (("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"))]  # fmt: skip
+    described = {
+        "modules.json": json.dumps(modules).encode(),
+        "sentence_bert_config.json": b"{}",
+        "1_Pooling/config.json": b"{}",
+        "2_Dense/config.json": b"{}",
+    }
+    weights = {SINGLE: b"a", "2_Dense/model.safetensors": b"b"}
+    hub.files = OTHERS | described | weights
+    directory = machine.fetch("org/tiny", "weights")
+    found = {path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()}
+    assert found == DESCRIPTION | set(described) | set(weights)
 
 
 def test_what_is_here_needs_no_network(machine, hub, tmp_path):

@@ -41,6 +41,13 @@ def test_what_is_right_passes_and_what_does_not_apply_is_skipped() -> None:
     assert set(found.values()) == {"passed", "skipped"}
 
 
+@pytest.mark.parametrize(("kernel", "stride"), [(1, 1), (1, 2), (1, 4), (3, 5), (5, 2)])
+def test_the_ends_of_a_sound_are_heard_whatever_the_convolutions_skip(kernel: int, stride: int) -> None:
+    embedding = {"kind": "spectrogram", "mel_bins": 4, "kernel": kernel, "stride": stride}
+    encoder = {**whisper().model_dump()["encoder"], "embedding": embedding}
+    assert statuses(whisper(encoder=encoder))["encoder: bidirectional"] == "passed"
+
+
 def test_an_image_without_positions_is_a_set_of_patches() -> None:
     check = next(c for c in check_behaviour(vit(position={"kind": "none"})).checks if c.name == "order")
     assert check.status == "info"
@@ -56,9 +63,9 @@ def positions_dropped(patch: Patch) -> None:
 def only_the_past(patch: Patch) -> None:
     original = stack.functional.attention_bias
 
-    def bias(mask, position, relative: Tensor | None, *rest, causal: bool, **options):
-        own = relative is not None  # and not that of attention to an encoder
-        return original(None if own else mask, position, relative, *rest, causal=causal or own, **options)
+    def bias(mask, position, queries: Tensor | None, *rest, causal: bool, **options):
+        own = queries is not None  # and not that of attention to an encoder
+        return original(None if own else mask, position, queries, *rest, causal=causal or own, **options)
 
     patch.setattr(stack.functional, "attention_bias", bias)
 

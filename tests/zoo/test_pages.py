@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from torch import Tensor
 from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
+from exporters.export import Options, export
 from specs.catalog import preset_names
 from specs.device import device_names
 from specs.load import load
@@ -21,6 +24,8 @@ from specs.model import Model
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit
 from zoo.builder import assemble
 from zoo.drawing.colours import COLOURS
+from zoo.integrity import Integrity
+from zoo.manifest import read_record
 from zoo.pages.markup import layers_text
 from zoo.pages.page import asset, embedded, page
 from zoo.pages.position_drawings import drawing_of
@@ -193,19 +198,35 @@ def test_what_is_written_into_a_page_stays_text() -> None:
     assert '"<\\/script>"' in page("", "", 'const end = "</script>";')
 
 
-def test_what_was_not_verified_or_failed_is_said() -> None:
-    export = {"target": "cpu", "precision": "fp32", "weights": "none", "verification": None}
-    assert "It was not verified." in verification_section(export)
+def test_what_was_not_verified_or_failed_is_said(tmp_path: Path) -> None:
+    export(gpt2(), tmp_path / "out", Options(weights="none", verify=False))
+    record, intact = read_record(tmp_path / "out"), Integrity((), contents=True)
+    assert "It was not verified." in verification_section(record, intact)
     passed = {"case": "one token", "shape": "1 x 1", "output": "logits", "max_abs": 1e-6, "max_rel": 1e-7,
               "tolerance": 2e-5, "top_token": 0.987, "passed": True, "fault": ""}  # fmt: skip
     failed = {**passed, "max_abs": None, "passed": False, "fault": "it is not finite"}
-    verification = {"provider": "CPU", "runtime": "onnxruntime", "subject": "it", "ran": "the files",
-                    "comparisons": [passed, failed], "passed": False}  # fmt: skip
-    text = verification_section({**export, "verification": verification})
+    path = tmp_path / "out" / "build.json"
+    build = json.loads(path.read_text())
+    build["verification"] = {"provider": "CPU", "runtime": "onnxruntime", "subject": "it", "ran": "the files",
+                             "comparisons": [passed, failed], "passed": False}  # fmt: skip
+    path.write_text(json.dumps(build))
+    text = verification_section(read_record(tmp_path / "out"), intact)
     assert all(
         part in text
         for part in ("1 of 2 comparisons passed", "98.7%", "1.0e-06", "infinite", "it is not finite")
     )
+
+
+def test_a_verification_of_other_files_proves_nothing(tmp_path: Path) -> None:
+    export(gpt2(), tmp_path / "out", Options(verify=False))
+    intact = Integrity((), contents=True)
+    path = tmp_path / "out" / "export.json"
+    path.write_text(path.read_text() + "\n")
+    text = verification_section(read_record(tmp_path / "out"), intact)
+    assert "It was not verified (build.json speaks of another export.json)." in text
+    (tmp_path / "out" / "build.json").unlink()
+    text = verification_section(read_record(tmp_path / "out"), intact)
+    assert "It was not verified (there is no build.json)." in text
 
 
 def test_without_devices_there_are_no_bounds() -> None:

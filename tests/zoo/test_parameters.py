@@ -3,17 +3,25 @@
 import json
 
 import pytest
+import torch
+from hypothesis import given, settings
 from torch import nn
 
 from specs.errors import SpecError, UserError
 from specs.load import load
+from specs.model import Model
+from tests.strategies import model_data
 from zoo.builder import assemble
-from zoo.reports.parameters import parameter_report
+from zoo.reports.folding import Folded
+from zoo.reports.memory import stored_bytes
+from zoo.reports.parameters import built_tree, module_tree, parameter_report
+from zoo.reports.roles import roles
+from zoo.twin import twin
+from zoo.weights.tensors import weight_bytes
 
 
 def report_of(name, *assignments):
-    spec = load(name, assignments)
-    return parameter_report(assemble(spec), spec)
+    return parameter_report(load(name, assignments))
 
 
 def test_bert_base_module_by_module():
@@ -93,32 +101,21 @@ def test_a_layer_that_is_shared_is_counted_once():
 
 
 def test_weights_that_someone_shares_by_hand_are_counted_once():
-    spec = load("tiny-gpt")
-    model = assemble(spec)
+    model = assemble(load("tiny-gpt"))
     for block in model.decoder.blocks[1:]:
         block.feed_forward = model.decoder.blocks[0].feed_forward
     shared = sum(parameter.numel() for parameter in model.decoder.blocks[0].feed_forward.parameters())
-    assert parameter_report(model, spec).total_parameters == 223_616 - 3 * shared
-
-
-def test_bytes_of_each_dtype_are_rounded_up():
-    assert report_of("nano-gpt").bytes() == {
-        "float32": 4 * 10_788_929,
-        "float16": 2 * 10_788_929,
-        "bfloat16": 2 * 10_788_929,
-        "int8": 10_788_929,
-        "int4": 5_394_465,
-    }
+    assert built_tree(model).parameters == 223_616 - 3 * shared
 
 
 def test_published_counts_are_compared_with_the_built_ones():
     report = report_of("torch-transformer")
     assert report.met
     assert [str(comparison) for comparison in report.comparisons] == [
-        "published 63,084,544 = built 63,084,544",
-        "encoder + decoder: published 44,140,544 = built 44,140,544",
-        "encoder.blocks.0: published 3,152,384 = built 3,152,384",
-        "decoder.blocks.0: published 4,204,032 = built 4,204,032",
+        "expected 63,084,544 = built 63,084,544",
+        "encoder + decoder: expected 44,140,544 = built 44,140,544",
+        "encoder.blocks.0: expected 3,152,384 = built 3,152,384",
+        "decoder.blocks.0: expected 4,204,032 = built 4,204,032",
     ]
 
 
@@ -126,8 +123,8 @@ def test_a_count_that_is_not_met_says_by_how_much():
     report = report_of("tiny-gpt", "expect.parameters=223617", "expect.modules={head: 5}")
     assert not report.met
     assert [str(comparison) for comparison in report.comparisons] == [
-        "published 223,617, but built 223,616 (-1)",
-        "head: published 5, but built 0 (-5)",
+        "expected 223,617, but built 223,616 (-1)",
+        "head: expected 5, but built 0 (-5)",
     ]
 
 
@@ -177,9 +174,47 @@ def test_the_json_has_every_module_with_weights():
 
 
 def test_any_module_can_be_reported():
-    report = parameter_report(nn.Sequential(nn.Linear(2, 3), nn.ReLU()), load("gpt2"))
-    assert (report.total_parameters, report.met) == (9, False)
-    assert [module.path for module in report.modules] == ["", "0"]
+    root = built_tree(nn.Sequential(nn.Linear(2, 3), nn.ReLU()))
+    assert root.parameters == 9
+    assert [module.path for module in root.walk() if module.has_weights] == ["", "0"]
+
+
+FOLDED = ["albert-base-v2", "bart-base", "bloom-560m", "clip-vit-b32-text", "deepseek-v2-lite", "gemma3-270m", "modernbert-base",
+          "qwen2-0.5b", "smollm3-3b", "t5-small", "vit-base-16", "whisper-tiny"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_equal_layers_that_are_built_once_or_twice_count_as_all_do(name):
+    folded, whole = Folded.of(load(name)), assemble(load(name))
+    assert module_tree(folded) == built_tree(whole)
+    assert stored_bytes(folded, torch.float16) == weight_bytes(whole.to(torch.float16))
+    assert sum(role.parameters for role in roles(folded)) == sum(each.numel() for each in whole.parameters())
+
+
+@settings(max_examples=60, deadline=None)
+@given(model_data())
+def test_equal_layers_of_any_spec_count_as_all_do(data):
+    spec = Model.model_validate(data)
+    folded, whole = Folded.of(spec), assemble(spec)
+    assert module_tree(folded) == built_tree(whole)
+    assert stored_bytes(folded, torch.float32) == weight_bytes(whole)
+
+
+def test_ten_thousand_layers_are_not_built():
+    folded = Folded.of(load("tiny-gpt", ["decoder.layers=10000"]))
+    assert len(folded.model.decoder.blocks) == 3  # two for all, and one that the last norm is like
+    report = parameter_report(folded.spec)
+    assert len(report.module("decoder.blocks").children) == 10_000
+    block = report.module("decoder.blocks.9999").parameters
+    assert report.module("decoder").parameters == 10_000 * block + 2 * 64
+
+
+def test_equal_blocks_with_many_names_are_one():
+    names = [f"b{n}" for n in range(50)]
+    blocks, layers = ", ".join(f"{n}: {{}}" for n in names), ", ".join(f"{{use: {n}}}" for n in names)
+    spec = load("tiny-gpt", [f"decoder.blocks={{{blocks}}}", f"decoder.layers=[{layers}]"])
+    assert len(Folded.of(spec).model.decoder.blocks) == 3
+    assert twin(spec, 1).decoder.depth == 1
 
 
 @pytest.mark.parametrize("name", ["gpt2", "gpt-j-6b", "gpt-oss-20b"])

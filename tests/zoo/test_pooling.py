@@ -1,9 +1,11 @@
 """One vector for a sequence, whatever its padding."""
 
+from typing import get_args
+
 import pytest
 import torch
 
-from specs.head import AtToken
+from specs.head import AtToken, PoolingName
 from zoo.components.pooling import TokenSequence, pool
 
 X = torch.arange(1.0, 11.0).view(2, 5, 1)
@@ -23,10 +25,25 @@ RIGHT = LEFT.flip(1)
         ("mean", None, [3, 8]),
         ("mean", LEFT, [3.5, 9.5]),
         ("mean", RIGHT, [2.5, 6.5]),
+        ("max", None, [5, 10]),
+        ("max", LEFT, [5, 10]),
+        ("max", RIGHT, [4, 7]),
+        ("mean_sqrt_length", None, [15 / 5**0.5, 40 / 5**0.5]),
+        ("mean_sqrt_length", LEFT, [7, 19 / 2**0.5]),
+        ("mean_sqrt_length", RIGHT, [5, 13 / 2**0.5]),
+        ("weighted_mean", None, [55 / 15, 130 / 15]),
+        ("weighted_mean", LEFT, [4, 29 / 3]),
+        ("weighted_mean", RIGHT, [3, 20 / 3]),
     ],
 )
 def test_by_place(pooling, mask, expected):
-    assert pool(X, TokenSequence(None, mask), pooling).flatten().tolist() == expected
+    assert pool(X, TokenSequence(None, mask), pooling).flatten().tolist() == pytest.approx(expected)
+
+
+def test_the_largest_value_may_be_negative():
+    for mask in (None, LEFT, RIGHT):
+        found = pool(-X, TokenSequence(None, mask), "max").flatten().tolist()
+        assert found == {id(None): [-1, -6], id(LEFT): [-2, -9], id(RIGHT): [-1, -6]}[id(mask)]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +60,7 @@ def test_at_a_token(ids, mask, expected):
     assert found.flatten().tolist() == expected
 
 
-@pytest.mark.parametrize("pooling", ["first", "last", "mean", AtToken(token=7)])
+@pytest.mark.parametrize("pooling", [*get_args(PoolingName), AtToken(token=7)])
 def test_a_row_of_padding_gives_zeros(pooling):
     mask = torch.zeros(2, 5, dtype=torch.int64)
     assert not pool(X, TokenSequence(torch.full((2, 5), 7), mask), pooling).any()

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from specs.model import Model
-from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
+from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo.builder import ZooModel, assemble
 from zoo.components.block import PreNorm
 from zoo.components.mixture import Router
@@ -95,3 +95,18 @@ def test_double_stays_double() -> None:
     spec = t5()
     model: nn.Module = filled(spec, torch.float64)
     assert outputs(model, spec).logits.dtype == torch.float64
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_fixed_numbers_of_positions_are_those_of_float32(dtype: torch.dtype) -> None:
+    sinusoidal = gpt2(position={"kind": "sinusoidal", "spacing": "tensor2tensor"})
+    layers = {"layers": 1, "block": {**BLOCK, "attention": {"kind": "multi_head", "heads": 12}}}
+    alibi = gpt2(d_model=24, position={"kind": "alibi", "precision": "bfloat16"}, decoder=layers)
+    ours: Any
+    theirs: Any
+    for spec, numbers in (
+        (sinusoidal, lambda model: model.embedding.position.frequencies),
+        (alibi, lambda model: model.decoder.position.slopes),
+    ):
+        ours, theirs = assemble(spec, dtype), assemble(spec)
+        assert numbers(ours) == numbers(theirs)

@@ -56,7 +56,7 @@ def test_an_encoder_decoder_encodes_and_decodes() -> None:
     assert set(report.symbols) == {"B", "T", "S", "P"}
     found = rows(report)
     assert found["encoder.blocks.0"][1] == ("B x S x 512", "2 x (B x 8 x S x 64)")
-    assert found["decoder.position.bias"][1] == ("1 x 8 x T x P+T",)
+    assert found["decoder.position.bias"][1] == ("B x 8 x T x P+T",)
     assert found["decoder.blocks.0.cross_attention"] == (
         ("B x T x 512", "2 x (B x 8 x S x 64)"),
         ("B x T x 512",),

@@ -16,6 +16,7 @@ from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from tests.zoo import tiny
+from tests.zoo.sabotage import windows_see_the_future
 from zoo.training import comparison
 from zoo.training.comparison import Comparison, Moment, Result, compare, contenders
 from zoo.training.contender import Contender
@@ -336,15 +337,14 @@ def test_a_loss_that_is_no_number_is_told(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------- the leak
 
 
-def test_who_sees_the_future() -> None:
+def test_who_sees_the_future(monkeypatch: pytest.MonkeyPatch) -> None:
+    leaking = load("tiny-gpt", ["decoder.layers=1", "decoder.block.attention.window=4"])
+    assert not sees_its_answers(leaking)
+    windows_see_the_future(monkeypatch)
+    assert sees_its_answers(leaking)
     assert not sees_its_answers(tiny.gpt2())
-    assert sees_its_answers(tiny.gpt2(decoder={"layers": 2, "block": tiny.BLOCK, "causal": False}))
+    assert not sees_its_answers(tiny.t5())
     assert not sees_its_answers(tiny.bert())
-    t5 = tiny.t5()
-    assert not sees_its_answers(t5)
-    data = t5.model_dump()
-    data["decoder"]["causal"] = False
-    assert sees_its_answers(Model.model_validate(data))
 
 
 # -------------------------------------------------------------------------------------- what the field knows
@@ -364,12 +364,15 @@ def test_an_encoder_without_positions_cannot_reverse(tmp_path: Path) -> None:
     assert unplaced.last.accuracy < 0.5
 
 
-def test_without_a_mask_the_next_byte_is_read_not_predicted(tmp_path: Path) -> None:
+def test_without_a_mask_the_next_byte_is_read_not_predicted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows_see_the_future(monkeypatch)
     noise = torch.randint(256, (20_000,), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
     task = NextByte(16, bytes(noise.tolist()))
     specs = {
-        name: load("tiny-gpt", ["decoder.layers=1", f"decoder.causal={name}", "initialization.kind=xavier_uniform"])
-        for name in ("true", "false")
+        window: load("tiny-gpt", ["decoder.layers=1", f"decoder.block.attention.window={window}", "initialization.kind=xavier_uniform"])
+        for window in ("null", "4")
     }  # fmt: skip
     found = learnt(tmp_path, specs, task, Settings(steps=120))
     honest, cheat = found.results

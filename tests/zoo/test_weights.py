@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
+from specs.errors import shorten
 from tests.zoo.tiny import gpt2
 from zoo.builder import assemble
 from zoo.weights.files import TensorFiles
@@ -58,15 +59,22 @@ def test_the_header_is_read_as_the_formats_own_library_reads_it(tmp_path):
         assert stored[name].read().dtype == tensor.dtype
 
 
-def test_a_tensor_is_a_view_of_the_file_and_writing_to_it_changes_neither_file_nor_other_readers(tmp_path):
+def test_writing_to_a_tensor_changes_neither_file_nor_other_readers(tmp_path):
     save_file({"a": torch.ones(1000)}, tmp_path / "x.safetensors")
     before = (tmp_path / "x.safetensors").read_bytes()
     stored = read_safetensors(tmp_path / "x.safetensors")["a"]
     first, second = stored.read(), stored.read()
-    assert first.untyped_storage().nbytes() == len(before)
     first += 1
     assert torch.equal(second, torch.ones(1000))
     assert (tmp_path / "x.safetensors").read_bytes() == before
+
+
+def test_what_was_read_outlives_the_file(tmp_path):
+    """Mapped pages would end the process with SIGBUS."""
+    save_file({"a": torch.ones(10_000)}, tmp_path / "x.safetensors")
+    values = read_safetensors(tmp_path / "x.safetensors")["a"].read()
+    os.truncate(tmp_path / "x.safetensors", 100)
+    assert values.sum() == 10_000
 
 
 def test_many_tensors_keep_no_file_open(tmp_path):
@@ -198,7 +206,9 @@ def test_a_file_that_shrinks_after_its_header_was_read(tmp_path):
     save_file(tensors_of(gpt2()), tmp_path / SINGLE)
     source = opened(tmp_path)
     os.truncate(tmp_path / SINGLE, 1000)
-    with pytest.raises(WeightError, match=r"model\.safetensors: embedding\.token\.weight cannot be read"):
+    with pytest.raises(
+        WeightError, match=r"embedding\.token\.weight cannot be read: the file has become shorter"
+    ):
         list(source.pieces("embedding.token.weight"))
 
 
@@ -207,7 +217,7 @@ def test_a_file_that_shrinks_after_its_header_was_read(tmp_path):
     [
         (b"garbage", b"", "the header is not a JSON object"),
         (b"[]", b"", "the header is not a JSON object"),
-        (b"[" * 100_000, b"", "the header is not a JSON object"),
+        (b"[" * 1_000_000, b"", "the header is nested more than 64 levels deep"),
         (b"\xff\xfe", b"", "the header is not a JSON object"),
         ({"a": 3}, b"", "the header has no dtype, shape and data_offsets for a"),
         ({"a": entry(shape=(-2,))}, b"", "the header has no dtype, shape and data_offsets for a"),
@@ -270,11 +280,23 @@ def test_what_is_no_regular_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "shard", ["../x.safetensors", "/etc/passwd", "..", "", "a/b.safetensors", "C:\\x", "a\\b"]
+    "shard",
+    [
+        "../x.safetensors",
+        "/etc/passwd",
+        "..",
+        "",
+        "a/b.safetensors",
+        "C:\\x",
+        "a\\b",
+        "x" * 256,
+        "x\0",
+        "\x1b[31m",
+    ],
 )
 def test_an_index_that_points_elsewhere(shard, tmp_path):
     (tmp_path / INDEX).write_text(json.dumps({"weight_map": {"a": shard}}))
-    assert f"names {shard!r}, which is not a file beside it" in refused(tmp_path)
+    assert f"names {shorten(shard)}, which is not a file beside it" in refused(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["{}", '{"weight_map": []}', '{"weight_map": {"a": 1}}'])

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from specs.errors import UserError
 from specs.model import Model
+from specs.reference import is_hub_id
 from zoo.configs.config import CONFIG
-from zoo.configs.exporting import write_config
-from zoo.hub import fetch, is_hub_id
+from zoo.configs.exporting import sentence_files, write_config
+from zoo.configs.sentence import PROMPTS, SETTINGS
+from zoo.hub import fetch
+from zoo.json_values import read_object
 
 GENERATION = "generation_config.json"
 
@@ -58,6 +61,13 @@ def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[
     return {**config, **_carried_fields(stated, config)}
 
 
+def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[str, Any]:
+    """What sentence-transformers reads beside a config of :func:`described`, by path: none where the config says the head."""
+    files: dict[str, Any] = sentence_files(spec, dict(config), stated_in(origin / SETTINGS))
+    prompts = stated_in(origin / PROMPTS)
+    return {**files, PROMPTS: prompts} if files and prompts else files
+
+
 def carry_files(origin: Path, directory: Path) -> None:
     """Copy the tokenizer's files and the generation settings of a checkpoint, those that are there."""
     for name in _FILES:
@@ -68,10 +78,9 @@ def carry_files(origin: Path, directory: Path) -> None:
 def stated_in(path: Path) -> dict[str, Any]:
     """The fields of a JSON file; none where it is absent, or something else."""
     try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        return read_object(path, UserError)
+    except UserError:
         return {}
-    return data if isinstance(data, dict) else {}
 
 
 def _carried_fields(stated: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:

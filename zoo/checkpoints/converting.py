@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,13 +14,14 @@ from specs.model import Model
 from specs.resolved import resolved
 from specs.writing import dump
 from zoo.builder import assemble
-from zoo.checkpoints.carried import carry_files, described, origin_of
+from zoo.checkpoints.carried import carry_files, described, module_files, origin_of
 from zoo.checkpoints.families import family_of_model_type
 from zoo.checkpoints.write import stored_tensors
 from zoo.configs.config import CONFIG
 from zoo.destination import CONVERSION
 from zoo.progress import Progress, Stage
 from zoo.weights.materialize import whole
+from zoo.weights.modules import split_name
 from zoo.weights.open import open_weights
 from zoo.weights.saving import SHARD, Entry, save
 from zoo.weights.tensors import weight_tensors
@@ -73,21 +75,37 @@ def convert(
 
     shapes = dict(weight_tensors(model))
     tensors = stored_tensors(model, spec, family, lambda name: whole(shapes[name], source.pieces(name)))
-    save(directory, layout, tensors, advance, shard=shard)
-    _write_json(directory / CONFIG, {**config, "dtype": str(DTYPES[dtype]).removeprefix("torch.")})
+    for place, group in itertools.groupby(layout, key=lambda name: split_name(name)[0]):
+        (directory / place).mkdir(exist_ok=True)
+        entries = {split_name(name)[1]: layout[name] for name in group}
+        save(
+            directory / place,
+            entries,
+            ((split_name(name)[1], tensor) for name, tensor in tensors),
+            advance,
+            shard=shard,
+        )
+    dtype_name = str(DTYPES[dtype]).removeprefix("torch.")
+    for name, data in {CONFIG: {**config, "dtype": dtype_name}, **module_files(spec, config, origin)}.items():
+        (directory / name).parent.mkdir(exist_ok=True)
+        _write_json(directory / name, data)
     carry_files(origin, directory)
-    (directory / "spec.yaml").write_text(dump(resolved(spec)))
+    (directory / "spec.yaml").write_text(dump(resolved(spec)), encoding="utf-8")
     result = Conversion(
         class_name=config["architectures"][0],
         model_type=config["model_type"],
         weights=source.description,
         dtype=dtype,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        files={path.name: path.stat().st_size for path in sorted(directory.iterdir())},
+        files={
+            path.relative_to(directory).as_posix(): path.stat().st_size
+            for path in sorted(directory.rglob("*"))
+            if path.is_file()
+        },
     )
     _write_json(directory / CONVERSION, asdict(result))
     return result
 
 
 def _write_json(path: Path, data: Any) -> None:
-    path.write_text(json.dumps(data, indent=2) + "\n")
+    path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from torch import nn
@@ -41,6 +40,7 @@ from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.torch_nn import TORCH
 from zoo.checkpoints.vit import VIT
 from zoo.checkpoints.whisper import WHISPER
+from zoo.json_values import read_object
 from zoo.weights.files import TensorFiles
 from zoo.weights.gguf import GgufTensor
 from zoo.weights.gguf_header import model_type_of
@@ -96,7 +96,7 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
         return as_gguf(family, first.header, spec)
     config = files.path / "config.json"
     if config.is_file():
-        return _of_model_type(_model_type(config), config)
+        return _of_model_type(read_object(config, WeightError).get("model_type"), config)
     shapes = {name: tuple(tensor.shape) for name, tensor in weight_tensors(model)}
 
     def names_found(family: Family) -> float:
@@ -112,15 +112,6 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Family:
             f"{files.path} has names of no family known ({known}) for this spec: it has {seen}, ..."
         )
     return best
-
-
-def _model_type(config: Path) -> object:
-    try:
-        return json.loads(config.read_bytes())["model_type"]
-    except OSError as error:
-        raise WeightError(f"{config} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError, KeyError, TypeError):
-        raise WeightError(f"{config} is not a JSON object with a model_type") from None
 
 
 def _of_model_type(model_type: object, where: Path) -> Family:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from specs.head import TransformingHead
 from specs.model import Model
 from zoo.checkpoints.transforms import SAME, STACKED, Shape, Transform, Transposed
+from zoo.weights.modules import DENSE_PLACES, split_name
 
 OfSpec = Callable[[Model], Transform]
 """What gives the transform for a spec, such as one that needs to know how many heads there are."""
@@ -74,6 +76,28 @@ def fused(
     return Rule(weight, weights, transform), Rule(bias, biases, bias_transform)
 
 
+def _dense(place: str, module: str, where: Callable[[Model], bool] | None = None) -> tuple[Rule, Rule]:
+    """The weight and the bias of a module of the head, as a Dense module of sentence-transformers stores them."""
+    weight, bias = (
+        Rule(f"{place}.linear.{leaf}", (f"head.{module}.{leaf}",), where=where) for leaf in ("weight", "bias")
+    )
+    return weight, bias
+
+
+def _has_dense(spec: Model) -> bool:
+    return isinstance(spec.head, TransformingHead) and spec.head.activation is not None
+
+
+_MODULES = {
+    "pooled": (
+        *_dense(DENSE_PLACES[0], "dense"),
+        *_dense(DENSE_PLACES[0], "projection", lambda spec: not _has_dense(spec)),
+        *_dense(DENSE_PLACES[1], "projection", _has_dense),
+    )
+}
+"""Heads that the checkpoints of every family may have, by their kind in a spec: modules of sentence-transformers."""
+
+
 @dataclass(frozen=True)
 class Slot:
     """The stored tensor of a parameter: its possible names, the first that is there counting, and the ``index`` of
@@ -112,7 +136,8 @@ class Family:
     gives endings that old files write otherwise.
     ``places`` gives, for a spec whose layers are not stored by their numbers, other numbers for each layer, which stored names may have
     in place of ``{layer}``.  ``optional`` are tensors that a spec need not have a place for, such as other heads, and ``unused`` those that no model
-    reads, such as buffers: patterns of whole names.  ``remedies`` say what helps where a tensor is missing.
+    reads, such as buffers: patterns of whole names; ``unused_layers`` mark, by a tensor, layers that no model reads, such as those that
+    guess further tokens.  ``remedies`` say what helps where a tensor is missing.
     """
 
     name: str
@@ -127,6 +152,7 @@ class Family:
     places: Callable[[Model], Sequence[Mapping[str, int]]] | None = None
     optional: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    unused_layers: str = ""
     remedies: Mapping[str, str] = field(default_factory=dict)
 
     def plain(self, name: str) -> str:
@@ -145,16 +171,25 @@ class Family:
 
     def is_optional(self, name: str) -> bool:
         """Whether a plain stored name may be left over."""
-        return any(fnmatchcase(name, pattern) for pattern in self.optional)
+        return bool(split_name(name)[0]) or any(fnmatchcase(name, pattern) for pattern in self.optional)
 
-    def is_unused(self, name: str) -> bool:
-        """Whether a plain stored name is one that no model reads."""
-        return any(fnmatchcase(name, pattern) for pattern in self.unused)
+    def unread(self, names: Iterable[str]) -> list[str]:
+        """Of some plain stored names those that no model reads."""
+        names = list(names)
+        marks = (name for name in names if self.unused_layers and fnmatchcase(name, self.unused_layers))
+        layers = tuple(f"{name.rpartition('.')[0].rpartition('.')[0]}." for name in marks)
+        return [
+            name
+            for name in names
+            if (layers and name.startswith(layers))
+            or any(fnmatchcase(name, pattern) for pattern in self.unused)
+        ]
 
     def table(self, spec: Model, parameters: Mapping[str, Shape]) -> Table:
         """The names for the model of a spec, whose parameters have these shapes."""
         places = self.places(spec) if self.places else ()
-        return Table((*self.rules, *self.heads.get(spec.head.kind, ())), spec, parameters, places)
+        head = self.heads.get(spec.head.kind, _MODULES.get(spec.head.kind, ()))
+        return Table((*self.rules, *head), spec, parameters, places)
 
 
 class Table:

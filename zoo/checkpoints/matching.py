@@ -11,11 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from specs.model import Model
+from specs.printable import printable
 from zoo.checkpoints.family import OWN, Family, Slot
-from zoo.checkpoints.transforms import Grouped, Shape
+from zoo.checkpoints.transforms import Shape
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
-from zoo.weights.stored import Stored, kind_fault
+from zoo.weights.stored import Stored, kind_fault, read_pieces
 from zoo.weights.tensors import fixed_values, weight_tensors
 
 _LISTED = 8
@@ -35,14 +36,23 @@ class Found:
     shapes: tuple[Shape, ...]
 
     def values(self, row: int = 0) -> Tensor:
-        """The parameter, or a row of it, in its own shape and the file's dtype, on mapped pages where the layout allows."""
-        return self.slot.transform.split(self.stored[row].read(), self.shapes)[self.slot.index]
+        """The parameter, or a row of it, in its own shape and the file's dtype."""
+        return self._part(self.stored[row].read())
 
-    @property
-    def mapped(self) -> bool:
-        """Whether values are on mapped pages, rather than put together anew each time."""
-        together = isinstance(self.slot.transform, Grouped) and self.slot.transform.groups > 1
-        return self.stored[0].place is not None and not together
+    def place(self, row: int = 0) -> tuple[int, int] | None:
+        """Offset and number of the bytes of the parameter, or of a row of it, where they lie in order in the file."""
+        stored = self.stored[row]
+        if stored.place is None:
+            return None
+        outline = stored.outline()
+        part = self._part(outline)
+        copied = part.untyped_storage()._cdata != outline.untyped_storage()._cdata
+        if copied or not part.is_contiguous():
+            return None
+        return stored.place[0] + int(part.storage_offset()) * part.dtype.itemsize, part.nbytes
+
+    def _part(self, stored: Tensor) -> Tensor:
+        return self.slot.transform.split(stored, self.shapes)[self.slot.index]
 
 
 @dataclass
@@ -125,9 +135,8 @@ class _Matching:
                 self._miss(slots[0].names(slots[0].stored[0]), names[0])
             else:
                 self._take(names[0], present)
-        left_over = [
-            name for name in self._available if name not in self._used and not self._family.is_unused(name)
-        ]
+        unread = set(self._family.unread(self._available))
+        left_over = [name for name in self._available if name not in self._used and name not in unread]
         self.match.ignored = sorted(name for name in left_over if self._family.is_optional(name))
         self._left_over = sorted(name for name in left_over if not self._family.is_optional(name))
 
@@ -175,7 +184,7 @@ class _Matching:
             f"{self._files.path} does not fit the spec (names as in {family} checkpoints): {', '.join(counts)}"
         ]
         for what, items in faults.items():
-            lines += [f"  {what}: {self._explained(item)}" for item in items[:_LISTED]]
+            lines += [f"  {what}: {printable(self._explained(item))}" for item in items[:_LISTED]]
             if len(items) > _LISTED:
                 lines.append(f"  {what}: ... and {len(items) - _LISTED} more")
         lines += [f"  {remedy}" for remedy in self._remedies()]
@@ -236,6 +245,12 @@ def _shown(shape: Shape) -> str:
 
 
 def _equal(first: Stored, second: Stored) -> bool:
-    a, b = first.read().flatten(), second.read().flatten()
-    pairs = zip(a.split(_COMPARED), b.split(_COMPARED), strict=True)
+    pairs = zip(_flat(first), _flat(second), strict=True)
     return all(torch.equal(x.float(), y.float()) for x, y in pairs)
+
+
+def _flat(stored: Stored) -> Iterator[Tensor]:
+    """The values of a tensor in order, some at a time."""
+    if stored.place is not None and stored.dtype is not None and stored.outline().is_contiguous():
+        return read_pieces(stored.path, stored.name, stored.dtype, stored.place, _COMPARED)
+    return iter(stored.read().flatten().split(_COMPARED))

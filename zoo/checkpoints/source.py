@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from specs.model import Model
 from zoo.checkpoints.family import Family
-from zoo.checkpoints.matching import match
+from zoo.checkpoints.matching import Found, match
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
-from zoo.weights.stored import Stored
+from zoo.weights.stored import Stored, read_pieces
 
 PIECE = 2**22
 """Values converted at a time."""
@@ -46,22 +46,26 @@ class CheckpointWeights:
             self.description += f", {len(self.ignored)} ignored: {', '.join(self.ignored[:3])}{more}"
 
     def pieces(self, name: str) -> Iterator[Tensor]:
-        """A parameter's values in row-major order, in flat pieces: one on mapped pages where the file has them so."""
+        """A parameter's values in row-major order, in flat pieces of whole rows."""
         if name in self._fixed:
             yield self._fixed[name].reshape(-1).to(self.dtype)
             return
         found = self._found[name]
         for row, stored in enumerate(found.stored):
-            values = found.values(row)
-            if values.dtype == self.dtype and values.is_contiguous():
-                yield self._finite(values.view(-1), stored)
-                continue
-            count, step = len(values), max(1, PIECE // values[0].numel())
-            for start in range(0, count, step):
-                if found.mapped:  # anew, so that pages already read are given back
-                    values = found.values(row)
-                piece = values[start : start + step].contiguous().to(self.dtype).view(-1)
-                yield self._finite(piece, stored)
+            for piece in self._read(found, row):
+                yield self._finite(piece.to(self.dtype), stored)
+
+    @staticmethod
+    def _read(found: Found, row: int) -> Iterator[Tensor]:
+        """The values of a parameter, or of a row of it, in the file's dtype: only what lies in order is read bit by bit."""
+        stored, place = found.stored[row], found.place(row)
+        width = max(1, math.prod(found.shapes[found.slot.index][1:]))
+        step = max(1, PIECE // width)
+        if place is not None and stored.dtype is not None:
+            yield from read_pieces(stored.path, stored.name, stored.dtype, place, step * width)
+            return
+        for rows in found.values(row).split(step):
+            yield rows.reshape(-1)
 
     @staticmethod
     def _finite(values: Tensor, stored: Stored) -> Tensor:
@@ -78,14 +82,7 @@ class CheckpointWeights:
         if name in self._fixed:
             return None
         found = self._found[name]
-        if found.slot.field or found.stored[0].place is None:
+        (origin, *others), place = found.stored, found.place()
+        if others or found.slot.field or place is None or origin.dtype != self.dtype:
             return None
-        (origin,) = found.stored
-        offset, nbytes = found.stored[0].place
-        stored = origin.read()
-        values = found.slot.transform.split(stored, found.shapes)[found.slot.index]
-        start = values.data_ptr() - stored.data_ptr()
-        inside = 0 <= start <= nbytes - values.nbytes
-        if values.dtype != self.dtype or not values.is_contiguous() or not inside:
-            return None
-        return origin.path, offset + start, values.nbytes
+        return (origin.path, *place)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from specs.model import Model
 from zoo.checkpoints.family import Family, Slot
+from zoo.weights.modules import split_name
 from zoo.weights.source import WeightError
 from zoo.weights.tensors import fixed_values, weight_tensors
 
@@ -16,6 +17,8 @@ def stored_tensors(
     model: nn.Module, spec: Model, family: Family, values: Callable[[str], Tensor] | None = None
 ) -> Iterator[tuple[str, Tensor]]:
     """Every stored tensor by its full name, one at a time; what the model shares comes once, but for a family's copies.
+
+    Those of modules after the body come last, module by module.
 
     ``values`` gives those of a parameter, whole and in its own shape (default: what the model holds).  Raises
     :class:`WeightError`, naming them, when the family has no place for some parameters.
@@ -35,7 +38,7 @@ def stored_tensors(
     if nameless:
         more = f" and {len(nameless) - 8} more" if len(nameless) > 8 else ""
         raise WeightError(f"{family.name} checkpoints have no place for {', '.join(nameless[:8])}{more}")
-    for slot in slots.values():
+    for slot in sorted(slots.values(), key=lambda slot: split_name(slot.stored[0])[0]):
         held = [parameters[part].detach() for part in slot.parameters]
         if values is not None:
             held = [values(own[id(parameters[part])]) for part in slot.parameters]

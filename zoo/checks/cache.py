@@ -8,22 +8,21 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from zoo.checks.padding import padded, rows_of_all_lengths
+from zoo.checks.padding import Where, padded, rows_of_all_lengths
 from zoo.checks.result import Check, equal, skipped
 from zoo.checks.side import Reading, Side, apart, draw_ids
 from zoo.checks.subject import Subject
 from zoo.components.attention import KeyValue
 
 _ONE_TOKEN = "context_length allows one token"
-_SEES_THE_FUTURE = "tokens see those after them, which a cache does not hold yet"
 
 
 def token_by_token(side: Side, subject: Subject) -> Check:
     """Whether single steps come to one pass."""
     name = f"{side.prefix}cache, token by token"
     explanation = "outputs and cache of one token at a time through the cache equal those of all at once"
-    if side.length < 2 or not side.causal:
-        return skipped(name, explanation, _ONE_TOKEN if side.causal else _SEES_THE_FUTURE)
+    if side.length < 2:
+        return skipped(name, explanation, _ONE_TOKEN)
     ids = draw_ids(1, side.length, side.vocabulary)
     whole, steps = side.read(ids, None, None), _read_in_pieces(side, ids, None, range(side.length + 1))
     return equal(
@@ -37,18 +36,22 @@ def prefill_and_steps(side: Side, subject: Subject) -> Check:
     """Whether a ragged batch, prefilled and continued, comes to one pass."""
     name = f"{side.prefix}cache, ragged prefill"
     explanation = (
-        "a left-padded batch read as a prefill, a pair and single tokens gives what it gives at once"
+        "a batch padded on the left, or between prompt and steps, read as a prefill, a pair and single tokens "
+        "gives what it gives at once"
     )
-    if side.length < 2 or not side.causal:
-        return skipped(name, explanation, _ONE_TOKEN if side.causal else _SEES_THE_FUTURE)
-    ids, mask = padded(rows_of_all_lengths(side), left=True, extra=0)
-    half = side.length // 2
+    if side.length < 2:
+        return skipped(name, explanation, _ONE_TOKEN)
+    rows, half = rows_of_all_lengths(side), side.length // 2
     cuts = [0, half, *range(min(half + 2, side.length), side.length + 1)]
-    whole, pieces = side.read(ids, mask, None), _read_in_pieces(side, ids, mask, cuts)
-    differences = [
-        apart(_real(whole.tokens, mask), _real(pieces.tokens, mask)),
-        apart(_real(_per_token(whole.cache), mask), _real(_per_token(pieces.cache), mask)),
-    ]
+    differences: list[float] = []
+    sides: tuple[Where, ...] = ("left", "inside")
+    for where in sides:
+        ids, mask = padded(rows, where, extra=0)
+        whole, pieces = side.read(ids, mask, None), _read_in_pieces(side, ids, mask, cuts)
+        differences += [
+            apart(_real(whole.tokens, mask), _real(pieces.tokens, mask)),
+            apart(_real(_per_token(whole.cache), mask), _real(_per_token(pieces.cache), mask)),
+        ]
     return equal(name, max(differences), explanation)
 
 

@@ -51,7 +51,7 @@ def encoder_padding(side: Side, subject: Subject) -> Check:
         return skipped("encoder padding", explanation, "the vocabulary has one token")
     ids = draw_ids(1, side.length, side.vocabulary)
     alone = reads_decoder(model, subject.spec, source)(ids, None, None)
-    right, left = padded([source[0]], left=False), padded([source[0]], left=True)
+    right, left = padded([source[0]], "right"), padded([source[0]], "left")
     sources, masks = torch.cat((right[0], left[0])), torch.cat((right[1], left[1]))
     changed = torch.where(masks == 1, sources, another(sources, side.vocabulary))
     read = reads_decoder(model, subject.spec, torch.cat((sources, changed)), torch.cat((masks, masks)))

@@ -9,8 +9,13 @@ from zoo.checks.result import CHANGED, Check, skipped
 from zoo.checks.subject import Subject
 
 
-def depends(name: str, subject: Subject, change: Callable[[], float], explanation: str) -> Check:
-    """A check that passes when ``change``, measured on some draw of the weights, is one."""
+def depends(
+    name: str, subject: Subject, change: Callable[[], float], explanation: str, excuse: str = ""
+) -> Check:
+    """A check that passes when ``change``, measured on some draw of the weights, is one.
+
+    ``excuse`` says why there need not be one, empty where there must.
+    """
     reason = why_deaf(subject.spec)
     if reason:
         return skipped(name, explanation, reason)
@@ -18,7 +23,7 @@ def depends(name: str, subject: Subject, change: Callable[[], float], explanatio
         figure = change()
         if figure > CHANGED:
             return Check(name, "passed", explanation, figure, f"more than {CHANGED:g}")
-    reason = may_fade(subject.spec)
+    reason = excuse or may_fade(subject.spec)
     if reason:
         return skipped(name, explanation, reason)
     return Check(name, "failed", explanation, figure, f"more than {CHANGED:g}")

@@ -38,7 +38,8 @@ def gradients(subject: Subject) -> Check:
     model = subject.model
     names = list(_trained(model))
     optional = _shift_all_scores(model)
-    without: set[str] = set(names) - optional
+    idle = _score_one_key(model)
+    without: set[str] = set(names) - optional - idle
     for _ in subject.draws():
         without &= _without_gradient(model, spec)
         if not without:
@@ -48,6 +49,8 @@ def gradients(subject: Subject) -> Check:
         return skipped("gradients", explanation, reason)
     if optional:
         explanation += " (but key biases may get none: they shift all scores of a query alike)"
+    if idle:
+        explanation += " (but queries and keys of windows of one token get none)"
     listed = sorted(without, key=names.index)
     reason = f"none for {', '.join(listed[:_SHOWN])}" if listed else ""
     reason += f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
@@ -59,6 +62,18 @@ def _shift_all_scores(model: ZooModel) -> set[str]:
     """The biases of keys and of their norms: where positions do not act on keys, softmax takes no notice of them."""
     paths = [path for path, module in model.named_modules() if isinstance(module, Projections)]
     return {f"{path}.{part}.bias" for path in paths for part in ("key", "key_norm")} & _trained(model).keys()
+
+
+def _score_one_key(model: ZooModel) -> set[str]:
+    """The parameters of queries and keys where a window holds one token: whatever its score, its share is 1."""
+    single = (
+        f"{path}.{part}."
+        for path, module in model.named_modules()
+        if isinstance(module, Projections) and getattr(module, "window", None) == 1 and module.sinks is None
+        for part in ("query", "key", "query_norm", "key_norm")
+    )
+    prefixes = tuple(single)
+    return {name for name in _trained(model) if prefixes and name.startswith(prefixes)}
 
 
 def _without_gradient(model: ZooModel, spec: Model) -> set[str]:

@@ -1,4 +1,4 @@
-"""Padding must not matter: neither what is in it, nor on which side it is, nor that it is there.
+"""Padding must not matter: neither its content, nor where in a row it is, nor that it is there.
 
 Shapes: batch B, tokens T, real tokens N of the whole batch.
 """
@@ -6,6 +6,7 @@ Shapes: batch B, tokens T, real tokens N of the whole batch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -14,28 +15,34 @@ from zoo.checks.result import Check, equal, skipped
 from zoo.checks.side import Reading, Side, another, apart, draw_ids, split
 from zoo.checks.subject import Subject
 
+Where = Literal["right", "left", "inside"]
+"""Where padding stands: behind a row's tokens, before them, or as between a prompt and the steps that follow it."""
+
+PLACES: tuple[Where, ...] = ("right", "left", "inside")
+
 
 def padding(side: Side, subject: Subject) -> Iterator[Check]:
     """Whether tokens under the mask are seen, and whether a padded batch gives what its rows give alone."""
     rows = rows_of_all_lengths(side)
-    right, left = padded(rows, left=False), padded(rows, left=True)
-    ids, masks = torch.cat((right[0], left[0])), torch.cat((right[1], left[1]))
+    batches = [padded(rows, where) for where in PLACES]
+    ids, masks = (torch.cat(parts) for parts in zip(*batches, strict=True))
     changed = torch.where(masks == 1, ids, another(ids, side.vocabulary))
-    readings = split(side.read(torch.cat((ids, changed)), torch.cat((masks, masks)), None), 4)
-    on_right, on_left, other_right, other_left = (
-        real(reading, mask) for reading, mask in zip(readings, (right[1], left[1]) * 2, strict=True)
-    )
+    readings = split(side.read(torch.cat((ids, changed)), torch.cat((masks, masks)), None), 2 * len(PLACES))
+    given = [real(reading, mask) for reading, (_, mask) in zip(readings, batches * 2, strict=True)]
+    found, others = given[: len(PLACES)], given[len(PLACES) :]
     content = f"{side.prefix}padding content"
-    explanation = "outputs of real tokens do not change when the padding, right or left, holds other tokens"
+    explanation = "outputs of real tokens do not change when the padding, wherever it is, holds other tokens"
     if side.vocabulary < 2:
         yield skipped(content, explanation, "the vocabulary has one token")
     else:
-        yield equal(content, max(apart(on_right, other_right), apart(on_left, other_left)), explanation)
-    explanation = "outputs of real tokens are the same with padding on the left and on the right"
-    yield equal(f"{side.prefix}padding side", apart(on_right, on_left), explanation)
-    explanation = "a batch padded on the right or left gives each row what the row gives alone"
+        yield equal(content, max(map(apart, found, others)), explanation)
+    explanation = (
+        "outputs of real tokens are the same with padding on the left, on the right and inside a row"
+    )
+    yield equal(f"{side.prefix}padding side", max(apart(found[0], each) for each in found[1:]), explanation)
+    explanation = "a batch padded on the right, on the left or inside gives each row what the row gives alone"
     alone = _one_by_one(side, rows)
-    yield equal(f"{side.prefix}padded batch", max(apart(on_right, alone), apart(on_left, alone)), explanation)
+    yield equal(f"{side.prefix}padded batch", max(apart(each, alone) for each in found), explanation)
 
 
 def rows_of_all_lengths(side: Side) -> list[Tensor]:
@@ -45,14 +52,15 @@ def rows_of_all_lengths(side: Side) -> list[Tensor]:
     return [row[:length] for row, length in zip(ids, lengths, strict=True)]
 
 
-def padded(rows: Sequence[Tensor], *, left: bool, extra: int = 1) -> tuple[Tensor, Tensor]:
+def padded(rows: Sequence[Tensor], where: Where, *, extra: int = 1) -> tuple[Tensor, Tensor]:
     """Rows of different lengths as one batch, B T, and its mask; ``extra`` is the padding of the longest row."""
     width = max(len(row) for row in rows) + extra
     ids, mask = rows[0].new_zeros(len(rows), width), rows[0].new_zeros(len(rows), width)
     for b, row in enumerate(rows):
-        place = slice(width - len(row), None) if left else slice(len(row))
-        ids[b, place] = row
-        mask[b, place] = 1
+        before = {"right": len(row), "left": 0, "inside": len(row) // 2}[where]
+        places = [*range(before), *range(width - len(row) + before, width)]
+        ids[b, places] = row
+        mask[b, places] = 1
     return ids, mask
 
 

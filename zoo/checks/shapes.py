@@ -76,6 +76,8 @@ def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
     for run, recorder in enumerate(recorders):
         try:
             _run(model, spec, recorder, {symbol: sizes[run] for symbol, sizes in SIZES.items()})
+        except MemoryError:
+            raise
         except Exception as error:
             where = recorder.failed.path or spec.name if recorder.failed else spec.name
             return ShapeReport((), (f"{where} fails to run: {type(error).__name__}: {error}",))

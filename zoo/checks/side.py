@@ -52,7 +52,7 @@ class Side:
     """A stack with its embedding, and its head where it is the last.
 
     ``decodes`` says that it is to go on from a cache, ``causal`` that its spec lets tokens see none after them, and
-    ``ordered`` that positions or windows tell it where tokens stand.
+    ``ordered`` that positions or windows tell it where tokens stand, and ``alone`` that each token sees itself only.
     ``length`` is how many tokens to read and ``vocabulary`` how many there are, none where something else goes in;
     ``draw`` gives so many rows of input for a seed; ``prefix`` tells the sides of an encoder-decoder apart in the
     names of checks.
@@ -62,6 +62,7 @@ class Side:
     decodes: bool
     causal: bool
     ordered: bool
+    alone: bool
     embedding: EmbeddingKind
     length: int
     vocabulary: int
@@ -91,7 +92,8 @@ def sides(model: ZooModel, spec: Model) -> tuple[Side, ...]:
         draw = functools.partial(draw_inputs, spec, name)
         ordered = _is_ordered(spec.position_of(stack), stack, length)
         decodes, causal, vocabulary = name == "decoder", spec.is_causal(name), spec.vocab_size or 0
-        found.append(Side(prefix, decodes, causal, ordered, embedding, length, vocabulary, draw, read))
+        alone = all(getattr(block.attention, "window", None) == 1 for block in stack.layer_blocks())
+        found.append(Side(prefix, decodes, causal, ordered, alone, embedding, length, vocabulary, draw, read))
     return tuple(found)
 
 
@@ -118,7 +120,7 @@ def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
     positions = [getattr(attention, "position", None) or position for attention in attentions]
     windows = [getattr(attention, "window", None) or 2 * length for attention in attentions]
     placed = any(not isinstance(each, NoPosition) for each in positions)
-    return position.embedded or placed or min(windows) // 2 < length - 1
+    return position.embedded or placed or any(window > 1 and window // 2 < length - 1 for window in windows)
 
 
 def reads_model(model: Encoder | Decoder, spec: Model) -> Read:

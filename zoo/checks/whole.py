@@ -123,5 +123,8 @@ def _ends(side: Side) -> tuple[tuple[Any, ...], ...] | None:
         corners = (slice(0, size), slice(last - size, last))
         return tuple((..., corner, corner) for corner in corners)
     if isinstance(embedding, Spectrogram):
-        return (..., slice(0, 1)), (..., slice(-1, None))
+        # The first convolution moves by 1 and the second by the stride, each reaching kernel // 2 to either side.
+        columns, reach = embedding.stride * side.length, 2 * (embedding.kernel // 2)
+        last = min(embedding.stride * (side.length - 1) + reach, columns - 1)
+        return (..., slice(0, 1)), (..., slice(last, last + 1))
     return None

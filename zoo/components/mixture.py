@@ -51,25 +51,31 @@ class Router(Linear):
         )
 
     def margin(self, x: Tensor) -> Tensor:
-        """B T D -> B T: how far the last choice is above the first passed over, as a part of itself; infinite where none is."""
+        """B T D -> B T: how far the last choice is above the first passed over, as a part of itself; infinite where nothing
+        depends on it: none is passed over, or both weigh nothing.
+        """
         _, choice = self.scores(x)
         margins = []
         if self.groups is not None:
             by_group = choice.unflatten(-1, (self.groups.count, -1))  # B T C E/C
             group_scores = by_group.topk(self.groups.best, -1)[0].sum(-1)  # B T C
-            margins.append(_gap(group_scores, self.groups.top))
+            margins.append(self._gap(group_scores, self.groups.top))
             choice = functional.in_best_groups(choice, self.groups.count, self.groups.top, self.groups.best)
-        margins.append(_gap(choice, self.top_k))
+        margins.append(self._gap(choice, self.top_k))
         return torch.stack(margins).amin(0)
 
+    def _gap(self, choice: Tensor, count: int) -> Tensor:
+        """(a - b) / |a| of the last of the ``count`` largest, a, and the next, b -> all axes but the last.
 
-def _gap(scores: Tensor, count: int) -> Tensor:
-    """(a - b) / |a| of the last of the ``count`` largest, a, and the next, b -> all axes but the last."""
-    if count == scores.shape[-1]:
-        return torch.full_like(scores[..., 0], torch.inf)
-    largest = scores.topk(count + 1, -1)[0]
-    last, following = largest[..., -2], largest[..., -1]
-    return (last - following) / last.abs()
+        Scores that are 0 in float32 are weights of 0, whichever of them is chosen; corrected ones are not.
+        """
+        if count == choice.shape[-1]:
+            return torch.full_like(choice[..., 0], torch.inf)
+        largest = choice.topk(count + 1, -1)[0]
+        last, following = largest[..., -2], largest[..., -1]
+        equal = torch.inf if self.correction is None else 0.0
+        both = (last == 0) & (following == 0)
+        return ((last - following) / last.abs()).where(~both, equal)
 
 
 class Matrices(nn.Module):

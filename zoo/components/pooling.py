@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from specs.head import AtToken, Pooling
+from specs.head import AtToken, Pooling, PoolingName
+from zoo.functional import positions_from
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class TokenSequence:
 
 
 def pool(x: Tensor, tokens: TokenSequence, pooling: Pooling) -> Tensor:
-    """The vector of a real token, or the mean over real tokens: x: B T D -> B D.
+    """The vector of a real token, or a summary of the real tokens: x: B T D -> B D; zeros where all is padding.
 
     The first token with a certain id is the last token where a sequence has none.
     """
@@ -34,14 +35,39 @@ def pool(x: Tensor, tokens: TokenSequence, pooling: Pooling) -> Tensor:
             found = found * tokens.mask
         count = found.cumsum(1)
         return torch.where(count[:, -1:] > 0, _mix(x, found * (count == 1)), pool(x, tokens, "last"))
-    if tokens.mask is None:
-        return x.mean(1) if pooling == "mean" else x[:, 0 if pooling == "first" else -1]
-    count = tokens.mask.cumsum(1)  # B T
-    if pooling == "first":
-        return _mix(x, tokens.mask * (count == 1))
-    if pooling == "last":
-        return _mix(x, tokens.mask * (count == count[:, -1:]))
-    return _mix(x, tokens.mask / count[:, -1:].clamp(min=1))
+    return _unpadded(x, pooling) if tokens.mask is None else _padded(x, tokens.mask, pooling)
+
+
+def _unpadded(x: Tensor, pooling: PoolingName) -> Tensor:
+    match pooling:
+        case "first" | "last":
+            return x[:, 0 if pooling == "first" else -1]
+        case "mean":
+            return x.mean(1)
+        case "max":
+            return x.amax(1)
+    ones = positions_from(1, x.shape[1], x).clamp(max=1)[None]  # 1 T
+    return _padded(x, ones, pooling)
+
+
+def _padded(x: Tensor, mask: Tensor, pooling: PoolingName) -> Tensor:
+    place = mask.cumsum(1)  # B T: 1 for the first real token
+    count = place[:, -1:]
+    match pooling:
+        case "first":
+            return _mix(x, mask * (place == 1))
+        case "last":
+            return _mix(x, mask * (place == count))
+        case "mean":
+            return _mix(x, mask / count.clamp(min=1))
+        case "mean_sqrt_length":
+            return _mix(x, mask / count.clamp(min=1).sqrt())
+        case "weighted_mean":
+            weights = mask * place
+            return _mix(x, weights / weights.sum(1, keepdim=True).clamp(min=1))
+        case "max":
+            real = torch.where(mask[..., None] > 0, x, torch.finfo(x.dtype).min)
+            return torch.where(count > 0, real.amax(1), 0.0)
 
 
 def _mix(x: Tensor, shares: Tensor) -> Tensor:

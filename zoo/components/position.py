@@ -31,10 +31,10 @@ class Position(nn.Module):
         """Rotate queries or keys.  x: B H T K with K = width, positions: B T -> B H T K."""
         return x
 
-    def bias(self, relative: Tensor, like: Tensor, mask: Tensor | None = None) -> Tensor | None:
+    def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor | None:
         """Add to the scores.
 
-        relative: key place minus query place, (B or 1) T S, mask: B S with 1 for real tokens
+        queries and keys: their positions, (B or 1) T and (B or 1) S: padding has no position of its own
         -> (B or 1) H (T or 1) S of the dtype of ``like``, or None.
         """
         return None
@@ -59,7 +59,9 @@ def sinusoid_frequencies(spec: spec.Sinusoidal, count: int) -> tuple[float, ...]
     if spec.spacing == "paper":
         return tuple(spec.base ** (-i / count) for i in range(count))
     step = math.log(spec.base) / max(1, count - 1)  # in float32 from here on, as tensor2tensor and Whisper
-    frequencies: list[float] = torch.exp(-step * torch.arange(count, device="cpu")).tolist()
+    frequencies: list[float] = torch.exp(
+        -step * torch.arange(count, dtype=torch.float32, device="cpu")
+    ).tolist()
     return tuple(frequencies)
 
 
@@ -117,7 +119,8 @@ class Rope(Position):
         super().__init__(spec, context)
         self.interleaved = spec.layout == "interleaved"
         self.dimensions = spec.dimensions
-        self.frequencies = functools.cache(functools.partial(rope_frequencies, spec, context.context_length))
+        frequencies = functools.partial(rope_frequencies, fixed_length=context.fixed_length)
+        self.frequencies = functools.cache(functools.partial(frequencies, spec, context.context_length))
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
         dimensions = self.dimensions or width
@@ -156,31 +159,26 @@ class Alibi(Position):
         self.scale = spec.scale
         self.rounded = spec.precision == "bfloat16"
         if self.rounded:
-            self.slopes = tuple(torch.tensor(self.slopes, device="cpu").bfloat16().tolist())
+            self.slopes = tuple(
+                torch.tensor(self.slopes, dtype=torch.float32, device="cpu").bfloat16().tolist()
+            )
 
-    def bias(self, relative: Tensor, like: Tensor, mask: Tensor | None = None) -> Tensor:
+    def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
         if not self.rounded:
-            return functional.alibi_bias(self.slopes, relative, like, scale=self.scale)
-        penalties = self._rounded(relative.shape[2], like, mask)  # B H 1 S
+            return functional.alibi_bias(self.slopes, queries, keys, like, scale=self.scale)
+        penalties = self._rounded(keys, like)  # (B or 1) H 1 S
         return (penalties if self.scale == 1.0 else penalties * self.scale).to(like.dtype)
 
-    def _rounded(self, key_length: int, like: Tensor, mask: Tensor | None) -> Tensor:
-        """slope * position of the key, each and their product in bfloat16 -> B H 1 S.
+    def _rounded(self, keys: Tensor, like: Tensor) -> Tensor:
+        """slope * position of the key, each and their product in bfloat16: (B or 1) S -> (B or 1) H 1 S.
 
-        But for the rounding, softmax takes no notice of what it adds to slope * -distance.
+        Except for the rounding, softmax takes no notice of what it adds to slope * -distance.
         """
-        if mask is None:
-            positions = functional.positions_from(0, key_length, like)[None]  # 1 S
-        else:
-            positions = functional.token_positions(mask, key_length)  # B S
         slopes = functional.constant(self.slopes, like)[:, None, None]  # H 1 1
-        product = slopes * _bfloat16(positions)[:, None, None]  # B H 1 S, exact in float32
-        return _bfloat16(product)
-
-
-def _bfloat16(x: Tensor) -> Tensor:
-    """The nearest numbers that bfloat16 has, in float32."""
-    return x.to(torch.float32).to(torch.bfloat16).to(torch.float32)
+        product = (
+            slopes * functional.rounded_to_bfloat16(keys)[:, None, None]
+        )  # (B or 1) H 1 S, exact in float32
+        return functional.rounded_to_bfloat16(product)
 
 
 def t5_buckets(buckets: int, max_distance: int, *, bidirectional: bool) -> tuple[int, ...]:
@@ -211,7 +209,8 @@ class RelativeBias(Position):
         assert context.heads is not None
         self.table = Table(spec.buckets, context.heads)
 
-    def bias(self, relative: Tensor, like: Tensor, mask: Tensor | None = None) -> Tensor:
+    def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
+        relative = functional.relative_positions(queries, keys)  # (B or 1) T S
         reach = relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
         by_distance = self.table(functional.constant(self.buckets, like))  # (2 max_distance + 1) H
         return nn.functional.embedding(reach, by_distance).permute(0, 3, 1, 2)  # (B or 1) H T S

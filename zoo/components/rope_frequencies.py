@@ -33,10 +33,18 @@ class Rotation:
         return torch.arange(0, self.dimensions, 2, dtype=torch.float32, device="cpu") / self.dimensions
 
 
-def rope_frequencies(spec: Rope, context_length: int | None, dimensions: int) -> tuple[Frequencies, float]:
-    """The frequencies of dimensions / 2 pairs, and the amplitude of cos and sin."""
+def rope_frequencies(
+    spec: Rope, context_length: int | None, dimensions: int, *, fixed_length: bool = False
+) -> tuple[Frequencies, float]:
+    """The frequencies of dimensions / 2 pairs, and the amplitude of cos and sin.
+
+    With a ``fixed_length``, inputs are all as long as the context, and frequencies that depend on the length are known.
+    """
     rotation = Rotation(spec.theta, dimensions, context_length)
     frequencies, amplitude = _scaled(spec.scaling, 1.0 / spec.theta**rotation.exponents, rotation)
+    if fixed_length and not isinstance(frequencies, Tensor):
+        assert context_length is not None
+        frequencies = frequencies(torch.tensor(context_length, device="cpu"))
     return _numbers(frequencies) if isinstance(frequencies, Tensor) else frequencies, amplitude
 
 

@@ -27,7 +27,7 @@ def _read(config: Config, class_name: str) -> Data:
         "position": {"kind": "alibi"},
         "embedding": {"norm": norm},
         "decoder": {
-            "layers": config.int("n_layer", "num_hidden_layers", default=2),
+            "layers": config.layers("n_layer", "num_hidden_layers", default=2),
             "block": {
                 "kind": "pre_norm",
                 "norm": norm,

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import builtins
+import itertools
 import json
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from specs.errors import UserError, shorten
+from specs.stack import MAX_LAYERS
 from specs.suggest import did_you_mean
+from zoo.json_values import read_object
 
 Value = TypeVar("Value")
 
 CONFIG = "config.json"
 REQUIRED: Any = object()
 """The default of a field that must be there."""
-LARGEST = 64 * 2**20
-"""Bytes of the largest config that is read: longer ones are no configs."""
 
 NEUTRAL = frozenset(
     [
@@ -102,6 +104,33 @@ class ConfigError(UserError):
     """A config of no family known, or with a field that is wrong or not modelled; names the field."""
 
 
+_LISTED = 10
+
+
+class UnmodelledError(ConfigError):
+    """Fields that the reference has and that are not modelled; ``fields`` are their names."""
+
+    def __init__(self, where: str, fields: Mapping[str, Any]) -> None:
+        shown = [
+            f"  {_name(name)}: {shorten(value)}" for name, value in itertools.islice(fields.items(), _LISTED)
+        ]
+        if len(fields) > _LISTED:
+            shown.append(f"  ... and {len(fields) - _LISTED:,} more")
+        super().__init__("\n".join([f"{where} has fields that are not modelled:", *shown]))
+        self.fields = tuple(fields)
+
+
+def listed(fields: Sequence[str]) -> str:
+    """The first fields of some, and how many more there are."""
+    more = f" and {len(fields) - _LISTED:,} more" if len(fields) > _LISTED else ""
+    return ", ".join(map(_name, fields[:_LISTED])) + more
+
+
+def _name(field: str) -> str:
+    """The name of a field as it is, or as a string where it is none that a config has."""
+    return field if field.isprintable() and len(field) <= 80 else shorten(field)
+
+
 class Config:
     """The fields of a config, or of a mapping inside one.
 
@@ -124,24 +153,14 @@ class Config:
     @classmethod
     def load(cls, path: Path, tensors: Callable[[], Collection[str]] = tuple) -> Config:
         """The config of a file; ``tensors`` gives the names of those that stand beside it."""
-        try:
-            with path.open("rb") as file:
-                text = file.read(LARGEST + 1)
-        except OSError as error:
-            raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
-        try:
-            data = json.loads(text) if len(text) <= LARGEST else None
-        except (ValueError, RecursionError):
-            data = None
-        if not isinstance(data, dict):
-            raise ConfigError(f"{path} is not a JSON object: a config is one")
+        data = read_object(path, ConfigError)
         return cls(data, str(path), tensors=tensors)
 
     def refuse(self, field: str, rule: str, remedy: str = "") -> NoReturn:
         """Raise an error that names a field, its value, what must hold and what would work."""
         value = f"\n  value: {shorten(self.data[field])}" if field in self.data else ""
         raise ConfigError(
-            f"{self.where}: {self.path}{field}: {rule}{value}" + (f"\n  {remedy}" if remedy else "")
+            f"{self.where}: {self.path}{_name(field)}: {rule}{value}" + (f"\n  {remedy}" if remedy else "")
         )
 
     def stores(self, tensor: str) -> bool:
@@ -174,13 +193,25 @@ class Config:
             if default is REQUIRED:
                 self.refuse(names[0], "is required")
             return default
-        if type(value) not in types or (isinstance(value, float) and not math.isfinite(value)):
-            self.refuse(next(name for name in names if self.has(name)), f"must be {what}")
+        rule = "" if type(value) in types else f"must be {what}"
+        if isinstance(value, float) and not math.isfinite(value):
+            rule = f"must be {what}"
+        elif isinstance(value, int) and abs(value) >= 2**63:
+            rule = "must fit in 64 bits"
+        if rule:
+            self.refuse(next(name for name in names if self.has(name)), rule)
         return value
 
     def int(self, *names: str, default: Any = None) -> Any:
         """A whole number."""
         return self._typed(names, (int,), "a whole number", default)
+
+    def layers(self, *names: str, default: Any = None) -> Any:
+        """A number of layers: bounded before anything is made for each of them."""
+        value = self.int(*names, default=default)
+        if value is not None and value > MAX_LAYERS:
+            self.refuse(next(name for name in names if self.has(name)), f"must be at most {MAX_LAYERS:,}")
+        return value
 
     def float(self, *names: str, default: Any = None) -> Any:
         """A number."""
@@ -224,20 +255,28 @@ class Config:
         """Fields that change nothing that the model computes."""
         self._read.update(names)
 
-    def finish(self, ignored: Collection[str] = ()) -> None:
-        """Refuse what nothing has read."""
+    def finish(self, ignored: Collection[str] = (), *, strict: builtins.bool = False) -> tuple[str, ...]:
+        """Refuse what nothing has read, and the reference may; gives the names of what the reference cannot read either.
+
+        Those are refused as well where it is to be ``strict``, and in a mapping inside a config.
+        """
         neutral = NEUTRAL if not self.path else frozenset[str]()
-        left = [
-            name
-            for name in self.data
-            if name not in self._read and name not in neutral and f"{self.path}{name}" not in ignored
-        ]
-        left = [name for name in left if self.data[name] is not None]
-        if not left:
-            return
-        fields = "\n".join(f"  {self.path}{name}: {shorten(self.data[name])}" for name in left)
-        options = " ".join(f"--ignore {self.path}{name}" for name in left)
-        raise ConfigError(
-            f"{self.where} has fields that are not modelled:\n{fields}\n"
-            f"  if they change nothing that the model computes: {options}"
-        )
+        left = {
+            f"{self.path}{name}": value
+            for name, value in self.data.items()
+            if value is not None
+            and name not in self._read
+            and name not in neutral
+            and f"{self.path}{name}" not in ignored
+        }
+        unread = () if self.path or strict else tuple(name for name in left if not self._has_reference(name))
+        refused = {name: value for name, value in left.items() if name not in unread}
+        if refused:
+            raise UnmodelledError(self.where, refused)
+        return unread
+
+    def _has_reference(self, name: str) -> builtins.bool:
+        """Whether the reference has a field, for the family that the config names."""
+        from zoo.configs.reference_fields import FIELDS, SHARED
+
+        return name in SHARED.split() or name in FIELDS.get(str(self.data.get("model_type")), "").split()

@@ -17,7 +17,7 @@ from zoo.configs.family import ConfigFamily, Data, UnfitError
 from zoo.configs.heads import decoder_classes
 from zoo.configs.layers import layered
 from zoo.configs.llamas import Defaults, rms_norm
-from zoo.configs.mixtures import dense_of, expert_of, mixture_of, mixtures_of, training_alone
+from zoo.configs.mixtures import dense_of, expert_of, mixtures_of, training_alone
 from zoo.configs.rope import read_rope, rope_of, write_rope, yarn_amplitude, yarn_mscale
 
 _V2 = Defaults(vocab_size=102400)
@@ -35,7 +35,7 @@ def _read_body(
     config.must("moe_layer_freq", 1, "all layers after the first few have a mixture")
     d_model = config.int("hidden_size", default=defaults.hidden_size)
     context = config.int("max_position_embeddings", default=defaults.context)
-    layers = config.int("num_hidden_layers", default=defaults.layers)
+    layers = config.layers("num_hidden_layers", default=defaults.layers)
     attention = _read_attention(config, defaults)
     rotated = attention["rope_dim"]
     dense = {
@@ -123,9 +123,14 @@ def _read_v2(config: Config, class_name: str) -> Data:
     groups = _read_groups(config, None, None, 1) if method else {}
     config.ignore("n_group", "topk_group")  # of which the greedy choice makes nothing
     scale = config.float("routed_scaling_factor", default=1.0)
+    experts = config.int("n_routed_experts", "num_experts", default=64)
+    top_k = config.int("num_experts_per_tok", default=REQUIRED)
+    if groups:  # experts of closed groups may be among the chosen, with the weight 0
+        size = experts // max(1, groups["groups"]["count"])
+        top_k = min(top_k, max(1, groups["groups"]["top"] * size))
     mixture = {
-        "experts": config.int("n_routed_experts", "num_experts", default=64),
-        "top_k": config.int("num_experts_per_tok", default=REQUIRED),
+        "experts": experts,
+        "top_k": top_k,
         "router": {"normalize": False, "scale": scale, **groups},
     }
     bias = config.bool("mlp_bias", default=False)
@@ -151,7 +156,7 @@ def _read_v3(config: Config, class_name: str) -> Data:
 
 
 def _write_body(model: Model) -> Data:
-    block, dense, mixture = only_block(model), dense_of(model), mixture_of(model)
+    block, dense, mixtures = only_block(model), dense_of(model), mixtures_of(model)
     attention = block.attention
     if not isinstance(attention, Latent):
         raise UnfitError(f"attention kind {attention.kind}")
@@ -164,8 +169,10 @@ def _write_body(model: Model) -> Data:
         "hidden_act": write_activation(dense.activation),
         "intermediate_size": dense.hidden,
         **_write_attention(attention, rope_of(model.position_of(stack_of(model)))),
-        **_write_mixture(mixture),
-        "first_k_dense_replace": next(i for i, each in enumerate(mixtures_of(model)) if each is not None),
+        **_write_mixture(next(filter(None, mixtures), None)),
+        "first_k_dense_replace": next(
+            (i for i, each in enumerate(mixtures) if each is not None), len(mixtures)
+        ),
         **std_of(model),
     }
 
@@ -200,7 +207,9 @@ def _with_mscale(fields: Data, attention: Latent, position: Rope) -> Data:
     return {**fields, "rope_scaling": {**fields["rope_scaling"], **mscales}}
 
 
-def _write_mixture(mixture: Mixture) -> Data:
+def _write_mixture(mixture: Mixture | None) -> Data:
+    if mixture is None:  # all layers are dense, and what a mixture would be does not matter
+        return {"num_experts_per_tok": 1}
     expert, shared, router = expert_of(mixture), mixture.shared, mixture.router
     if not isinstance(shared, TwoLayer) or shared.hidden % expert.hidden:
         raise UnfitError("a mixture without a shared feed-forward as wide as some experts together")
@@ -218,11 +227,12 @@ def _write_mixture(mixture: Mixture) -> Data:
 
 
 def _write_v2(model: Model) -> Data:
-    body, mixture = _write_body(model), mixture_of(model)
-    grouped = mixture.router.groups is not None
+    mixture = next(filter(None, mixtures_of(model)), None)
+    grouped = mixture is not None and mixture.router.groups is not None
+    ordinary = dense_of(model) if mixture is None else mixture.shared
     return {
-        **body,
-        "mlp_bias": getattr(mixture.shared, "bias", False),
+        **_write_body(model),
+        "mlp_bias": getattr(ordinary, "bias", False),
         "topk_method": "group_limited_greedy" if grouped else "greedy",
         "scoring_func": "softmax",
     }

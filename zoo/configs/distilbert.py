@@ -25,7 +25,7 @@ def _read(config: Config, class_name: str) -> Data:
         "position": {"kind": "learned"},
         "embedding": {"norm": _NORM, "dropout": dropout},
         "encoder": {
-            "layers": config.int("n_layers", "num_hidden_layers", default=6),
+            "layers": config.layers("n_layers", "num_hidden_layers", default=6),
             "block": {
                 "kind": "post_norm",
                 "norm": _NORM,

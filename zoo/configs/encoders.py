@@ -56,7 +56,7 @@ def read_bert(
             "dropout": rate,
         },
         "encoder": {
-            "layers": config.int("num_hidden_layers", default=12),
+            "layers": config.layers("num_hidden_layers", default=12),
             "block": {
                 "kind": "post_norm",
                 "norm": norm,

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from specs.canonical import canonical, differences
 from specs.errors import SpecPath, UserError, path_text, shorten
+from specs.head import Pooled
 from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.configs.config import Config, ConfigError
 from zoo.configs.families import config_families, config_family, model_types
 from zoo.configs.family import ConfigFamily, Data, UnfitError
 from zoo.configs.importing import spec_of_config
+from zoo.configs.sentence import body_class, write_modules
 
 _LISTED = 8
 
@@ -47,20 +49,43 @@ def write_config(model: Model, model_type: str | None = None, *, preferred: str 
     families = [config_family(first)] if first else []
     others = () if model_type else (each for each in config_families() if each.model_type != first)
     for family in itertools.chain(families, others):
-        for class_name in family.classes:
-            if family.classes[class_name].kind != model.head.kind:
-                continue
-            fitted = _fitted(model, family, class_name)
+        for class_name, sentence in _candidates(model, family):
+            fitted = _fitted(model, family, class_name, sentence=sentence)
             if isinstance(fitted, dict):
                 return fitted
             misfits.append(fitted)
     raise NoFamilyError(_refusal(model, misfits, model_type))
 
 
-def _fitted(model: Model, family: ConfigFamily, class_name: str) -> Data | Misfit:
+def sentence_files(model: Model, config: Data, settings: Data) -> dict[str, Data | list[Data]]:
+    """The files of sentence-transformers that say the head of a spec where its config is that of the body alone; else none.
+
+    ``settings`` are those of its module Transformer, where they are known.
+    """
+    (class_name,) = config["architectures"]
+    said = config_family(config["model_type"]).classes[class_name].kind == model.head.kind
+    return {} if said else write_modules(model, settings)
+
+
+def _candidates(model: Model, family: ConfigFamily) -> Iterator[tuple[str, bool]]:
+    """The classes of a family that may say a spec, and whether modules of sentence-transformers say its head."""
+    yield from ((name, False) for name, head in family.classes.items() if head.kind == model.head.kind)
+    if isinstance(model.head, Pooled) and (bare := body_class(family)) is not None:
+        yield bare, True
+
+
+def _fitted(model: Model, family: ConfigFamily, class_name: str, *, sentence: bool) -> Data | Misfit:
     try:
-        data = family.config(model, class_name)
-        back = spec_of_config(Config(data, "the config that was written"), name=model.name)
+        if sentence:
+            write_modules(model, {})
+        data = family.body_config(model, class_name) if sentence else family.config(model, class_name)
+        own_head = model.head.model_dump(mode="json", exclude_none=True)
+        back = spec_of_config(
+            Config(data, "the config that was written"),
+            name=model.name,
+            strict=True,
+            sentence_head=(lambda width: own_head) if sentence else None,
+        )
     except UnfitError as error:
         return Misfit(class_name, (str(error),))
     except ConfigError as error:

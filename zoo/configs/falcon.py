@@ -69,7 +69,7 @@ def _read(config: Config, class_name: str) -> Data:
         "context_length": context,
         "position": _position(config, d_model // heads, context),
         "decoder": {
-            "layers": config.int("num_hidden_layers", "n_layer", default=32),
+            "layers": config.layers("num_hidden_layers", "n_layer", default=32),
             "block": {
                 **_block(config, new),
                 "norm": {"kind": "layer_norm", "eps": config.float("layer_norm_epsilon", default=1e-5)},

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import textwrap
 from collections.abc import Iterator
 
-from specs.suggest import did_you_mean
+from specs.suggest import nearest
 from zoo.configs.config import Config
 from zoo.configs.family import ConfigFamily
 
@@ -85,7 +86,14 @@ def family_of_config(config: Config) -> ConfigFamily:
             "text_config is a config of its own: give it alone, with the tensors of the text model",
         )
     if not isinstance(model_type, str) or model_type not in MODULES:
+        near = nearest(str(model_type), model_types())
+        supported = textwrap.fill(
+            f"Supported families: {', '.join(model_types())}.",
+            100,
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
         config.refuse(
-            "model_type", "is not a family that is known", did_you_mean(str(model_type), model_types())
+            "model_type", "is not a supported family", f"did you mean {near!r}?" if near else supported
         )
     return config_family(model_type)

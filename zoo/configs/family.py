@@ -57,9 +57,8 @@ class ConfigFamily:
     def config(self, model: Model, class_name: str) -> Data:
         """The config of a spec for one of the classes of its head."""
         head: Component = model.head
-        return {
-            "architectures": [class_name],
-            "model_type": self.model_type,
-            **self.write(model),
-            **self.classes[class_name].write(head),
-        }
+        return {**self.body_config(model, class_name), **self.classes[class_name].write(head)}
+
+    def body_config(self, model: Model, class_name: str) -> Data:
+        """The config of a spec for one of the classes, without the fields of its head."""
+        return {"architectures": [class_name], "model_type": self.model_type, **self.write(model)}

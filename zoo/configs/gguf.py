@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from specs.errors import shorten
+from zoo.configs.config import UnmodelledError
 from zoo.weights.gguf_header import FREQUENCIES, Header, frequency_divisors, model_type_of, read_header
 from zoo.weights.source import WeightError
 
@@ -18,14 +20,16 @@ _TOKENS = {"bos_token_id": "bos_token_id", "eos_token_id": "eos_token_id", "padd
 _TOLERANCE = 1e-4  # relative
 
 
-def config_of_gguf(path: Path) -> dict[str, Any]:
+def config_of_gguf(path: Path, ignored: Collection[str] = ()) -> dict[str, Any]:
     """The fields of ``config.json`` for the model in a GGUF file: those of ``LlamaConfig``, ``Qwen2Config`` or
     ``Qwen3Config``.
 
-    Raises :class:`WeightError` where the file is none, has another architecture, or lacks or has what no such config says.
+    ``ignored`` are keys not to be refused although they are not modelled.  Raises :class:`WeightError` where the file is
+    none, has another architecture, or lacks or has what no such config says.
     """
     header = read_header(path)
     model_type = model_type_of(header)
+    _check_keys(header, ignored)
     hidden, heads = header.number("embedding_length"), header.number("attention.head_count")
     config: dict[str, Any] = {
         "model_type": model_type,
@@ -51,6 +55,11 @@ def config_of_gguf(path: Path) -> dict[str, Any]:
         raise WeightError(
             f"{path} rotates {rotated} of {config['head_dim']} dimensions of a head, and {model_type} rotates all"
         )
+    values = _or(header, "attention.value_length", config["head_dim"])
+    if values != config["head_dim"]:
+        raise WeightError(
+            f"{path} has values of width {values} and keys of width {config['head_dim']}, and in {model_type} they are equal"
+        )
     scaling = _scaling(header, config["rope_theta"], rotated)
     if scaling is not None:
         config["rope_scaling"] = scaling
@@ -58,6 +67,56 @@ def config_of_gguf(path: Path) -> dict[str, Any]:
         if (token := header.metadata.get(f"tokenizer.ggml.{theirs}")) is not None:
             config[ours] = token
     return config
+
+
+_READ = frozenset(
+    [
+        "attention.head_count",
+        "attention.head_count_kv",
+        "attention.key_length",
+        "attention.layer_norm_rms_epsilon",
+        "attention.value_length",
+        "block_count",
+        "context_length",
+        "embedding_length",
+        "expert_count",
+        "feed_forward_length",
+        "rope.dimension_count",
+        "rope.freq_base",
+        "rope.scale_linear",
+        "rope.scaling.factor",
+        "rope.scaling.original_context_length",
+        "rope.scaling.type",
+        "rope.scaling.yarn_beta_fast",
+        "rope.scaling.yarn_beta_slow",
+        "vocab_size",
+    ]
+)
+"""The keys of an architecture that are read here, or with the tensors."""
+
+_NEUTRAL: dict[str, Any] = {
+    "expert_used_count": 0,
+    "rope.scaling.attn_factor": 1.0,
+    "rope.scaling.yarn_attn_factor": 1.0,
+    "rope.scaling.yarn_ext_factor": 1.0,
+}
+"""Keys that say nothing where they have this value."""
+
+_SILENT = frozenset(["rope.scaling.finetuned", "tensor_data_layout"])
+"""Keys that say where a model is from."""
+
+
+def _check_keys(header: Header, ignored: Collection[str]) -> None:
+    """Raise :class:`UnmodelledError` where the architecture has keys that are not modelled: llama.cpp may act on any of them."""
+    left = [
+        key
+        for key in header.keys()  # noqa: SIM118
+        if key not in _READ | _SILENT
+        and header.prefix + key not in ignored
+        and not (key in _NEUTRAL and header.get(key) == _NEUTRAL[key])
+    ]
+    if left:
+        raise UnmodelledError(str(header.path), {header.prefix + key: header.get(key) for key in left})
 
 
 def _vocabulary(header: Header) -> int:
@@ -79,23 +138,38 @@ def _real(header: Header, key: str, default: float | None = None) -> float:
 
 
 def _scaling(header: Header, theta: float, dimensions: int) -> dict[str, Any] | None:
-    kind = header.get("rope.scaling.type", "none")
+    kind = header.get("rope.scaling.type", "linear")  # as llama.cpp has it: a factor alone is linear
+    factor = _factor(header)
+    if kind not in ("none", "linear", "yarn"):
+        raise WeightError(
+            f"{header.path} scales rotary frequencies by {shorten(kind)}, and none, linear and yarn are read"
+        )
     divisors = frequency_divisors(header)
     if divisors is not None:
+        if kind == "yarn" or (kind == "linear" and factor not in (None, 1.0)):
+            raise WeightError(
+                f"{header.path} scales rotary frequencies twice: by rope.scaling and by {FREQUENCIES}"
+            )
         return _llama3(header, divisors, theta, dimensions)
-    if kind == "none":
+    if kind == "none" or (kind == "linear" and factor is None and header.get("rope.scaling.type") is None):
         return None
-    if kind not in ("linear", "yarn"):
-        raise WeightError(
-            f"{header.path} scales rotary frequencies by {kind!r}, and none, linear and yarn are read"
-        )
-    scaling: dict[str, Any] = {"rope_type": kind, "factor": _real(header, "rope.scaling.factor")}
+    if factor is None:
+        raise WeightError(f"{header.path} has no {header.prefix}rope.scaling.factor")
+    scaling: dict[str, Any] = {"rope_type": kind, "factor": factor}
     if kind == "yarn":
         scaling["original_max_position_embeddings"] = header.number("rope.scaling.original_context_length")
         for key in ("beta_fast", "beta_slow"):
             if header.get(f"rope.scaling.yarn_{key}") is not None:
                 scaling[key] = _real(header, f"rope.scaling.yarn_{key}")
     return scaling
+
+
+def _factor(header: Header) -> float | None:
+    """By how much positions are scaled, None where the file does not say; 0 means not at all, as llama.cpp has it."""
+    for key in ("rope.scaling.factor", "rope.scale_linear"):  # the second of old files
+        if header.get(key) is not None:
+            return _real(header, key) or 1.0
+    return None
 
 
 def _llama3(

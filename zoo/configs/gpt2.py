@@ -40,7 +40,7 @@ def _read(config: Config, class_name: str) -> Data:
         "position": {"kind": "learned"},
         "embedding": {"dropout": config.float("embd_pdrop", default=0.1)},
         "decoder": {
-            "layers": config.int("n_layer", "num_hidden_layers", default=12),
+            "layers": config.layers("n_layer", "num_hidden_layers", default=12),
             "block": {
                 "kind": "pre_norm",
                 "norm": {"kind": "layer_norm", "eps": config.float("layer_norm_epsilon", default=1e-5)},

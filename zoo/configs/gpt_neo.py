@@ -18,14 +18,16 @@ def _layers(config: Config) -> list[str]:
     """The type of every layer: ``attention_types`` has them as [[[types], times], ...]."""
     types = config.list("attention_types", default=[[["global", "local"], 12]])
     config.ignore("attention_layers")  # which follow from them
+    depth = config.layers("num_layers", "num_hidden_layers", default=24)
     layers: list[str] = []
     for group in types:
         if not (isinstance(group, list) and len(group) == 2 and isinstance(group[0], list)):
             config.refuse("attention_types", "must be a list of [[types], times]")
-        if type(group[1]) is not int or not all(name in _TYPES for name in group[0]):
+        if type(group[1]) is not int or not all(name in list(_TYPES) for name in group[0]):
             config.refuse("attention_types", "is not modelled", "it may have types global and local")
+        if len(group[0]) * group[1] > depth:
+            config.refuse("attention_types", f"must come to num_layers, which is {depth}")
         layers += group[0] * group[1]
-    depth = config.int("num_layers", "num_hidden_layers", default=24)
     if len(layers) != depth:
         config.refuse("attention_types", f"must come to num_layers, which is {depth}; it has {len(layers)}")
     return layers

@@ -28,7 +28,7 @@ def _read(config: Config, class_name: str) -> Data:
         "position": read_rope(config, width=d_model // heads, context=context, fraction=0.25),
         "embedding": {"dropout": dropout},
         "decoder": {
-            "layers": config.int("num_hidden_layers", default=44),
+            "layers": config.layers("num_hidden_layers", default=44),
             "block": {
                 **({"kind": "parallel", "norms": "separate"} if parallel else {"kind": "pre_norm"}),
                 "norm": {"kind": "layer_norm", "eps": config.float("layer_norm_eps", default=1e-5)},

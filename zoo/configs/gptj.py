@@ -39,7 +39,7 @@ def _read(config: Config, class_name: str) -> Data:
         },
         "embedding": {"dropout": config.float("embd_pdrop", default=0.0)},
         "decoder": {
-            "layers": config.int("n_layer", "num_hidden_layers", default=28),
+            "layers": config.layers("n_layer", "num_hidden_layers", default=28),
             "block": {
                 "kind": "parallel",
                 "norm": {"kind": "layer_norm", "eps": config.float("layer_norm_epsilon", default=1e-5)},

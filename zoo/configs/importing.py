@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from specs.document import Document
 from specs.errors import SpecError
-from specs.load import with_named_blocks
 from specs.model import Model
+from specs.named_blocks import with_named_blocks
 from specs.suggest import did_you_mean
 from specs.validation import validate
 from zoo.configs.config import CONFIG, Config, ConfigError
 from zoo.configs.families import family_of_config
 from zoo.configs.family import ConfigFamily, Data
+from zoo.configs.sentence import body_class, read_head, sentence_modules
+
+Tell = Callable[[Sequence[str]], None]
+"""Is given the names of the fields that an import passes over, as the reference has none of these names."""
 
 
-def import_spec(path: Path, *, name: str | None = None, ignored: Collection[str] = ()) -> Model:
+def import_spec(
+    path: Path,
+    *,
+    name: str | None = None,
+    ignored: Collection[str] = (),
+    strict: bool = False,
+    tell: Tell = lambda names: None,
+) -> Model:
     """The spec of a config.json, of a directory that has one, or of a GGUF file.
 
-    ``name`` is that of the spec (default: the directory's), ``ignored`` are fields not to be refused although they are not
-    modelled.  Raises :class:`ConfigError`, which names the field, for what is not modelled or does not go together.
+    A directory of sentence-transformers gives the body with the head that its modules are.  ``name`` is that of the spec
+    (default: the directory's), ``ignored`` are fields not to be refused although they are not modelled.  Fields that the
+    reference does not have are passed over and told, or refused where it is to be ``strict``.  Raises
+    :class:`ConfigError`, which names the field, for what is not modelled or does not go together.
     """
     file = path / CONFIG if path.is_dir() else path
     if not file.is_file():
@@ -30,22 +44,46 @@ def import_spec(path: Path, *, name: str | None = None, ignored: Collection[str]
     if file.suffix == ".gguf":
         from zoo.configs.gguf import config_of_gguf
 
-        config = Config(config_of_gguf(file), str(file))
+        config = Config(config_of_gguf(file, ignored), str(file))
     else:
         config = Config.load(file, lambda: _stored(file.parent))
-    return spec_of_config(config, name=name or _name(file), ignored=ignored)
+    modules = sentence_modules(path) if path.is_dir() else []
+    head = functools.partial(read_head, modules) if modules else None
+    name = name or _name(file)
+    return spec_of_config(config, name=name, ignored=ignored, strict=strict, tell=tell, sentence_head=head)
 
 
-def spec_of_config(config: Config, *, name: str, ignored: Collection[str] = ()) -> Model:
-    """The spec of a config.  Raises as :func:`import_spec`."""
+def spec_of_config(
+    config: Config,
+    *,
+    name: str,
+    ignored: Collection[str] = (),
+    strict: bool = False,
+    tell: Tell = lambda names: None,
+    sentence_head: Callable[[int], Data] | None = None,
+) -> Model:
+    """The spec of a config; ``sentence_head`` gives the head of a body of a certain width, in the place of the config's own.
+
+    Raises as :func:`import_spec`.
+    """
     if config.has("quantization_config"):
         config.refuse(
             "quantization_config", "quantized checkpoints are not read", "take the original checkpoint"
         )
     config.must("pruned_heads", {}, "layers that were pruned are not modelled")
     family = family_of_config(config)
-    data = family.spec(config, _class_name(config, family))
-    config.finish(ignored)
+    if sentence_head is None:
+        data = family.spec(config, _class_name(config, family))
+    else:
+        config.ignore("architectures")  # whose class sentence-transformers does not load, but the body
+        if (bare := body_class(family)) is None:
+            config.refuse(
+                "model_type", "has no class without a head that is modelled: modules cannot follow it"
+            )
+        data = family.read(config, bare)
+        data["head"] = sentence_head(data["d_model"])
+    if passed_over := config.finish(ignored, strict=strict):
+        tell(passed_over)
     return validated({"name": name, **data}, config.where)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 
 from zoo.configs.family import Data
 
@@ -15,21 +15,32 @@ def pattern(names: Sequence[str | None]) -> int | list[Data]:
     """
     if all(name is None for name in names):
         return len(names)
-    best = _runs(names)
-    fewest = len(best)
-    for start in range(min(len(names), _LONGEST)):
-        for length in range(2, min((len(names) - start) // 2, _LONGEST) + 1):
-            once = list(names[start : start + length])
-            times = 1
-            while list(names[start + times * length : start + (times + 1) * length]) == once:
-                times += 1
-            rest = names[start + times * length :]
-            group: Data = {"pattern": _runs(once), "repeat": times}
-            entries = [*_runs(names[:start]), group, *_runs(rest)]
-            lines = len(entries) - 1 + len(group["pattern"])
-            if times > 1 and lines < fewest:
-                best, fewest = entries, lines
+    repeats = _repeats(names)
+    changes = list(accumulate((a != b for a, b in pairwise(names)), initial=0))
+
+    def runs(start: int, end: int) -> int:
+        return 1 + changes[end - 1] - changes[start] if start < end else 0
+
+    best, fewest = _runs(names), runs(0, len(names))
+    for (start, length), times in sorted(repeats.items()):
+        end = start + times * length
+        lines = runs(0, start) + runs(start, start + length) + runs(end, len(names))
+        if lines < fewest:
+            group: Data = {"pattern": _runs(names[start : start + length]), "repeat": times}
+            best, fewest = [*_runs(names[:start]), group, *_runs(names[end:])], lines
     return best
+
+
+def _repeats(names: Sequence[str | None]) -> dict[tuple[int, int], int]:
+    """Where so many layers come several times in a row, and how often, by the first one and their number."""
+    found = {}
+    for length in range(2, min(len(names) // 2, _LONGEST) + 1):
+        alike = 0  # layers from here on that are as the ones so many later
+        for start in reversed(range(len(names) - length)):
+            alike = alike + 1 if names[start] == names[start + length] else 0
+            if start < _LONGEST and alike >= length:
+                found[start, length] = 1 + alike // length
+    return found
 
 
 _LONGEST = 32

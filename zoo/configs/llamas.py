@@ -78,7 +78,7 @@ def read_llama(
         "context_length": context,
         "position": position,
         "decoder": {
-            "layers": config.int("num_hidden_layers", default=defaults.layers),
+            "layers": config.layers("num_hidden_layers", default=defaults.layers),
             "block": {
                 "kind": "pre_norm",
                 **norm,

@@ -29,7 +29,7 @@ def _read(config: Config, class_name: str) -> Data:
     d_model = config.int("hidden_size", default=768)
     heads = config.int("num_attention_heads", default=12)
     norm = _read_norm(config)
-    types = _read_types(config, config.int("num_hidden_layers", default=22))
+    types = _read_types(config, config.layers("num_hidden_layers", default=22))
     ropes = _read_ropes(config, d_model // max(heads, 1), config.int("max_position_embeddings", default=8192))
     block = {
         "kind": "pre_norm",
@@ -98,7 +98,7 @@ def _read_types(config: Config, layers: int) -> list[str]:
         config.refuse("global_attn_every_n_layers", "must be 1 or more")
     by_number = [_LOCAL if layer % every else _FULL for layer in range(layers)]
     types: list[str] = config.list("layer_types", default=by_number)
-    if len(types) != layers or any(kind not in _THETAS for kind in types):
+    if len(types) != layers or any(kind not in (_FULL, _LOCAL) for kind in types):
         config.refuse("layer_types", f"must be {_FULL} or {_LOCAL} for each of the {layers} layers")
     return types
 

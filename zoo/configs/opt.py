@@ -46,7 +46,7 @@ def _read(config: Config, class_name: str) -> Data:
         "position": {"kind": "learned", "offset": _OFFSET},
         "embedding": embedding,
         "decoder": {
-            "layers": config.int("num_hidden_layers", default=12),
+            "layers": config.layers("num_hidden_layers", default=12),
             "block": {
                 "kind": "pre_norm" if before else "post_norm",
                 "norm": {"kind": "layer_norm", "eps": 1e-5, "weight": affine, "bias": affine},

@@ -36,7 +36,7 @@ def _read(config: Config, class_name: str) -> Data:
         "position": read_rope(config, width=width, context=context, fraction=0.5),
         "embedding": {"dropout": config.float("embd_pdrop", default=0.0)},
         "decoder": {
-            "layers": config.int("num_hidden_layers", default=24),
+            "layers": config.layers("num_hidden_layers", default=24),
             "block": {
                 "kind": "parallel",
                 "norm": norm,

@@ -47,7 +47,7 @@ def read_stack(config: Config, side: str, sizes: Sizes, *, kind: str, bias: Any 
         heads.append("num_attention_heads")
     config.ignore(f"{side}_layerdrop")  # leaves out layers in training
     return {
-        "layers": config.int(*layers, default=sizes.layers),
+        "layers": config.layers(*layers, default=sizes.layers),
         "block": {
             "kind": kind,
             "norm": NORM,

@@ -38,7 +38,7 @@ def _read(config: Config, class_name: str) -> Data:
         "context_length": context,
         "position": read_rope(config, width=width, context=context, fraction=0.25),
         "decoder": {
-            "layers": config.int("num_hidden_layers", default=32),
+            "layers": config.layers("num_hidden_layers", default=32),
             "block": {
                 "kind": "parallel" if config.bool("use_parallel_residual", default=False) else "pre_norm",
                 "norm": {"kind": "layer_norm", "eps": eps},

@@ -52,9 +52,9 @@ def _reader(*, feed_forward: str, heads: int, layers: int, vocab_size: int) -> A
             "feed_forward": _feed_forward(config, feed_forward),
             "dropout": dropout,
         }
-        depth = config.int("num_layers", default=layers)
+        depth = config.layers("num_layers", default=layers)
         stacks: Data = {"encoder": {"layers": depth, "block": block}}
-        decoder_depth = config.int("num_decoder_layers", default=depth)
+        decoder_depth = config.layers("num_decoder_layers", default=depth)
         if class_name.endswith(("EncoderModel", "ForTokenClassification")):
             architecture = "encoder"
         else:

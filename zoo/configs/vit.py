@@ -41,7 +41,7 @@ def _read(config: Config, class_name: str) -> Data:
             "dropout": dropout,
         },
         "encoder": {
-            "layers": config.int("num_hidden_layers", default=12),
+            "layers": config.layers("num_hidden_layers", default=12),
             "block": {
                 "kind": "pre_norm",
                 "norm": {"kind": "layer_norm", "eps": config.float("layer_norm_eps", default=1e-12)},

@@ -28,7 +28,7 @@ def read(spec: Model) -> Diagram:
     Raises :class:`specs.errors.PluginError` where a plugin's kind cannot be built.
     """
     model = assemble(spec)
-    report = parameter_report(model, spec)
+    report = parameter_report(spec)
     counts = Counts(report)
     columns = tuple(
         Column(name, tuple(_column(spec, name, stack, model.get_submodule(name), counts)))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from specs.printable import printable
 from zoo.drawing.colours import COLOURS
 from zoo.drawing.scene import Arrow, Box, Point, Scene, Text
 from zoo.drawing.text import FONTS
@@ -60,7 +61,7 @@ def _n(value: float) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(text, quote=False)
+    return escape(printable(text), quote=False)
 
 
 def _line(text: Text) -> Iterator[str]:

@@ -193,7 +193,9 @@ def pooling_words(pooling: Pooling) -> str:
     """Which vector stands for a sequence."""
     if isinstance(pooling, AtToken):
         return f"at token {pooling.token}"
-    return "mean of tokens" if pooling == "mean" else f"{pooling} token"
+    if pooling in ("first", "last"):
+        return f"{pooling} token"
+    return f"{pooling.replace('_', ' ')} of tokens"
 
 
 def said(spec: Component) -> list[str]:

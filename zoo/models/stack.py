@@ -65,7 +65,8 @@ class Stack(nn.Module):
         start: B, where the past has S places of which the new tokens, at ``positions``, get those from there on.
         Returns the last hidden state, B T D, and per layer the keys and values so far, B G S K twice.
         """
-        scope = self.scope(x, positions, mask, past_length(past), encoder_mask, start)
+        keys = _key_positions(x, mask, past_length(past), start)
+        scope = self.scope(x, positions, keys, mask, encoder_mask, start)
         present = []
         for layer, block in enumerate(self.blocks):
             x, key_value = block(
@@ -78,37 +79,33 @@ class Stack(nn.Module):
         self,
         x: Tensor,
         positions: Tensor,
+        keys: Tensor,
         mask: Tensor | None,
-        past: int,
         encoder_mask: Tensor | None = None,
         start: Tensor | None = None,
     ) -> Scope:
-        """What the attentions of all layers share: inputs as in ``forward``, and the length of the past.
+        """What the attentions of all layers share: inputs as in ``forward``, and the positions of all keys, (B or 1) S.
 
-        Of x, length, device and dtype matter.
+        Only the device and the dtype of x matter.
         """
-        length = x.shape[1]
-        relative = (
-            functional.relative_positions(length, past + length, x)
-            if start is None
-            else functional.relative_places(positions, past)
-        )  # (B or 1) T S
         like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
-        biases = self._biases(mask, relative, like)
-        cross_bias = functional.attention_bias(encoder_mask, None, None, like, causal=False)
+        biases = self._biases(mask, positions, keys, like)
+        cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
         return Scope(self.position, positions, biases, cross_bias, start)
 
     def view(self, attention: nn.Module | Tensor) -> View:
         """The position and the window of an attention; not every kind has its own."""
         return getattr(attention, "position", None) or self.position, getattr(attention, "window", None)
 
-    def _biases(self, mask: Tensor | None, relative: Tensor, like: Tensor) -> dict[View, Tensor | None]:
+    def _biases(
+        self, mask: Tensor | None, queries: Tensor, keys: Tensor, like: Tensor
+    ) -> dict[View, Tensor | None]:
         """What the attentions with each view add to their scores: broadcast to B H T S, or None."""
         positions = dict.fromkeys(position for position, _ in self.views)
-        added = {position: position.bias(relative, like, mask) for position in positions}
+        added = {position: position.bias(queries, keys, like) for position in positions}
         return {
             (position, window): functional.attention_bias(
-                mask, added[position], relative, like, causal=self.causal, window=window
+                mask, added[position], queries, keys, like, causal=self.causal, window=window
             )
             for position, window in self.views
         }
@@ -138,6 +135,16 @@ class _OwnPositions:
         position: Position = build_component(wanted, replace(self._context, heads=heads))  # type: ignore[assignment]
         self._built.append((wanted, heads, position))
         return position
+
+
+def _key_positions(x: Tensor, mask: Tensor | None, past: int, start: Tensor | None) -> Tensor:
+    """The positions of all tokens so far: B S or 1 S.  Real tokens count, so that padding moves none of them."""
+    if start is not None:
+        return functional.positions_from(0, past, x)[None]
+    length = past + x.shape[1]
+    if mask is None:
+        return functional.positions_from(0, length, x)[None]
+    return functional.token_positions(mask, length)
 
 
 def past_length(past: Sequence[KeyValue] | None) -> int:

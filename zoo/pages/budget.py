@@ -17,13 +17,13 @@ from zoo.reports.training import Training, training
 
 def budget_data(report: Report) -> dict[str, Any]:
     """Counts of values and bytes as text, as a script's numbers are not as long, and polynomials."""
-    dtypes = {COMPUTED_IN[precision] for precision in report.weights}
+    dtypes = list(dict.fromkeys(COMPUTED_IN[precision] for precision in report.weights))
     return {
         "chosen": report.precision,
         "precisions": {
             name: {"bytes": str(size), "computed": COMPUTED_IN[name]} for name, size in report.weights.items()
         },
-        "values": str(report.weights["fp32"] // DTYPES["fp32"].itemsize),
+        "values": str(report.stored_values),
         "itemsize": {name: DTYPES[name].itemsize for name in dtypes},
         "cache": _cache_data(report),
         "stages": {
@@ -47,12 +47,12 @@ def _cache_data(report: Report) -> dict[str, Any] | None:
 def _read_data(stage: Stage, costs: Costs) -> dict[str, Any]:
     """The values of weights that a call reads: all, and for experts those of each so many of so many."""
     fixed, routed = 0, Counter[tuple[int, int]]()
-    for path, count in stage.weights.items():
-        share = next((of for experts, of in costs.routed.items() if path.startswith(f"{experts}.")), None)
+    for paths, count in stage.weights.groups():
+        share = costs.share_of(paths[0])
         if share is None:
-            fixed += count
+            fixed += count * len(paths)
         else:
-            routed[share] += count
+            routed[share] += count * len(paths)
     return {"fixed": fixed, "routed": [[count, *share] for share, count in routed.items()]}
 
 
@@ -81,7 +81,7 @@ def _training_data(report: Report) -> dict[str, Any]:
             "recomputed": polynomial_data(passes.layers),
         },
         "bytes": {
-            str(size): _training_bytes(each, TrainingState.of(report.model, sizes[size]))
+            str(size): _training_bytes(each, TrainingState.of(report.folded, sizes[size]))
             for size, each in found.items()
         },
     }

@@ -9,6 +9,7 @@ from specs.model import Model
 from specs.stack import Stack
 from zoo.pages.markup import code, layers_text, scrolling, section
 from zoo.reports.costs import Stage, within
+from zoo.reports.parameters import module_tree
 from zoo.reports.polynomial import MEANINGS, Polynomial
 from zoo.reports.report import Report
 
@@ -25,7 +26,7 @@ LONGEST = 131_072
 
 def costs_section(report: Report) -> tuple[str, dict[str, Any]]:
     """The frame of the costs, and for the page's script the sizes to begin with and the polynomials."""
-    order = {path: i for i, (path, _) in enumerate(report.model.named_modules(remove_duplicate=False))}
+    order = {module.path: place for place, module in enumerate(module_tree(report.folded).walk())}
     sizes = _sizes(report)
     data = {
         "sizes": sizes,

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from specs.base import LEAST, MOST
 from specs.position import NoPosition, PositionKind
 from specs.position import Rope as RopeSpec
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
@@ -129,10 +130,11 @@ def _rope(use: Use, rope: Rope) -> Drawing:
     turned = _turned(rope, use, dimensions)
     pairs = torch.arange(0, dimensions // 2, -(-dimensions // 2 // PAIRS))
     data = _heat_map(turned[:, pairs], "position", "pair", pairs.tolist())
+    theta = f"{use.spec.theta:{',.0f' if 1 <= use.spec.theta < 1e12 else 'g'}}"
     part = "all" if dimensions == use.width else f"{dimensions} of"
     about = f"Rotates {part} {use.width} dimensions of each query and key in {dimensions // 2} pairs, "
     about += "neighbours" if rope.interleaved else "each dimension with that half the width further on"
-    about += f"; theta {use.spec.theta:,.0f}"
+    about += f"; theta {theta}"
     scaling = use.spec.scaling
     if scaling is not None:
         about += f"; {scaling.kind} scaling"
@@ -180,7 +182,9 @@ def _turned(rope: Rope, use: Use, dimensions: int) -> Tensor:
 def _wavelengths(use: Use, frequencies: Mapping[str, Sequence[float]]) -> str:
     """How many positions a full turn of each pair takes, beside the context."""
     lines = [
-        Line(name or "turn", [(pair, 2 * math.pi / radians) for pair, radians in enumerate(values)])
+        Line(
+            name or "turn", [(pair, 2 * math.pi / _drawable(radians)) for pair, radians in enumerate(values)]
+        )
         for name, values in frequencies.items()
     ]
     most = max(length for line in lines for _, length in line.points)
@@ -193,13 +197,18 @@ def _wavelengths(use: Use, frequencies: Mapping[str, Sequence[float]]) -> str:
     return f"<figure><h3>How many positions a full turn takes</h3>{chart}</figure>"
 
 
+def _drawable(value: float) -> float:
+    """A value on a logarithmic axis: what float32 takes for 0, or for more than it holds, stands at the ends."""
+    return min(value, MOST) if value > LEAST else LEAST
+
+
 def _alibi(use: Use, alibi: Alibi) -> Drawing:
-    relative = torch.arange(1 - use.shown, 1)[None, None]  # 1 1 S, of the last token
-    bias = alibi.bias(relative, torch.zeros(()))[0, :, 0]  # H S
+    keys = torch.arange(use.shown)[None]  # 1 S
+    bias = alibi.bias(keys[:, -1:], keys, torch.zeros(()))[0, :, 0]  # H S, of the last token
     bias = (bias - bias[:, -1:]).flip(-1)  # by distance; softmax takes no notice of what all keys get
     heads = bias.shape[0]
     data = _heat_map(bias, "head", "distance", list(range(use.shown)))
-    slopes = [(head + 1, slope * alibi.scale) for head, slope in enumerate(alibi.slopes)]
+    slopes = [(head + 1, _drawable(slope * alibi.scale)) for head, slope in enumerate(alibi.slopes)]
     x, y = (
         Axis("head", 1, max(heads, 2)),
         Axis("slope", min(s for _, s in slopes), max(s for _, s in slopes), log=True),
@@ -234,6 +243,7 @@ def _relative_bias(use: Use, relative: RelativeBias) -> Drawing:
 
 def _heat_map(values: Tensor, rows: str, columns: str, labels: Sequence[int]) -> dict[str, Any]:
     """Rows x columns for the page's script: each value as one of 255 levels of the largest."""
+    values = values.nan_to_num()
     largest = float(values.abs().max()) or 1.0
     levels = (values / largest * 127).round().to(torch.int64) + 127
     return {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from typing import Any
 
 from specs.model import Model
 from specs.resolved import resolved
 from specs.writing import dump
 from zoo.builder import assemble
 from zoo.drawing import draw_svg
+from zoo.integrity import Integrity
+from zoo.manifest import ExportRecord
 from zoo.pages.budget import budget_data
 from zoo.pages.costs import costs_section
 from zoo.pages.markup import scrolling, section
@@ -25,8 +26,9 @@ from zoo.reports.report import Report
 SCRIPTS = ("treemap.js", "sizes.js", "costs.js", "budget.js", "positions.js")
 
 
-def report_page(report: Report, export: Mapping[str, Any] | None = None) -> str:
-    """A self-contained document about a model; ``export`` is what an exported directory records of itself."""
+def report_page(report: Report, export: tuple[ExportRecord, Integrity] | None = None) -> str:
+    """A self-contained document about a model; ``export`` is what an exported directory records of itself, and whether
+    its files still are as recorded."""
     spec, drawn = report.spec, assemble(report.spec)  # one whose positions get values
     parameters, treemap = treemap_section(report)
     costs, polynomials = costs_section(report)
@@ -39,7 +41,7 @@ def report_page(report: Report, export: Mapping[str, Any] | None = None) -> str:
     }
     parts["positions"], positions = positions_section(drawn, spec)
     if export is not None:
-        parts["verification"] = verification_section(export)
+        parts["verification"] = verification_section(*export)
     data = {
         "parameters": treemap,
         "costs": polynomials,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zoo.pages.markup import layers_text, section, table
-from zoo.reports.parameters import ModuleParameters, parameter_report
+from zoo.reports.parameters import ModuleParameters, folded_report
 from zoo.reports.report import Report
 from zoo.reports.roles import module_roles
 
@@ -22,8 +22,12 @@ COLOURS = {
 
 def treemap_section(report: Report) -> tuple[str, dict[str, Any]]:
     """The frame of the treemap with the parameters of each role, and the treemap's root for the page's script."""
-    parameters = parameter_report(report.model, report.spec)
-    colours = {path: COLOURS.get(role, role) for role, _, path in module_roles(report.model)}
+    parameters = folded_report(report.folded)
+    colours = {
+        place: COLOURS.get(role, role)
+        for role, _, path in module_roles(report.folded.model)
+        for place in report.folded.originals(path)
+    }
     about = (
         "The area of a module is its share of the parameters; equal layers are one. "
         "Click a module, or press Enter on it, to look into it; the arrow keys go from one to the next."

@@ -2,56 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
-from typing import Any
 
+from zoo.integrity import Integrity
+from zoo.manifest import ExportRecord, VerificationRecord
 from zoo.pages.markup import section, table
 
+_FIGURES = ("largest difference", "relative", "allowed", "same top token")
 
-def verification_section(export: Mapping[str, Any]) -> str:
-    """The comparisons that ``export.json`` records, or that there were none."""
-    verification = export.get("verification")
-    about = f"Exported for target {export['target']} in {export['precision']}, weights: {export['weights']}."
-    if verification is None:
-        return section(
-            "verification", "Verification", escape(about), '<p class="bad">It was not verified.</p>'
+
+def verification_section(export: ExportRecord, integrity: Integrity) -> str:
+    """The recorded comparisons, unless the files have changed since, or there were none."""
+    manifest, verification = export.manifest, export.verification
+    about = f"Exported for target {manifest.target} in {manifest.precision}."
+    if export.build is not None:
+        about += f" Weights: {export.build.weights_from}."
+    if verification is not None:
+        about += (
+            f" Run: {verification.ran}, in {verification.runtime} on {verification.provider}."
+            f" Compared with PyTorch: {verification.subject}."
         )
-    about += (
-        f" Run: {verification['ran']}, in {verification['runtime']} on {verification['provider']}."
-        f" Compared with PyTorch: {verification['subject']}."
+    return section("verification", "Verification", escape(about), _verdict(export, verification, integrity))
+
+
+def _verdict(export: ExportRecord, verification: VerificationRecord | None, integrity: Integrity) -> str:
+    if not integrity.intact:
+        changes = "".join(f"<li>{escape(str(change))}</li>" for change in integrity.changes)
+        return (
+            '<p class="bad">The files have changed since they were exported: no verification holds for them.</p>'
+            f"<ul>{changes}</ul>"
+        )
+    if verification is None:
+        why = f" ({escape(export.unproven)})" if export.unproven else ""
+        return f'<p class="bad">It was not verified{why}.</p>'
+    comparisons = verification.comparisons
+    passed = sum(each.passed for each in comparisons)
+    state = "good" if verification.passed else "bad"
+    compared = (
+        "The files are those that were verified: sizes and SHA-256 digests are as recorded."
+        if integrity.contents
+        else "The sizes of the files are as recorded; their contents were not compared with their digests."
     )
-    comparisons = verification["comparisons"]
-    failed = sum(not each["passed"] for each in comparisons)
-    verdict = f"{len(comparisons) - failed} of {len(comparisons)} comparisons passed"
+    return (
+        f'<p class="{state}">{passed} of {len(comparisons)} comparisons passed.</p>\n'
+        f"<p{'' if integrity.contents else ' class=bad'}>{compared}</p>\n{_comparisons(verification)}"
+    )
+
+
+def _comparisons(verification: VerificationRecord) -> str:
     rows = [
         [
-            escape(each["case"]),
-            f"<code>{escape(each['shape'])}</code>",
-            f"<code>{escape(each['output'])}</code>",
-            _figure(each["max_abs"]),
-            _figure(each["max_rel"]),
-            _figure(each["tolerance"]),
-            "" if each["top_token"] is None else f"{each['top_token']:.1%}",
-            '<span class="good">passed</span>' if each["passed"] else f'<span class="bad">{escape(each["fault"] or "failed")}</span>',
+            escape(each.case),
+            f"<code>{escape(each.shape)}</code>",
+            f"<code>{escape(each.output)}</code>",
+            _figure(each.max_abs),
+            _figure(each.max_rel),
+            _figure(each.tolerance),
+            "" if each.top_token is None else f"{each.top_token:.1%}",
+            '<span class="good">passed</span>' if each.passed else f'<span class="bad">{escape(each.fault or "failed")}</span>',
         ]
-        for each in comparisons
+        for each in verification.comparisons
     ]  # fmt: skip
-    header = (
-        "case",
-        "shape",
-        "output",
-        "largest difference",
-        "relative",
-        "allowed",
-        "same top token",
-        "result",
-    )
-    body = table("Comparisons", header, rows, header[3:7])
-    state = "good" if verification["passed"] else "bad"
-    return section(
-        "verification", "Verification", escape(about), f'<p class="{state}">{verdict}.</p>\n{body}'
-    )
+    return table("Comparisons", ("case", "shape", "output", *_FIGURES, "result"), rows, _FIGURES)
 
 
 def _figure(value: float | None) -> str:

@@ -138,10 +138,9 @@ def _grid(windows: Sequence[int | None], longest: int | None) -> Grid:
 
 def _scope(stack: Stack, grid: Grid, mask: Tensor | None, encoder_mask: Tensor | None = None) -> Scope:
     """What attentions share where the queries of a grid are asked about all its keys."""
-    places = grid.places[None]  # 1 T
-    queries = torch.zeros(1, places.shape[1], 1)
-    first = torch.zeros(1, dtype=torch.int64)
-    return stack.scope(queries, places, mask, grid.length, encoder_mask, first)
+    every = torch.ones(1, grid.length, dtype=torch.int64) if mask is None else mask
+    keys = functional.token_positions(every, grid.length)  # 1 S
+    return stack.scope(torch.zeros(1), keys[:, grid.places], keys, mask, encoder_mask)
 
 
 def _allowed(bias: Tensor | None, queries: Grid, keys: Grid) -> Tensor:

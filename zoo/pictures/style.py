@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from specs.errors import UserError
+from specs.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,9 +99,9 @@ def png(figure: Figure) -> bytes:
 
 
 def svg(figure: Figure) -> str:
-    """A figure as SVG whose text stays text: an element to stand in a page."""
+    """A figure as SVG whose text stays text: an element to stand in a page.  Control characters become escapes."""
     text = _printed(figure, "svg", {"Date": None, "Creator": None}).decode()
-    return text[text.index("<svg") :]
+    return printable(text[text.index("<svg") :], keep="\n\t")
 
 
 def _printed(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:

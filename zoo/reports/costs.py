@@ -20,9 +20,10 @@ from zoo.builder import ZooModel, assemble
 from zoo.components.mixture import Mixture
 from zoo.reports.layers import layer_kinds
 from zoo.reports.polynomial import Polynomial
+from zoo.reports.spread import Spread
 from zoo.reports.trace import Sizes, Trace, outputs_by_name
 from zoo.reports.work import elements_at, products_at
-from zoo.tracing.tasks import Task, tasks
+from zoo.tracing.tasks import ENCODER, Task, tasks
 from zoo.twin import twin
 
 
@@ -36,26 +37,26 @@ class Stage:
     values that it gives beside caches.
     """
 
-    modules: Mapping[str, Polynomial]
-    active: Mapping[str, Polynomial]
-    elements: Mapping[str, Polynomial]
-    weights: Mapping[str, int]
+    modules: Spread[Polynomial]
+    active: Spread[Polynomial]
+    elements: Spread[Polynomial]
+    weights: Spread[int]
     outputs: Polynomial
 
     @property
     def total(self) -> Polynomial:
         """Matrix products of the whole model."""
-        return Polynomial.sum(self.modules.values())
+        return _total(self.modules)
 
     @property
     def total_active(self) -> Polynomial:
         """Matrix products of the whole model with only the experts that tokens are sent to."""
-        return Polynomial.sum(self.active.values())
+        return _total(self.active)
 
     @property
     def total_elements(self) -> Polynomial:
         """All of the whole model that is no matrix product."""
-        return Polynomial.sum(self.elements.values())
+        return _total(self.elements)
 
     def under(self, path: str) -> Polynomial:
         """Matrix products of a module with those within it; 0 where there is none."""
@@ -64,7 +65,7 @@ class Stage:
     def given(self, **sizes: int) -> Stage:
         """The same with numbers for some of the symbols."""
         modules, active, elements = (
-            {path: each.given(**sizes) for path, each in part.items()}
+            part.mapped(lambda each: each.given(**sizes))
             for part in (self.modules, self.active, self.elements)
         )
         return Stage(modules, active, elements, self.weights, self.outputs.given(**sizes))
@@ -77,7 +78,7 @@ class Stage:
             "matmul": self.total.as_dict(),
             "matmul_active": self.total_active.as_dict(),
             "other": self.total_elements.as_dict(),
-            "weights_read": sum(self.weights.values()),
+            "weights_read": sum(size * count for size, count in self.weights.counts()),
             "modules": {
                 path: {name: part[path].as_dict() for name, part in parts.items() if path in part}
                 for path in paths
@@ -95,11 +96,20 @@ class Costs:
 
     name: str
     stages: Mapping[str, Stage]
-    routed: Mapping[str, tuple[int, int]]
+    routed: Spread[tuple[int, int]]
+
+    def share_of(self, path: str) -> tuple[int, int] | None:
+        """How many of how many experts a token is sent to, where a module is of experts."""
+        around = (path[:place] for place, letter in enumerate(path) if letter == ".")
+        return next((self.routed[outer] for outer in around if outer in self.routed), None)
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
         return {name: stage.as_dict() for name, stage in self.stages.items()}
+
+
+def _total(parts: Spread[Polynomial]) -> Polynomial:
+    return Polynomial.sum(part * count for part, count in parts.counts())
 
 
 def within(parts: Mapping[str, Polynomial], path: str) -> Polynomial:
@@ -120,15 +130,13 @@ def costs(spec: Model) -> Costs:
     stages: dict[str, Stage] = {}
     for task in tasks(model, small):
         stage = _stage(model, spec, small, task)
-        if task.name == "encoder_model":
+        if task.name == ENCODER:
             stages["encode"] = stage
         elif spec.decoder is None:
             stages["forward"] = stage
         else:
             stages |= {"prefill": stage.given(P=0), "step": stage.given(T=1)}
-    kinds = layer_kinds(spec, small)
-    routed = {place: of for path, of in expert_shares(model).items() for place in _places(path, kinds)}
-    return Costs(spec.name, stages, routed)
+    return Costs(spec.name, stages, Spread(expert_shares(model), layer_kinds(spec, small)))
 
 
 def _stage(model: ZooModel, spec: Model, small: Model, task: Task) -> Stage:
@@ -142,7 +150,10 @@ def _stage(model: ZooModel, spec: Model, small: Model, task: Task) -> Stage:
         if other := trace.polynomial(node, partial(elements_at, node)):
             elements[path].append(other)
     kinds = layer_kinds(spec, small)
-    at_modules, at_active, at_elements = (_spread(part, kinds) for part in (modules, active, elements))
+    at_modules, at_active, at_elements = (
+        Spread({path: Polynomial.sum(each) for path, each in part.items()}, kinds)
+        for part in (modules, active, elements)
+    )
     outputs = Polynomial.sum(
         trace.polynomial(node, partial(_values, node))
         for name, node in outputs_by_name(trace.graph).items()
@@ -155,19 +166,18 @@ def _values(node: fx.Node, sizes: Sizes) -> int:
     return math.prod(sizes[node].shape)
 
 
-def _weights(trace: Trace, spec: Model, kinds: Mapping[str, list[int]]) -> dict[str, int]:
+def _weights(trace: Trace, spec: Model, kinds: Mapping[str, list[int]]) -> Spread[int]:
     """The sizes of the weights that are read whole, each layer's once, wherever else it stands."""
     owned: dict[str, set[int]] = {name: set(stack.owners()) for name, stack in spec.stacks()}
     once = {
         kind: [layer for layer in layers if layer in owned[kind.split(".")[0]]]
         for kind, layers in kinds.items()
     }
-    sizes = defaultdict[str, list[Polynomial]](list)
+    sizes = defaultdict[str, int](int)
     for node in trace.graph.nodes:
         if node.op == "get_attr" and any(user.target is not F.embedding for user in node.users):
-            size = math.prod(node.meta["facts"][0].shape)
-            sizes[str(node.target).rpartition(".")[0]].append(Polynomial.constant(size))
-    return {path: size.at() for path, size in _spread(sizes, once).items()}
+            sizes[str(node.target).rpartition(".")[0]] += math.prod(node.meta["facts"][0].shape)
+    return Spread(sizes, once)
 
 
 def expert_shares(model: ZooModel) -> dict[str, tuple[int, int]]:
@@ -181,20 +191,3 @@ def expert_shares(model: ZooModel) -> dict[str, tuple[int, int]]:
 def share(products: Polynomial, experts: tuple[int, int] | None) -> Polynomial:
     """What is left of the products of all experts for some of them."""
     return products if experts is None else products * experts[0] // experts[1]
-
-
-def _spread(parts: Mapping[str, list[Polynomial]], kinds: Mapping[str, list[int]]) -> dict[str, Polynomial]:
-    """The sum at each path, with that of a layer of the twin at all layers that it stands for."""
-    spread: dict[str, Polynomial] = {}
-    for path, polynomials in parts.items():
-        total = Polynomial.sum(polynomials)
-        spread |= dict.fromkeys(_places(path, kinds), total)
-    return spread
-
-
-def _places(path: str, kinds: Mapping[str, list[int]]) -> list[str]:
-    """The paths that one in the twin stands for."""
-    names = path.split(".")
-    block, rest = ".".join(names[:3]), names[3:]
-    stem = block.rpartition(".")[0]
-    return [".".join([stem, str(layer), *rest]) for layer in kinds[block]] if block in kinds else [path]

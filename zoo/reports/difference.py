@@ -40,7 +40,7 @@ class ModelDifference:
             "sizes": asdict(self.sizes),
             "costs": [each.as_dict() for each in self.quantities],
             "faults": list(self.faults),
-            "exports": None if found.exports is None else [each.as_dict() for each in found.exports],
+            **found.exports_dict(),
         }
 
 

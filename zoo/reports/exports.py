@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from zoo.manifest import ExportRecord, Manifest
 from zoo.reports.module_pairs import in_order
 
-_OF_EXPORT = ("target", "precision", "layout", "weights", "providers", "cache")
+_OF_EXPORT = ("target", "precision", "layout", "weights", "seed", "providers", "cache")
 _OF_GRAPH = ("nodes", "opset", "minimum_runtime", "operations")
 _OF_VERIFICATION = ("passed", "subject", "provider", "runtime")
+_IN_METADATA = ("zoo", "torch", "weights", "seed")
+"""What the metadata of a graph has, beside the spec."""
 
 
 @dataclass(frozen=True)
@@ -26,31 +29,94 @@ class FactDifference:
         return {"path": list(self.path), "a": self.a, "b": self.b}
 
 
-def export_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[FactDifference]:
-    """The facts of two manifests that differ: how they were exported, the size of each file in bytes, and verification."""
-    ours, theirs = (dict(_facts(manifest)) for manifest in (a, b))
-    paths = in_order(list(ours), list(theirs))
-    found = [FactDifference(path, ours.get(path), theirs.get(path)) for path in paths]
-    return [each for each in found if each.a != each.b]
+@dataclass(frozen=True)
+class WeightDifference:
+    """The stored weights of two exports by name: those that differ, and those that only one has."""
+
+    same: int
+    differ: tuple[str, ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+
+    @property
+    def alike(self) -> bool:
+        """Whether both hold the same weights, byte for byte."""
+        return not (self.differ or self.only_a or self.only_b)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {
+            "same": self.same,
+            "differ": list(self.differ),
+            "only_a": list(self.only_a),
+            "only_b": list(self.only_b),
+        }
 
 
-def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def weight_difference(a: Manifest, b: Manifest) -> WeightDifference:
+    """The weights of two exports compared by their digests."""
+    ours, theirs = _weights(a), _weights(b)
+    both = [name for name in ours if name in theirs]
+    differ = tuple(name for name in both if ours[name] != theirs[name])
+    return WeightDifference(
+        len(both) - len(differ),
+        differ,
+        tuple(name for name in ours if name not in theirs),
+        tuple(name for name in theirs if name not in ours),
+    )
+
+
+def _weights(manifest: Manifest) -> dict[str, frozenset[str]]:
+    """The digests of each weight by name: several where data files hold different ones."""
+    found = dict[str, set[str]]()
+    for tensors in manifest.tensors.values():
+        for name, tensor in tensors.items():
+            found.setdefault(name, set()).add(tensor.sha256)
+    return {name: frozenset(digests) for name, digests in found.items()}
+
+
+def export_differences(a: ExportRecord, b: ExportRecord) -> list[FactDifference]:
+    """The facts of two exports that differ: how they were exported, each file, and the verification."""
+    ours, theirs = (dict(_facts(record)) for record in (a, b))
+    found = [
+        FactDifference(path, ours.get(path), theirs.get(path)) for path in in_order(list(ours), list(theirs))
+    ]
+    return [*(each for each in found if each.a != each.b), *_contents(a.manifest, b.manifest)]
+
+
+def _contents(a: Manifest, b: Manifest) -> Iterator[FactDifference]:
+    """The files of one size whose contents differ, but for weights, which are compared one by one.
+
+    The spec is compared as a spec; it stands in the metadata of graphs, which therefore differ where specs or versions do.
+    """
+    stated = [
+        (each.files.get("spec.yaml"), *(getattr(each, name) for name in _IN_METADATA)) for each in (a, b)
+    ]
+    graphs = a.graphs if stated[0] != stated[1] else {}
+    for name in sorted((a.files.keys() & b.files.keys()) - {"spec.yaml"} - graphs.keys() - a.tensors.keys()):
+        ours, theirs = a.files[name], b.files[name]
+        if ours.size == theirs.size and ours.sha256 != theirs.sha256:
+            yield FactDifference(("files", name, "sha256"), ours.sha256, theirs.sha256)
+
+
+def _facts(record: ExportRecord) -> Iterator[tuple[tuple[str, ...], Any]]:
+    manifest = record.manifest.model_dump(mode="json")
     for key in _OF_EXPORT:
-        yield from _flat((key,), manifest.get(key))
-    for name, size in manifest["files"].items():
+        yield from _flat((key,), manifest[key])
+    for name, file in record.manifest.files.items():
         if name != "spec.yaml":  # which is compared as a spec
-            yield ("files", name), size
+            yield ("files", name), file.size
     for name, graph in manifest["graphs"].items():
         for key in _OF_GRAPH:
-            yield from _flat(("graphs", name, key), graph.get(key))
-    verification = manifest.get("verification")
+            yield from _flat(("graphs", name, key), graph[key])
+    verification = record.verification
     if verification is None:
-        yield ("verification",), "none"
+        yield ("verification",), record.unproven or "none"
         return
     for key in _OF_VERIFICATION:
-        yield ("verification", key), verification.get(key)
-    yield ("verification", "comparisons"), len(verification["comparisons"])
-    yield ("verification", "max_abs"), max(each["max_abs"] or 0.0 for each in verification["comparisons"])
+        yield ("verification", key), getattr(verification, key)
+    yield ("verification", "comparisons"), len(verification.comparisons)
+    yield ("verification", "max_abs"), verification.max_abs
 
 
 def _flat(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
+from zoo import functional
 from zoo.reports.trace import Sizes, outputs_by_name
 from zoo.tracing.facts import Facts
 from zoo.tracing.tracer import PRIMITIVES
@@ -164,7 +165,8 @@ def _all(call: _Call) -> Iterator[Kept]:
 
 
 @_keeps(operator.add, torch.add, "add", operator.sub, torch.sub, "sub", operator.neg, torch.neg, "neg", torch.cat,
-        torch.stack, "to", "type", "float", "sum", torch.sum, "mean", torch.mean, "cumsum", torch.cumsum)  # fmt: skip
+        torch.stack, "to", "type", "float", "sum", torch.sum, "mean", torch.mean, "cumsum", torch.cumsum,
+        functional.rounded_to_bfloat16)  # fmt: skip
 def _nothing(call: _Call) -> Iterable[Kept]:
     return ()
 

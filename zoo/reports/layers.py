@@ -11,9 +11,10 @@ def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
     """The layers that each layer of a twin with one of each kind stands for, such as ``decoder.blocks.0``."""
     kinds = defaultdict(list)
     for name, stack in spec.stacks():
-        kept = getattr(small, name).layer_blocks()
-        for layer, block in enumerate(stack.layer_blocks()):
-            kinds[f"{name}.blocks.{kept.index(block)}"].append(layer)
+        kept = getattr(small, name).block_names()
+        places = {block: kept.index(block) for block in dict.fromkeys(kept)}
+        for layer, block in enumerate(stack.block_names()):
+            kinds[f"{name}.blocks.{places[block]}"].append(layer)
     return kinds
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
 
 from specs.model import Model
 from zoo.builder import assemble
@@ -15,6 +14,7 @@ from zoo.components.attention import Projections
 from zoo.components.latent import Latent
 from zoo.models.decoder import Decoder
 from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.reports.folding import Folded
 from zoo.reports.layers import layer_kinds
 from zoo.twin import twin
 from zoo.weights.tensors import weight_tensors
@@ -25,11 +25,13 @@ DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 FULL = torch.float32
 
 
-def stored_bytes(model: nn.Module, dtype: torch.dtype) -> int:
+def stored_bytes(folded: Folded, dtype: torch.dtype) -> int:
     """The weights with buffers beside them, each stored once, as floats of a dtype."""
     return sum(
-        tensor.numel() * (dtype if tensor.dtype.is_floating_point else tensor.dtype).itemsize
-        for _, tensor in weight_tensors(model)
+        tensor.numel()
+        * (dtype if tensor.dtype.is_floating_point else tensor.dtype).itemsize
+        * folded.copies(name)
+        for name, tensor in weight_tensors(folded.model)
     )
 
 
@@ -148,11 +150,12 @@ class TrainingState:
     master: int
 
     @classmethod
-    def of(cls, model: nn.Module, dtype: torch.dtype) -> TrainingState:
+    def of(cls, folded: Folded, dtype: torch.dtype) -> TrainingState:
         """Of a model with weights in a dtype; each parameter counts once."""
-        parameters = sum(weight.numel() for weight in model.parameters())
+        weights = folded.model.named_parameters()
+        parameters = sum(weight.numel() * folded.copies(name) for name, weight in weights)
         return cls(
-            weights=stored_bytes(model, dtype),
+            weights=stored_bytes(folded, dtype),
             gradients=parameters * dtype.itemsize,
             moments=2 * parameters * FULL.itemsize,
             master=parameters * FULL.itemsize if dtype != FULL else 0,

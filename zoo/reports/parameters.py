@@ -16,8 +16,7 @@ from specs.errors import Problem, SpecError, UserError
 from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.components.embedding import Embedding
-
-BITS = {"float32": 32, "float16": 16, "bfloat16": 16, "int8": 8, "int4": 4}
+from zoo.reports.folding import Folded, FoldedStack
 
 
 @dataclass(frozen=True)
@@ -73,27 +72,27 @@ class ModuleParameters:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A published count beside the built one; ``path`` is empty for the whole model."""
+    """The count that a spec expects beside the built one; ``path`` is empty for the whole model."""
 
     path: str
-    published: int
+    expected: int
     built: int
 
     @property
     def met(self) -> bool:
-        return self.published == self.built
+        return self.expected == self.built
 
     def __str__(self) -> str:
         of = f"{self.path}: " if self.path else ""
         if self.met:
-            return f"{of}published {self.published:,} = built {self.built:,}"
-        difference = self.built - self.published
-        return f"{of}published {self.published:,}, but built {self.built:,} ({difference:+,})"
+            return f"{of}expected {self.expected:,} = built {self.built:,}"
+        difference = self.built - self.expected
+        return f"{of}expected {self.expected:,}, but built {self.built:,} ({difference:+,})"
 
 
 @dataclass(frozen=True)
 class ParameterReport:
-    """The parameters of a model: module by module, in total, and against what is published."""
+    """The parameters of a model: module by module, in total, and against what the spec expects."""
 
     name: str
     root: ModuleParameters
@@ -111,17 +110,13 @@ class ParameterReport:
 
     @property
     def met(self) -> bool:
-        """Whether every published count is the built one."""
+        """Whether every expected count is the built one."""
         return all(comparison.met for comparison in self.comparisons)
 
     @property
     def modules(self) -> list[ModuleParameters]:
         """Every module that holds or shares a weight, itself or within it, depth first; the first is the model."""
         return [module for module in self.root.walk() if module.has_weights]
-
-    def bytes(self) -> dict[str, int]:
-        """The size of the weights in each dtype, without scales of quantization."""
-        return {dtype: -(-self.total_parameters * bits // 8) for dtype, bits in BITS.items()}
 
     def module(self, path: str) -> ModuleParameters:
         """The module at a path.  Raises :class:`UserError` with the nearest path there is."""
@@ -149,9 +144,8 @@ class ParameterReport:
             "total_parameters": self.total_parameters,
             "embedding_parameters": self.embedding_parameters,
             "non_embedding_parameters": self.non_embedding_parameters,
-            "bytes": self.bytes(),
             "expected": [
-                {"path": c.path, "published": c.published, "built": c.built, "met": c.met}
+                {"path": c.path, "published": c.expected, "built": c.built, "met": c.met}
                 for c in self.comparisons
             ],
             "modules": [module.as_dict() for module in modules],
@@ -161,14 +155,69 @@ class ParameterReport:
         return data
 
 
-def parameter_report(model: nn.Module, spec: Model) -> ParameterReport:
-    """The report of a built model, on whatever device.
+def parameter_report(spec: Model) -> ParameterReport:
+    """The report of a spec's model.
 
-    Raises :class:`SpecError` when ``expect.modules`` names a module that the model lacks.
+    Equal layers are built once or twice, and told one by one.  Raises :class:`SpecError` when ``expect.modules``
+    names a module that the model lacks.
     """
-    root = _tree(model, "", {})
-    report = ParameterReport(spec.name, root, _embedding_parameters(model), ())
-    return replace(report, comparisons=tuple(_comparisons(report, spec)))
+    return folded_report(Folded.of(spec))
+
+
+def folded_report(folded: Folded) -> ParameterReport:
+    """The same of a spec that is folded already."""
+    report = ParameterReport(folded.spec.name, module_tree(folded), _embedding_parameters(folded.model), ())
+    return replace(report, comparisons=tuple(_comparisons(report, folded.spec)))
+
+
+def module_tree(folded: Folded) -> ModuleParameters:
+    """The modules of a spec's model, every layer in its place."""
+    return _unfolded(built_tree(folded.model), folded)
+
+
+def built_tree(model: nn.Module) -> ModuleParameters:
+    """The modules of a model as it was built."""
+    return _tree(model, "", {})
+
+
+def _unfolded(module: ModuleParameters, folded: Folded) -> ModuleParameters:
+    """The tree of the whole model from that of the built one: every layer in its place."""
+    name, _, rest = module.path.partition(".")
+    if name in folded.stacks and rest == "blocks":
+        children = tuple(_layers(module, folded.stacks[name], folded))
+    else:
+        children = tuple(_unfolded(child, folded) for child in module.children)
+    added = sum(child.parameters for child in children) - sum(child.parameters for child in module.children)
+    shared = {name: folded.originals(owner)[0] for name, owner in module.shared.items()}
+    return replace(module, shared=shared, parameters=module.parameters + added, children=children)
+
+
+def _layers(blocks: ModuleParameters, stack: FoldedStack, folded: Folded) -> Iterator[ModuleParameters]:
+    built = blocks.children
+    for layer, (place, owner) in enumerate(zip(stack.like, stack.owners, strict=True)):
+        here = f"{blocks.path}.{owner}"
+        moved = _moved(built[place], built[place].path, here, folded)
+        yield moved if owner == layer else _alias(moved, here, f"{blocks.path}.{layer}")
+
+
+def _moved(module: ModuleParameters, old: str, new: str, folded: Folded) -> ModuleParameters:
+    """A layer, or a module within it, at the path of another layer like it."""
+    shared = {
+        name: f"{new}{owner[len(old) :]}" if owner.startswith(f"{old}.") else folded.originals(owner)[0]
+        for name, owner in module.shared.items()
+    }
+    children = tuple(_moved(child, old, new, folded) for child in module.children)
+    path = f"{new}{module.path[len(old) :]}"
+    return ModuleParameters(path, module.kind, module.weights, shared, module.parameters, children)
+
+
+def _alias(module: ModuleParameters, old: str, new: str) -> ModuleParameters:
+    """A module that is the same as one in another layer: all its weights are shared with that."""
+    shared = {name: module.shared.get(name, f"{module.path}.{name}") for name in module.weights}
+    children = tuple(_alias(child, old, new) for child in module.children)
+    return ModuleParameters(
+        f"{new}{module.path[len(old) :]}", module.kind, module.weights, shared, 0, children
+    )
 
 
 def _tree(module: nn.Module, path: str, owners: dict[int, str]) -> ModuleParameters:
@@ -205,13 +254,13 @@ def _embedding_parameters(model: nn.Module) -> int:
 def _comparisons(report: ParameterReport, spec: Model) -> Iterator[Comparison]:
     if spec.expect.parameters is not None:
         yield Comparison("", spec.expect.parameters, report.total_parameters)
-    for key, published in spec.expect.modules.items():
+    for key, expected in spec.expect.modules.items():
         try:
             built = sum(report.module(path.strip()).parameters for path in key.split("+"))
         except UserError as error:
             rule = "must be the path of a module, or several joined by +"
-            raise SpecError([Problem(rule, ("expect", "modules", key), published, str(error))]) from None
-        yield Comparison(key, published, built)
+            raise SpecError([Problem(rule, ("expect", "modules", key), expected, str(error))]) from None
+        yield Comparison(key, expected, built)
 
 
 def _near(path: str, paths: Mapping[str, ModuleParameters]) -> list[str]:

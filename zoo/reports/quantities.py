@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from specs.errors import UserError
 from specs.model import Model
-from zoo.builder import ZooModel, assemble
 from zoo.reports.costs import Stage, costs
+from zoo.reports.folding import Folded
 from zoo.reports.memory import DTYPES, TrainingState, cache, stored_bytes
 from zoo.reports.module_pairs import in_order
-from zoo.reports.parameters import ParameterReport, parameter_report
+from zoo.reports.parameters import ParameterReport, folded_report
 from zoo.reports.report import USUAL
 from zoo.reports.roles import roles
 
@@ -83,7 +84,7 @@ class Measured:
     """A spec with its model, built without weights, and what each way to call it costs; ``fault`` says why nothing does."""
 
     spec: Model
-    model: ZooModel
+    folded: Folded
     parameters: ParameterReport
     stages: Mapping[str, Stage]
     fault: str = ""
@@ -91,21 +92,20 @@ class Measured:
     @classmethod
     def of(cls, spec: Model) -> Measured:
         """A spec measured; a component that cannot be traced leaves it without costs."""
-        model = assemble(spec)
-        report = parameter_report(model, spec)
+        folded = Folded.of(spec)
+        report = folded_report(folded)
         try:
-            return cls(spec, model, report, costs(spec).stages)
+            return cls(spec, folded, report, costs(spec).stages)
         except UserError as error:
-            return cls(spec, model, report, {}, str(error))
+            return cls(spec, folded, report, {}, str(error))
 
     def flops(self, sizes: Sizes) -> dict[str, int]:
         """What each module computes, with those within it, when a model reads all at once; by path."""
         totals, symbols = {"": 0}, self._symbols(sizes)
         for name, stage in self.stages.items():
-            for path, part in stage.active.items() if name != "step" else ():
-                count, parts = part.at(**symbols), path.split(".")
-                for depth in range(len(parts) + 1):
-                    outer = ".".join(parts[:depth])
+            for paths, part in stage.active.groups() if name != "step" else ():
+                count = part.at(**symbols)
+                for outer in itertools.chain.from_iterable(map(_around, paths)):
                     totals[outer] = totals.get(outer, 0) + count
         return totals
 
@@ -118,7 +118,7 @@ class Measured:
         report = self.parameters
         found = {
             "parameters": Amount(report.total_parameters, "parameters"),
-            "active parameters": Amount(sum(role.active for role in roles(self.model)), "parameters"),
+            "active parameters": Amount(sum(role.active for role in roles(self.folded)), "parameters"),
             "without embeddings": Amount(report.non_embedding_parameters, "parameters"),
         }
         symbols = self._symbols(sizes)
@@ -126,12 +126,12 @@ class Measured:
             total, tokens = stage.total_active, sizes.past if name == "step" else sizes.length
             by_length = {"T", "P", "S"}.intersection(total.symbols)
             found[name] = Amount(total.at(**symbols), "FLOPs", tokens if by_length else None)
-        found["weights"] = Amount(stored_bytes(self.model, PRECISION), "bytes")
+        found["weights"] = Amount(stored_bytes(self.folded, PRECISION), "bytes")
         if kept := cache(self.spec, PRECISION):
             found["cache per token"] = Amount(kept.bytes_per_token, "bytes")
             needed = kept.needed(sizes.batch, sizes.length, symbols["S"])
             found["cache"] = Amount(needed, "bytes", sizes.length)
-        found["training"] = Amount(TrainingState.of(self.model, PRECISION).total, "bytes")
+        found["training"] = Amount(TrainingState.of(self.folded, PRECISION).total, "bytes")
         return found
 
     def _symbols(self, sizes: Sizes) -> dict[str, int]:
@@ -140,6 +140,12 @@ class Measured:
         fixed = encoder is not None and not self.spec.embedding_of(encoder).takes_tokens
         read = self.spec.context_length_of(encoder) if encoder is not None and fixed else None
         return {"B": sizes.batch, "T": sizes.length, "P": sizes.past, "S": read or sizes.length}
+
+
+def _around(path: str) -> Iterator[str]:
+    """The paths of a module and of all those around it."""
+    names = path.split(".")
+    return (".".join(names[:depth]) for depth in range(len(names) + 1))
 
 
 def quantities(a: Measured, b: Measured, sizes: Sizes) -> list[Quantity]:

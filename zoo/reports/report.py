@@ -8,16 +8,15 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from torch import nn
 
 from specs.device import Device, load_device
 from specs.errors import UserError
 from specs.model import Model
 from specs.stack import Stack as StackSpec
 from specs.suggest import did_you_mean
-from zoo.builder import assemble
 from zoo.reports.costs import Costs, costs
 from zoo.reports.devices import this_device
+from zoo.reports.folding import Folded
 from zoo.reports.memory import DTYPES, Cache, TrainingState, cache, stored_bytes
 from zoo.reports.roles import Role, roles, ties
 from zoo.reports.roofline import COMPUTED_IN, THIS, Demand, Roofline, Room, roofline
@@ -104,7 +103,7 @@ class Report:
     """What a model costs with its weights in a precision.  ``weights`` has the bytes of its file in every precision known."""
 
     spec: Model
-    model: nn.Module
+    folded: Folded
     lengths: Lengths
     precision: str
     weights: Mapping[str, int]
@@ -118,7 +117,7 @@ class Report:
     @cached_property
     def roles(self) -> list[Role]:
         """The parameters by role."""
-        return roles(self.model)
+        return roles(self.folded)
 
     @cached_property
     def costs(self) -> Costs:
@@ -138,7 +137,7 @@ class Report:
     @cached_property
     def state(self) -> TrainingState:
         """What a training step has beside activations."""
-        return TrainingState.of(self.model, self.dtype)
+        return TrainingState.of(self.folded, self.dtype)
 
     @property
     def parameters(self) -> int:
@@ -157,21 +156,21 @@ class Report:
             self.lengths.symbols(stage),
             self.lengths.tokens(stage),
         )
-        values = sum(count * self._met(path, tokens) for path, count in costs.weights.items())
-        size = values * self.weights[self.precision] / self._stored
+        values = sum(
+            count * len(paths) * self._met(paths[0], tokens) for paths, count in costs.weights.groups()
+        )
+        size = values * self.weights[self.precision] / self.stored_values
         return Demand(costs.total_active.at(**sizes), round(size) + self._cached(stage), tokens)
 
     def _met(self, path: str, tokens: int) -> float:
         """The part of a weight that some tokens meet: all, or the experts that they choose as if by chance."""
-        for experts, (chosen, every) in self.costs.routed.items():
-            if path.startswith(f"{experts}."):
-                return 1 - (1 - chosen / every) ** tokens
-        return 1.0
+        share = self.costs.share_of(path)
+        return 1.0 if share is None else 1 - (1 - share[0] / share[1]) ** tokens
 
     @cached_property
-    def _stored(self) -> int:
-        """The values of weights and buffers."""
-        return stored_bytes(self.model, torch.float32) // torch.float32.itemsize
+    def stored_values(self) -> int:
+        """How many values weights and buffers have, each stored once."""
+        return stored_bytes(self.folded, torch.float32) // torch.float32.itemsize
 
     def _cached(self, stage: str) -> int:
         """The bytes of caches that a stage reads and writes."""
@@ -237,7 +236,7 @@ class Report:
                 "total": self.parameters,
                 "active": self.active,
                 "roles": [role.as_dict() for role in self.roles],
-                "tied": ties(self.model),
+                "tied": ties(self.folded),
             },
             "stages": stages,
             "memory": {"weights": dict(self.weights), **self._cache_dict()},
@@ -283,13 +282,13 @@ def report(
 ) -> Report:
     """The report of a spec's model with its weights in a precision, on devices of some names or files, or ``this``.
 
-    ``weights`` are the bytes of its file in precisions beside fp32, fp16 and bf16.
+    ``weights`` are the bytes of its file by precision; for halves and float32, where they are not given, those of its values alone.
     Raises :class:`specs.errors.UserError` for an unknown precision or device.
     """
-    model = assemble(spec)
-    known = {name: stored_bytes(model, dtype) for name, dtype in DTYPES.items()} | dict(weights or {})
+    folded = Folded.of(spec)
+    known = {name: stored_bytes(folded, dtype) for name, dtype in DTYPES.items()} | dict(weights or {})
     if precision not in known:
         raise UserError(f"there is no precision {precision!r}: {did_you_mean(precision, known)}")
     computed = COMPUTED_IN[precision]
     found = tuple(this_device(computed) if each == THIS else load_device(each) for each in devices)
-    return Report(spec, model, lengths or Lengths.of(spec), precision, known, found)
+    return Report(spec, folded, lengths or Lengths.of(spec), precision, known, found)

@@ -14,6 +14,7 @@ from zoo.components.embedding import Embedding
 from zoo.components.mixture import Experts, Mixture, Router
 from zoo.components.norm import EachHead
 from zoo.components.position import Position
+from zoo.reports.folding import Folded
 
 ROLES = (
     "embedding", "positions", "attention", "cross-attention", "feed-forward", "router", "experts", "norms", "head", "other",
@@ -35,28 +36,31 @@ class Role:
         return asdict(self)
 
 
-def roles(model: nn.Module) -> list[Role]:
+def roles(folded: Folded) -> list[Role]:
     """The roles that occur, in order; each parameter counts once, at the module that holds it first."""
     counts = dict.fromkeys(ROLES, (0, 0))
     seen: set[int] = set()
-    for role, share, path in module_roles(model):
-        for weight in model.get_submodule(path).parameters(recurse=False):
+    for role, share, path in module_roles(folded.model):
+        for weight in folded.model.get_submodule(path).parameters(recurse=False):
             if id(weight) not in seen:
                 seen.add(id(weight))
-                total, active = counts[role]
-                counts[role] = (total + weight.numel(), active + weight.numel() * share[0] // share[1])
+                (total, active), size, copies = counts[role], weight.numel(), folded.copies(path)
+                counts[role] = (total + size * copies, active + size * share[0] // share[1] * copies)
     return [Role(name, *count) for name, count in counts.items() if count[0]]
 
 
-def ties(model: nn.Module) -> dict[str, str]:
+def ties(folded: Folded) -> dict[str, str]:
     """The weights that are another module's, which holds them first, by name."""
     owners: dict[int, str] = {}
-    tied = {}
-    for path, module in model.named_modules():
+    tied: dict[str, str] = {}
+    for path, module in folded.model.named_modules():
         for leaf, weight in module.named_parameters(recurse=False):
             name = f"{path}.{leaf}" if path else leaf
-            if owners.setdefault(id(weight), name) != name:
-                tied[name] = owners[id(weight)]
+            if (owner := owners.setdefault(id(weight), name)) != name:
+                names, holders = folded.originals(name), folded.originals(owner)
+                tied |= zip(
+                    names, holders if len(holders) == len(names) else holders * len(names), strict=True
+                )
     return tied
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from specs.catalog import preset_names
 from specs.document import Document
 from specs.errors import UserError
-from specs.load import read, varied, with_named_blocks
+from specs.load import read, varied
 from specs.model import Model
+from specs.named_blocks import with_named_blocks
 from specs.resolved import resolved
 from specs.validation import validate
 from zoo.destination import MANIFEST
+from zoo.manifest import ExportRecord, read_record
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Side:
     label: str
     document: Document
     spec: Model
-    export: Mapping[str, Any] | None = None
+    export: ExportRecord | None = None
 
 
 def read_side(reference: str, assignments: Sequence[str] = ()) -> Side:
@@ -38,8 +38,8 @@ def read_side(reference: str, assignments: Sequence[str] = ()) -> Side:
     Raises :class:`specs.errors.UserError` for what is none, or has a wrong spec.
     """
     path, export = Path(reference), None
-    if path.is_dir() and reference not in preset_names():
-        export = _manifest(path)
+    if reference not in preset_names() and (path / MANIFEST).exists():
+        export = read_record(path)
     if export is not None:
         document = read(path / "spec.yaml")
     elif reference not in preset_names() and (path.is_dir() or path.suffix in (".json", ".gguf")):
@@ -50,20 +50,6 @@ def read_side(reference: str, assignments: Sequence[str] = ()) -> Side:
     spec = validate(with_named_blocks(document))
     label = spec.name if assignments or reference in preset_names() else reference
     return Side(label, document, spec, None if assignments else export)
-
-
-def _manifest(directory: Path) -> Mapping[str, Any] | None:
-    """What an export recorded of itself, or None where the directory is none."""
-    file = directory / MANIFEST
-    if not file.exists():
-        return None
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{file} cannot be read: {error}\n  export the model again") from None
-    if not isinstance(data, dict) or not {"target", "precision", "layout", "files", "graphs"} <= data.keys():
-        raise UserError(f"{file} is not that of an export\n  export the model again")
-    return data
 
 
 def _imported(path: Path) -> Document:

@@ -3,38 +3,72 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from specs.canonical import canonical
 from specs.canonical import differences as computed_differences
 from specs.difference import Difference, differences
-from zoo.reports.exports import FactDifference, export_differences
+from zoo.integrity import Integrity, check_integrity
+from zoo.reports.exports import FactDifference, WeightDifference, export_differences, weight_difference
 from zoo.reports.side import Side
 
 
 @dataclass(frozen=True)
 class SpecDifference:
-    """What differs between two sides without building them; ``exports`` is None where not both are exported."""
+    """What differs between two sides without building them.
+
+    ``exports`` and ``weights`` are None where not both are exported; ``integrity`` says whether the files of each side are
+    as it recorded, and is None where it is no export.
+    """
 
     a: Side
     b: Side
     spec: tuple[Difference, ...]
     exports: tuple[FactDifference, ...] | None
+    weights: WeightDifference | None
+    integrity: tuple[Integrity | None, Integrity | None]
 
     @property
     def same(self) -> bool:
-        """Whether the specs say the same, and both were exported alike; how far verifications measured is no matter."""
-        return not self.spec and not any(
-            fact.path != ("verification", "max_abs") for fact in self.exports or ()
-        )
+        """Whether the specs say the same, both were exported alike, with the same weights, and nothing changed since.
+
+        How far verifications measured is no matter.
+        """
+        alike = self.weights is None or self.weights.alike
+        intact = all(each is None or each.intact for each in self.integrity)
+        exported = not any(fact.path != ("verification", "max_abs") for fact in self.exports or ())
+        return not self.spec and exported and alike and intact
 
     @property
     def same_architecture(self) -> bool:
         """Whether both compute the same from the same weights."""
         return not any(computed_differences(canonical(self.a.spec), canonical(self.b.spec)))
 
+    def exports_dict(self) -> dict[str, Any]:
+        """What is known of the exports, as JSON data."""
+        sides = zip("ab", self.integrity, strict=True)
+        return {
+            "exports": None if self.exports is None else [each.as_dict() for each in self.exports],
+            "weights": None if self.weights is None else self.weights.as_dict(),
+            "integrity": {side: None if each is None else each.as_dict() for side, each in sides},
+        }
 
-def compare_specs(a: Side, b: Side) -> SpecDifference:
-    """What differs between the specs of two sides, and between their exports where both are."""
-    both = a.export is not None and b.export is not None
-    exports = tuple(export_differences(a.export or {}, b.export or {})) if both else None
-    return SpecDifference(a, b, tuple(differences(a.spec, b.spec)), exports)
+
+def compare_specs(a: Side, b: Side, *, digests: bool | None = None) -> SpecDifference:
+    """What differs between the specs of two sides, and between their exports where both are.
+
+    ``digests`` says whether the contents of exported files are compared with what was recorded of them (default: where
+    that takes seconds).
+    """
+    spec = tuple(differences(a.spec, b.spec))
+    integrity = _integrity(a, digests), _integrity(b, digests)
+    if a.export is None or b.export is None:
+        return SpecDifference(a, b, spec, None, None, integrity)
+    weights = weight_difference(a.export.manifest, b.export.manifest)
+    return SpecDifference(a, b, spec, tuple(export_differences(a.export, b.export)), weights, integrity)
+
+
+def _integrity(side: Side, digests: bool | None) -> Integrity | None:
+    if side.export is None:
+        return None
+    return check_integrity(side.export.directory, side.export.manifest, contents=digests)

@@ -54,7 +54,7 @@ _MOVES = {
     size, operator.getitem, "unflatten", torch.unflatten, "flatten", torch.flatten, "view", "reshape", torch.reshape,
     "expand", "transpose", torch.transpose, "permute", torch.permute, "unsqueeze", torch.unsqueeze, "squeeze",
     torch.squeeze, torch.cat, torch.stack, "scatter", "chunk", torch.chunk, "split", torch.split, "contiguous", "clone",
-    "detach", "to", "type", "float", F.embedding, F.dropout, functional.positions_from, functional.constant,
+    "detach", "to", "type", "float", F.embedding, F.dropout, functional.positions_from, functional.constant, functional.rounded_to_bfloat16,
 }  # fmt: skip
 """Functions that compute nothing: they rearrange, look up, copy, or change the dtype."""
 

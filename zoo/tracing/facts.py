@@ -505,6 +505,11 @@ def _positions_from(start: int, length: int, like: Facts) -> Facts:
     return Facts((length,), torch.int64)
 
 
+@rule(functional.rounded_to_bfloat16)
+def _rounded_to_bfloat16(x: Facts) -> Facts:
+    return Facts(x.shape, torch.float32)
+
+
 @rule(functional.constant)
 def _constant(values: tuple[float, ...], like: Facts) -> Facts:
     return Facts((len(values),), torch.int64 if isinstance(values[0], int) else torch.float32)

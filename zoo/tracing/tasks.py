@@ -23,6 +23,8 @@ from zoo.tracing.symbols import Placeholder
 from zoo.tracing.tracer import Call
 
 BATCH = "batch_size"
+ENCODER = "encoder_model"
+"""The name of the encoder's graph where a decoder has one of its own."""
 HIDDEN, ENCODER_HIDDEN = "last_hidden_state", "encoder_hidden_states"
 """The encoder's output, and what it is called where the decoder takes it."""
 
@@ -196,7 +198,7 @@ def _encode_task(model: Any, spec: Model) -> Task:
         )
         return {**outputs, **_spread(present, outputs.present_key_values)}
 
-    return Task("encoder_model", inputs, call)
+    return Task(ENCODER, inputs, call)
 
 
 def _encode_alone_task(model: Any, spec: Model) -> Task:

@@ -23,7 +23,7 @@ from zoo.tracing.facts import Facts, node_facts, refuse_clamped, rule
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.weights.tensors import weight_tensors
 
-PRIMITIVES = frozenset({functional.positions_from, functional.constant})
+PRIMITIVES = frozenset({functional.positions_from, functional.constant, functional.rounded_to_bfloat16})
 """Functions of :mod:`zoo.functional` that are one call: they make tensors from sizes and numbers."""
 
 Call = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
@@ -93,7 +93,7 @@ class Tracer(fx.Tracer):
         self._call, self._inputs = call, inputs
         try:
             return self.trace(self.model)
-        except UserError:
+        except (UserError, MemoryError):
             raise
         except Exception as error:
             raise self._explained(error) from error

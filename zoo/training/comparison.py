@@ -24,7 +24,7 @@ from zoo.training.fitting import fitted
 from zoo.training.leak import sees_its_answers
 from zoo.training.score import Score
 from zoo.training.settings import Settings
-from zoo.training.store import Store
+from zoo.training.store import Outcome, Store
 from zoo.training.task import Task
 from zoo.training.trainer import Trainer
 
@@ -221,25 +221,25 @@ def _result(
     if found is None:
         sees_answers = sees_its_answers(each.spec)
         trainer = _trained(each, Trainer(each.spec, task, settings, device), store, progress)
-        found = {
-            "parameters": trainer.parameters,
-            "losses": trainer.losses,
-            "scores": [score.as_dict() for score in trainer.scores],
-            "seconds": trainer.seconds,
-            "diverged": trainer.diverged,
-            "sees_answers": sees_answers,
-        }
+        found = Outcome(
+            parameters=trainer.parameters,
+            losses=tuple(trainer.losses),
+            scores=tuple(trainer.scores),
+            seconds=trainer.seconds,
+            diverged=trainer.diverged,
+            sees_answers=sees_answers,
+        )
         store.keep_result(found)
     return Result(
         label=each.label,
         spec=each.spec,
-        parameters=found["parameters"],
-        losses=tuple(found["losses"]),
-        scores=tuple(Score(**score) for score in found["scores"]),
-        seconds=found["seconds"],
+        parameters=found.parameters,
+        losses=found.losses,
+        scores=found.scores,
+        seconds=found.seconds,
         tokens=settings.batch * sum(task.lengths(each.spec.architecture).values()),
-        sees_answers=found["sees_answers"],
-        diverged=found["diverged"],
+        sees_answers=found.sees_answers,
+        diverged=found.diverged,
         device=device.type,
         kept=kept,
     )
@@ -247,9 +247,7 @@ def _result(
 
 def _trained(each: Contender, trainer: Trainer, store: Store, progress: Progress) -> Trainer:
     """Train to the end, from the start or from where it was interrupted; the state is kept at first, then every few seconds."""
-    state = store.state()
-    if state is not None:
-        trainer.resume(state)
+    store.resume(trainer)
     saved, cost = float("-inf"), 0.0
     while not trainer.finished:
         trainer.step()

@@ -5,23 +5,48 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
-import pickle
-import secrets
+import math
 import shutil
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from specs.errors import UserError
+from specs.base import PositiveFloat
+from specs.errors import UserError, path_text
 from specs.model import Model
 from specs.resolved import resolved
+from zoo.files.whole import write_file
+from zoo.training.score import Score
 from zoo.training.settings import Settings
 from zoo.training.task import Task
 
+if TYPE_CHECKING:
+    from zoo.training.trainer import Trainer
+
 _ABOUT = ("name", "summary", "source", "year")
+
+
+class Outcome(BaseModel):
+    """What a training came to.  Losses are finite numbers, but for the last of one that ``diverged``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    parameters: Annotated[int, Field(ge=0)]
+    losses: Annotated[tuple[float, ...], Field(min_length=1)]
+    scores: tuple[Score, ...]
+    seconds: PositiveFloat
+    diverged: bool
+    sees_answers: bool
+
+    @field_validator("losses")
+    @classmethod
+    def _finite_before_the_last(cls, losses: tuple[float, ...]) -> tuple[float, ...]:
+        if not all(map(math.isfinite, losses[:-1])):
+            raise ValueError("losses before the last must be finite")
+        return losses
 
 
 class Store:
@@ -47,13 +72,13 @@ class Store:
         """Forget what is there."""
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def state(self) -> Any:
-        """The state of an interrupted training, or None.  Raises :class:`UserError` for a file that is none."""
+    def resume(self, trainer: Trainer) -> None:
+        """Let a training go on where it was interrupted, if it was.  Raises :class:`UserError` for a damaged state."""
         try:
-            return torch.load(self._state, map_location="cpu", weights_only=True)
+            trainer.resume(torch.load(self._state, map_location="cpu", weights_only=True))
         except FileNotFoundError:
-            return None
-        except (RuntimeError, EOFError, pickle.UnpicklingError):
+            return
+        except Exception:  # a damaged pickle raises anything, and so does one of something else
             raise UserError(
                 f"{self._state} is no state of a training to go on with\n  --fresh starts over"
             ) from None
@@ -64,21 +89,23 @@ class Store:
         torch.save(state, made)
         self._write(self._state, made.getvalue())
 
-    def result(self) -> dict[str, Any] | None:
-        """The result of a finished training, or None.  Raises :class:`UserError` for a file that is none."""
+    def result(self) -> Outcome | None:
+        """The result of a finished training, or None.  Raises :class:`UserError` for a damaged file."""
         try:
-            found: dict[str, Any] = json.loads(self._result.read_text("utf-8"))
+            return Outcome.model_validate_json(self._result.read_bytes())
         except FileNotFoundError:
             return None
-        except ValueError as error:
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = path_text(first["loc"])
             raise UserError(
-                f"{self._result} is no result of a training: {error}\n  --fresh starts over"
+                f"{self._result} is no result of a training: {f'{place}: ' if place else ''}{first['msg']}\n"
+                "  --fresh starts over"
             ) from None
-        return found
 
-    def keep_result(self, result: dict[str, Any]) -> None:
+    def keep_result(self, result: Outcome) -> None:
         """Put a result in the place of the state."""
-        self._write(self._result, json.dumps(result).encode())
+        self._write(self._result, json.dumps(result.model_dump()).encode())
         self._state.unlink(missing_ok=True)
 
     def _write(self, path: Path, content: bytes) -> None:
@@ -86,10 +113,5 @@ class Store:
         self.directory.mkdir(parents=True, exist_ok=True)
         settings = self.directory / "settings.json"
         if not settings.exists():
-            settings.write_text(self._settings, "utf-8")
-        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            partial.write_bytes(content)
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
+            write_file(settings, self._settings.encode())
+        write_file(path, content)

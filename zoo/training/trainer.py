@@ -99,7 +99,7 @@ class Trainer:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.schedule.load_state_dict(state["schedule"])
-        self.losses, self.seconds = list(state["losses"]), state["seconds"]
+        self.losses, self.seconds = [float(loss) for loss in state["losses"]], float(state["seconds"])
         self.scores = [Score(**each) for each in state["scores"]]
 
 

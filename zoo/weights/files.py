@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zoo.weights.gguf import read_gguf
+from zoo.weights.modules import dense_modules
 from zoo.weights.names import file_among, read_index
 from zoo.weights.pickled import read_archive, read_legacy
 from zoo.weights.safetensors import begins_safetensors, read_safetensors
@@ -57,15 +58,24 @@ class TensorFiles:
     def open(cls, path: Path) -> TensorFiles:
         """The tensors of a file, an index of shards, or a directory with either; safetensors go before pickles.
 
+        Those of the Dense modules of a sentence-transformers directory begin with the places of their modules.
         No values are read where the format allows.  Raises :class:`WeightError`, naming the file and what is wrong
         with it.
         """
-        source = path / file_among(_listed(path), path) if path.is_dir() else path
-        if source.exists() and not source.is_file():
-            raise WeightError(f"{source} is not a regular file")
-        if source.name.endswith(".json"):
-            return cls(path, _read_shards(source))
-        return cls(path, _read(source))
+        if not path.is_dir():
+            return cls(path, _read_source(path))
+        tensors = dict(_read_source(path / file_among(_listed(path), path)))
+        for place, module in dense_modules(path).items():
+            inner = _read_source(module / file_among(_listed(module), module))
+            tensors |= {f"{place}.{name}": stored for name, stored in inner.items()}
+        return cls(path, tensors)
+
+
+def _read_source(source: Path) -> Mapping[str, Stored]:
+    """The tensors of a file, or of the shards that an index names."""
+    if source.exists() and not source.is_file():
+        raise WeightError(f"{source} is not a regular file")
+    return _read_shards(source) if source.name.endswith(".json") else _read(source)
 
 
 def _listed(directory: Path) -> list[str]:

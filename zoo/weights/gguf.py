@@ -1,4 +1,4 @@
-"""Tensors in GGUF files: stored ones by memory map, quantized ones made into float32 as they are read."""
+"""Tensors in GGUF files: stored ones, and quantized ones made into float32 as they are read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from zoo.weights.gguf_header import Entry, Header, read_header
-from zoo.weights.source import WeightError
-from zoo.weights.stored import FLOATS, Stored, mapped
+from zoo.weights.stored import FLOATS, Stored, read_bytes
 
 PIECE = 2**22
 """Values made at a time."""
@@ -50,9 +49,12 @@ class GgufTensor:
     def _entry(self) -> Entry:
         return self.header.tensors[self.name]
 
+    def outline(self) -> Tensor:
+        return torch.empty(self.shape, dtype=self.dtype, device="meta")
+
     def read(self) -> Tensor:
         if self.place is not None:
-            return mapped(self.path, self.name, FLOATS[self.kind], self.shape, self.place)
+            return read_bytes(self.path, self.name, self.place).view(FLOATS[self.kind]).view(self.shape)
         return self._made()
 
     def _made(self) -> Tensor:
@@ -62,16 +64,14 @@ class GgufTensor:
         *leading, width = self.shape
         rows, step = math.prod(leading), max(1, PIECE // width)
         values = torch.empty(rows, width)
-        try:
-            blocks = np.memmap(
-                self.path, np.uint8, "r", self._entry.offset, (rows, self._entry.nbytes // rows)
-            )
-        except (OSError, ValueError) as error:
-            raise WeightError(f"{self.path}: {self.name} cannot be read: {error}") from None
+        row = self._entry.nbytes // rows if rows else 0
         kind = gguf.GGMLQuantizationType[self.kind]
         for start in range(0, rows, step):
-            made = gguf.quants.dequantize(blocks[start : start + step], kind)
-            values[start : start + step] = torch.from_numpy(made)
+            count = min(step, rows - start)
+            place = (self._entry.offset + start * row, count * row)
+            blocks = read_bytes(self.path, self.name, place).numpy().reshape(count, row)
+            made = gguf.quants.dequantize(blocks, kind)
+            values[start : start + count] = torch.from_numpy(made)
         return values.view(self.shape)
 
 

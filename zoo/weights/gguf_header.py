@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from specs.errors import shorten
 from specs.suggest import did_you_mean
 from zoo.weights.source import WeightError
 
@@ -34,16 +35,25 @@ class Entry:
 
 @dataclass(frozen=True)
 class Header:
-    """The metadata of a GGUF file but for long lists, the length of its vocabulary, and its tensors by name."""
+    """The metadata of a GGUF file, with long lists as words, the length of its vocabulary, and its tensors by name."""
 
     path: Path
     metadata: Mapping[str, Any]
     vocabulary: int
     tensors: Mapping[str, Entry]
 
+    @property
+    def prefix(self) -> str:
+        """What the keys of the file's architecture begin with."""
+        return f"{self.metadata['general.architecture']}."
+
     def get(self, key: str, default: Any = None) -> Any:
         """A value of the file's architecture, such as ``block_count``."""
-        return self.metadata.get(f"{self.metadata['general.architecture']}.{key}", default)
+        return self.metadata.get(self.prefix + key, default)
+
+    def keys(self) -> list[str]:
+        """The keys of the file's architecture, without what they begin with."""
+        return [key.removeprefix(self.prefix) for key in self.metadata if key.startswith(self.prefix)]
 
     def number(self, key: str) -> int:
         """A whole number above 0 that the file must give, for all layers.  Raises :class:`WeightError` when it does not."""
@@ -51,9 +61,9 @@ class Header:
         if isinstance(value, list) and value and value.count(value[0]) == len(value):
             value = value[0]
         if type(value) is not int or value < 1:
-            shown = "none" if value is None else f"the value {value!r}"
+            shown = "none" if value is None else f"the value {shorten(value)}"
             raise WeightError(
-                f"{self.path} has {shown} for {self.metadata['general.architecture']}.{key}, and needs a whole number above 0"
+                f"{self.path} has {shown} for {self.prefix}{key}, and needs a whole number above 0"
             )
         return value
 
@@ -69,16 +79,26 @@ def read_header(path: Path) -> Header:
         raise WeightError(f"{path}: reading GGUF needs a library: pip install 'zoo[gguf]'") from None
 
     class Reader(gguf.GGUFReader):  # type: ignore[misc, unused-ignore]
-        """One that stops at the end of the file; the library's own reads on there, as long as a list is announced."""
+        """One that stops at the end of the file, where the library's own reads on as long as a list is announced, and
+        at lists that no file has: lists in lists, each a call deeper, and endless ones, each value an object."""
 
         def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Any = None) -> Any:
             if int(offset) + np.dtype(dtype).itemsize * int(count) > len(self.data):
                 raise EOFError
             return super()._get(offset, dtype, count, override_order)
 
+        def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
+            if raw_type == gguf.GGUFValueType.ARRAY:
+                inner, (count,) = self._get(orig_offs, np.uint32)[0], self._get(orig_offs + 4, np.uint64)
+                if inner == gguf.GGUFValueType.ARRAY:
+                    raise ValueError("a list holds lists")
+                if count > min(_LONGEST_LIST, len(self.data)):
+                    raise EOFError
+            return super()._get_field_parts(orig_offs, raw_type)
+
     try:
         reader = Reader(path)
-        metadata = {key: _value(field) for key, field in reader.fields.items() if not _is_long(field)}
+        metadata = {key: _value(field) for key, field in reader.fields.items()}
         tokens = reader.fields.get("tokenizer.ggml.tokens")
         tensors = {
             tensor.name: Entry(
@@ -93,7 +113,7 @@ def read_header(path: Path) -> Header:
         raise WeightError(f"{path} cannot be read: {error.strerror}") from None
     except EOFError:
         raise WeightError(f"{path} is truncated: its header tells of more than it has") from None
-    except (ValueError, KeyError, IndexError, OverflowError, TypeError) as error:
+    except (ValueError, KeyError, IndexError, OverflowError, TypeError, AttributeError) as error:
         raise WeightError(f"{path} is truncated, or no GGUF file that can be read: {error}") from None
     if reader.byte_order != "I":
         raise WeightError(f"{path} is for machines of the other byte order: take the file for this one")
@@ -141,9 +161,11 @@ def frequency_divisors(header: Header) -> np.ndarray[Any, np.dtype[np.float32]] 
     return np.fromfile(header.path, np.float32, entry.shape[0], offset=entry.offset)
 
 
-def _is_long(field: Any) -> bool:
-    return len(field.data) > 1024
+_LISTED = 1024
+"""Values of a list that is kept: longer ones are vocabularies."""
+
+_LONGEST_LIST = 2**22
 
 
 def _value(field: Any) -> Any:
-    return field.contents()
+    return field.contents() if len(field.data) <= _LISTED else f"a list of {len(field.data):,} values"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path, PureWindowsPath
-from typing import Any
 
+from specs.errors import shorten
+from zoo.json_values import read_object
 from zoo.weights.source import WeightError
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLED_SINGLE, PICKLED_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
+
+_LONGEST_NAME = 255
+"""Bytes of the name of a file."""
 
 _SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 
@@ -48,25 +51,11 @@ def read_index(index: Path) -> dict[str, str]:
 
     Raises :class:`WeightError` where it is no such index, or names files elsewhere.
     """
-    try:
-        text = index.read_bytes()
-    except OSError as error:
-        raise WeightError(f"{index} cannot be read: {error.strerror}") from None
-    places = json_object(text, str(index)).get("weight_map")
+    places = read_object(index, WeightError).get("weight_map")
     if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
         raise WeightError(f"{index} has no weight_map from tensor names to file names")
     for shard in sorted(set(places.values())):
-        if shard in ("", ".", "..") or PureWindowsPath(shard).name != shard:
-            raise WeightError(f"{index} names {shard!r}, which is not a file beside it")
+        misplaced = shard in ("", ".", "..") or PureWindowsPath(shard).name != shard
+        if misplaced or len(shard.encode()) > _LONGEST_NAME or not shard.isprintable():
+            raise WeightError(f"{index} names {shorten(shard)}, which is not a file beside it")
     return places
-
-
-def json_object(text: bytes, what: str) -> dict[str, Any]:
-    """The object that JSON text is; ``what`` names the text in the :class:`WeightError` where it is none."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise WeightError(f"{what} is not a JSON object")
-    return value

@@ -1,4 +1,4 @@
-"""Checkpoints that torch.save wrote (.bin, .pt, .pth): archives read by memory map, and files from before PyTorch 1.6.
+"""Checkpoints that torch.save wrote (.bin, .pt, .pth): archives, and files from before PyTorch 1.6.
 
 Only PyTorch's weights-only unpickler reads them.  It makes tensors and plain containers, and refuses all else, so that
 nothing in a file is ever run.
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from zoo.weights.source import WeightError
-from zoo.weights.stored import FLOATS, Stored, mapped
+from zoo.weights.stored import FLOATS, Stored, read_bytes
 
 _KINDS = {dtype: kind for kind, dtype in FLOATS.items()} | {
     torch.int8: "I8", torch.uint8: "U8", torch.int16: "I16", torch.int32: "I32", torch.int64: "I64", torch.bool: "BOOL",
@@ -49,9 +49,12 @@ class ArchivedTensor:
     def place(self) -> tuple[int, int]:
         return self.offset, self.nbytes
 
+    def outline(self) -> Tensor:
+        return torch.empty_strided(self.shape, self.strides, dtype=self.dtype, device="meta")
+
     def read(self) -> Tensor:
         assert self.dtype is not None
-        flat = mapped(self.path, self.name, self.dtype, (self.nbytes // self.dtype.itemsize,), self.place)
+        flat = read_bytes(self.path, self.name, self.place).view(self.dtype)
         return flat.as_strided(self.shape, self.strides)
 
 
@@ -72,6 +75,9 @@ class LoadedTensor:
     @property
     def place(self) -> None:
         return None
+
+    def outline(self) -> Tensor:
+        return self.values.to("meta")
 
     def read(self) -> Tensor:
         return self.values.clone()

@@ -1,4 +1,4 @@
-"""Safetensors files, read by memory map.
+"""Safetensors files.
 
 The format: 8 bytes with the length of a JSON header, the header, and the tensors without gaps
 (https://github.com/huggingface/safetensors#format).
@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from specs.suggest import did_you_mean
-from zoo.weights.names import json_object
+from zoo.json_values import parse_object
 from zoo.weights.source import WeightError
-from zoo.weights.stored import FLOATS, mapped
+from zoo.weights.stored import FLOATS, read_bytes
 
 _LONGEST_HEADER = 100_000_000  # bytes, as the format's own library has it
 _SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "U16": 2, "I16": 2, "U32": 4, "I32": 4, "U64": 8, "I64": 8, "C64": 8}
@@ -45,9 +45,12 @@ class SafeTensor:
     def place(self) -> tuple[int, int]:
         return self.offset, self.nbytes
 
+    def outline(self) -> Tensor:
+        return torch.empty(self.shape, dtype=self.dtype, device="meta")
+
     def read(self) -> Tensor:
         assert self.dtype is not None
-        return mapped(self.path, self.name, self.dtype, self.shape, self.place)
+        return read_bytes(self.path, self.name, self.place).view(self.dtype).view(self.shape)
 
 
 def begins_safetensors(start: bytes) -> bool:
@@ -72,7 +75,7 @@ def read_safetensors(path: Path) -> dict[str, SafeTensor]:
                     f"{path} is truncated or no safetensors file: "
                     f"it announces a header of {length:,} bytes, and has {size - 8:,} more"
                 )
-            header = json_object(file.read(length), f"{path}: the header")
+            header = parse_object(file.read(length), f"{path}: the header", WeightError)
     except OSError as error:
         raise WeightError(f"{path} cannot be read: {error.strerror}") from None
     header.pop("__metadata__", None)

@@ -60,7 +60,7 @@ def save(
         return names
     places = {tensor: name for name, part in zip(names, shards, strict=True) for tensor in part}
     index = {"metadata": {"total_size": total}, "weight_map": places}
-    (directory / INDEX).write_text(json.dumps(index, indent=2) + "\n")
+    (directory / INDEX).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
     return [*names, INDEX]
 
 

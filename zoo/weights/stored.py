@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -39,7 +39,11 @@ class Stored(Protocol):
 
     @property
     def place(self) -> tuple[int, int] | None:
-        """Offset and number of the bytes in the file that ``read`` gives a view of, or None where it makes values."""
+        """Offset and number of the bytes in the file that ``read`` gives, or None where it makes values."""
+        ...
+
+    def outline(self) -> Tensor:
+        """A tensor on the meta device that is laid out as the bytes at ``place`` are."""
         ...
 
     def read(self) -> Tensor:
@@ -58,19 +62,33 @@ def kind_fault(kind: str) -> str:
     return fault
 
 
-def mapped(path: Path, name: str, dtype: torch.dtype, shape: Sequence[int], place: tuple[int, int]) -> Tensor:
-    """A tensor on mapped pages of a file: nothing is copied until someone writes to it.
+def read_bytes(path: Path, name: str, place: tuple[int, int]) -> Tensor:
+    """The bytes at an offset, and so many, of the file that a tensor is in.
 
-    Every call maps anew, so that tensors share no memory and a dropped one gives back its pages; the file must keep its
-    contents meanwhile.  ``place`` is offset and number of the tensor's bytes.  Raises :class:`WeightError` naming the
-    tensor when the file has become shorter.
+    They are read, not mapped: where a file becomes shorter meanwhile, mapped pages end the process without a word.  Raises
+    :class:`WeightError` naming the tensor.
     """
     offset, nbytes = place
+    values = torch.empty(nbytes, dtype=torch.uint8)
+    left = values.numpy().data
     try:
-        pages = torch.from_file(str(path), shared=False, size=offset + nbytes, dtype=torch.uint8)
-    except RuntimeError as error:
-        raise WeightError(f"{path}: {name} cannot be read: {error}") from None
-    values = pages[offset:]
-    if offset % dtype.itemsize:  # no view of unaligned values
-        values = values.clone()
-    return values.view(dtype).view(tuple(shape))
+        with path.open("rb", buffering=0) as file:
+            file.seek(offset)
+            while left:
+                count = file.readinto(left)
+                if not count:
+                    raise WeightError(f"{path}: {name} cannot be read: the file has become shorter")
+                left = left[count:]
+    except OSError as error:
+        raise WeightError(f"{path}: {name} cannot be read: {error.strerror}") from None
+    return values
+
+
+def read_pieces(
+    path: Path, name: str, dtype: torch.dtype, place: tuple[int, int], step: int
+) -> Iterator[Tensor]:
+    """The values at a place in a file, so many at a time, flat.  Raises as :func:`read_bytes`."""
+    offset, nbytes = place
+    for start in range(0, nbytes, step * dtype.itemsize):
+        length = min(step * dtype.itemsize, nbytes - start)
+        yield read_bytes(path, name, (offset + start, length)).view(dtype)

@@ -56,7 +56,7 @@ REFUSED = {
     "add_cross_attention": (True, "must be false"),
     "hidden_act": ("gelu_nwe", "did you mean 'gelu_new'"),
     "architectures": (["BertForPretraining"], "did you mean 'BertForPreTraining'"),
-    "use_sparse_attention": (True, "--ignore use_sparse_attention"),
+    "use_sparse_attention": (True, "not modelled"),
 }
 
 

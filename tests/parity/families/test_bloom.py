@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import (
@@ -16,6 +17,8 @@ from transformers import (
 
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from tests.parity.reference import assert_close, build, load, step_through
+from zoo.configs.importing import import_spec
 
 CONFIGS = {
     "odd-heads": dict(vocab_size=61, hidden_size=21, n_layer=3, n_head=3, layer_norm_epsilon=1e-3),
@@ -41,6 +44,18 @@ def test_configuration(name, tmp_path):
 )
 def test_other_heads(model_class, tmp_path):
     check(model_class, config_of(**CONFIGS["odd-heads"]), tmp_path)
+
+
+def test_padding_between_a_prompt_and_its_steps_has_no_place(tmp_path):
+    """The reference counts real tokens as well."""
+    reference = build(BloomForCausalLM, config_of(**CONFIGS["odd-heads"]), 1)
+    reference.save_pretrained(tmp_path)
+    ours = load(import_spec(tmp_path), tmp_path)
+    mask = torch.tensor([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 0, 0, 0, 1, 1, 1]])
+    ids = torch.randint(61, mask.shape, generator=torch.Generator().manual_seed(3))
+    with torch.inference_mode():
+        expected = reference(input_ids=ids, attention_mask=mask).logits
+        assert_close(step_through(ours, ids, mask, prefill=5), expected, mask)
 
 
 @settings(max_examples=10, deadline=None)

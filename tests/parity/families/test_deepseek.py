@@ -5,17 +5,29 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import DeepseekV2Config, DeepseekV2ForCausalLM, DeepseekV3Config, DeepseekV3ForCausalLM
+from safetensors.torch import load_file, save_file
+from transformers import (
+    DeepseekV2Config,
+    DeepseekV2ForCausalLM,
+    DeepseekV3Config,
+    DeepseekV3ForCausalLM,
+    DeepseekV3Model,
+)
 
 from specs.canonical import canonical, differences
 from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, classes, labels, rotation
 from tests.parity.families.mixtures import breaks_a_rule, check
 from tests.parity.families.refusals import refused
+from tests.parity.reference import build
+from zoo.builder import assemble
 from zoo.configs.config import Config
 from zoo.configs.exporting import write_config
-from zoo.configs.importing import spec_of_config
+from zoo.configs.importing import import_spec, spec_of_config
+from zoo.weights.open import open_weights
+from zoo.weights.source import WeightError
 
 YARN = {
     "rope_type": "yarn", "rope_theta": 300.0, "factor": 4.0, "original_max_position_embeddings": 16,
@@ -83,6 +95,48 @@ def test_configuration_of_v3(name, tmp_path):
     check(DeepseekV3ForCausalLM, v3(name), tmp_path)
 
 
+def test_groups_of_v2_that_leave_fewer_experts_than_are_chosen(tmp_path):
+    """The others that are chosen have the weight 0."""
+    config = v2("groups")
+    config.topk_group = 1
+    spec = check(DeepseekV2ForCausalLM, config, tmp_path)
+    assert [block.feed_forward.top_k for block in spec.decoder.layer_blocks()[1:]] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("config", "model_class"),
+    [(v2("groups"), DeepseekV2ForCausalLM), (v3("groups"), DeepseekV3ForCausalLM)],
+)
+def test_layers_may_all_be_dense(config, model_class, tmp_path):
+    config.first_k_dense_replace = 5
+    check(model_class, config, tmp_path)
+
+
+@pytest.mark.parametrize("prefix", ["model.", ""])
+def test_layers_that_guess_further_tokens_are_passed_over(prefix, tmp_path):
+    """Multi-token prediction of V3: the reference's model has no such layers either."""
+    model_class = DeepseekV3ForCausalLM if prefix else DeepseekV3Model
+    reference = build(model_class, v3("groups"), 3)
+    reference.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    further = {
+        f"{prefix}layers.3.{name}": torch.zeros(2)
+        for name in (
+            "eh_proj.weight",
+            "enorm.weight",
+            "mlp.experts.0.up_proj.weight",
+            "shared_head.norm.weight",
+        )
+    }
+    save_file(tensors | further, tmp_path / "model.safetensors")
+    spec = import_spec(tmp_path)
+    assert open_weights(str(tmp_path), assemble(spec), spec).ignored == ()
+    del further[f"{prefix}layers.3.eh_proj.weight"]
+    save_file(tensors | further, tmp_path / "model.safetensors")
+    with pytest.raises(WeightError, match="3 left over"):
+        open_weights(str(tmp_path), assemble(spec), spec)
+
+
 @pytest.mark.parametrize("model_class", classes("DeepseekV2", "Model", "ForSequenceClassification"))
 def test_other_heads_of_v2(model_class, tmp_path):
     check(model_class, v2("groups", **labels(model_class)), tmp_path)
@@ -98,10 +152,8 @@ def test_other_heads_of_v3(model_class, tmp_path):
 def draw_common(data, *, least: int) -> dict:
     """Any values of what both have; ``least`` is how many experts a group has at least."""
     heads, layers = data.draw(st.integers(1, 5), "heads"), data.draw(st.integers(1, 4), "layers")
-    groups, size = (
-        data.draw(st.integers(1, 3), "groups"),
-        data.draw(st.integers(least, 4), "experts in a group"),
-    )
+    groups = data.draw(st.integers(1, 3), "groups")
+    size = data.draw(st.integers(max(least, 3 - groups), 4), "experts in a group")  # a router has a choice
     top = data.draw(st.integers(1, groups), "groups open")
     ropes = [rotation(100.0), rotation(1e4), LINEAR, YARN, YARN_ALL, YARN_PLAIN]
     return dict(
@@ -207,3 +259,5 @@ def test_a_published_config_and_its_new_spelling_are_one_architecture(tmp_path):
 
 def test_what_breaks_a_rule_is_refused():
     breaks_a_rule(v3("groups"), {"topk_group": 5}, "must not exceed count, which is 4")
+    # The reference takes the missing ones from closed groups, and which of those is left to how equals are sorted.
+    breaks_a_rule(v3("groups"), {"topk_group": 1}, "must leave at least top_k experts, which is 3")

@@ -37,6 +37,10 @@ CONFIGS = {
         intermediate_size=50, rms_norm_eps=1e-5, max_position_embeddings=128, sliding_window=None,
         hidden_act="gelu_new", rope_parameters=LINEAR,
     ),
+    "windows of one token": dict(
+        vocab_size=31, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        intermediate_size=33, max_position_embeddings=128, sliding_window=1, rope_parameters=rotation(500.0),
+    ),
     "yarn": dict(
         vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
         head_dim=32, intermediate_size=33, max_position_embeddings=128, sliding_window=2, rope_parameters=YARN,

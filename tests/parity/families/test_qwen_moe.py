@@ -92,7 +92,7 @@ def test_other_heads_of_qwen3(model_class, tmp_path):
 
 def draw_common(data) -> dict:
     common = draw_llama(data)
-    layers, experts = common["num_hidden_layers"], data.draw(st.integers(1, 7), "experts")
+    layers, experts = common["num_hidden_layers"], data.draw(st.integers(2, 7), "experts")
     with_mixture = data.draw(st.integers(1, layers), "sparse step")
     dense = st.lists(st.integers(0, layers).filter(lambda layer: (layer + 1) % with_mixture), max_size=2)
     top_k = data.draw(st.integers(1, experts), "top_k")

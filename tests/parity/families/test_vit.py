@@ -58,7 +58,7 @@ REFUSED = [
 def test_what_is_not_modelled_is_refused(change, rule, remedy):
     config = Config({"model_type": "vit", **change}, "config.json")
     with pytest.raises(ConfigError, match=rule) as caught:
-        spec_of_config(config, name="vit")
+        spec_of_config(config, name="vit", strict=True)
     assert remedy in str(caught.value)
 
 

@@ -1,0 +1,43 @@
+"""Where commands write directories by default: named for the model, and for the options that shape the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from exporters.export import Options
+
+BUILD = Path("build")
+
+_WORDS: dict[str, Callable[[Any], str]] = {
+    "precision": str,
+    "target": str,
+    "layout": str,
+    "logits": lambda which: f"{which}-logits",
+    "block_size": lambda size: f"block-{size}",
+    "asymmetric": lambda asymmetric: "asymmetric",
+    "head_precision": lambda precision: f"head-{precision}",
+    "cache_length": lambda length: f"cache-{length}",
+    "via": lambda tracer: f"via-{tracer}",
+}
+"""What names an option that is not the default, in the order of the words."""
+
+
+def export_directory(name: str, options: Options) -> Path:
+    """Such as build/gpt2, or build/gpt2-int8-cpu: exports of one model that differ in shape do not replace each other."""
+    defaults = type(options)()
+    words = [
+        word(getattr(options, option))
+        for option, word in _WORDS.items()
+        if getattr(options, option) != getattr(defaults, option)
+    ]
+    graph_alone = ["graph"] if options.weights == "none" else []
+    return BUILD / "-".join([name, *words, *graph_alone])
+
+
+def checkpoint_directory(name: str, dtype: str, family: str | None) -> Path:
+    """Such as build/gpt2-checkpoint, or build/gpt2-checkpoint-fp16."""
+    words = [*([] if dtype == "fp32" else [dtype]), *([family] if family else [])]
+    return BUILD / "-".join([name, "checkpoint", *words])

@@ -1,0 +1,34 @@
+"""The size of a model's file in every precision, as the exporter would write it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli.units import byte_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from specs.model import Model
+
+
+def file_sizes(spec: Model, target: str, *, needed: bool = False) -> dict[str, int]:
+    """Bytes by precision; none for a model that cannot be exported, unless they are ``needed``."""
+    from exporters.stored_size import stored_sizes
+    from exporters.targets import TARGETS
+    from specs.errors import UserError
+    from specs.suggest import did_you_mean
+
+    if target not in TARGETS:
+        raise UserError(f"there is no --target {target!r}: {did_you_mean(target, TARGETS)}")
+    try:
+        return stored_sizes(spec, target)
+    except UserError:
+        if needed:
+            raise
+        return {}
+
+
+def precision_sizes(sizes: Mapping[str, int]) -> str:
+    """Such as ``fp32 497.8 MB, fp16 248.9 MB``."""
+    return ", ".join(f"{precision} {byte_text(size)}" for precision, size in sizes.items())

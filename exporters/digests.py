@@ -1,0 +1,113 @@
+"""The digests of a data file and of every weight in it, made while it is written.
+
+Bytes are read back as soon as all before them are written, when the system still has them in memory, so that no copy
+is needed of what the kernel moved from file to file, and a file that is larger than memory is read from disk only once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import onnx
+
+from specs.errors import UserError
+from zoo.integrity import BLOCK
+from zoo.manifest import FileRecord, TensorRecord
+
+Place = tuple[int, int]
+"""Where a weight lies in the data file: offset and length in bytes."""
+
+
+@dataclass(frozen=True)
+class DataDigests:
+    """The record of a data file, and of each weight in it by name."""
+
+    file: FileRecord
+    tensors: dict[str, TensorRecord]
+
+
+class Following:
+    """Follows the writing of a data file; ``written`` says which weights are there, in any order."""
+
+    def __init__(self, path: Path, places: Mapping[str, Place]) -> None:
+        self._path, self._places = path, places
+        self._written = set[Place]()
+        self._ended = False
+        self._changed = threading.Condition()
+
+    def written(self, places: Iterable[Place]) -> None:
+        """Take what lies at these places to be written."""
+        with self._changed:
+            self._written.update(places)
+            self._changed.notify()
+
+    def end(self) -> None:
+        """Stop waiting: nothing more is written."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+
+    def digests(self) -> DataDigests:
+        """The digests, each made as soon as all before it in the file is written."""
+        whole, at, found = hashlib.sha256(), 0, dict[Place, str]()
+        with ThreadPoolExecutor(2) as threads:
+            for place in sorted({*self._places.values()}):
+                self._wait(place)
+                own = hashlib.sha256()
+                with self._path.open("rb", buffering=0) as file:
+                    for start, block in _blocks(file.fileno(), at, sum(place)):
+                        inside = memoryview(block)[max(0, place[0] - start) :]
+                        # Both leave the interpreter free.
+                        [*threads.map(lambda each: each[0].update(each[1]), ((whole, block), (own, inside)))]
+                at, found[place] = sum(place), own.hexdigest()
+        tensors = {
+            name: TensorRecord(offset=place[0], length=place[1], sha256=found[place])
+            for name, place in self._places.items()
+        }
+        return DataDigests(FileRecord(size=at, sha256=whole.hexdigest()), tensors)
+
+    def _wait(self, place: Place) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or place in self._written)
+            if place not in self._written:
+                raise RuntimeError(f"{self._path} was not written")
+
+
+def _blocks(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """The bytes of a file between two offsets, each block with its own."""
+    while start < end:
+        block = os.pread(descriptor, min(BLOCK, end - start), start)
+        if not block:
+            raise UserError(f"the data file has become shorter while it was written: byte {start:,} is gone")
+        yield start, block
+        start += len(block)
+
+
+@contextmanager
+def followed(path: Path, places: Mapping[str, Place]) -> Iterator[tuple[Following, Future[DataDigests]]]:
+    """The digests of a data file that is written within the block."""
+    following = Following(path, places)
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            yield following, thread.submit(following.digests)
+        finally:
+            following.end()
+
+
+def external_places(graphs: Mapping[str, onnx.ModelProto]) -> dict[str, dict[str, Place]]:
+    """Where graphs, by their paths, say that their weights lie: by data file, then by name."""
+    found = dict[str, dict[str, Place]]()
+    for path, graph in graphs.items():
+        for tensor in graph.graph.initializer:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                said = {entry.key: entry.value for entry in tensor.external_data}
+                file = PurePosixPath(path).with_name(said["location"]).as_posix()
+                found.setdefault(file, {})[tensor.name] = int(said["offset"]), int(said["length"])
+    return found

@@ -1,0 +1,147 @@
+"""An exported graph with the rounding of activations switched off: what it computes apart from its precision.
+
+The graph reads the same data file.  Half floats become float32 in every tensor, and constants take the values that they
+had before they were stored in half; inputs of integer products are scaled and shifted but not rounded; MatMulNBits works in
+float32.  Everything else stays as it was written, so a wrong scale, a
+swapped zero point or a missing bias shows at the tolerance of float32, whatever the precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
+
+from exporters import targets
+from exporters.content import Computed
+from exporters.graph import STATED_ROUNDING, Graph
+from exporters.proto import DTYPES
+
+FLOAT = TensorProto.FLOAT
+
+SCALE, ZERO = 0.5, 1.0
+"""The scale and the zero point given to integer products: neither 1 nor 0, so that one left out shows."""
+
+FLOAT32_LEVEL = 1
+"""The accuracy level at which MatMulNBits computes in float32."""
+
+
+Constants = Mapping[str, np.ndarray[Any, Any]]
+"""The values of constants before they were stored in half, by name."""
+
+
+def unrounded_values(graph: Graph) -> Constants:
+    """The float values of everything in a graph that is stored in half and is no weight."""
+    tables = {
+        name: parameter.content.make().numpy()
+        for name, parameter in graph.parameters.items()
+        if isinstance(parameter.content, Computed) and parameter.dtype in targets.HALF
+    }
+    return {**graph.unrounded, **tables}
+
+
+@contextmanager
+def exact_file(
+    path: Path, half: torch.dtype | None = None, unrounded: Constants = MappingProxyType({})
+) -> Iterator[Path]:
+    """The exact form of a graph, in a file beside it for as long as the block runs."""
+    place = path.with_name(f".exact.{path.name}")
+    try:
+        model = exact(onnx.load(path, load_external_data=False), half, unrounded)
+        place.write_bytes(model.SerializeToString())
+        yield place
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def exact(model: onnx.ModelProto, half: torch.dtype | None, unrounded: Constants) -> onnx.ModelProto:
+    """The model with float32 in the place of the half floats of its precision and without rounding to integers."""
+    narrow = None if half is None else DTYPES[half]
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    graph = result.graph
+    del graph.node[:], graph.value_info[:]
+    _widen_weights(graph, narrow, unrounded)
+    for node in model.graph.node:
+        graph.node.extend(_exact_nodes(node, graph, narrow))
+    for value in (*graph.input, *graph.output):
+        if value.type.tensor_type.elem_type == narrow:
+            value.type.tensor_type.elem_type = FLOAT
+    return result
+
+
+def _widen_weights(graph: GraphProto, narrow: int | None, unrounded: Constants) -> None:
+    """Read half-precision weights as they are stored, and cast them; give constants their unrounded values."""
+    for weight in graph.initializer:
+        if weight.name in unrounded:
+            weight.CopyFrom(numpy_helper.from_array(unrounded[weight.name].astype(np.float32), weight.name))
+        elif weight.data_type == narrow:
+            stored = f"{weight.name}:stored"
+            graph.node.append(helper.make_node("Cast", [stored], [weight.name], to=FLOAT))
+            weight.name = stored
+
+
+def lost_constants(model: onnx.ModelProto, unrounded: Constants) -> Iterator[str]:
+    """The constants that half cannot hold: stored as 0 or infinite, or further off than rounding takes them."""
+    for tensor in model.graph.initializer:
+        if tensor.name in unrounded and not tensor.external_data:
+            exact_values = unrounded[tensor.name]
+            stored = numpy_helper.to_array(tensor).astype(np.float64)
+            epsilon = 2.0**-11 if tensor.data_type == TensorProto.FLOAT16 else 2.0**-8
+            if not np.all(np.abs(stored - exact_values) <= epsilon * np.abs(exact_values)):
+                yield tensor.name
+
+
+def _exact_nodes(node: NodeProto, graph: GraphProto, narrow: int | None) -> Iterator[NodeProto]:
+    """The nodes that take the place of one."""
+    match node.op_type:
+        case "DynamicQuantizeLinear":
+            yield from _unrounded_codes(node, graph)
+        case "MatMulInteger":
+            yield from _float_product(node)
+        case _:
+            copy = NodeProto()
+            copy.CopyFrom(node)
+            for attribute in () if STATED_ROUNDING in node.name else copy.attribute:
+                _widen_attribute(node.op_type, attribute, narrow)
+            yield copy
+
+
+def _unrounded_codes(node: NodeProto, graph: GraphProto) -> Iterator[NodeProto]:
+    """x / scale + zero, with a fixed scale and zero point."""
+    x, (codes, scale, zero) = node.input[0], node.output
+    graph.initializer.append(numpy_helper.from_array(np.array(SCALE, np.float32), scale))
+    graph.initializer.append(numpy_helper.from_array(np.array(ZERO, np.float32), zero))
+    yield helper.make_node("Div", [x, scale], [f"{codes}:scaled"])
+    yield helper.make_node("Add", [f"{codes}:scaled", zero], [codes], name=node.name)
+
+
+def _float_product(node: NodeProto) -> Iterator[NodeProto]:
+    """(codes - zero) @ (weight - zero), the zero points where there are any."""
+    operands = []
+    for operand, zero in zip(node.input[:2], [*node.input[2:], "", ""], strict=False):
+        wide = f"{node.output[0]}:{operand}"
+        yield helper.make_node("Cast", [operand], [wide], to=FLOAT)
+        if zero:
+            yield helper.make_node("Cast", [zero], [f"{wide}:zero"], to=FLOAT)
+            yield helper.make_node("Sub", [wide, f"{wide}:zero"], [f"{wide}:centred"])
+            wide = f"{wide}:centred"
+        operands.append(wide)
+    yield helper.make_node("MatMul", operands, [node.output[0]], name=node.name)
+
+
+def _widen_attribute(operation: str, attribute: AttributeProto, narrow: int | None) -> None:
+    if operation == "Cast" and attribute.name == "to" and attribute.i == narrow:
+        attribute.i = FLOAT
+    if operation == "MatMulNBits" and attribute.name == "accuracy_level":
+        attribute.i = FLOAT32_LEVEL
+    if attribute.type == AttributeProto.TENSOR and attribute.t.data_type == narrow:
+        wide = numpy_helper.to_array(attribute.t).astype(np.float32)
+        attribute.t.CopyFrom(numpy_helper.from_array(wide, attribute.t.name))

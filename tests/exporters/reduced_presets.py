@@ -1,0 +1,82 @@
+"""The presets, each reduced to a model that exports in a second, without those of the same structure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors.torch import save_file
+
+from specs.canonical import complete
+from specs.catalog import preset_names
+from specs.load import load
+from specs.model import Model
+from zoo.builder import ZooModel, assemble
+from zoo.twin import fewer_experts, narrowed, short_borders, small_inputs, small_limits, small_tables, twin
+from zoo.weights.materialize import materialize
+from zoo.weights.random import RandomWeights
+from zoo.weights.tensors import weight_tensors
+
+LEAST_WIDTH = 64
+"""Matrices of less than half of this width are not quantized."""
+
+OUTLIER = 30.0
+"""How much larger than its neighbours a dimension of the residual stream is in trained models."""
+
+
+def reduced(spec: Model) -> Model:
+    """A narrow model of few layers, tokens and experts that is wired as the spec is."""
+    small = small_tables(small_inputs(twin(spec)))
+    shallow = short_borders(fewer_experts(small_limits(small)))
+    for divisor in (64, 32, 16, 8, 4, 2):
+        try:
+            found = narrowed(shallow, divisor)
+        except ValidationError:
+            continue
+        if found.d_model >= LEAST_WIDTH:
+            return found
+    return shallow
+
+
+def structures() -> dict[str, Model]:
+    """Reduced presets by name, the first of each structure: presets that differ in numbers alone are of one."""
+    found: dict[str, tuple[str, Model]] = {}
+    for name in preset_names():
+        spec = reduced(load(name))
+        found.setdefault(json.dumps(_shape(complete(spec)), sort_keys=True), (name, spec))
+    return dict(found.values())
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shape(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shape(item) for item in value]
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def filled(spec: Model) -> ZooModel:
+    """The model with its random weights."""
+    model = assemble(spec)
+    materialize(model, RandomWeights(model, spec))
+    return model
+
+
+def save_with_outliers(spec: Model, path: Path) -> None:
+    """Write weights as training leaves them: a few dimensions of the residual stream are far larger than the others, and
+    norms turn some of them down."""
+    generator = torch.Generator().manual_seed(7)
+    weights = {}
+    for name, tensor in weight_tensors(filled(spec)):
+        values = tensor.detach().clone()
+        if values.dim() >= 2:
+            rows = torch.randint(values.shape[0], (max(1, values.shape[0] // 64),), generator=generator)
+            values[rows] *= OUTLIER
+        elif "norm" in name:
+            values += 0.3 * torch.randn(values.shape, generator=generator)
+            values[torch.randint(len(values), (1,), generator=generator)] *= OUTLIER
+        weights[name] = values
+    save_file(weights, path)

@@ -1,0 +1,62 @@
+"""Every published architecture is exported and verified in every precision, on every target."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from exporters.export import Options, export
+from exporters.precisions import PRECISIONS
+from exporters.targets import TARGETS
+from exporters.verification import VerificationError
+from specs.model import Model
+from tests.exporters.reduced_presets import save_with_outliers, structures
+
+EXHAUSTIVE = bool(os.environ.get("ZOO_EXHAUSTIVE"))
+"""Whether every structure goes to every target, with both kinds of weights; else they take turns."""
+
+PARTS = 4
+
+
+@functools.cache
+def _structures() -> tuple[tuple[str, Model], ...]:
+    return tuple(structures().items())
+
+
+def _chosen(part: int, precision: str) -> Iterator[tuple[str, Model, str, bool]]:
+    """Presets with a target each, and whether their weights have outliers."""
+    turn = list(PRECISIONS).index(precision)
+    for number, (name, spec) in enumerate(_structures()):
+        if number % PARTS == part:
+            for step, target in enumerate(TARGETS):
+                for outliers in (False, True):
+                    turns = (number + turn) % len(TARGETS) == step and (number // 2 + turn) % 2 == outliers
+                    if EXHAUSTIVE or turns:
+                        yield name, spec, target, outliers
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600 if EXHAUSTIVE else 300)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_presets_are_verified_in_every_precision(precision: str, part: int, tmp_path: Path) -> None:
+    failed, weights = [], tmp_path / "model.safetensors"
+    for name, spec, target, outliers in _chosen(part, precision):
+        if outliers:
+            save_with_outliers(spec, weights)
+        static = TARGETS[target].static_cache and spec.architecture != "encoder"
+        options = Options(
+            target=target,
+            precision=precision,
+            weights=str(weights) if outliers else "random",
+            cache_length=64 if static else None,
+        )
+        try:
+            export(spec, tmp_path / "x", options)
+        except VerificationError as error:
+            failed.append(f"{name} {target} {outliers}: {error}")
+    assert not failed, "\n".join(failed)

@@ -1,0 +1,77 @@
+"""The size that is told of a file is the size that is written, in every precision and for every target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from exporters.data_file import PAGE, total_bytes
+from exporters.export import Options, data_places
+from exporters.precisions import PRECISIONS
+from exporters.stored_size import stored_sizes
+from exporters.targets import TARGETS
+from specs.errors import UserError
+from specs.load import load
+from specs.model import Model
+from tests.exporters.models import written
+from tests.strategies import Data, model_data
+
+NARROW = ["d_model=64", "vocab_size=5000", "context_length=256"]
+MIXTURE = [
+    *NARROW, "decoder.layers=3", "decoder.block.attention.heads=4", "decoder.block.attention.kv_heads=2",
+    "decoder.block.attention.head_dim=16", "decoder.block.feed_forward.expert.hidden=96",
+]  # fmt: skip
+MODELS = {
+    "mixture": lambda: load("mixtral-8x7b", MIXTURE),
+    "decoder": lambda: load("gpt2", [*NARROW, "decoder.layers=5", "decoder.block.attention.heads=4"]),
+    "rotary": lambda: load("smollm2-135m", ["decoder.layers=3", "vocab_size=5000"]),
+    "shared": lambda: load("albert-base-v2", ["vocab_size=3000"]),
+    "two stacks": lambda: load("t5-small", ["vocab_size=3000", "encoder.layers=3", "decoder.layers=2"]),
+    "images": lambda: load("vit-base-16", ["encoder.layers=2"]),
+    "two kinds": lambda: load("gemma2-2b", ["decoder.layers=[{pattern: [{use: local}, {}], repeat: 2}]", "vocab_size=3000"]),
+}  # fmt: skip
+
+
+def off(spec: Model, target: str, precision: str, told: int) -> float:
+    """How far the size that is told is from the layout's, relative to it; a page more or less does not count."""
+    size = total_bytes(data_places(spec, Options(target=target, precision=precision))[1])
+    return max(0, abs(told - size) - PAGE) / size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", MODELS)
+def test_sizes_are_those_of_the_layout(name: str, target: str) -> None:
+    spec = MODELS[name]()
+    for precision, size in stored_sizes(spec, target).items():
+        try:
+            assert off(spec, target, precision, size) < 0.02, precision
+        except ValueError:  # TensorRT's caches need a context length
+            assert (name, target) == ("two stacks", "tensorrt")
+
+
+@pytest.mark.parametrize(
+    "precision",
+    ["int8", *(pytest.param(name, marks=pytest.mark.slow) for name in PRECISIONS if name != "int8")],
+)
+def test_a_mixture_takes_what_is_told(precision: str, tmp_path: Path) -> None:
+    spec = MODELS["mixture"]()
+    result = written(spec, tmp_path / "x", precision=precision, verify=False)
+    assert stored_sizes(spec, "portable")[precision] == pytest.approx(
+        result.files["model.onnx.data"], rel=0.02
+    )
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(model_data(), st.sampled_from(list(TARGETS)))
+def test_sizes_of_drawn_models_are_those_of_the_layout(data: Data, target: str) -> None:
+    spec = Model.model_validate(data)
+    for precision, size in stored_sizes(spec, target).items():
+        try:
+            assert off(spec, target, precision, size) < 0.02, precision
+        except UserError:  # which no export takes
+            continue

@@ -1,0 +1,99 @@
+"""The fields that the reference implementation has for each family: ``python -m tests.parity.reference_fields`` writes them.
+
+They are what a family's config class defines, and whatever else its modules read off a config.  A field that is neither
+cannot change what the reference computes, and an import may pass over it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import textwrap
+from pathlib import Path
+
+import transformers
+from transformers import CONFIG_MAPPING, PreTrainedConfig
+
+from zoo.configs import families
+
+WRITTEN = Path(families.__file__).with_name("reference_fields.py")
+
+_READ = re.compile(r"""config\.([a-z]\w*)|(?:getattr|hasattr)\((?:\w+\.)*config,\s*["'](\w+)["']""")
+_TAKEN = re.compile(r"""kwargs\.(?:pop|get)\(\s*["'](\w+)["']""")
+_SHARED = ("modeling_utils", "modeling_rope_utils", "masking_utils", "modeling_layers", "activations", "pytorch_utils",
+           "configuration_utils", "integrations/moe")  # fmt: skip
+
+
+_OF_LOADING = frozenset(
+    ["cache_dir", "force_download", "local_files_only", "proxies", "revision", "subfolder", "token", "gguf_file",
+     "trust_remote_code", "return_unused_kwargs", "update", "_from_auto", "_from_pipeline", "_configuration_file",
+     "commit_message", "create_pr", "repo_id", "tags", "variant", "state_dict", "key_mapping", "weights_only"]
+)  # fmt: skip
+"""What is given to ``from_pretrained`` and never stands in a file."""
+
+
+@functools.cache
+def shared_fields() -> set[str]:
+    """The fields of every family."""
+    place = Path(transformers.__file__).parent
+    return _defined(PreTrainedConfig).union(*(_read_in(place / f"{name}.py") for name in _SHARED))
+
+
+@functools.cache
+def fields_of(model_type: str) -> set[str]:
+    """The fields of a family, but for those of every family."""
+    config_class = CONFIG_MAPPING[model_type]
+    package = Path(transformers.__file__).parent / "models" / config_class.__module__.split(".")[-2]
+    modules = [
+        path for kind in ("configuration", "modeling") for path in sorted(package.glob(f"{kind}_*.py"))
+    ]
+    found = _defined(config_class).union(*map(_read_in, modules))
+    return found - shared_fields()
+
+
+def _defined(config_class: type[PreTrainedConfig]) -> set[str]:
+    names = {field.name for field in dataclasses.fields(config_class)}
+    names |= set(config_class.attribute_map) | set(config_class.attribute_map.values())
+    return names | {name for name, value in vars(config_class).items() if isinstance(value, property)}
+
+
+def _read_in(path: Path) -> set[str]:
+    text = path.read_text(encoding="utf-8")
+    found = {name for names in _READ.findall(text) for name in names if name}
+    if path.name.startswith("configuration_"):
+        found |= set(_TAKEN.findall(text))
+    return {name for name in found if not callable(getattr(PreTrainedConfig, name, None))} - _OF_LOADING
+
+
+def module_text() -> str:
+    """The module that holds them."""
+    families_of_text = [
+        f"    {model_type!r}: {_quoted(fields_of(model_type))}," for model_type in sorted(families.MODULES)
+    ]
+    return "\n".join(
+        [
+            '"""The fields that the reference has for each family, written by ``python -m tests.parity.reference_fields``.',
+            "",
+            f"They are of transformers {transformers.__version__}.",
+            '"""',
+            "",
+            f"SHARED = {_quoted(shared_fields())}",
+            '"""Those of every family."""',
+            "",
+            "FIELDS = {",
+            *families_of_text,
+            "}",
+            '"""Those of each family beyond, by its model_type."""',
+            "",
+        ]
+    ).replace("'", '"')  # fmt: skip
+
+
+def _quoted(names: set[str]) -> str:
+    lines = textwrap.wrap(" ".join(sorted(names)), 100, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(['"""', *lines, '"""'])
+
+
+if __name__ == "__main__":
+    WRITTEN.write_text(module_text(), encoding="utf-8")

@@ -1,0 +1,45 @@
+"""The fields that are kept of the reference are those that it has."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.parity.reference_fields import fields_of, shared_fields
+from zoo.configs.families import MODULES
+from zoo.configs.reference_fields import FIELDS, SHARED
+
+
+def test_what_is_kept_is_what_the_reference_has() -> None:
+    kept = {"": SHARED, **FIELDS}
+    has = {"": shared_fields(), **{model_type: fields_of(model_type) for model_type in MODULES}}
+    assert {name: set(text.split()) for name, text in kept.items()} == has, (
+        "run python -m tests.parity.reference_fields"
+    )
+
+
+@pytest.mark.parametrize(
+    ("model_type", "field"),
+    [
+        ("llama", "mlp_bias"),  # defined
+        ("falcon", "multi_query"),
+        ("gpt2", "n_embd"),
+        ("gpt2", "scale_attn_by_inverse_layer_idx"),
+        ("deepseek_v3", "num_local_experts"),  # under another name
+        ("bert", "add_cross_attention"),  # read by the model alone
+    ],
+)
+def test_fields_of_families(model_type: str, field: str) -> None:
+    assert field in fields_of(model_type)
+
+
+def test_foreign_fields_are_of_no_family() -> None:
+    foreign = {
+        "_model_name_or_path",
+        "unsloth_fixed",
+        "transformers.js_config",
+        "unsloth_version",
+        "sliding_windw",
+    }
+    assert not foreign & shared_fields()
+    for model_type in MODULES:
+        assert not foreign & fields_of(model_type)

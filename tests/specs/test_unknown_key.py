@@ -1,0 +1,78 @@
+"""What is suggested for a key that the language does not have."""
+
+import pytest
+
+from specs.errors import SpecError
+from specs.load import load
+from specs.model import Model
+from specs.registry import kinds, slots
+from specs.stack import LayerGroup, LayerRun, Stack
+from specs.synonyms import SYNONYMS
+
+
+def remedy(reference, assignment):
+    with pytest.raises(SpecError) as caught:
+        load(reference, [assignment])
+    (problem,) = (problem for problem in caught.value.problems if problem.rule == "is not a known key")
+    return problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("assignment", "suggestion"),
+    [
+        # the same key, deeper
+        ("layers=6", "did you mean 'decoder.layers'?"),
+        ("heads=3", "did you mean 'decoder.block.attention.heads'?"),
+        ("window=3", "did you mean 'decoder.block.attention.window'?"),
+        ("decoder.heads=3", "did you mean 'decoder.block.attention.heads'?"),
+        ("norm.kind=rms_norm", "did you mean 'embedding.norm' or 'decoder.block.norm'?"),
+        (
+            "bias=true",
+            "did you mean 'decoder.block.norm.bias', 'decoder.block.attention.bias', "
+            "'decoder.block.feed_forward.bias' or others?",
+        ),
+        # what others call it
+        ("hidden_size=64", "did you mean 'd_model'?"),
+        ("n_embd=64", "did you mean 'd_model'?"),
+        ("embed_dim=64", "did you mean 'd_model'?"),
+        ("num_hidden_layers=3", "did you mean 'decoder.layers'?"),
+        ("n_layer=3", "did you mean 'decoder.layers'?"),
+        ("num_attention_heads=3", "did you mean 'decoder.block.attention.heads'?"),
+        ("intermediate_size=3", "did you mean 'decoder.block.feed_forward.hidden'?"),
+        ("decoder.block.feed_forward.intermediate_size=3", "did you mean 'hidden'?"),
+        ("decoder.block.attention.num_heads=3", "did you mean 'heads'?"),
+        ("max_position_embeddings=3", "did you mean 'context_length'?"),
+        # a misspelling, or the beginning
+        ("d_modle=3", "did you mean 'd_model'?"),
+        ("vocab=3", "did you mean 'vocab_size'?"),
+        ("decoder.block.attention.head=3", "did you mean 'heads'?"),
+        # elsewhere
+        ("decoder.d_model=3", "did you mean 'd_model'?"),
+        ("decoder.block.hidden_size=3", "did you mean 'd_model'?"),
+        # nothing like it
+        ("decoder.block.norm.zzz=3", "choose from: kind, eps, weight, bias"),
+    ],
+)
+def test_the_nearest_right_key(assignment, suggestion):
+    assert remedy("gpt2", assignment) == suggestion
+
+
+def test_a_key_of_both_stacks():
+    assert remedy("t5-small", "num_layers=3") == "did you mean 'encoder.layers' or 'decoder.layers'?"
+
+
+def test_a_key_without_its_colon(tmp_path):
+    (tmp_path / "a.yaml").write_text("extends: gpt2\ndecoder: {layers 3}\n")
+    with pytest.raises(SpecError) as caught:
+        load(tmp_path / "a.yaml")
+    (problem,) = caught.value.problems
+    assert problem.remedy == "Write the key and its value as layers: VALUE."
+
+
+def test_synonyms_are_those_of_keys_there_are_and_are_none_themselves():
+    keys = {key for spec in (Model, Stack, LayerRun, LayerGroup) for key in spec.model_fields}
+    keys |= {key for slot in slots() for kind in kinds(slot).values() for key in kind.spec.model_fields}
+    nested = {"over", "count", "top", "best", "scores", "normalize"}  # of QK norms and routers
+    assert set(SYNONYMS.values()) <= keys | nested
+    top = set(Model.model_fields) | set(Stack.model_fields)
+    assert not top & set(SYNONYMS)

@@ -1,0 +1,180 @@
+"""What a process that was killed leaves behind is cleared, and nothing else."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.zoo.files.outputs import put, tree
+from zoo.destination import replacing
+from zoo.files import workplace
+
+NEW = {"model.onnx": "new"}
+LEFT = ".out.partial-0123abcd"
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    put(tmp_path / "out", {"model.onnx": "old", "onnx/decoder.onnx": "old"})
+    (tmp_path / "out" / "README.md").write_text("mine")
+    return tmp_path / "out"
+
+
+def left(out: Path, holds: str, made_here: bool = False) -> Path:
+    """A directory that a killed process left, with another name of the user's file."""
+    swapped = out.parent / LEFT / holds / "out"
+    put(swapped, {"model.onnx": "older", "onnx/decoder.onnx": "older"})
+    os.link(out / "README.md", swapped / "README.md")
+    if made_here:
+        swapped.parent.rename(swapped.parent.with_name(f"swap-{swapped.stat().st_ino}"))
+    return swapped
+
+
+@pytest.mark.parametrize("holds", ["old", "swap-1", "swap"])
+def test_what_a_killed_process_left_is_cleared(out: Path, holds: str) -> None:
+    left(out, holds.replace("swap", "swap-1") if holds == "swap" else holds, made_here=holds == "swap")
+    put(out, NEW)
+    assert os.listdir(out.parent) == ["out"]
+    assert tree(out) == {**NEW, "README.md": "mine", "export.json": tree(out)["export.json"]}
+
+
+def test_what_was_being_made_is_cleared(out: Path) -> None:
+    (out.parent / LEFT / "new" / "onnx").mkdir(parents=True)
+    (out.parent / LEFT / "new" / "model.onnx").write_text("half")
+    (out.parent / LEFT / ".new.twin-x").mkdir()
+    (out.parent / ".out.partial-00000000").mkdir()
+    put(out, NEW)
+    assert os.listdir(out.parent) == ["out"]
+
+
+def test_what_the_user_has_only_there_is_kept(out: Path) -> None:
+    swapped = left(out, "swap-1")
+    (swapped / "late").write_text("mine")
+    (swapped / "saved").write_text("newer")
+    (swapped / "saved").replace(swapped / "README.md")
+    put(out, NEW)
+    assert tree(out) == {
+        **NEW, "README.md": "mine", "late": "mine", "export.json": tree(out)["export.json"],
+    }  # fmt: skip
+    assert tree(out.parent / LEFT) == {
+        "swap-1": None, "swap-1/out": None, "swap-1/out/README.md": "newer",
+    }  # fmt: skip
+
+
+def test_a_deleted_file_does_not_come_back(out: Path) -> None:
+    left(out, "swap-1", made_here=True)
+    (out / "README.md").unlink()
+    put(out, NEW)
+    assert "README.md" not in tree(out)
+    assert os.listdir(out.parent) == ["out"]
+
+
+def test_what_stood_there_is_put_back_first(out: Path) -> None:
+    aside = out.parent / LEFT / "old"
+    aside.mkdir(parents=True)
+    out.rename(aside / "out")
+    with pytest.raises(ZeroDivisionError), replacing(out):
+        raise ZeroDivisionError
+    assert tree(out)["model.onnx"] == "old"
+    assert os.listdir(out.parent) == ["out"]
+
+
+@pytest.mark.parametrize("kind", ["link", "inner", "swapped", "file"])
+def test_links_are_not_followed(out: Path, tmp_path: Path, kind: str) -> None:
+    victim = tmp_path / "victim"
+    put(victim / "out", {"model.onnx": "theirs"})
+    (victim / "new").mkdir()
+    (victim / "new" / "data").write_text("theirs")
+    trap = tmp_path / LEFT
+    if kind == "link":
+        trap.symlink_to("victim")
+    elif kind == "inner":
+        trap.mkdir()
+        for name in ("new", "old", "swap-1"):
+            (trap / name).symlink_to("../victim")
+    elif kind == "swapped":
+        (trap / "old").mkdir(parents=True)
+        (trap / "old" / "out").symlink_to("../../victim/out")
+    else:
+        trap.write_text("theirs")
+    before = tree(victim), tree(trap)
+    put(out, NEW)
+    assert (tree(victim), tree(trap)) == before
+    assert trap.exists()
+
+
+@pytest.mark.parametrize(
+    "name", [".out.partial-mine", ".out.partial-0123abcd.bak", ".output.partial-0123abcd", "out.partial"]
+)
+def test_other_names_are_not_cleared(out: Path, name: str) -> None:
+    (out.parent / name / "new").mkdir(parents=True)
+    put(out, NEW)
+    assert (out.parent / name / "new").is_dir()
+
+
+def test_what_else_is_in_a_directory_of_such_a_name_is_kept(out: Path) -> None:
+    (out.parent / LEFT / "src").mkdir(parents=True)
+    (out.parent / LEFT / "notes").write_text("mine")
+    put(out, NEW)
+    assert tree(out.parent / LEFT) == {"notes": "mine", "src": None}
+
+
+def test_what_another_process_works_in_is_left_alone(out: Path) -> None:
+    (out.parent / LEFT / "new").mkdir(parents=True)
+    descriptor = os.open(out.parent / LEFT, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        put(out, NEW)
+        assert (out.parent / LEFT / "new").is_dir()
+    finally:
+        os.close(descriptor)
+    put(out, NEW)
+    assert not (out.parent / LEFT).exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupts_while_clearing_leave_nothing(
+    out: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    def clear(directory: Path) -> None:
+        signal.raise_signal(number)
+        original(directory)
+        signal.raise_signal(number)
+
+    original, before = workplace.remove_tree, tree(out)
+    monkeypatch.setattr(workplace, "remove_tree", clear)
+    handlers = {each: signal.signal(each, end) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with pytest.raises(KeyboardInterrupt), replacing(out):
+            raise ZeroDivisionError
+    finally:
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+    assert tree(out) == before
+    assert os.listdir(out.parent) == ["out"]
+
+
+def test_an_interrupt_while_directories_are_exchanged_comes_after_it(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from zoo import destination
+
+    def exchange(first: Path, second: Path) -> bool:
+        signal.raise_signal(signal.SIGINT)
+        return original(first, second)
+
+    original = destination.exchange
+    monkeypatch.setattr(destination, "exchange", exchange)
+    with pytest.raises(KeyboardInterrupt):
+        put(out, NEW)
+    assert tree(out)["model.onnx"] == "new"
+    assert tree(out)["README.md"] == "mine"
+    assert os.listdir(out.parent) == ["out"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

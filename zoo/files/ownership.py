@@ -1,0 +1,85 @@
+"""Which files of a directory zoo wrote: those that its manifest lists."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+MANIFEST, CONVERSION = "export.json", "conversion.json"
+"""The manifests of exports and of converted checkpoints."""
+BUILD = "build.json"
+"""The record of how an export was built, beside its manifest."""
+
+_LARGEST = 2**28
+"""Bytes of a manifest at most; what is larger was not written by zoo."""
+
+_REQUIRED = {MANIFEST: {"zoo", "graphs", "files"}, CONVERSION: {"model_type", "files"}}
+_BESIDE: dict[str, dict[str, set[str]]] = {MANIFEST: {BUILD: {"format", "export"}}, CONVERSION: {}}
+"""Records that stand beside a manifest and name it, so that it cannot list them, and keys of theirs."""
+
+
+def own_files(directory: Path, manifest: str) -> frozenset[str] | None:
+    """The paths of the files that a manifest lists, and its own and that of the record beside it.
+
+    None where the directory has no valid manifest.
+
+    Raises OSError where the directory cannot be read.
+    """
+    if manifest not in os.listdir(directory):
+        return None
+    files = _read_object(directory / manifest, _REQUIRED[manifest]).get("files")
+    if not isinstance(files, dict) or not files or not all(map(_is_inside, files)):
+        return None
+    beside = [name for name, keys in _BESIDE[manifest].items() if _read_object(directory / name, keys)]
+    return frozenset((*files, manifest, *beside))
+
+
+def other_files(directory: Path, own: frozenset[str]) -> Iterator[tuple[str, bool]]:
+    """The paths in a directory that are not its own files, parents first, and whether each is a directory.
+
+    A directory that holds one of its own files is left out; links are not followed.
+    """
+    parents = {str(parent) for path in own for parent in PurePosixPath(path).parents}
+    for path, entry in entries(directory):
+        is_directory = entry.is_dir(follow_symlinks=False)
+        if path not in (parents if is_directory else own):
+            yield path, is_directory
+
+
+def entries(directory: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Everything below a directory by its path in it, parents first; links are not followed."""
+    pending = [""]
+    while pending:
+        below = pending.pop()
+        with os.scandir(directory / below) as found:
+            inside = sorted(found, key=lambda entry: entry.name)
+        for entry in inside:
+            path = f"{below}/{entry.name}" if below else entry.name
+            yield path, entry
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(path)
+
+
+def _is_inside(path: str) -> bool:
+    """Whether a manifest may list a path: relative, normal, and inside the directory."""
+    parts = PurePosixPath(path).parts
+    return bool(parts) and parts[0] != "/" and ".." not in parts and "/".join(parts) == path
+
+
+def _read_object(path: Path, required: set[str]) -> dict[str, Any]:
+    """The object in a regular file, if it has some keys; else an empty one."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe would wait
+    try:
+        descriptor = os.open(path, flags)
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return {}
+            content = file.read(_LARGEST + 1)
+        data = json.loads(content) if len(content) <= _LARGEST else None
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) and data.keys() >= required else {}

@@ -1,0 +1,84 @@
+"""JSON from files that nobody vouches for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from specs.errors import UserError
+
+LARGEST = 64 * 2**20
+"""Bytes of the largest file that is read."""
+
+DEEPEST = 64
+"""Levels of nesting that are read: these files have five, and Python's own limit depends on the caller."""
+
+
+def read_object(path: Path, error: type[UserError]) -> dict[str, Any]:
+    """The JSON object in a file.  Raises ``error``, which names the file and what is wrong with it."""
+    return parse_object(_text(path, error), str(path), error)
+
+
+def read_list(path: Path, error: type[UserError]) -> list[Any]:
+    """The JSON list in a file.  Raises as :func:`read_object`."""
+    value = _value(_text(path, error), str(path), error)
+    if not isinstance(value, list):
+        raise error(f"{path} is not a JSON list")
+    return value
+
+
+def parse_object(text: bytes, what: str, error: type[UserError]) -> dict[str, Any]:
+    """The object that JSON text is.  Raises ``error``, which calls the text ``what``, where it is none."""
+    value = _value(text, what, error)
+    if not isinstance(value, dict):
+        raise error(f"{what} is not a JSON object")
+    return value
+
+
+def _text(path: Path, error: type[UserError]) -> bytes:
+    if path.exists() and not path.is_file():
+        raise error(f"{path} is not a regular file")
+    try:
+        with path.open("rb") as file:
+            text = file.read(LARGEST + 1)
+    except OSError as problem:
+        raise error(f"{path} cannot be read: {problem.strerror}") from None
+    if len(text) > LARGEST:
+        raise error(f"{path} has more than {LARGEST // 2**20} MiB: it is not what its name says")
+    return text
+
+
+def _value(text: bytes, what: str, error: type[UserError]) -> Any:
+    """The value that JSON text is, None where it is none."""
+    try:
+        value = json.loads(text)
+        if _depth_exceeds(value, DEEPEST):
+            raise RecursionError
+    except RecursionError:
+        raise error(f"{what} is nested more than {DEEPEST} levels deep") from None
+    except ValueError:
+        return None
+    if b"\\u" in text and not _is_text(value):
+        raise error(f"{what} has a string that is no text: half of a surrogate pair")
+    return value
+
+
+def _depth_exceeds(value: Any, levels: int) -> bool:
+    level = [value]
+    for _ in range(levels):
+        level = [inner for outer in level for inner in _inner(outer) if isinstance(inner, dict | list)]
+    return bool(level)
+
+
+def _inner(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _is_text(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,68 @@
+"""Values by the paths of modules, where what holds of one layer holds of all the layers that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TypeVar
+
+Value = TypeVar("Value")
+Other = TypeVar("Other")
+
+
+class Spread(Mapping[str, Value]):
+    """A mapping from every module's path that holds each value once.
+
+    ``parts`` are the values of a model with one layer of each kind, ``kinds`` the indices of the layers that each of its
+    layers stands for: ``decoder.blocks.0`` for layers 0, 2 and 4.
+    """
+
+    def __init__(self, parts: Mapping[str, Value], kinds: Mapping[str, Sequence[int]]) -> None:
+        self._parts, self._kinds = parts, kinds
+
+    def groups(self) -> Iterator[tuple[list[str], Value]]:
+        """Each value with all the paths that have it."""
+        return ((self._places(path), value) for path, value in self._parts.items())
+
+    def counts(self) -> Iterator[tuple[Value, int]]:
+        """Each value with the number of paths that have it."""
+        return ((value, self._count(path)) for path, value in self._parts.items())
+
+    def mapped(self, change: Callable[[Value], Other]) -> Spread[Other]:
+        """The same paths with other values."""
+        return Spread({path: change(value) for path, value in self._parts.items()}, self._kinds)
+
+    def __getitem__(self, path: str) -> Value:
+        layer, inner = _split(path)
+        if layer not in self._kind_of:
+            return self._parts[path]
+        return self._parts[f"{self._kind_of[layer]}{inner}"]
+
+    def __iter__(self) -> Iterator[str]:
+        return (place for path in self._parts for place in self._places(path))
+
+    def __len__(self) -> int:
+        return sum(map(self._count, self._parts))
+
+    @cached_property
+    def _kind_of(self) -> dict[str, str]:
+        """The layer that stands for each layer."""
+        return {place: kind for kind in self._kinds for place in self._places(kind)}
+
+    def _count(self, path: str) -> int:
+        kind, _ = _split(path)
+        return len(self._kinds[kind]) if kind in self._kinds else 1
+
+    def _places(self, path: str) -> list[str]:
+        kind, inner = _split(path)
+        if kind not in self._kinds:
+            return [path]
+        stack = kind.rpartition(".")[0]
+        return [f"{stack}.{layer}{inner}" for layer in self._kinds[kind]]
+
+
+def _split(path: str) -> tuple[str, str]:
+    """The path of a layer and the rest, ``.attention`` and so on: a path that is in no layer is its own."""
+    names = path.split(".")
+    layer = ".".join(names[:3])
+    return layer, path[len(layer) :]

@@ -1,0 +1,61 @@
+"""The modules of a sentence-transformers directory: what ``modules.json`` lists, in order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from zoo.json_values import read_list
+from zoo.weights.source import WeightError
+
+MODULES = "modules.json"
+DENSE = "Dense"
+DENSE_PLACES = (f"2_{DENSE}", f"3_{DENSE}")
+"""The directories of the Dense modules, after Transformer and Pooling; a tensor of the first is ``2_Dense.linear.weight``."""
+
+_TYPE = re.compile(r"sentence_transformers\.(?:\w+\.)*(\w+)")
+_PATH = re.compile(r"[\w.-]*")
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module: the name of its class in sentence-transformers, or all of its type where it is of another library, and its
+    directory."""
+
+    kind: str
+    directory: Path
+
+
+def modules_in(directory: Path) -> list[Module]:
+    """The modules of a directory, none where there is no ``modules.json``.
+
+    Raises :class:`WeightError` where the list is damaged, or names a place outside the directory.
+    """
+    index = directory / MODULES
+    if not index.exists():
+        return []
+    return [_module(index, entry) for entry in read_list(index, WeightError)]
+
+
+def _module(index: Path, entry: Any) -> Module:
+    match entry:
+        case {"type": str(kind), "path": str(path)} if _PATH.fullmatch(path) and path not in (".", ".."):
+            known = _TYPE.fullmatch(kind)
+            return Module(known[1] if known else kind, index.parent / path)
+    raise WeightError(
+        f"{index}: each module must have a type, and a path that is a directory beside it or empty"
+    )
+
+
+def dense_modules(directory: Path) -> dict[str, Path]:
+    """The directories of the Dense modules of a directory, in order, by the names that their tensors begin with."""
+    found = [module.directory for module in modules_in(directory) if module.kind == DENSE]
+    return dict(zip(DENSE_PLACES, found, strict=False))
+
+
+def split_name(tensor: str) -> tuple[str, str]:
+    """The directory of the module that a stored tensor is of, empty for the body, and its name there."""
+    place, _, name = tensor.partition(".")
+    return (place, name) if place in DENSE_PLACES else ("", tensor)
