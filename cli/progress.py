@@ -52,13 +52,18 @@ def stage_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
     from rich.live import Live
 
     bar, wait = bars.add_task("", visible=False), waits.add_task("")
-    with Live(Group(bars, waits), console=bars.console, transient=True):
+    with Live(Group(bars, waits), console=bars.console, transient=True) as live:
+        shown = ""
 
         def show(stage: Stage) -> None:
+            nonlocal shown
             name = printable(stage.name)
             bars.update(
                 bar, description=name, completed=stage.done, total=stage.total, visible=stage.total > 0
             )
             waits.update(wait, description=name, visible=stage.total == 0)
+            if name != shown:  # each stage is seen, however short
+                shown = name
+                live.refresh()
 
         yield show

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from dataclasses import asdict
 from typing import Any
@@ -10,6 +11,9 @@ import pytest
 from hypothesis import Phase, settings
 
 from tests.parity.families.recorded import RECORDED, Parity
+
+# What is printed to a pipe is as wide as it is, whatever the terminal that the tests are started from says.
+os.environ.pop("COLUMNS", None)
 
 # A draw that fails is shown as it was drawn: to shrink one that builds and exports models takes minutes.
 settings.register_profile("as drawn", parent=settings(), phases=(Phase.explicit, Phase.reuse, Phase.generate))

@@ -149,11 +149,10 @@ def test_a_chain_of_specs_has_an_end(write):
 def test_what_is_no_yaml_file_is_not_extended_and_not_shown(write, tmp_path):
     write("secret.txt", "root: hunter2\n")
     for name in ("secret.txt", f"{tmp_path}/secret.txt", "/etc/passwd", "/dev/zero", "gone/file"):
-        assert told(write("a.yaml", f"extends: {name}\n")).splitlines() == [
-            "a.yaml:1:10: extends: must be a preset or a file",
-            f"  value: '{name}'",
-            "  Give a file whose name ends in .yaml or .yml.",
-        ]
+        place, value, remedy = told(write("a.yaml", f"extends: {name}\n")).splitlines()
+        assert place == "a.yaml:1:10: extends: must be a preset or a file"
+        assert value.startswith(f"  value: '{name[:40]}")  # a long one is cut
+        assert remedy == "  Give a file whose name ends in .yaml or .yml."
 
 
 def test_inherited_blocks_are_forgotten_with_the_layers_that_used_them(write):
