@@ -34,9 +34,8 @@ from exporters.manifest import (
     metadata_of,
     write_records,
 )
-from exporters.precisions import PRECISIONS, Precision, quantization_of
+from exporters.precisions import PRECISIONS, Precision, holds, quantization_of
 from exporters.proto import model_proto
-from exporters.quantization.blocks import Blocks
 from exporters.quantization.scheme import BLOCK_SIZES, Quantization
 from exporters.reference import Reference
 from exporters.static_cache import cache_length, check_cache
@@ -59,6 +58,7 @@ from zoo.destination import check_destination, replacing
 from zoo.manifest import FORMAT, Manifest, ShapingRecord
 from zoo.progress import Progress, Stage
 from zoo.tracing.tasks import ENCODER, Task, tasks_with_static_cache
+from zoo.weights.blocks import Blocks
 from zoo.weights.held import HeldWeights
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights
@@ -332,7 +332,20 @@ class _Job:
             graph_decodes=decodes and task.name != ENCODER,
             blocks=Blocks(4, options.block_size, not options.asymmetric),
             table_bits=4 if options.head_precision == "int4" else 8,
+            own=self._own_blocks,
         )
+
+    @functools.cached_property
+    def _own_blocks(self) -> dict[str, Blocks]:
+        """The blocks of the matrices that the source has in few bits, where this export can hold such."""
+        if self.source is None or self.precision.bits is None:
+            return {}
+        found = {name: self.source.codes(name) for name, _ in weight_tensors(self.model)}
+        return {
+            name: codes.blocks
+            for name, codes in found.items()
+            if codes is not None and holds(self.target, name, codes.blocks, self.precision)
+        }
 
     def _assembled(self, spec: Model) -> ZooModel:
         """A model without weights, in the dtype that is not quantized."""

@@ -7,13 +7,15 @@ takes the results from those of the original weights is reported beside it; stor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import torch
 
-from exporters.quantization.blocks import Blocks
-from exporters.quantization.scheme import Quantization
+from exporters.quantization.scheme import BLOCK_SIZES, Quantization, is_table
 from exporters.targets import Target
+from zoo.weights.blocks import Blocks
 
 IN_HALF = frozenset({"cuda", "tensorrt"})
 """Targets on which the inputs of quantized products are float16."""
@@ -69,9 +71,10 @@ def quantization_of(
     graph_decodes: bool,
     blocks: Blocks,
     table_bits: int,
+    own: Mapping[str, Blocks] = MappingProxyType({}),
 ) -> Quantization | None:
     """How a graph's weights are quantized; ``decodes`` says whether its model generates token by token, and
-    ``graph_decodes`` whether the graph does.
+    ``graph_decodes`` whether the graph does; weights in blocks of their ``own`` are given by name.
 
     One token at a time is bound by reading weights, which blocks serve best; many tokens at a time by multiplying, which is
     fastest with one scale per row.
@@ -86,6 +89,16 @@ def quantization_of(
         return Quantization(
             matrices=in_blocks if products and (graph_decodes or always) else per_row,
             tables=in_blocks if lookups and (decodes or always) else per_row,
+            own=own,
         )
     tables = blocks if table_bits == 4 else Blocks(8, blocks.size)
-    return Quantization(matrices=blocks, tables=tables if lookups else per_row)
+    return Quantization(matrices=blocks, tables=tables if lookups else per_row, own=own)
+
+
+def holds(target: Target, name: str, blocks: Blocks, precision: Precision) -> bool:
+    """Whether an export can hold a weight in blocks as they are: in no more bits than the precision's, or 8 in tables."""
+    table = is_table((name,))
+    if precision.bits is None or blocks.bits > (8 if table else precision.bits):
+        return False
+    looked_up = not table or target.takes("GatherBlockQuantized", precision.dtype_on(target))
+    return looked_up and blocks.size in BLOCK_SIZES and (blocks.symmetric or target.zero_points)

@@ -15,7 +15,6 @@ import torch
 from exporters.data_file import Region, aligned, lay_out
 from exporters.graph import Parameter
 from exporters.precisions import PRECISIONS, Precision, quantization_of
-from exporters.quantization.blocks import Blocks
 from exporters.targets import TARGETS, Target
 from exporters.writing import TracedTask
 from specs.model import Model
@@ -23,6 +22,7 @@ from zoo.builder import assemble
 from zoo.reports.layers import layer_kinds
 from zoo.tracing.tasks import ENCODER, tasks
 from zoo.twin import twin
+from zoo.weights.blocks import Blocks
 
 BLOCK = Blocks(4, 32)
 """How int4 rounds where nothing else is asked for."""

@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from exporters.emitters.registry import Call, Operand, emits
 from exporters.fusing.functions import joined_linear, wide_linear
 from exporters.graph import Parameter, Value
-from exporters.quantization.blocks import Blocks
 from exporters.quantization.products import quantized_product, quantized_rows
 from exporters.quantization.scheme import is_table
 from exporters.targets import CONTRIB
+from zoo.weights.blocks import Blocks
 
 PART = 2.0**-4
 """The part of a product that is computed in float16 where the whole may be too large for it."""
@@ -29,9 +29,20 @@ def _linear(call: Call, x: Operand, weight: Operand, bias: Operand | None = None
 def _joined_linear(
     call: Call, x: Operand, weights: Sequence[Operand], biases: Sequence[Operand] = ()
 ) -> Value:
+    if not _agree(call, weights):
+        added: list[Value | None] = [bias.value for bias in biases] or [None] * len(weights)
+        products = [product(call, x, weight.value, bias) for weight, bias in zip(weights, added, strict=True)]
+        return call.op("Concat", *products, axis=-1)
     weight, bias = (_joined(call, parts) if parts else None for parts in (weights, biases))
     assert weight is not None
     return product(call, x, weight, bias)
+
+
+def _agree(call: Call, weights: Sequence[Operand]) -> bool:
+    """Whether weights may be one matrix: none is in blocks that another does not have."""
+    quantization = call.graph.quantization
+    declared = [call.graph.declared(weight.value) for weight in weights]
+    return quantization is None or quantization.agree(each.content.names[0] for each in declared if each)
 
 
 @emits(wide_linear)

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from exporters.quantization.blocks import Blocks, Quantized
+from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.source import WeightSource
 
 VALUES = 2**17
@@ -41,18 +41,23 @@ class QuantizedMatrix:
         """Nowhere."""
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
-        parts: Iterator[Quantized] = (
-            self.blocks.quantize(rows, self.dtype)
-            for name in self.names
-            for rows in whole_rows(source.pieces(name), self.width)
-        )
+        parts: Iterator[Quantized] = (rows for name in self.names for rows in self._rounded(source, name))
         if self.layout == "columns":
             parts = iter([_joined(parts)])  # a column is in all rows
         for part in parts:
             yield self._tensors(part)
 
+    def _rounded(self, source: WeightSource, name: str) -> Iterator[Quantized]:
+        """The codes that the source has of a weight, where they are such blocks, or else the nearest ones."""
+        codes = source.codes(name)
+        if codes is not None and codes.blocks == self.blocks:
+            return codes.rows()
+        return (
+            self.blocks.quantize(rows, self.dtype) for rows in whole_rows(source.pieces(name), self.width)
+        )
+
     def _tensors(self, part: Quantized) -> tuple[Tensor, ...]:
-        codes, scales, zeros = part.codes.flatten(1), part.scales, part.zeros
+        codes, scales, zeros = part.codes.flatten(1), part.scales.to(self.dtype), part.zeros
         if self.layout == "blocks":
             codes, zeros = self._packed(codes), self._packed(zeros)
         else:

@@ -7,10 +7,10 @@ import torch
 from exporters.content import INT4, UINT4
 from exporters.emitters.registry import Call, Operand
 from exporters.graph import Parameter, Value
-from exporters.quantization.blocks import Blocks
 from exporters.quantization.matrix import Layout, QuantizedMatrix
 from exporters.quantization.scheme import is_table
 from exporters.targets import CONTRIB
+from zoo.weights.blocks import Blocks
 
 ACCURACY_LEVEL = 4
 """Inputs of MatMulNBits are rounded to 8 bits by block on processors: the levels that do not are slower than float32."""

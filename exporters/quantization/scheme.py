@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from exporters.quantization.blocks import Blocks
+from zoo.weights.blocks import Blocks
 
 BLOCK_SIZES = (32, 64, 128)
 
@@ -20,20 +21,31 @@ TABLES = ("embedding.token.weight", "head.vocabulary.weight")
 
 @dataclass(frozen=True)
 class Quantization:
-    """How a graph's matrices are quantized, and how its table of tokens and its scores of the vocabulary.
+    """How a graph's matrices are quantized, and how its table of tokens and its scores of the vocabulary; some in blocks
+    of their ``own``, by the names of their weights.
 
     Blocks with one scale per row are multiplied as integers with inputs that are rounded as they come (dynamic).
     """
 
     matrices: Blocks
     tables: Blocks
+    own: Mapping[str, Blocks] = field(default_factory=dict)
 
     def of(self, names: tuple[str, ...], shape: tuple[int, ...]) -> Blocks | None:
-        """The blocks of weights of the model one below the other, or None where they stay as they are."""
+        """The blocks of weights of the model one below the other, or None where they stay as they are.
+
+        Weights of different blocks are not to be put one below the other: see :meth:`agree`.
+        """
+        if names[0] in self.own:
+            return self.own[names[0]]
         roles = {name.rpartition(".")[0].rpartition(".")[2] for name in names}
         if len(shape) != 2 or min(shape) < LEAST or roles & SENSITIVE:
             return None
         return _fitted(self.tables if is_table(names) else self.matrices, shape[1])
+
+    def agree(self, names: Iterable[str]) -> bool:
+        """Whether weights may lie one below the other."""
+        return len({self.own.get(name) for name in names}) == 1
 
 
 def _fitted(blocks: Blocks, width: int) -> Blocks:

@@ -17,7 +17,7 @@ from exporters import data_file
 from exporters.content import Stored
 from exporters.data_file import ALIGNMENT, PAGE, lay_out, total_bytes
 from exporters.graph import Parameter
-from zoo.weights.source import WeightError
+from zoo.weights.source import WeightError, WeightSource
 
 shapes = st.lists(st.integers(0, 400), max_size=3).map(tuple)
 
@@ -40,7 +40,7 @@ def test_every_weight_has_one_aligned_place_of_its_own(given: Any) -> None:
     assert total_bytes(regions) == end
 
 
-class Pieces:
+class Pieces(WeightSource):
     """Weights in pieces, or as bytes in a file."""
 
     description = "for testing"

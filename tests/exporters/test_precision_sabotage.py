@@ -12,11 +12,11 @@ import torch
 from exporters import rounded_products
 from exporters.export import Options, export
 from exporters.quantization import matrix
-from exporters.quantization.blocks import Blocks, Quantized
 from exporters.verification import VerificationError
 from tests.exporters.test_precisions import INT4, wide
 from tests.exporters.test_verification import no_biases, operation
 from tests.zoo.tiny import bert, gpt2
+from zoo.weights.blocks import Blocks, Quantized
 
 Patch = pytest.MonkeyPatch
 Sabotage = Callable[[Patch], None]

@@ -16,12 +16,12 @@ from exporters import fusing
 from exporters.export import Options, export
 from exporters.manifest import Export
 from exporters.precisions import PRECISIONS
-from exporters.quantization.blocks import Blocks
 from exporters.verification import VerificationError
 from specs.errors import UserError
 from specs.model import Model
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import assemble
+from zoo.weights.blocks import Blocks
 from zoo.weights.materialize import materialize
 from zoo.weights.open import open_weights
 from zoo.weights.random import RandomWeights

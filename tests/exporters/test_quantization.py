@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from onnxruntime.capi._pybind_state import quantize_matmul_4bits
 from torch import Tensor
 
-from exporters.quantization.blocks import Blocks
 from exporters.quantization.matrix import QuantizedMatrix, whole_rows
 from exporters.quantization.scheme import Quantization
+from zoo.weights.blocks import Blocks
+from zoo.weights.source import WeightSource
 
 LAYOUTS: list[tuple[str, Blocks]] = [
     *[("blocks", Blocks(bits, size, symmetric))
@@ -25,7 +26,7 @@ LAYOUTS: list[tuple[str, Blocks]] = [
 ]  # fmt: skip
 
 
-class Held:
+class Held(WeightSource):
     """A weight in pieces that end anywhere."""
 
     description = "for testing"
@@ -35,9 +36,6 @@ class Held:
 
     def pieces(self, name: str) -> Iterator[Tensor]:
         yield from self.values.reshape(-1).split(self.piece)
-
-    def raw(self, name: str) -> None:
-        """Nowhere."""
 
 
 def drawn(rows: int, width: int, seed: int = 0) -> Tensor:

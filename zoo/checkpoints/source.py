@@ -13,14 +13,14 @@ from specs.model import Model
 from zoo.checkpoints.family import Family
 from zoo.checkpoints.matching import Found, match
 from zoo.weights.files import TensorFiles
-from zoo.weights.source import WeightError
+from zoo.weights.source import WeightError, WeightSource
 from zoo.weights.stored import Stored, read_pieces
 
 PIECE = 2**22
 """Values converted at a time."""
 
 
-class CheckpointWeights:
+class CheckpointWeights(WeightSource):
     """The weights of a model from the files of a checkpoint, whose names and layouts are a family's.
 
     ``ignored`` names the tensors that the spec leaves out, such as another head's.  Raises :class:`WeightError` at once

@@ -14,12 +14,13 @@ from specs.norm import NoNorm
 from specs.residual import Add
 from zoo.components.attention import Projections
 from zoo.initialization import distributions, fans
+from zoo.weights.source import WeightSource
 from zoo.weights.tensors import fixed_values, weight_tensors
 
 _POOL = 2**20 - 3  # a prime, so that no two rows of a matrix are the same stretch of the pool
 
 
-class ProbeWeights:
+class ProbeWeights(WeightSource):
     """Weights under which signals neither fade nor swamp each other, in float64.
 
     Matrices keep the variance of what they map, attention scores come out with a standard deviation of 1, and
@@ -47,9 +48,6 @@ class ProbeWeights:
             yield self._draw(name, shape.numel(), 0.1).add_(constant or 0.0)
         else:
             yield self._draw(name, shape.numel(), self._std(name, tensor))
-
-    def raw(self, name: str) -> None:
-        """Nowhere."""
 
     def _draw(self, name: str, count: int, std: float) -> Tensor:
         start = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little") % _POOL

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from zoo.weights.source import WeightSource
+from zoo.weights.source import Codes, WeightSource
 from zoo.weights.tensors import weight_tensors
 
 
-class HeldWeights:
+class HeldWeights(WeightSource):
     """A source that hands out the weights of a filled module, so that none is drawn or converted twice.
 
     ``origin`` is the source that filled it: bytes that lie in its files as wanted are still copied from there.
@@ -27,3 +27,6 @@ class HeldWeights:
 
     def raw(self, name: str) -> tuple[Path, int, int] | None:
         return self._origin.raw(name)
+
+    def codes(self, name: str) -> Codes | None:
+        return self._origin.codes(name)

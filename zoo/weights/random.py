@@ -10,13 +10,14 @@ from torch import Tensor, nn
 
 from specs.model import Model
 from zoo.initialization import distributions
+from zoo.weights.source import WeightSource
 from zoo.weights.tensors import fixed_values, weight_tensors
 
 PIECE = 2**22
 """Values per piece; part of the definition of the numbers drawn."""
 
 
-class RandomWeights:
+class RandomWeights(WeightSource):
     """Weights drawn by the spec's recipe, but for those that are fixed."""
 
     def __init__(
@@ -39,6 +40,3 @@ class RandomWeights:
             piece = torch.empty(min(PIECE, self._sizes[name] - start), dtype=torch.float32)
             self._distributions[name].fill(piece, generator)
             yield piece.to(self.dtype)
-
-    def raw(self, name: str) -> None:
-        """Nowhere."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,9 +12,19 @@ from specs.errors import UserError
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from zoo.weights.blocks import Blocks, Quantized
+
 
 class WeightError(UserError):
     """Weights that are missing, truncated, of the wrong shape, or of no known format."""
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A matrix in few bits: what its blocks are like, and some of its rows at a time."""
+
+    blocks: Blocks
+    rows: Callable[[], Iterator[Quantized]]
 
 
 class WeightSource(Protocol):
@@ -30,4 +41,8 @@ class WeightSource(Protocol):
 
     def raw(self, name: str) -> tuple[Path, int, int] | None:
         """File, offset and length of the parameter's bytes, where they lie in a file just as they are wanted."""
-        ...
+        return None
+
+    def codes(self, name: str) -> Codes | None:
+        """A matrix in the few bits that the source has it in, of which ``pieces`` gives the values; None for others."""
+        return None
