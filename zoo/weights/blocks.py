@@ -34,6 +34,11 @@ class Blocks:
         """The symmetric zero point."""
         return 1 << (self.bits - 1)
 
+    @property
+    def last(self) -> int:
+        """The highest code."""
+        return 2 * self.middle - 1
+
     def size_in(self, width: int) -> int:
         """Values per block of a row."""
         return width if self.size is None else self.size
@@ -44,25 +49,39 @@ class Blocks:
 
     def quantize(self, rows: Tensor, dtype: torch.dtype = torch.float32) -> Quantized:
         """The nearest codes to the values of rows, N K, with scales in a dtype."""
-        size, last = self.size_in(rows.shape[1]), 2 * self.middle - 1
-        blocks = F.pad(rows.to(torch.float32), (0, -rows.shape[1] % size)).unflatten(1, (-1, size))  # N B S
+        blocks = self.split(rows)
         low, high = blocks.amin(-1), blocks.amax(-1)  # N B; several times as fast as aminmax
+        return self.rounded(blocks, *self.scaled(low, high, dtype))
+
+    def split(self, rows: Tensor) -> Tensor:
+        """Rows as blocks in float32, the last filled up with 0: N K -> N B S."""
+        size = self.size_in(rows.shape[1])
+        return F.pad(rows.to(torch.float32), (0, -rows.shape[1] % size)).unflatten(1, (-1, size))
+
+    def scaled(self, low: Tensor, high: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Scales in a dtype and zero points of blocks whose values reach from ``low`` to ``high``: N B each."""
         if self.symmetric:  # the value furthest from 0 gets the code furthest from the middle, 0
             scales = torch.where(high > -low, high, low) / -self.middle
         else:
-            low, high = low.clamp_(max=0), high.clamp_(min=0)
-            scales = (high - low) / last
-        scales = scales.to(dtype).to(torch.float32)
+            low, high = low.clamp(max=0), high.clamp(min=0)
+            scales = (high - low) / self.last
+        scales = scales.to(dtype)
         scales = torch.where(scales == 0, 1.0, scales)
-        zeros = (
-            torch.full_like(scales, self.middle)
-            if self.symmetric
-            else (-low / scales).round_().clamp_(0, last)
-        )
-        codes = (blocks / scales[..., None]).add_(zeros[..., None]).round_().clamp_(0, last)
-        return Quantized(codes.to(torch.uint8), scales.to(dtype), zeros.to(torch.uint8))
+        if self.symmetric:
+            return scales, torch.full_like(scales, self.middle, dtype=torch.uint8)
+        return scales, (-low / scales.to(torch.float32)).round_().clamp_(0, self.last).to(torch.uint8)
+
+    def rounded(self, blocks: Tensor, scales: Tensor, zeros: Tensor) -> Quantized:
+        """The nearest codes to blocks, N B S."""
+        codes = blocks / scales[..., None].to(torch.float32)
+        codes = codes.add_(zeros[..., None]).round_().clamp_(0, self.last)
+        return Quantized(codes.to(torch.uint8), scales, zeros)
 
     def restore(self, quantized: Quantized, width: int) -> Tensor:
         """The values that codes stand for: N K in float32."""
+        return self.values(quantized).flatten(1)[:, :width]
+
+    def values(self, quantized: Quantized) -> Tensor:
+        """The values that codes stand for: N B S in float32."""
         centred = quantized.codes.to(torch.float32) - quantized.zeros[..., None].to(torch.float32)
-        return (centred * quantized.scales[..., None].to(torch.float32)).flatten(1)[:, :width]
+        return centred * quantized.scales[..., None].to(torch.float32)

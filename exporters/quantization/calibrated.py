@@ -1,0 +1,241 @@
+"""Weights rounded with an eye to what they are multiplied with: one pass of a model over calibration inputs, streaming.
+
+Each linear layer is rounded when the pass comes to it, and goes on with its rounded weight, so that the layers behind see the
+inputs that they will see.  No more than the weights of a layer are held at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from exporters.quantization.gptq import gptq
+from exporters.quantization.matrix import VALUES, QuantizedMatrix, whole_rows
+from exporters.quantization.scales import searched
+from exporters.quantization.scheme import is_table
+from zoo.builder import ZooModel
+from zoo.weights.blocks import Blocks, Quantized
+from zoo.weights.materialize import whole
+from zoo.weights.source import Codes, WeightSource
+from zoo.weights.tensors import weight_tensors
+
+Run = Callable[[ZooModel], object]
+"""Runs a model once over all calibration inputs."""
+
+Told = Callable[[int, int], None]
+"""Takes how many matrices have been rounded, and how many are to be."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How a matrix is to be rounded: its blocks, and the dtype of their scales."""
+
+    blocks: Blocks
+    dtype: torch.dtype
+
+    @classmethod
+    def of(cls, matrix: QuantizedMatrix) -> Rounding:
+        """As a matrix of the data file has it."""
+        return cls(matrix.blocks, matrix.dtype)
+
+
+class CalibratedWeights(WeightSource):
+    """A source with the codes of some of its matrices, which lie in files of a directory."""
+
+    def __init__(self, source: WeightSource, directory: Path) -> None:
+        self.description = source.description
+        self._source, self._directory = source, directory
+        self._kept: dict[str, tuple[Rounding, Path]] = {}
+
+    def pieces(self, name: str) -> Iterator[Tensor]:
+        """The values before they are rounded."""
+        return self._source.pieces(name)
+
+    def raw(self, name: str) -> tuple[Path, int, int] | None:
+        return self._source.raw(name)
+
+    def codes(self, name: str) -> Codes | None:
+        if name not in self._kept:
+            return self._source.codes(name)
+        return Codes(self._kept[name][0].blocks, lambda: self._rows(name))
+
+    def keep(self, name: str, rounding: Rounding, codes: Quantized) -> None:
+        """Give a matrix codes of its own."""
+        path = self._directory / f"{len(self._kept)}.safetensors"
+        save_file({"codes": codes.codes, "scales": codes.scales, "zeros": codes.zeros}, path)
+        self._kept[name] = rounding, path
+
+    def restored(self, name: str, width: int) -> Tensor | None:
+        """The values that the codes of a matrix stand for, N K, or None where it has none of its own."""
+        if name not in self._kept:
+            return None
+        blocks = self._kept[name][0].blocks
+        return torch.cat([blocks.restore(rows, width) for rows in self._rows(name)])
+
+    def _rows(self, name: str) -> Iterator[Quantized]:
+        with safe_open(self._kept[name][1], "pt") as file:
+            codes, scales, zeros = (file.get_slice(part) for part in ("codes", "scales", "zeros"))
+            rows, count, size = codes.get_shape()
+            step = max(1, VALUES // (count * size))
+            for start in range(0, rows, step):
+                end = start + step
+                yield Quantized(codes[start:end], scales[start:end], zeros[start:end])
+
+
+def calibrate(
+    model: ZooModel,
+    source: WeightSource,
+    roundings: Mapping[str, Rounding],
+    run: Run,
+    directory: Path,
+    told: Told,
+) -> CalibratedWeights:
+    """Round matrices of a model, which is on the meta device and stays there, for the inputs that ``run`` gives it.
+
+    Linear layers by GPTQ (:mod:`exporters.quantization.gptq`), those used in several places for the first of them; tables,
+    which look up rows, by scales of the least error.  Raises what the source and ``run`` raise.
+    """
+    found = CalibratedWeights(source, directory)
+    tables = [name for name in roundings if is_table((name,))]
+    passing = _Pass(model, found, roundings, lambda done: told(len(tables) + done, len(roundings)))
+    with torch.no_grad():
+        for done, name in enumerate(tables):
+            told(done, len(roundings))
+            found.keep(name, roundings[name], _searched(source, name, roundings[name], passing.width(name)))
+        with passing.hooked(), suppress(_ScoringError):
+            run(model)
+    return found
+
+
+def _searched(source: WeightSource, name: str, rounding: Rounding, width: int) -> Quantized:
+    parts = [
+        searched(rounding.blocks, rows, None, rounding.dtype)
+        for rows in whole_rows(source.pieces(name), width)
+    ]
+    return Quantized(
+        *(torch.cat([getattr(part, each) for part in parts]) for each in ("codes", "scales", "zeros"))
+    )
+
+
+class _ScoringError(Exception):
+    """All layers are done: what is left is to score the vocabulary."""
+
+
+class _Pass:
+    """One pass through a model whose weights come when they are needed, and go."""
+
+    def __init__(
+        self,
+        model: ZooModel,
+        found: CalibratedWeights,
+        roundings: Mapping[str, Rounding],
+        told: Callable[[int], None],
+    ) -> None:
+        self._model, self._found, self._roundings, self._told = model, found, roundings, told
+        self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
+        self._shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
+        self._meta: dict[tuple[nn.Module, str], Tensor] = {}
+        self._seen: tuple[Tensor, Tensor] | None = None
+        self._done = 0
+
+    def width(self, name: str) -> int:
+        """The columns of a matrix."""
+        return self._shapes[name][1]
+
+    @contextmanager
+    def hooked(self) -> Iterator[None]:
+        """Within it, the model runs as if it had its weights."""
+        handles = []
+        blocks = {
+            block for path, block in self._model.named_modules() if path.rpartition(".")[0].endswith("blocks")
+        }
+        within = {module for block in blocks for module in block.modules()}
+        try:
+            for module in self._model.modules():
+                if self._is_matrix(module):
+                    handles += [
+                        module.register_forward_pre_hook(self._enter_matrix),
+                        module.register_forward_hook(self._leave),
+                    ]
+                elif module in blocks:
+                    handles += [
+                        module.register_forward_pre_hook(self._enter_block),
+                        module.register_forward_hook(self._leave_block),
+                    ]
+                if module not in within and not self._is_matrix(module):
+                    self._fill(module)
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+            for module in {module for module, _ in self._meta}:
+                self._leave(module)
+
+    def _is_matrix(self, module: nn.Module) -> bool:
+        if isinstance(module, nn.Embedding):
+            return is_table((self._names[id(module.weight)],))
+        return isinstance(module, nn.Linear)
+
+    def _enter_block(self, block: nn.Module, args: object) -> None:
+        for module in block.modules():
+            if not self._is_matrix(module):
+                self._fill(module)
+
+    def _leave_block(self, block: nn.Module, args: object, result: object) -> None:
+        for module in block.modules():
+            self._leave(module)
+
+    def _enter_matrix(self, module: nn.Module, args: tuple[Tensor]) -> None:
+        weight = module.weight
+        assert isinstance(weight, Tensor)
+        name = self._names[id(weight)]
+        if isinstance(module, nn.Linear) and is_table((name,)):
+            raise _ScoringError
+        rounding = self._roundings.get(name)
+        if rounding is None:
+            self._fill(module)
+            return
+        width = weight.shape[-1]
+        rounded = self._found.restored(name, width)
+        if rounded is None:
+            values = whole(weight, self._found.pieces(name))
+            products = self._products(args[0])
+            self._found.keep(name, rounding, gptq(rounding.blocks, values, products, rounding.dtype))
+            self._done += 1
+            self._told(self._done)
+            rounded = self._found.restored(name, width)
+            assert rounded is not None
+        self._fill(module, weight=rounded)
+
+    def _products(self, x: Tensor) -> Tensor:
+        """x^T x over all tokens, ... K -> K K; layers side by side have the same x."""
+        if self._seen is None or self._seen[0] is not x:
+            rows = x.flatten(0, -2).float()
+            self._seen = x, rows.T @ rows
+        return self._seen[1]
+
+    def _fill(self, module: nn.Module, **known: Tensor) -> None:
+        """Give a module its own weights, but for those that it has."""
+        for held in (module._parameters, module._buffers):
+            for leaf, tensor in held.items():
+                if tensor is None or id(tensor) not in self._names:
+                    continue
+                values = known.get(leaf)
+                if values is None:
+                    values = whole(tensor, self._found.pieces(self._names[id(tensor)]))
+                self._meta[module, leaf] = tensor
+                held[leaf] = nn.Parameter(values, False) if isinstance(tensor, nn.Parameter) else values  # type: ignore[assignment]
+
+    def _leave(self, module: nn.Module, *run: object) -> None:
+        """Take a module's weights away."""
+        for held in (module._parameters, module._buffers):
+            for leaf in held:
+                if (tensor := self._meta.pop((module, leaf), None)) is not None:
+                    held[leaf] = tensor  # type: ignore[assignment]
