@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from exporters.quantization.matrix import VALUES
 from zoo.weights.blocks import Blocks, Quantized
 
-SHARES = tuple(1 - 0.04 * step for step in range(13))
+SHARES = tuple(1 - 0.05 * step for step in range(9))
 """The parts of a block's range that are tried: what lies outside is cut, and the rest gets finer steps."""
 
 
@@ -18,26 +19,32 @@ def searched(blocks: Blocks, rows: Tensor, importance: Tensor | None, dtype: tor
 
     ``importance``: K, what the square of an error in a column weighs: the mean square of its inputs (default: 1).
     """
-    split = blocks.split(rows)  # N B S
     weighed = torch.ones(rows.shape[1]) if importance is None else importance
     weights = blocks.split(weighed[None])  # 1 B S; 0 where a block is filled up
-    best: Quantized | None = None
-    least = torch.full(split.shape[:2], torch.inf)
-    for scales, zeros in _candidates(blocks, split, dtype):
-        found = blocks.rounded(split, scales, zeros)
-        error = (blocks.values(found) - split).square_().mul_(weights).sum(-1)  # N B
-        if best is None:
-            best, least = found, error
-            continue
+    step = max(1, VALUES // rows.shape[1])
+    found = [_searched(blocks, blocks.split(part), weights, dtype) for part in rows.split(step)]
+    return Quantized(
+        *(torch.cat([getattr(part, each) for part in found]) for each in ("codes", "scales", "zeros"))
+    )
+
+
+def _searched(blocks: Blocks, split: Tensor, weights: Tensor, dtype: torch.dtype) -> Quantized:
+    """The codes of blocks, N B S."""
+    (scales, zeros), *others = _candidates(blocks, split, dtype)
+    least = _error(blocks, split, scales, zeros, weights)
+    for scales_here, zeros_here in others:
+        error = _error(blocks, split, scales_here, zeros_here, weights)
         better = error < least
         least = torch.where(better, error, least)
-        best = Quantized(
-            torch.where(better[..., None], found.codes, best.codes),
-            torch.where(better, found.scales, best.scales),
-            torch.where(better, found.zeros, best.zeros),
-        )
-    assert best is not None
-    return best
+        scales, zeros = torch.where(better, scales_here, scales), torch.where(better, zeros_here, zeros)
+    return blocks.rounded(split, scales, zeros)
+
+
+def _error(blocks: Blocks, split: Tensor, scales: Tensor, zeros: Tensor, weights: Tensor) -> Tensor:
+    """The weighed squares of what rounding changes in each block: N B."""
+    scale, zero = scales.to(torch.float32)[..., None], zeros.to(torch.float32)[..., None]
+    values = (split / scale).add_(zero).round_().clamp_(0, blocks.last).sub_(zero).mul_(scale)
+    return values.sub_(split).square_().mul_(weights).sum(-1)
 
 
 def _candidates(blocks: Blocks, split: Tensor, dtype: torch.dtype) -> Iterator[tuple[Tensor, Tensor]]:
