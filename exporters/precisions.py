@@ -82,17 +82,18 @@ def quantization_of(
     if precision.bits is None:
         return None
     per_row, in_blocks = Blocks(8, None), Blocks(8, INT8_BLOCK)
-    products = target.takes("MatMulNBits", precision.dtype_on(target))
     lookups = target.takes("GatherBlockQuantized", precision.dtype_on(target))
-    always = target.name in IN_HALF
+    in_half = target.name in IN_HALF
     if precision.bits == 8:
         return Quantization(
-            matrices=in_blocks if products and (graph_decodes or always) else per_row,
-            tables=in_blocks if lookups and (decodes or always) else per_row,
+            matrices=in_blocks if graph_decodes or in_half else per_row,
+            tables=in_blocks if (lookups if in_half else decodes) else per_row,
             own=own,
         )
     tables = blocks if table_bits == 4 else Blocks(8, blocks.size)
-    return Quantization(matrices=blocks, tables=tables if lookups else per_row, own=own)
+    return Quantization(
+        matrices=blocks, tables=tables if lookups or (decodes and not in_half) else per_row, own=own
+    )
 
 
 def holds(target: Target, name: str, blocks: Blocks, precision: Precision) -> bool:

@@ -36,6 +36,8 @@ def quantized_rows(call: Call, ids: Value, weight: Parameter, blocks: Blocks) ->
         codes = call.cast(call.op("Gather", values, ids, axis=0), torch.int8, torch.float32)
         scale = call.op("Unsqueeze", call.op("Gather", scales, ids, axis=0), call.graph.ints(-1))
         return call.cast(call.op("Mul", codes, scale), torch.float32, weight.dtype)
+    if not call.graph.target.takes("GatherBlockQuantized", weight.dtype):
+        return _columns(call, ids, weight, blocks)
     matrix = QuantizedMatrix(weight.content.names, width, blocks, "blocks", weight.dtype)
     _, *scales_zeros = _tensors(call, weight, matrix)
     padded = blocks.count(width) * blocks.size
@@ -46,6 +48,16 @@ def quantized_rows(call: Call, ids: Value, weight: Parameter, blocks: Blocks) ->
         return taken
     ints = call.graph.ints
     return call.op("Slice", taken, ints(0), ints(width), ints(-1))
+
+
+def _columns(call: Call, ids: Value, weight: Parameter, blocks: Blocks) -> Value:
+    """Rows of a table that lies as the product of its head wants it, K V, in standard operations."""
+    matrix = QuantizedMatrix(weight.content.names, weight.shape[1], blocks, "columns", weight.dtype)
+    taken = [
+        call.op("Gather", part, ids, axis=1) for part in _tensors(call, weight, matrix)
+    ]  # K B T, K/S B T
+    whole = call.op("DequantizeLinear", *taken, axis=0, block_size=blocks.size)
+    return call.op("Transpose", whole, perm=[1, 2, 0])  # B T K
 
 
 def _dynamic(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
