@@ -61,6 +61,7 @@ MOMENTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ENDINGS)
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_what_stood_there_still_stands(exported: Path, moment: str, number: signal.Signals) -> None:
@@ -76,6 +77,7 @@ def test_what_stood_there_still_stands(exported: Path, moment: str, number: sign
     assert_loads(exported)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.5, 0.9, 1.6])
 @pytest.mark.parametrize("number", ENDINGS)
 def test_an_end_while_starting_up_or_tracing(tmp_path: Path, seconds: float, number: signal.Signals) -> None:
@@ -150,6 +152,7 @@ def test_what_a_killed_export_leaves_is_cleared_by_the_next(exported: Path) -> N
     assert contents(exported) == before
 
 
+@pytest.mark.slow
 def test_an_export_killed_between_the_renames_is_put_back(exported: Path) -> None:
     before = contents(exported)
     aside = exported / ".out.partial-00000000" / "old"

@@ -33,7 +33,9 @@ EXPORTS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "torch" else ()) for name in EXPORTS]
+)
 def test_every_file_and_weight_has_its_digest(name: str, tmp_path: Path) -> None:
     make, options = EXPORTS[name]
     result = written(make(), tmp_path / "x", **{"verify": False, **options})

@@ -291,11 +291,14 @@ def test_a_window_tells_a_bidirectional_encoder_where_tokens_stand_where_it_is_s
 
 @pytest.mark.parametrize("make", [bert, gpt2])
 @pytest.mark.parametrize("layers", [2, [{"use": "whole"}, {}]])
-def test_windows_of_one_token_leave_queries_and_keys_without_a_use(make: Any, layers: Any) -> None:
+@pytest.mark.parametrize("position", ["rope", "relative_bias", "alibi", "none"])
+def test_windows_of_one_token_leave_queries_and_keys_without_a_use(
+    make: Any, layers: Any, position: str
+) -> None:
     whole = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2}}
     block = {**BLOCK, "attention": {**whole["attention"], "window": 1}}
     stack = {"layers": layers, "block": block, "blocks": {} if layers == 2 else {"whole": whole}}
-    spec = make(**{"encoder" if make is bert else "decoder": stack}, position={"kind": "rope"})
+    spec = make(**{"encoder" if make is bert else "decoder": stack}, position={"kind": position})
     found = statuses(spec)
     assert "failed" not in found.values()
     sees = found["bidirectional" if make is bert else "sees the past"]

@@ -49,6 +49,11 @@ def read(**changes: Any) -> Any:
         ({"hidden_size": 32.0}, "config.json: hidden_size: must be a whole number\n  value: 32.0"),
         ({"rms_norm_eps": "1e-5"}, "config.json: rms_norm_eps: must be a number\n  value: '1e-5'"),
         ({"mlp_bias": 1}, "config.json: mlp_bias: must be true or false\n  value: 1"),
+        (
+            {"partial_rotary_factor": 1e308},
+            "config.json: partial_rotary_factor: must be from 0 to 1: it is the part of a head that is rotated\n"
+            "  value: 1e+308",
+        ),
         ({"rope_scaling": "linear"}, "config.json: rope_scaling: must be a mapping\n  value: 'linear'"),
         ({"rope_scaling": {"type": "su"}}, "config.json: rope_scaling.type: is not modelled\n  value: 'su'\n  choose from: default, linear, "),
         ({"rope_scaling": {"rope_type": "yarm", "factor": 2.0}}, "config.json: rope_scaling.rope_type: is not modelled\n  value: 'yarm'\n  did you mean 'yarn'?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from zoo.weights.random import RandomWeights
 relaxed = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @relaxed
 @given(model_data(), st.integers(0, 3))
 def test_every_variant_has_shapes_and_behaves(data: Data, seed: int) -> None:

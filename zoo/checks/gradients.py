@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from specs.embedding import Tokens
 from specs.model import Model
@@ -16,10 +16,11 @@ from zoo.checks.degenerate import may_fade, why_deaf
 from zoo.checks.result import Check, skipped
 from zoo.checks.side import LENGTH, draw_ids, draw_inputs
 from zoo.checks.subject import Subject
-from zoo.components.attention import Projections
+from zoo.components.attention import Projections, SelfAttention
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.models.outputs import Outputs
+from zoo.models.stack import Stack
 
 _NEGLIGIBLE = 1e-12
 """Of the largest gradient nearby: what rounding leaves of a gradient that is 0."""
@@ -50,7 +51,7 @@ def gradients(subject: Subject) -> Check:
     if optional:
         explanation += " (but key biases may get none: they shift all scores of a query alike)"
     if idle:
-        explanation += " (but queries and keys of windows of one token get none)"
+        explanation += " (but queries, keys and distances of windows of one token get none)"
     listed = sorted(without, key=names.index)
     reason = f"none for {', '.join(listed[:_SHOWN])}" if listed else ""
     reason += f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
@@ -65,15 +66,27 @@ def _shift_all_scores(model: ZooModel) -> set[str]:
 
 
 def _score_one_key(model: ZooModel) -> set[str]:
-    """The parameters of queries and keys where a window holds one token: whatever its score, its share is 1."""
-    single = (
-        f"{path}.{part}."
-        for path, module in model.named_modules()
-        if isinstance(module, Projections) and getattr(module, "window", None) == 1 and module.sinks is None
-        for part in ("query", "key", "query_norm", "key_norm")
-    )
-    prefixes = tuple(single)
+    """The parameters of queries, keys and their distances where a window holds one token: its share is 1 at any score."""
+    attentions = {path: each for path, each in model.named_modules() if isinstance(each, SelfAttention)}
+    single = [path for path, each in attentions.items() if each.window == 1 and each.sinks is None]
+    parts = [f"{path}.{part}." for path in single for part in ("query", "key", "query_norm", "key_norm")]
+    positions = _positions_in_attention(model)
+    others = {id(positions[path]) for path in attentions.keys() - set(single)}
+    idle = {id(positions[path]) for path in single} - others
+    distances = [f"{path}." for path, each in model.named_modules() if id(each) in idle]
+    prefixes = (*parts, *distances)
     return {name for name in _trained(model) if prefixes and name.startswith(prefixes)}
+
+
+def _positions_in_attention(model: ZooModel) -> dict[str, nn.Module]:
+    """The position that acts on the scores of each self-attention, by its path: its own, or its stack's."""
+    stacks = {path: each for path, each in model.named_modules() if isinstance(each, Stack)}
+    return {
+        f"{path}.{inner}": each.position or stack.position
+        for path, stack in stacks.items()
+        for inner, each in stack.named_modules()
+        if isinstance(each, SelfAttention)
+    }
 
 
 def _without_gradient(model: ZooModel, spec: Model) -> set[str]:

@@ -119,7 +119,10 @@ def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
     attentions = [block.attention for block in stack.layer_blocks()]
     positions = [getattr(attention, "position", None) or position for attention in attentions]
     windows = [getattr(attention, "window", None) or 2 * length for attention in attentions]
-    placed = any(not isinstance(each, NoPosition) for each in positions)
+    placed = any(  # a token that sees itself only is at no distance
+        not isinstance(each, NoPosition) and window > 1
+        for each, window in zip(positions, windows, strict=True)
+    )
     return position.embedded or placed or any(window > 1 and window // 2 < length - 1 for window in windows)
 
 

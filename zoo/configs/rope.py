@@ -43,6 +43,10 @@ def read_rope(
     part = stated.float("partial_rotary_factor", default=old_fraction or fraction)
     kind = stated.text("rope_type", "type", default="default")
     stated.ignore("rope_type", "type")
+    if not 0 <= width * part < width + 1:
+        holder, names = (stated, ()) if stated.has("partial_rotary_factor") else (config, ("rotary_pct",))
+        name = next((each for each in names if config.has(each)), "partial_rotary_factor")
+        holder.refuse(name, "must be from 0 to 1: it is the part of a head that is rotated")
     position: Data = {"kind": "rope", "theta": base}
     if int(width * part) != width:
         position["dimensions"] = int(width * part)

@@ -58,6 +58,7 @@ def test_padding_between_a_prompt_and_its_steps_has_no_place(tmp_path):
         assert_close(step_through(ours, ids, mask, prefill=5), expected, mask)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration(data, tmp_path_factory):

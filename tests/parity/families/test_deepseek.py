@@ -186,6 +186,7 @@ def draw_common(data, *, least: int) -> dict:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration_of_v2(data, tmp_path_factory):
@@ -196,6 +197,7 @@ def test_any_configuration_of_v2(data, tmp_path_factory):
     check(DeepseekV2ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration_of_v3(data, tmp_path_factory):

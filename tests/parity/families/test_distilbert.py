@@ -50,6 +50,7 @@ def test_a_spec_of_it_is_written_as_no_bert(tmp_path):
     assert write_config(spec)["architectures"] == [model_class.__name__]
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration(data, tmp_path_factory):

@@ -83,6 +83,7 @@ def test_other_heads(model_class, name, tmp_path):
     check_falcon(model_class, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration(data, tmp_path_factory):

@@ -184,6 +184,7 @@ def draw_layers(data, layers: int) -> dict:
     return fields
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration_of_gemma(data, tmp_path_factory):
@@ -194,6 +195,7 @@ def test_any_configuration_of_gemma(data, tmp_path_factory):
     check(GemmaForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration_of_gemma2(data, tmp_path_factory):
@@ -204,6 +206,7 @@ def test_any_configuration_of_gemma2(data, tmp_path_factory):
     check(Gemma2ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration_of_gemma3(data, tmp_path_factory):

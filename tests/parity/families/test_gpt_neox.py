@@ -75,6 +75,7 @@ def test_beyond_the_context_that_dynamic_scaling_starts_from(tmp_path):
     check(GPTNeoXForCausalLM, config, tmp_path, length=13, steps=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration(data, tmp_path_factory):

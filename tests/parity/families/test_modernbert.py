@@ -59,6 +59,7 @@ def test_the_mean_of_all_tokens(tmp_path):
     check(ModernBertForSequenceClassification, config, tmp_path)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration(data, tmp_path_factory):

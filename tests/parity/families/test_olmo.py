@@ -64,6 +64,7 @@ def test_other_heads_of_olmo2(model_class, tmp_path):
     check(model_class, olmo2("grouped", **labels(model_class)), tmp_path)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration_of_olmo(data, tmp_path_factory):
@@ -76,6 +77,7 @@ def test_any_configuration_of_olmo(data, tmp_path_factory):
     check(OlmoForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration_of_olmo2(data, tmp_path_factory):

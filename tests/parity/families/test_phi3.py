@@ -68,6 +68,7 @@ def test_other_heads(model_class, tmp_path):
     check(model_class, config_of(**CONFIGS["windowed"], **labels(model_class)), tmp_path)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration(data, tmp_path_factory):

@@ -100,6 +100,7 @@ def draw_windows(data, layers: int):
     return {**fields, "max_window_layers": data.draw(st.integers(0, layers), "max_window_layers")}
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration_of_qwen2(data, tmp_path_factory):
@@ -110,6 +111,7 @@ def test_any_configuration_of_qwen2(data, tmp_path_factory):
     check(Qwen2ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration_of_qwen3(data, tmp_path_factory):

@@ -108,6 +108,7 @@ def draw_common(data) -> dict:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration_of_qwen2(data, tmp_path_factory):
@@ -129,6 +130,7 @@ def test_any_configuration_of_qwen2(data, tmp_path_factory):
     check(Qwen2MoeForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration_of_qwen3(data, tmp_path_factory):

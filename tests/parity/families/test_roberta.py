@@ -58,6 +58,7 @@ def test_weights_keep_their_family(tmp_path):
     assert (written.model_type, written.class_name) == ("xlm-roberta", "XLMRobertaForMaskedLM")
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration(data, tmp_path_factory):

@@ -116,6 +116,7 @@ def test_what_is_not_modelled_is_refused(change, rule, remedy):
     assert remedy in str(caught.value)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration(data, tmp_path_factory):
