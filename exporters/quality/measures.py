@@ -1,0 +1,97 @@
+"""Measures of how far one model's outputs are from another's.
+
+Shapes: positions N, vocabulary V, vectors N x D.  All are computed in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+CHUNK = 2**22
+"""Scores that are held in float64 at a time."""
+
+
+def kl_divergence(reference: Tensor, scores: Tensor) -> Tensor:
+    """KL(p || q) in nats for each position, N, where p = softmax(reference) and q = softmax(scores), both N x V.
+
+    KL(p || q) = sum over v of p_v (log p_v - log q_v).
+    """
+    parts = []
+    for wanted, got in zip(_chunks(reference), _chunks(scores), strict=True):
+        log_p, log_q = wanted.log_softmax(-1), got.log_softmax(-1)
+        parts.append((log_p.exp() * (log_p - log_q)).sum(-1))
+    return torch.cat(parts)
+
+
+def negative_log_likelihood(scores: Tensor, tokens: Tensor) -> Tensor:
+    """-log softmax(scores)_t in nats for each position and its token t, N, from N x V and N."""
+    rows = max(1, CHUNK // scores.shape[-1])
+    parts = [
+        -part.log_softmax(-1).gather(-1, wanted[:, None])[:, 0]
+        for part, wanted in zip(_chunks(scores), tokens.split(rows), strict=True)
+    ]
+    return torch.cat(parts)
+
+
+def perplexity(log_likelihoods: Tensor) -> float:
+    """exp(mean negative log likelihood), from the negative log likelihood of each token in nats."""
+    return float(log_likelihoods.double().mean().exp())
+
+
+def same_top_token(reference: Tensor, scores: Tensor) -> Tensor:
+    """Whether both give the same token the highest score, for each position: N booleans from N x V twice."""
+    return reference.argmax(-1) == scores.argmax(-1)
+
+
+def cosine(reference: Tensor, vectors: Tensor) -> Tensor:
+    """a.b / (|a| |b|) for each pair of rows, N, from N x D twice; 1 where both rows are zero, 0 where one is."""
+    a, b = reference.double(), vectors.double()
+    sizes = a.norm(dim=-1) * b.norm(dim=-1)
+    both_zero = (a.norm(dim=-1) == 0) & (b.norm(dim=-1) == 0)
+    return torch.where(both_zero, 1.0, (a * b).sum(-1) / sizes.clamp(min=1e-300))
+
+
+def rank_agreement(reference: Tensor, vectors: Tensor, neighbours: int = 10) -> float:
+    """The share of each row's nearest neighbours by cosine that both N x D sets have in common, averaged over the rows.
+
+    A row is not its own neighbour.  With fewer than ``neighbours + 1`` rows there are N - 1 neighbours.
+    """
+    count = min(neighbours, len(reference) - 1)
+    if count < 1:
+        return 1.0
+    first, second = (_nearest(values.double(), count) for values in (reference, vectors))
+    common = (first[:, :, None] == second[:, None, :]).any(-1)
+    return float(common.double().mean())
+
+
+def edit_distance(reference: Sequence[int], tokens: Sequence[int]) -> int:
+    """The fewest insertions, deletions and substitutions that turn one sequence into the other (Levenshtein)."""
+    row = list(range(len(tokens) + 1))
+    for count, wanted in enumerate(reference, 1):
+        diagonal, row[0] = row[0], count
+        for place, got in enumerate(tokens, 1):
+            changed = diagonal + (wanted != got)
+            diagonal, row[place] = row[place], min(changed, row[place] + 1, row[place - 1] + 1)
+    return row[-1]
+
+
+def token_error_rate(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> float:
+    """Edit distance over reference length, both summed over pairs of reference and output; 0 without any tokens."""
+    length = sum(len(reference) for reference, _ in pairs)
+    return sum(edit_distance(*pair) for pair in pairs) / length if length else 0.0
+
+
+def _chunks(scores: Tensor) -> Iterator[Tensor]:
+    """Some rows at a time, in float64."""
+    return (part.double() for part in scores.split(max(1, CHUNK // scores.shape[-1])))
+
+
+def _nearest(vectors: Tensor, count: int) -> Tensor:
+    """The rows most similar to each row, N x count."""
+    unit = vectors / vectors.norm(dim=-1, keepdim=True).clamp(min=1e-300)
+    similarities = unit @ unit.T
+    similarities.fill_diagonal_(-torch.inf)
+    return similarities.topk(count, -1).indices
