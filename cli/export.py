@@ -8,9 +8,12 @@ from cli.export_options import (
     Asymmetric,
     BlockSize,
     CacheLength,
+    Calibrate,
     HeadPrecision,
     LayoutName,
     Logits,
+    MaxKl,
+    MinCosine,
     Output,
     PrecisionName,
     Seed,
@@ -45,11 +48,15 @@ def export(
     via: Via = "fx",
     layout: LayoutName = "onnx",
     cache_length: CacheLength = None,
+    calibrate: Calibrate = None,
+    max_kl: MaxKl = None,
+    min_cosine: MinCosine = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a spec as ONNX files, and verify them.
 
-    ONNX Runtime is shown to compute from them what PyTorch computes from the model.
+    ONNX Runtime is shown to compute from them what PyTorch computes from the model. Real weights that are rounded are then
+    judged against the float model on representative inputs; past the budget of the precision nothing is written.
 
     An encoder or a decoder becomes model.onnx, an encoder-decoder encoder_model.onnx and decoder_model.onnx; their
     weights are in model.onnx.data. Decoders take and give caches. The directory appears when all is verified, and
@@ -62,6 +69,7 @@ def export(
       zoo export gpt2 --set decoder.block.norm.kind=rms_norm
       zoo export smollm2-135m --target cpu --precision int4 --logits last
       zoo export smollm2-135m --weights path/to/checkpoint --target cpu --layout genai
+      zoo export my.yaml --weights model.gguf --precision int4 --calibrate book.txt --max-kl 0.2
       zoo export gpt3-175b --weights none
     """
     from cli.export_tables import print_export
@@ -80,6 +88,9 @@ def export(
         logits=logits,
         layout=layout,
         cache_length=cache_length,
+        calibrate=calibrate,
+        max_kl=max_kl,
+        min_cosine=min_cosine,
         precision=precision,
         block_size=block_size,
         asymmetric=asymmetric,
@@ -102,15 +113,17 @@ def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[P
 
 
 def run_export(spec: Model, destination: Path, options: Options, as_json: bool) -> Export:
-    """Export with progress.  A failed verification prints its table; it and an invalid graph exit with status 1."""
+    """Export with progress.  A failed verification or budget prints its table; they and an invalid graph exit with status 1."""
     import typer
 
     from cli.exit_status import FAILED
     from cli.export_tables import print_verification
     from cli.progress import stage_progress
+    from cli.quality_tables import print_quality
     from cli.render import print_json, say
     from exporters.checking import InvalidGraphError
     from exporters.export import export as export_files
+    from exporters.quality.quality import QualityError
     from exporters.verification import VerificationError
 
     try:
@@ -122,6 +135,17 @@ def run_export(spec: Model, destination: Path, options: Options, as_json: bool) 
         else:
             print_verification(error.verification)
             say(f"{error}\nnothing was written", "red", err=True)
+        raise typer.Exit(FAILED) from None
+    except QualityError as error:
+        if as_json:
+            print_json({"name": spec.name, "error": str(error), "quality": error.quality.as_dict()})
+        else:
+            print_quality(error.quality)
+            say(
+                f"{error}\n  Pass --max-kl or --min-cosine to allow more.\nnothing was written",
+                "red",
+                err=True,
+            )
         raise typer.Exit(FAILED) from None
     except InvalidGraphError as error:
         if as_json:

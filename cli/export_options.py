@@ -85,13 +85,45 @@ HeadPrecision = Annotated[
 ]
 Verify = Annotated[
     bool,
-    typer.Option("--verify/--no-verify", help="Compare the files with the PyTorch model in ONNX Runtime."),
+    typer.Option(
+        "--verify/--no-verify",
+        help="Compare the files with the PyTorch model in ONNX Runtime, and judge what rounding changes.",
+    ),
 ]
 Via = Annotated[
     str,
     typer.Option(
         metavar="fx|torch",
         help="fx traces the model; torch uses PyTorch's exporter, for components that cannot be traced.",
+    ),
+]
+Calibrate = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Inputs that the model is made for: UTF-8 text, token ids (.npy), or arrays by input name (.npz). Real "
+        "weights that are rounded are judged on a part of it.  [default: a corpus of prose, or text that the model writes]",
+        show_default=False,
+    ),
+]
+MaxKl = Annotated[
+    float | None,
+    typer.Option(
+        "--max-kl",
+        metavar="NATS",
+        help="Fail above this KL divergence from the float model, for models that score tokens or labels.  "
+        "[default: fp16 0.001, bf16 0.01, int8 0.05, int4 0.5]",
+        show_default=False,
+    ),
+]
+MinCosine = Annotated[
+    float | None,
+    typer.Option(
+        "--min-cosine",
+        metavar="C",
+        help="Fail below this mean cosine to the float model, for models that give vectors.  "
+        "[default: fp16 0.9999, bf16 0.999, int8 0.98, int4 0.95]",
+        show_default=False,
     ),
 ]
 LayoutName = Annotated[

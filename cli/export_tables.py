@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cli.quality_tables import print_quality
 from cli.render import Cell, Column, print_table, say, styled
 from cli.units import byte_text
 
@@ -92,6 +93,11 @@ def print_export(written: Export) -> None:
         print_verification(written.verification)
     else:
         say("verification: not done", "yellow")
+    if written.quality is not None:
+        say()
+        print_quality(written.quality)
+    elif written.unjudged:
+        say(f"What rounding changes was not judged: {written.unjudged}", "yellow")
     rows, manifest = [], written.manifest
     for name, file in manifest.files.items():
         facts = manifest.graphs.get(name)

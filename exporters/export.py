@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
@@ -36,11 +36,14 @@ from exporters.manifest import (
 )
 from exporters.precisions import PRECISIONS, Precision, quantization_of
 from exporters.proto import model_proto
+from exporters.quality.claim import Claim, Limits
+from exporters.quality.inputs import Representative
+from exporters.quality.quality import Quality
 from exporters.quantization.blocks import Blocks
 from exporters.quantization.scheme import BLOCK_SIZES, Quantization
 from exporters.reference import Reference
 from exporters.static_cache import cache_length, check_cache
-from exporters.stored_weights import StoredWeight, take_stored
+from exporters.stored_weights import StoredWeight, stored_weights, take_stored
 from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
 from exporters.targets import OPERATIONS, TARGETS, Target
 from exporters.verification import Verification
@@ -54,9 +57,9 @@ from specs.resolved import resolved
 from specs.suggest import did_you_mean
 from specs.writing import dump
 from zoo.builder import ZooModel, assemble
-from zoo.checkpoints.carried import carry_files
+from zoo.checkpoints.carried import carry_files, origin_of
 from zoo.destination import check_destination, replacing
-from zoo.manifest import FORMAT, Manifest, ShapingRecord
+from zoo.manifest import FORMAT, InputsRecord, Manifest, ShapingRecord
 from zoo.progress import Progress, Stage
 from zoo.tracing.tasks import ENCODER, Task, tasks_with_static_cache
 from zoo.weights.held import HeldWeights
@@ -67,6 +70,9 @@ from zoo.weights.tensors import weight_bytes, weight_tensors
 
 SHAPING = ("via", "logits", "block_size", "asymmetric", "head_precision", "cache_length")
 """The options that shape the files, beside target, precision and layout."""
+
+Judged = tuple[Quality, Representative] | None
+"""What rounding changes, and on which inputs that was measured; None where it was not."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,8 @@ class Options:
     PyTorch model; ``via`` is fx, our tracer, or torch, PyTorch's exporter; ``layout`` is the client's that is to load the
     directory.  Raises :class:`specs.errors.UserError` where there is no such ``target``, ``via`` or ``layout``, or they
     do not go together.  ``cache_length`` is that of caches that do not grow, in tokens (default: the context length).
+    ``calibrate`` is a file of representative inputs (:mod:`exporters.quality.inputs`), on which real weights that are
+    rounded are judged; ``max_kl`` and ``min_cosine`` are what they may lose (default: :data:`exporters.quality.budget.LIMITS`).
     """
 
     target: str = "portable"
@@ -93,6 +101,9 @@ class Options:
     asymmetric: bool = False
     head_precision: str = "int8"
     cache_length: int | None = None
+    calibrate: Path | None = None
+    max_kl: float | None = None
+    min_cosine: float | None = None
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -106,6 +117,7 @@ class Options:
             if value not in known:
                 raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
         self._check_precision()
+        self._check_quality()
         if self.via == "torch" and self.weights == "none":
             raise UserError("--via torch needs weights: give --weights random or a path")
         if self.via == "torch" and self.layout != "onnx":
@@ -135,6 +147,37 @@ class Options:
                 f"or --target {able}"
             )
 
+    @property
+    def judges(self) -> bool:
+        """Whether what rounding changes is held to a budget: that of real weights, where anything is verified."""
+        real = self.weights not in ("random", "none")
+        return self.verify and real and PRECISIONS[self.precision].rounds
+
+    def _check_quality(self) -> None:
+        asked = {
+            "--calibrate": self.calibrate,
+            "--max-kl": self.max_kl,
+            "--min-cosine": self.min_cosine,
+        }
+        given = [option for option, value in asked.items() if value is not None]
+        if given and not self.judges:
+            why = (
+                "is not verified"
+                if not self.verify
+                else f"has {self.weights} weights"
+                if self.weights in ("random", "none")
+                else f"is {self.precision}, which rounds nothing"
+            )
+            raise UserError(
+                f"{given[0]} applies to real weights that are rounded and verified, and this export {why}\n  leave it out"
+            )
+        if self.max_kl is not None and not 0 <= self.max_kl < math.inf:
+            raise UserError(f"--max-kl must be 0 nats or more\n  value: {self.max_kl}\n  0.05 would work")
+        if self.min_cosine is not None and not -1 <= self.min_cosine <= 1:
+            raise UserError(
+                f"--min-cosine must be from -1 to 1\n  value: {self.min_cosine}\n  0.99 would work"
+            )
+
 
 def _looks_up(target: Target) -> bool:
     """Whether a target looks up rows of 4 bits."""
@@ -155,6 +198,13 @@ def export(
     source = check_exportable(model, spec, destination, options)
     job = _Job(spec, model, source, options, progress)
     return job.via_torch(destination) if options.via == "torch" else job.via_fx(destination)
+
+
+def graphs_of(spec: Model, options: Options) -> dict[str, Task]:
+    """The graphs of an export by their paths in its directory."""
+    model = assemble(spec, PRECISIONS[options.precision].dtype_on(TARGETS[options.target]))
+    job = _Job(spec, model, None, options, lambda stage: None)
+    return {job.layout.graph_path(task.name): task for task in job._tasks(model, spec)}
 
 
 def data_places(spec: Model, options: Options) -> tuple[str, dict[str, data_file.Region]]:
@@ -227,6 +277,7 @@ class _Job:
         return PRECISIONS[self.options.precision]
 
     def via_fx(self, destination: Path) -> Export:
+        claim = self._claim()
         self.progress(Stage("trace"))
         graphs = self._graphs(self.model, self.spec)
         if self.source is not None:
@@ -247,12 +298,13 @@ class _Job:
             unfused = {self.layout.graph_path(graph.name): graph.unfused for graph in graphs}
             write_graphs(directory, files, self._metadata)
 
-            def finish(verification: Verification | None) -> Export:
+            def finish(verification: Verification | None, judged: Judged = None) -> Export:
                 self.progress(Stage("digests"))
                 known = (
                     {} if self.source is None else dict.fromkeys(self._data_paths(graphs), digests.result())
                 )
-                return self._finish(destination, directory, files, known, verification, unfused)
+                written = self._finish(destination, directory, files, known, verification, unfused, judged)
+                return replace(written, unjudged="" if claim is None else claim.unjudged)
 
             if subject is None:
                 self._write_data(directory, graphs, self.source, following.written)
@@ -277,7 +329,33 @@ class _Job:
                     self._write_data(directory, graphs, self.source, following.written)
                 with self._files(subject, reference, graphs, directory) as (place, theirs):
                     verification = self._verified(place, subject, reference, theirs, begin, main_only=True)
-            return finish(verification.followed_by(wiring))
+            reference.drop()
+            if claim is not None and subject.is_twin:
+                claim = replace(claim, unjudged="there is too little memory to run the model itself")
+            judged = None
+            if claim is not None and not claim.unjudged:
+                judged = self._judged(claim, directory, self._reference(subject), graphs)
+            return finish(verification.followed_by(wiring), judged)
+
+    def _claim(self) -> Claim | None:
+        """What rounding is judged on, where it is."""
+        if not self.options.judges:
+            return None
+        self.progress(Stage("read representative inputs"))
+        return Claim.prepare(self.spec, origin_of(self.options.weights), self.options.calibrate)
+
+    def _judged(self, claim: Claim, directory: Path, reference: Reference, graphs: list[Graph]) -> Judged:
+        path, regions = directory / self._data_paths(graphs)[0], _regions(graphs)
+        tasks = self._tasks(self._assembled(self.spec), self.spec)
+        return claim.hold(
+            reference.model,
+            {directory / self.layout.graph_path(task.name): task for task in tasks},
+            self.target,
+            self.precision,
+            Limits(self.options.max_kl, self.options.min_cosine),
+            lambda model: stored_weights(model, path, regions),
+            self.progress,
+        )
 
     def via_torch(self, destination: Path) -> Export:
         assert self.source is not None
@@ -478,12 +556,14 @@ class _Job:
         data: Mapping[str, DataDigests],
         verification: Verification | None,
         unfused: Mapping[str, Sequence[str]] = {},
+        judged: Judged = None,
     ) -> Export:
         """Write what a client reads beside the graphs and their data, the spec, and the records of all."""
         checked = {name: check_graph(name, graph) for name, graph in files.items()}
         tasks = self._tasks(self.model, self.spec)
         longest = {self.layout.graph_path(task.name): longest_sequence(task, self.spec) for task in tasks}
         cache = cache_record([*files.values()][-1])
+        quality, inputs = judged or (None, None)
         self._write_settings(directory, shared=cache is not None and cache.kind == "shared")
         (directory / "spec.yaml").write_text(dump(resolved(self.spec)), "utf-8")
         manifest = Manifest(
@@ -505,10 +585,13 @@ class _Job:
             },
             files=file_records(directory, {name: digests.file for name, digests in data.items()}),
             tensors={name: digests.tensors for name, digests in data.items()},
+            judged_on=None
+            if inputs is None
+            else InputsRecord(description=inputs.description, sha256=inputs.sha256),
         )
         weights_from = "none: the graph alone" if self.source is None else self.source.description
-        build = write_records(directory, manifest, weights_from, verification)
-        return Export(destination, manifest, build, verification)
+        build = write_records(directory, manifest, weights_from, verification, quality)
+        return Export(destination, manifest, build, verification, quality)
 
     def _write_settings(self, directory: Path, *, shared: bool) -> None:
         deployment = Deployment(self.model, self.spec, self.target, self.precision, self.options.weights)

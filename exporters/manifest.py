@@ -14,6 +14,7 @@ from typing import Any
 import onnx
 
 from exporters.checking import Checked
+from exporters.quality.quality import Quality
 from exporters.targets import OPERATIONS, Target, minimum_runtime
 from exporters.verification import Verification
 from specs.model import Model
@@ -29,6 +30,7 @@ from zoo.manifest import (
     FileRecord,
     GraphRecord,
     Manifest,
+    QualityRecord,
     VerificationRecord,
 )
 from zoo.tracing.tasks import ENCODER, Task
@@ -36,12 +38,17 @@ from zoo.tracing.tasks import ENCODER, Task
 
 @dataclass(frozen=True)
 class Export:
-    """What was written: the directory, what it records of itself, and the verification."""
+    """What was written: the directory, what it records of itself, the verification, and what rounding changes.
+
+    ``unjudged`` says why there is no ``quality`` where rounding could have been judged.
+    """
 
     directory: Path
     manifest: Manifest
     build: Build
     verification: Verification | None
+    quality: Quality | None = None
+    unjudged: str = ""
 
     @property
     def files(self) -> dict[str, int]:
@@ -55,12 +62,16 @@ class Export:
 
     def as_dict(self) -> dict[str, Any]:
         """Both records as JSON data, without the directory, which may move."""
-        build = self.build.model_dump(mode="json", include={"weights_from", "verification"})
+        build = self.build.model_dump(mode="json", include={"weights_from", "verification", "quality"})
         return {**self.manifest.model_dump(mode="json"), **build}
 
 
 def write_records(
-    directory: Path, manifest: Manifest, weights_from: str, verification: Verification | None
+    directory: Path,
+    manifest: Manifest,
+    weights_from: str,
+    verification: Verification | None,
+    quality: Quality | None,
 ) -> Build:
     """Write ``export.json``, and the ``build.json`` that speaks of it; gives the latter."""
     content = (manifest.model_dump_json(indent=2) + "\n").encode()
@@ -72,6 +83,7 @@ def write_records(
         verification=None
         if verification is None
         else VerificationRecord.model_validate_json(json.dumps(verification.as_dict())),
+        quality=None if quality is None else QualityRecord.model_validate_json(json.dumps(quality.as_dict())),
     )
     (directory / BUILD).write_text(build.model_dump_json(indent=2) + "\n", "utf-8")
     return build

@@ -125,6 +125,13 @@ class ShapingRecord(Record):
     cache_length: Annotated[int, Field(gt=0)] | None
 
 
+class InputsRecord(Record):
+    """The representative inputs that rounding was judged on, and the SHA-256 of the text or the arrays that they are from."""
+
+    description: str
+    sha256: Digest | None
+
+
 class Manifest(Record):
     """``export.json``: what was exported, and the digests of every file and every weight.
 
@@ -147,6 +154,7 @@ class Manifest(Record):
     graphs: Annotated[dict[FileName, GraphRecord], Field(min_length=1)]
     files: dict[FileName, FileRecord]
     tensors: dict[FileName, dict[str, TensorRecord]]
+    judged_on: InputsRecord | None = None
 
     @property
     def model_files(self) -> list[str]:
@@ -189,6 +197,26 @@ class VerificationRecord(Record):
         return None if None in found else max((each for each in found if each is not None), default=0.0)
 
 
+class BudgetRecord(Record):
+    """The figure that was held to a limit: at most a KL divergence, or at least a cosine."""
+
+    measure: str
+    limit: float
+    precision: str
+
+
+class QualityRecord(Record):
+    """How far the files are from the float model on representative inputs: figures by name, and their budget."""
+
+    model_config = ConfigDict(extra="allow")
+
+    inputs: str
+    reference: str
+    figures: dict[str, float]
+    budget: BudgetRecord | None
+    passed: bool
+
+
 class Build(Record):
     """``build.json``: what depends on the machine that built the export.
 
@@ -199,6 +227,7 @@ class Build(Record):
     export: Digest
     weights_from: str
     verification: VerificationRecord | None
+    quality: QualityRecord | None = None
 
 
 @dataclass(frozen=True)

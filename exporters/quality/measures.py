@@ -5,35 +5,25 @@ Shapes: positions N, vocabulary V, vectors N x D.  All are computed in float64.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-CHUNK = 2**22
-"""Scores that are held in float64 at a time."""
+
+def log_probabilities(scores: Tensor) -> Tensor:
+    """log softmax(scores) in float64, N x V."""
+    return scores.double().log_softmax(-1)
 
 
-def kl_divergence(reference: Tensor, scores: Tensor) -> Tensor:
-    """KL(p || q) in nats for each position, N, where p = softmax(reference) and q = softmax(scores), both N x V.
-
-    KL(p || q) = sum over v of p_v (log p_v - log q_v).
-    """
-    parts = []
-    for wanted, got in zip(_chunks(reference), _chunks(scores), strict=True):
-        log_p, log_q = wanted.log_softmax(-1), got.log_softmax(-1)
-        parts.append((log_p.exp() * (log_p - log_q)).sum(-1))
-    return torch.cat(parts)
+def kl_divergence(log_p: Tensor, log_q: Tensor) -> Tensor:
+    """KL(p || q) = sum over v of p_v (log p_v - log q_v) in nats for each position, N, from log probabilities N x V."""
+    return (log_p.exp() * (log_p - log_q)).sum(-1)
 
 
-def negative_log_likelihood(scores: Tensor, tokens: Tensor) -> Tensor:
-    """-log softmax(scores)_t in nats for each position and its token t, N, from N x V and N."""
-    rows = max(1, CHUNK // scores.shape[-1])
-    parts = [
-        -part.log_softmax(-1).gather(-1, wanted[:, None])[:, 0]
-        for part, wanted in zip(_chunks(scores), tokens.split(rows), strict=True)
-    ]
-    return torch.cat(parts)
+def negative_log_likelihood(log_p: Tensor, tokens: Tensor) -> Tensor:
+    """-log p_t in nats for each position and its token t, N, from log probabilities N x V and tokens N."""
+    return -log_p.gather(-1, tokens[:, None])[:, 0]
 
 
 def perplexity(log_likelihoods: Tensor) -> float:
@@ -82,11 +72,6 @@ def token_error_rate(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> fl
     """Edit distance over reference length, both summed over pairs of reference and output; 0 without any tokens."""
     length = sum(len(reference) for reference, _ in pairs)
     return sum(edit_distance(*pair) for pair in pairs) / length if length else 0.0
-
-
-def _chunks(scores: Tensor) -> Iterator[Tensor]:
-    """Some rows at a time, in float64."""
-    return (part.double() for part in scores.split(max(1, CHUNK // scores.shape[-1])))
 
 
 def _nearest(vectors: Tensor, count: int) -> Tensor:

@@ -29,6 +29,19 @@ class Text:
         with _faults_told(self.path):
             return [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
 
+    def plain(self, text: str) -> list[int]:
+        """A text as token ids, without special tokens around it."""
+        with _faults_told(self.path):
+            return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+    @property
+    def prefix(self) -> list[int]:
+        """The special tokens that the tokenizer puts before a text."""
+        with _faults_told(self.path):
+            encoding = self.tokenizer.encode("a")
+        text = next((at for at, special in enumerate(encoding.special_tokens_mask) if not special), 0)
+        return list(encoding.ids[:text])
+
     def pair(self, first: str, second: str) -> tuple[list[int], list[int]]:
         """Two texts as one sequence, with the special tokens around and between them, and the type of each token."""
         with _faults_told(self.path):
@@ -100,15 +113,18 @@ def _faults_told(path: Path, what: str = ": the tokenizer fails") -> Iterator[No
 
 
 def find_text(directory: Path, given: Path | None, *, needed: bool) -> Text | None:
-    """The tokenizer that is given, a file or the directory around it, else that of a directory; None without either.
+    """The tokenizer that is given, a file or the directory around it, else that of a directory or of the GGUF file in the
+    place of one; None without any.
 
     Raises :class:`specs.errors.UserError` where it cannot be read; where it is neither given nor ``needed``, the
     library may be missing.
     """
-    path = given or directory / FILE
-    path = path / FILE if path.is_dir() else path
-    if given is None and not path.exists():
-        return None
+    path = given or directory
+    held = _in_gguf(path) if path.suffix == ".gguf" and path.is_file() else None
+    if held is None:
+        path = path / FILE if given is None or path.is_dir() else path
+        if given is None and not path.exists():
+            return None
     try:
         from tokenizers import Tokenizer
     except ImportError:
@@ -116,7 +132,14 @@ def find_text(directory: Path, given: Path | None, *, needed: bool) -> Text | No
             return None
         raise UserError(f"{path}: tokenizing needs a library: pip install 'zoo[text]'") from None
     with _faults_told(path, " is no tokenizer"):
-        tokenizer = Tokenizer.from_file(str(path))
+        tokenizer = Tokenizer.from_file(str(path)) if held is None else Tokenizer.from_str(held)
         tokenizer.no_truncation()
         tokenizer.no_padding()
     return Text(tokenizer, path)
+
+
+def _in_gguf(path: Path) -> str | None:
+    """The tokenizer that a GGUF file holds, as the text of a tokenizer.json; None where it holds none that is known."""
+    from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
+
+    return gguf_tokenizer(path).get(FILE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import Any
 from specs.errors import UserError
 from specs.model import Model
 from specs.reference import is_hub_id
+from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
 from zoo.configs.config import CONFIG
 from zoo.configs.exporting import sentence_files, write_config
 from zoo.configs.sentence import PROMPTS, SETTINGS
@@ -69,10 +71,22 @@ def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[s
 
 
 def carry_files(origin: Path, directory: Path) -> None:
-    """Copy the tokenizer's files and the generation settings of a checkpoint, those that are there."""
+    """Copy the tokenizer's files and the generation settings of a checkpoint, those that are there; a GGUF file has them
+    inside."""
+    if origin.suffix == ".gguf" and origin.is_file():
+        for name, text in gguf_tokenizer(origin).items():
+            (directory / name).write_text(text, encoding="utf-8")
+        return
     for name in _FILES:
         if (origin / name).is_file():
             shutil.copyfile(origin / name, directory / name)
+
+
+def special_tokens(origin: Path) -> dict[str, Any]:
+    """The ids of special tokens that a checkpoint's config and its settings of generation state, or those of a GGUF file."""
+    if origin.suffix == ".gguf" and origin.is_file():
+        return dict(json.loads(gguf_tokenizer(origin).get(GENERATION, "{}")))
+    return {**stated_in(origin / CONFIG), **stated_in(origin / GENERATION)}
 
 
 def stated_in(path: Path) -> dict[str, Any]:

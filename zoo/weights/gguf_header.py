@@ -5,7 +5,7 @@ The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.  The libr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Header:
-    """The metadata of a GGUF file, with long lists as words, the length of its vocabulary, and its tensors by name."""
+    """The metadata of a GGUF file, with long lists as words unless asked for, the length of its vocabulary, and its tensors by name."""
 
     path: Path
     metadata: Mapping[str, Any]
@@ -68,8 +68,8 @@ class Header:
         return value
 
 
-def read_header(path: Path) -> Header:
-    """The header of a GGUF file.
+def read_header(path: Path, whole: Collection[str] = ()) -> Header:
+    """The header of a GGUF file; the long lists of the keys in ``whole`` are kept.
 
     Raises :class:`WeightError` when the library is missing, or the file is truncated, in parts, or no GGUF file.
     """
@@ -98,7 +98,7 @@ def read_header(path: Path) -> Header:
 
     try:
         reader = Reader(path)
-        metadata = {key: _value(field) for key, field in reader.fields.items()}
+        metadata = {key: _value(field, whole=key in whole) for key, field in reader.fields.items()}
         tokens = reader.fields.get("tokenizer.ggml.tokens")
         tensors = {
             tensor.name: Entry(
@@ -167,5 +167,7 @@ _LISTED = 1024
 _LONGEST_LIST = 2**22
 
 
-def _value(field: Any) -> Any:
-    return field.contents() if len(field.data) <= _LISTED else f"a list of {len(field.data):,} values"
+def _value(field: Any, *, whole: bool) -> Any:
+    return (
+        field.contents() if whole or len(field.data) <= _LISTED else f"a list of {len(field.data):,} values"
+    )

@@ -16,48 +16,45 @@ from sklearn.neighbors import NearestNeighbors
 from exporters.quality import measures
 
 
-@pytest.fixture(params=[1, 7, 2**22])
-def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many scores are held at a time: it changes no result."""
-    monkeypatch.setattr(measures, "CHUNK", request.param)
-    return request.param
-
-
 def two(rows: int, width: int, noise: float = 0.5) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(3)
     first = 3 * torch.randn(rows, width, generator=generator)
     return first, first + noise * torch.randn(rows, width, generator=generator)
 
 
-def test_kl_divergence_is_scipys(chunk: int) -> None:
+def kl(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    return measures.kl_divergence(*map(measures.log_probabilities, (first, second)))
+
+
+def test_kl_divergence_is_scipys() -> None:
     first, second = two(9, 31)
     p, q = (scipy.special.softmax(each.double().numpy(), -1) for each in (first, second))
     expected = scipy.special.rel_entr(p, q).sum(-1)
-    np.testing.assert_allclose(measures.kl_divergence(first, second).numpy(), expected, rtol=1e-10)
+    np.testing.assert_allclose(kl(first, second).numpy(), expected, rtol=1e-10)
 
 
 def test_kl_divergence_of_a_model_from_itself_is_0() -> None:
     first, _ = two(9, 31)
-    assert float(measures.kl_divergence(first, first + 4.0).abs().max()) < 1e-6  # an offset changes nothing
+    assert float(kl(first, first + 4.0).abs().max()) < 1e-6  # an offset changes nothing
 
 
 def test_kl_divergence_is_not_symmetric() -> None:
     first, second = two(9, 31, noise=3.0)
-    there, back = measures.kl_divergence(first, second), measures.kl_divergence(second, first)
+    there, back = kl(first, second), kl(second, first)
     assert float((there - back).abs().min()) > 1e-3
 
 
-def test_likelihood_and_perplexity_are_torchs(chunk: int) -> None:
+def test_likelihood_and_perplexity_are_torchs() -> None:
     scores, _ = two(12, 17)
     tokens = torch.arange(12) % 17
     expected = F.cross_entropy(scores.double(), tokens, reduction="none")
-    found = measures.negative_log_likelihood(scores, tokens)
+    found = measures.negative_log_likelihood(measures.log_probabilities(scores), tokens)
     torch.testing.assert_close(found, expected)
     assert measures.perplexity(found) == pytest.approx(float(expected.mean().exp()))
 
 
 def test_perplexity_of_equal_scores_is_the_size_of_the_vocabulary() -> None:
-    found = measures.negative_log_likelihood(torch.zeros(5, 64), torch.arange(5))
+    found = measures.negative_log_likelihood(measures.log_probabilities(torch.zeros(5, 64)), torch.arange(5))
     assert measures.perplexity(found) == pytest.approx(64)
 
 
@@ -109,10 +106,10 @@ def test_edit_distance(reference: str, tokens: str, distance: int) -> None:
 def test_edit_distance_is_within_its_bounds() -> None:
     generator = np.random.default_rng(2)
     for _ in range(50):
-        first, second = (
-            generator.integers(3, size=generator.integers(1, 9)).tolist() for _ in range(2)
+        first, second = (generator.integers(3, size=generator.integers(1, 9)).tolist() for _ in range(2))
+        matched = sum(
+            block.size for block in SequenceMatcher(None, first, second, False).get_matching_blocks()
         )
-        matched = sum(block.size for block in SequenceMatcher(None, first, second, False).get_matching_blocks())
         found = measures.edit_distance(first, second)
         assert abs(len(first) - len(second)) <= found <= len(first) + len(second) - 2 * matched
         assert found == measures.edit_distance(second, first)

@@ -1,0 +1,56 @@
+"""What rounding changes of what a model knows, as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli.render import Column, print_table, say, styled
+
+if TYPE_CHECKING:
+    from exporters.quality.quality import Cost, Quality
+
+LISTED = 8
+"""Parts of a model that are listed by what they cost."""
+
+
+def print_quality(quality: Quality) -> None:
+    """The figures, each with what is allowed of it, and where they are known the parts of the model that cost most."""
+    from exporters.quality.budget import KL
+    from exporters.quality.quality import MEASURES, shares
+
+    budget = quality.budget
+    rows = []
+    for name, value in quality.figures.items():
+        limit, verdict = "", styled("", "")
+        if budget is not None and name == budget.measure:
+            limit = f"{'at most' if name == KL else 'at least'} {budget.limit:g}"
+            verdict = styled("within", "green") if quality.passed else styled("past it", "red")
+        rows.append((MEASURES[name].label, format(value, MEASURES[name].form), limit, verdict))
+    print_table(
+        [
+            Column("quality", pinned=True),
+            Column("value", right=True),
+            Column("budget", right=True),
+            "verdict",
+        ],
+        rows,
+    )
+    say()
+    against = f", against {quality.reference}" if quality.reference else ""
+    say(f"Quality is measured on {quality.inputs}{against}.")
+    for heading, costs in (("layer", quality.layers), ("part", quality.roles)):
+        if costs:
+            say()
+            _print_costs(heading, costs)
+    if quality.weights is not None:
+        say()
+        say(shares(quality))
+
+
+def _print_costs(heading: str, costs: tuple[Cost, ...]) -> None:
+    print_table(
+        [Column(heading, pinned=True), Column("cost of rounding its weights alone", right=True)],
+        [(each.part, f"{each.cost:.2e}") for each in costs[:LISTED]],
+    )
+    if others := costs[LISTED:]:
+        say(f"and {len(others)} more, {others[0].cost:.2e} at most")

@@ -1,0 +1,95 @@
+"""Inputs of a model in NumPy's files."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from specs.errors import UserError
+from specs.suggest import did_you_mean
+
+MASK = "attention_mask"
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """A file of arrays: its name, its digest, and how many examples it has."""
+
+    name: str
+    sha256: str
+    rows: int
+
+
+def read_ids(path: Path) -> tuple[Tensor, str]:
+    """Token ids, N or rows x N, and the SHA-256 of their file.
+
+    Raises :class:`specs.errors.UserError` for a file that has no such ids.
+    """
+    values = _loaded(path)
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu" or values.ndim not in (1, 2):
+        kind = f"{values.dtype} of {values.ndim} axes" if isinstance(values, np.ndarray) else "several arrays"
+        raise UserError(
+            f"{path}: token ids must be whole numbers, of one axis or of rows by tokens\n  value: {kind}\n"
+            "  write them with numpy.save"
+        )
+    return torch.from_numpy(values.astype(np.int64)), _sha256(path)
+
+
+def read_named(path: Path, wanted: str, sizes: tuple[int | None, ...]) -> tuple[ArrayFile, dict[str, Tensor]]:
+    """The array of the model's input ``wanted``, batch by ``sizes``, and its mask where there is one.
+
+    Raises :class:`specs.errors.UserError` for a file without it, or with others sizes.
+    """
+    with _loaded(path) as found:
+        if wanted not in found:
+            raise UserError(
+                f"{path}: must have an array {wanted}, which the model takes\n"
+                f"  value: {', '.join(found) or 'no arrays'}\n  {did_you_mean(wanted, list(found)) if len(found) else 'save it with numpy.savez'}"
+            )
+        given = found[wanted]
+        masks = {MASK: found[MASK]} if wanted == "input_ids" and MASK in found else {}
+    whole = wanted == "input_ids"
+    shape = " x ".join("length" if size is None else str(size) for size in ("examples", *sizes))
+    fits = given.ndim == 1 + len(sizes) and all(
+        size is None or size == got for size, got in zip(sizes, given.shape[1:], strict=True)
+    )
+    if not fits or given.dtype.kind not in ("iu" if whole else "fiu"):
+        raise UserError(
+            f"{path}: {wanted} must be {'whole ' if whole else ''}numbers, {shape}\n"
+            f"  value: {given.dtype}, {' x '.join(map(str, given.shape)) or 'one number'}\n"
+            "  make them as the model's own preprocessing does"
+        )
+    if whole:
+        masks.setdefault(MASK, np.ones(given.shape, np.int64))
+        if masks[MASK].shape != given.shape:
+            raise UserError(
+                f"{path}: {MASK} must have the shape of {wanted}, {' x '.join(map(str, given.shape))}\n"
+                f"  value: {' x '.join(map(str, masks[MASK].shape))}\n  leave it out where nothing is padding"
+            )
+    dtype: Any = np.int64 if whole else np.float32
+    arrays = {wanted: given.astype(dtype), **{name: mask.astype(np.int64) for name, mask in masks.items()}}
+    tensors = {name: torch.from_numpy(values) for name, values in arrays.items()}
+    return ArrayFile(str(path), _sha256(path), len(given)), tensors
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}\n  check the path") from None
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(
+            f"{path} is no file of arrays: {str(error).splitlines()[0]}\n  write it with numpy.save or numpy.savez"
+        ) from None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,83 @@
+"""What rounding the weights of each part of a model costs, with all others as they were."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from exporters.cases import Case
+from exporters.quality.quality import Cost
+from exporters.quality.tallies import Outputs, tally_for
+from exporters.reference import full_pass
+from exporters.stored_weights import alike
+from specs.model import Model
+from zoo.weights.materialize import put
+from zoo.weights.tensors import weight_tensors
+
+_BLOCK = re.compile(r"^(.*\bblocks\.\d+)\.(.+)$")
+
+
+def layer_of(weight: str) -> str:
+    """The layer that a weight belongs to, such as ``decoder.blocks.3``, or else its outermost module."""
+    found = _BLOCK.match(weight)
+    return found[1] if found else weight.split(".")[0]
+
+
+def role_of(weight: str) -> str:
+    """What a weight does, whichever layer it is in: ``attention.query``, or else its outermost module."""
+    found = _BLOCK.match(weight)
+    if found is None:
+        return weight.split(".")[0]
+    parts = found[2].removesuffix(".weight").removesuffix(".bias").split(".")
+    return ".".join(part for part in parts if not part.isdigit())
+
+
+def blame(
+    spec: Model,
+    model: Any,
+    stored: Iterable[tuple[str, Tensor]],
+    cases: Sequence[Case],
+    group_of: Callable[[str], str],
+    progress: Callable[[str], None] = lambda part: None,
+) -> tuple[Cost, ...]:
+    """The cost of each group of rounded weights alone, the dearest first.
+
+    ``stored`` are the weights as a file holds them; the model has its own again afterwards.  A cost is the KL divergence
+    from the float model in nats, or 1 - cosine for a model without scores.
+    """
+    held = dict(weight_tensors(model))
+    groups: dict[str, dict[str, Tensor]] = {}
+    for name, values in stored:
+        if held[name].dim() > 1:
+            groups.setdefault(group_of(name), {})[name] = values
+    with torch.inference_mode():
+        wanted = [full_pass(model, case) for case in cases]
+        costs = []
+        for group, weights in groups.items():
+            progress(group)
+            costs.append(Cost(group, _cost(spec, model, held, weights, cases, wanted)))
+    return tuple(sorted(costs, key=lambda each: -each.cost))
+
+
+def _cost(
+    spec: Model,
+    model: Any,
+    held: Mapping[str, Tensor],
+    weights: Mapping[str, Tensor],
+    cases: Sequence[Case],
+    wanted: Sequence[Outputs],
+) -> float:
+    rounded = {name: alike(held[name], values) for name, values in weights.items()}
+    put(model, {id(held[name]): values for name, values in rounded.items()})
+    try:
+        tally = tally_for(spec)
+        for case, outputs in zip(cases, wanted, strict=True):
+            tally.add(case, outputs, full_pass(model, case))
+    finally:
+        put(model, {id(values): held[name] for name, values in rounded.items()})
+    figures = tally.figures()
+    return figures["kl"] if "kl" in figures else 1 - figures["cosine"]

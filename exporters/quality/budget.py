@@ -1,0 +1,70 @@
+"""How much of what a model knows a precision may lose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+KL, COSINE = "kl", "cosine"
+"""The figures that are held to a budget: for scores, and for vectors."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The largest KL divergence from the float model, in nats, and the smallest mean cosine to it."""
+
+    max_kl: float
+    min_cosine: float
+
+
+LIMITS = {
+    "fp16": Limits(1e-3, 0.9999),
+    "bf16": Limits(1e-2, 0.999),
+    "int8": Limits(0.05, 0.98),
+    "int4": Limits(0.5, 0.95),
+}
+"""The default budget of each precision that rounds: above what published models lose when every weight goes to its nearest
+code.  SmolLM2-135M has a divergence of 0.008 in int8 and of 0.30 in int4, MiniLM-L6 cosines of 0.993 and 0.967."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one figure of an export in a precision may be: at most a KL divergence, or at least a cosine."""
+
+    measure: str
+    limit: float
+    precision: str
+
+    def holds(self, figures: Mapping[str, float]) -> bool:
+        """Whether the figure is within the limit; what is no number is not."""
+        value = figures.get(self.measure, math.nan)
+        return value <= self.limit if self.measure == KL else value >= self.limit
+
+    def breach(self, figures: Mapping[str, float]) -> str:
+        """The rule and the value, where it does not hold."""
+        value = figures.get(self.measure, math.nan)
+        if self.measure == KL:
+            return (
+                f"{self.precision} loses too much: its KL divergence from the float model is {value:.3g} nats, and "
+                f"{self.limit:.3g} is allowed"
+            )
+        return (
+            f"{self.precision} loses too much: its mean cosine to the float model is {value:.5f}, and at least "
+            f"{self.limit:.5g} is needed"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)
+
+
+def budget_of(
+    figures: Mapping[str, float], precision: str, max_kl: float | None, min_cosine: float | None
+) -> Budget:
+    """The budget of what was measured: the limit given for it, or the default of the precision."""
+    limits = LIMITS[precision]
+    if KL in figures:
+        return Budget(KL, limits.max_kl if max_kl is None else max_kl, precision)
+    return Budget(COSINE, limits.min_cosine if min_cosine is None else min_cosine, precision)

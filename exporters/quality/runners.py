@@ -1,0 +1,118 @@
+"""What computes the outputs of a model: PyTorch, or the files of an export in ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from exporters.cases import Batch, Case
+from exporters.observed import Loaded, RefusalError, load, run
+from exporters.precisions import Precision
+from exporters.reference import ENCODED, PRESENT, full_pass
+from exporters.targets import Target
+from specs.errors import UserError
+from specs.model import Model
+from zoo.builder import assemble
+from zoo.components.head import token_outputs
+from zoo.tracing.tasks import Task
+
+
+class Runner(Protocol):
+    """A model that can be run on a case."""
+
+    def outputs(self, case: Case) -> Mapping[str, Tensor]:
+        """All outputs of a case by name."""
+        ...
+
+    def greedy(self, encoder: Batch, start: int, ends: Collection[int], most: int) -> list[int]:
+        """What an encoder-decoder says of one input: at most so many tokens, up to the one that ends it."""
+        ...
+
+
+@dataclass(frozen=True)
+class FloatModel:
+    """A PyTorch model with float weights."""
+
+    model: Any
+
+    def outputs(self, case: Case) -> Mapping[str, Tensor]:
+        return full_pass(self.model, case)
+
+    def greedy(self, encoder: Batch, start: int, ends: Collection[int], most: int) -> list[int]:
+        model, found = self.model, list[int]()
+        encoded = model.encode(encoder.inputs, encoder.mask, encoder.types).present_key_values
+        token, past = start, None
+        while len(found) < most and token not in (ends if found else ()):
+            outputs = model.decode(torch.tensor([[token]]), encoded, encoder.mask, past)
+            token, past = int(outputs.logits[0, -1].argmax()), outputs.present_key_values
+            found.append(token)
+        return found
+
+
+@dataclass(frozen=True)
+class Files:
+    """The graphs of an export; ``per_token`` names the outputs that have a token axis."""
+
+    loaded: Sequence[Loaded]
+    per_token: frozenset[str]
+
+    @staticmethod
+    def open(graphs: Mapping[Path, Task], spec: Model, target: Target, precision: Precision) -> Files:
+        """Load graphs as a client would.  Raises :class:`specs.errors.UserError` where ONNX Runtime refuses them."""
+        dtype = precision.dtype_on(target)
+        try:
+            loaded = [load(path, task, target, dtype, packed=True) for path, task in graphs.items()]
+        except RefusalError as refusal:
+            raise _refused(next(iter(graphs)).parent, refusal) from None
+        head = assemble(spec).head
+        return Files(loaded, frozenset({ENCODED, PRESENT}) | token_outputs(head, spec.d_model))
+
+    def outputs(self, case: Case) -> Mapping[str, Tensor]:
+        if self.loaded[-1].task.last_only and not case.pieces:  # the scores of every token come one by one
+            case = replace(case, pieces=(1,) * (case.batch.inputs.shape[1] - 1))
+        try:
+            return run(self.loaded, case, self.per_token, "either")
+        except RefusalError as refusal:
+            raise UserError(
+                f"ONNX Runtime does not run the files: {refusal}\n"
+                "  export the model again, for a target and in a precision that this machine runs"
+            ) from None
+
+    def greedy(self, encoder: Batch, start: int, ends: Collection[int], most: int) -> list[int]:
+        return self.greedy_near(encoder, start, ends, most, [0] * most)
+
+    def greedy_near(
+        self, encoder: Batch, start: int, ends: Collection[int], most: int, guess: Sequence[int]
+    ) -> list[int]:
+        """As ``greedy``: all tokens of a guess at once, again and again until they are what the model itself says.
+
+        After n rounds the first n tokens are final, so that this ends, at once where the guess was right (Jacobi
+        iteration, Santilli et al., 2023).
+        """
+        found = [*guess, *([0] * (most - len(guess)))][:most]
+        for _ in range(most):
+            given = torch.tensor([[start, *found[:-1]]])
+            best = self.outputs(decoding(given, encoder))["logits"][0].argmax(-1).tolist()
+            if best == found:
+                break
+            found = best
+        stop = next((at for at, token in enumerate(found) if token in ends), most - 1)
+        return found[: stop + 1]
+
+
+def decoding(ids: Tensor, encoder: Batch | None = None) -> Case:
+    """The case in which a decoder reads some tokens, B T, all of them real."""
+    batch = Batch("input_ids", ids, torch.ones_like(ids), torch.zeros_like(ids))
+    return Case("judged", batch, encoder=encoder)
+
+
+def _refused(directory: Path, refusal: RefusalError) -> UserError:
+    return UserError(
+        f"{directory}: ONNX Runtime does not load it: {refusal}\n"
+        "  export it again, for a target and in a precision that this machine runs"
+    )

@@ -1,0 +1,163 @@
+"""Figures of quality, gathered case by case: what a head gives decides which.
+
+Shapes: batch B, tokens T, vocabulary or labels V, width D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from exporters.cases import Case
+from exporters.quality import measures
+from specs.head import (
+    Classification,
+    LanguageModeling,
+    NoHead,
+    Pooled,
+    Pooler,
+    TokenClassification,
+    VocabularyHead,
+)
+from specs.model import Model
+
+Outputs = Mapping[str, Tensor]
+
+ROWS = 64
+"""Positions whose scores are held in float64 at a time."""
+
+
+class Tally(Protocol):
+    """Takes the outputs of the reference and of the files, and gives figures by name."""
+
+    def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
+        """Take one case; ``wanted`` is None where there is no reference."""
+        ...
+
+    def figures(self) -> dict[str, float]:
+        """The figures of all cases so far."""
+        ...
+
+
+class Scores:
+    """KL divergence and top tokens of scores, B T V or B V; of the next token's also perplexity."""
+
+    def __init__(self, *, next_token: bool) -> None:
+        self._next_token = next_token
+        self._kl: list[Tensor] = []
+        self._same: list[Tensor] = []
+        self._losses: list[Tensor] = []
+        self._reference_losses: list[Tensor] = []
+
+    def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
+        scores, mask = got["logits"], case.batch.mask
+        real = torch.ones(scores.shape[:-1], dtype=torch.bool)
+        if scores.dim() == 3 and mask is not None:
+            real = mask == 1
+        following = torch.zeros_like(real)  # positions with a real token after them
+        tokens = torch.zeros(real.shape, dtype=torch.int64)
+        if self._next_token:
+            following[:, :-1] = real[:, :-1] & real[:, 1:]
+            tokens[:, :-1] = case.batch.inputs[:, 1:]
+        reference = None if wanted is None else wanted["logits"][real]
+        scores, following, tokens = scores[real], following[real], tokens[real]
+        for start in range(0, len(scores), ROWS):
+            part = slice(start, start + ROWS)
+            self._add(
+                scores[part], following[part], tokens[part], None if reference is None else reference[part]
+            )
+
+    def _add(self, scores: Tensor, following: Tensor, tokens: Tensor, reference: Tensor | None) -> None:
+        """Take some positions: N x V, and for each whether a token follows, and which."""
+        log_q = measures.log_probabilities(scores)
+        self._losses.append(measures.negative_log_likelihood(log_q, tokens)[following])
+        if reference is not None:
+            log_p = measures.log_probabilities(reference)
+            self._kl.append(measures.kl_divergence(log_p, log_q))
+            self._same.append(measures.same_top_token(log_p, log_q))
+            self._reference_losses.append(measures.negative_log_likelihood(log_p, tokens)[following])
+
+    def figures(self) -> dict[str, float]:
+        found = {}
+        if self._kl:
+            found["kl"] = float(torch.cat(self._kl).mean())
+            found["top_token"] = float(torch.cat(self._same).double().mean())
+        if self._next_token:
+            found["perplexity"] = measures.perplexity(torch.cat(self._losses))
+        if self._next_token and self._reference_losses:
+            found["reference_perplexity"] = measures.perplexity(torch.cat(self._reference_losses))
+        return found
+
+
+class Vectors:
+    """Cosines, and agreement of nearest neighbours, of one vector for each row: ``output``, or the mean of B T D."""
+
+    def __init__(self, output: str) -> None:
+        self._output = output
+        self._wanted: list[Tensor] = []
+        self._got: list[Tensor] = []
+
+    def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
+        assert wanted is not None
+        self._wanted.append(self._pooled(case, wanted))
+        self._got.append(self._pooled(case, got))
+
+    def _pooled(self, case: Case, outputs: Outputs) -> Tensor:
+        values = outputs[self._output].float()
+        if values.dim() == 2:
+            return values
+        if case.batch.mask is None:
+            return values.mean(1)
+        weights = case.batch.mask[..., None].to(values.dtype)
+        return (values * weights).sum(1) / weights.sum(1)
+
+    def figures(self) -> dict[str, float]:
+        wanted, got = torch.cat(self._wanted), torch.cat(self._got)
+        cosines = measures.cosine(wanted, got)
+        return {
+            "cosine": float(cosines.mean()),
+            "least_cosine": float(cosines.min()),
+            "same_neighbours": measures.rank_agreement(wanted, got),
+        }
+
+
+class Values:
+    """Cosines of all that a head gives for each row, at real tokens."""
+
+    def __init__(self) -> None:
+        self._cosines: list[Tensor] = []
+
+    def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
+        assert wanted is not None
+        names = [name for name in wanted if name in got and not name.startswith(("present", "encoder "))]
+        for row in range(len(case.batch.inputs)):
+            mask = None if case.batch.mask is None else case.batch.mask[row] == 1
+            pair = [
+                torch.cat([_real(side[name][row].float(), mask).flatten() for name in names])
+                for side in (wanted, got)
+            ]
+            self._cosines.append(measures.cosine(pair[0][None], pair[1][None]))
+
+    def figures(self) -> dict[str, float]:
+        cosines = torch.cat(self._cosines)
+        return {"cosine": float(cosines.mean()), "least_cosine": float(cosines.min())}
+
+
+def _real(values: Tensor, mask: Tensor | None) -> Tensor:
+    return values[mask] if mask is not None and values.shape[:1] == mask.shape else values
+
+
+def tally_for(spec: Model) -> Tally:
+    """What to measure of a model."""
+    head = spec.head
+    if isinstance(head, VocabularyHead | Classification | TokenClassification):
+        decodes = spec.architecture == "decoder" and isinstance(head, LanguageModeling)
+        return Scores(next_token=decodes)
+    if isinstance(head, Pooled):
+        return Vectors(head.output)
+    if isinstance(head, NoHead | Pooler):
+        return Vectors("last_hidden_state")
+    return Values()
