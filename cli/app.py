@@ -15,6 +15,7 @@ from cli.compare import compare
 from cli.convert import convert
 from cli.diff import diff
 from cli.draw import draw
+from cli.eval import evaluate
 from cli.export import export
 from cli.import_ import import_checkpoint
 from cli.list import list_presets
@@ -43,6 +44,7 @@ app.command("export")(export)
 app.command("diff")(diff)
 app.command("run")(run)
 app.command("attend")(attend)
+app.command("eval")(evaluate)
 app.command("bench")(bench)
 app.command("compare")(compare)
 app.command("import")(import_checkpoint)

@@ -18,23 +18,17 @@ def print_quality(quality: Quality) -> None:
     from exporters.quality.budget import KL
     from exporters.quality.quality import MEASURES, shares
 
-    budget = quality.budget
-    rows = []
+    budget, rows = quality.budget, []
     for name, value in quality.figures.items():
-        limit, verdict = "", styled("", "")
-        if budget is not None and name == budget.measure:
+        cells = [MEASURES[name].label, format(value, MEASURES[name].form)]
+        if budget is not None:
+            held = name == budget.measure
             limit = f"{'at most' if name == KL else 'at least'} {budget.limit:g}"
             verdict = styled("within", "green") if quality.passed else styled("past it", "red")
-        rows.append((MEASURES[name].label, format(value, MEASURES[name].form), limit, verdict))
-    print_table(
-        [
-            Column("quality", pinned=True),
-            Column("value", right=True),
-            Column("budget", right=True),
-            "verdict",
-        ],
-        rows,
-    )
+            cells += [limit, verdict] if held else ["", ""]
+        rows.append(cells)
+    columns = [Column("quality", pinned=True), Column("value", right=True)]
+    print_table([*columns, *([Column("budget", right=True), Column("verdict")] if budget else [])], rows)
     say()
     against = f", against {quality.reference}" if quality.reference else ""
     say(f"Quality is measured on {quality.inputs}{against}.")

@@ -57,7 +57,7 @@ from specs.resolved import resolved
 from specs.suggest import did_you_mean
 from specs.writing import dump
 from zoo.builder import ZooModel, assemble
-from zoo.checkpoints.carried import carry_files, origin_of
+from zoo.checkpoints.carried import carry_files, tokenizer_origin
 from zoo.destination import check_destination, replacing
 from zoo.manifest import FORMAT, InputsRecord, Manifest, ShapingRecord
 from zoo.progress import Progress, Stage
@@ -342,7 +342,7 @@ class _Job:
         if not self.options.judges:
             return None
         self.progress(Stage("read representative inputs"))
-        return Claim.prepare(self.spec, origin_of(self.options.weights), self.options.calibrate)
+        return Claim.prepare(self.spec, tokenizer_origin(self.options.weights), self.options.calibrate)
 
     def _judged(self, claim: Claim, directory: Path, reference: Reference, graphs: list[Graph]) -> Judged:
         path, regions = directory / self._data_paths(graphs)[0], _regions(graphs)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Opened:
     """A spec, and where its weights are from: ``weights`` is random or a path, unless there is an export.
 
-    ``origin`` is the directory where a tokenizer and the settings of generation would lie.
+    ``origin`` is the directory where a tokenizer and the settings of generation would lie, or the GGUF file that holds them.
     """
 
     spec: Model
@@ -34,9 +34,9 @@ class Opened:
     @property
     def settings(self) -> Mapping[str, Any]:
         """The special tokens of the checkpoint, as its config and its settings of generation say."""
-        from zoo.checkpoints.carried import GENERATION, stated_in
+        from zoo.checkpoints.carried import special_tokens
 
-        return {**stated_in(self.origin / CONFIG), **stated_in(self.origin / GENERATION)}
+        return special_tokens(self.origin)
 
     @property
     def ends(self) -> list[int]:
@@ -76,11 +76,11 @@ def opened(reference: str, assignments: Sequence[str] = (), weights: str | None 
     path = Path(reference)
     is_file = path.suffix == ".gguf" and path.is_file()
     if reference in preset_names() or not (path.is_dir() or is_file):
-        from zoo.checkpoints.carried import origin_of
+        from zoo.checkpoints.carried import tokenizer_origin
 
         spec = load(reference, assignments)
-        origin = origin_of(weights) if weights and weights != "random" else path.parent
-        return Opened(spec, weights or "random", origin if origin.is_dir() else origin.parent)
+        origin = tokenizer_origin(weights) if weights and weights != "random" else path.parent
+        return Opened(spec, weights or "random", origin)
     is_export = (path / MANIFEST).is_file()
     if assignments:
         own = (
@@ -101,7 +101,7 @@ def opened(reference: str, assignments: Sequence[str] = (), weights: str | None 
     if is_file or (path / CONFIG).is_file():
         from zoo.configs.importing import import_spec
 
-        return Opened(import_spec(path), weights or reference, path.parent if is_file else path)
+        return Opened(import_spec(path), weights or reference, path)
     raise UserError(
         f"{reference} has neither an {MANIFEST} nor a {CONFIG}\n"
         "  give a directory that zoo export wrote, or that of a checkpoint"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from torch import Tensor
 
 from exporters.digests import Place, external_places
 from exporters.export import Options, data_places
@@ -25,25 +28,38 @@ def reopened(exported: Exported) -> ZooModel:
     Where each lies is found as when it was written, and compared with what the graphs say.  Raises
     :class:`specs.errors.UserError` where the files are not as this version would write them.
     """
-    options = _options(exported)
     model = assemble(exported.spec)
     waiting = dict(weight_tensors(model))
-    if options.via == "fx":
-        name, regions = data_places(exported.spec, options)
-        places = {name: (region.offset, region.length) for name, region in regions.items()}
-        if places == _places(exported):
-            for weight, values in stored_weights(model, exported.directory / name, regions):
-                before = waiting.pop(weight)
-                put(model, {id(before): alike(before, values)})
+    for weight, values in weights_of(exported, model):
+        before = waiting.pop(weight)
+        put(model, {id(before): alike(before, values)})
     if waiting:
-        raise UserError(
-            f"{exported.directory}: its weights cannot be read back: it was written by --via torch, or another version\n"
-            "  give its spec.yaml, and the checkpoint that it was made of with --weights"
-        )
+        raise _unreadable(exported)
     return model
 
 
-def _options(exported: Exported) -> Options:
+def weights_of(exported: Exported, model: ZooModel) -> Iterator[tuple[str, Tensor]]:
+    """The weights that the data file holds, by name and in the shapes of the model, in float32.
+
+    Raises :class:`specs.errors.UserError` where the files are not as this version would write them.
+    """
+    options = options_of(exported)
+    if options.via != "fx":
+        raise _unreadable(exported)
+    name, regions = data_places(exported.spec, options)
+    if {name: (region.offset, region.length) for name, region in regions.items()} != _places(exported):
+        raise _unreadable(exported)
+    return stored_weights(model, exported.directory / name, regions)
+
+
+def _unreadable(exported: Exported) -> UserError:
+    return UserError(
+        f"{exported.directory}: its weights cannot be read back: it was written by --via torch, or another version\n"
+        "  give its spec.yaml, and the checkpoint that it was made of with --weights"
+    )
+
+
+def options_of(exported: Exported) -> Options:
     """How it was exported."""
     manifest = exported.manifest
     for name, value, known in (

@@ -52,6 +52,12 @@ def origin_of(weights: str) -> Path:
     )
 
 
+def tokenizer_origin(weights: str) -> Path:
+    """Where the tokenizer of weights that a user named would be: their directory, or the GGUF file itself."""
+    origin = origin_of(weights)
+    return origin if origin.is_dir() or origin.suffix == ".gguf" else origin.parent
+
+
 def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[str, Any]:
     """The config of a spec, with the labels and the special tokens of the checkpoint at ``origin``, if it is one.
 

@@ -1,0 +1,117 @@
+"""``zoo eval``: an export judged where it lies, against what a user names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from exporters.export import graphs_of
+from exporters.layouts import LAYOUTS
+from exporters.opened import Opened
+from exporters.precisions import PRECISIONS
+from exporters.quality.claim import speech_of, with_costs
+from exporters.quality.inputs import Representative, random_ids, representative
+from exporters.quality.judge import check_judgeable, judge
+from exporters.quality.quality import Quality
+from exporters.quality.runners import Files, FloatModel, Runner
+from exporters.reopened import options_of, weights_of
+from exporters.runtime.exported import Exported
+from exporters.runtime.text import find_text
+from exporters.targets import TARGETS
+from specs.errors import UserError
+from zoo.progress import Progress, Stage
+
+
+def evaluate(
+    exported: Exported,
+    against: Opened | None,
+    text: Path | None,
+    tokenizer: Path | None,
+    progress: Progress,
+    *,
+    costs: bool = False,
+) -> Quality:
+    """The figures of an export; against a model or another export also how far it is from that one.
+
+    ``text`` is a file as :mod:`exporters.quality.inputs` has them (default: the corpus, or for random weights random
+    ids).  ``costs`` asks what each part of the model costs.  Raises :class:`specs.errors.UserError` for what does not go
+    together.
+    """
+    spec, random = exported.spec, exported.manifest.weights == "random"
+    if against is None and random:
+        against = Opened(spec, "random", exported.directory)
+    check_judgeable(spec, has_reference=against is not None)
+    if against is not None:
+        _check_alike(exported, against)
+    if costs and (against is None or against.exported is not None):
+        raise UserError(
+            "the cost of each part is measured in PyTorch, and there is no float model to compare with\n"
+            "  name a spec or a checkpoint with --against, or leave out --layers"
+        )
+    inputs = _inputs(exported, against, text, tokenizer, random=random)
+    progress(Stage("load the files"))
+    files = _files(exported)
+    reference, name, model = _reference(exported, against, progress)
+    count = len(inputs.judged)
+
+    def tell(done: int) -> None:
+        progress(Stage(f"input {done + 1} of {count}"))
+
+    origin = exported.directory if against is None else against.origin
+    figures = judge(spec, inputs.judged, files, reference, speech_of(origin), tell)
+    quality = Quality(inputs.description, name, figures)
+    if not costs:
+        return quality
+    return with_costs(spec, model, lambda model: weights_of(exported, model), inputs, quality, progress)
+
+
+def _files(exported: Exported) -> Files:
+    options = options_of(exported)
+    target = LAYOUTS[options.layout].target(TARGETS[options.target])
+    graphs = {exported.directory / name: task for name, task in graphs_of(exported.spec, options).items()}
+    return Files.open(graphs, exported.spec, target, PRECISIONS[options.precision])
+
+
+def _reference(
+    exported: Exported, against: Opened | None, progress: Progress
+) -> tuple[Runner | None, str, Any]:
+    """What to compare with, its name, and its model where it is one of PyTorch."""
+    if against is None:
+        return None, "", None
+    progress(Stage("load what the files are compared with"))
+    if against.exported is not None:
+        return _files(against.exported), str(against.exported.directory), None
+    model, weights = against.model(exported.manifest.seed or 0)
+    return FloatModel(model), f"PyTorch, float32, weights {weights}", model
+
+
+def _check_alike(exported: Exported, against: Opened) -> None:
+    """Raise :class:`specs.errors.UserError` unless two models give outputs that can be compared."""
+    ours, theirs = exported.spec, against.spec
+    for what, first, second in (
+        ("architecture", ours.architecture, theirs.architecture),
+        ("vocab_size", ours.vocab_size, theirs.vocab_size),
+        ("head.kind", ours.head.kind, theirs.head.kind),
+    ):
+        if first != second:
+            raise UserError(
+                f"{ours.name} and {theirs.name} cannot be compared: {what} must be the same\n"
+                f"  value: {first} and {second}\n  name the model that the export was made of with --against"
+            )
+    if against.weights == "random" and exported.manifest.weights == "checkpoint":
+        raise UserError(
+            f"{theirs.name} has no weights to compare with\n"
+            "  name them with --weights: the checkpoint that the export was made of"
+        )
+
+
+def _inputs(
+    exported: Exported, against: Opened | None, text: Path | None, tokenizer: Path | None, *, random: bool
+) -> Representative:
+    takes_tokens = exported.spec.embedding_of(exported.spec.encoder or exported.spec.last_stack).takes_tokens
+    if text is None and random and takes_tokens:
+        return random_ids(exported.spec)
+    found = find_text(exported.directory, tokenizer, needed=text is not None)
+    if found is None and against is not None and against.exported is None:
+        found = find_text(against.origin, None, needed=text is not None)
+    return representative(exported.spec, text, found, calibrates=False)
