@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.render import Column, print_table, say, styled
+from cli.render import CellText, Column, print_table, say, styled
 
 if TYPE_CHECKING:
     from exporters.quality.quality import Cost, Quality
@@ -18,9 +18,10 @@ def print_quality(quality: Quality) -> None:
     from exporters.quality.budget import KL
     from exporters.quality.quality import MEASURES, shares
 
-    budget, rows = quality.budget, []
+    budget = quality.budget
+    rows: list[list[CellText]] = []
     for name, value in quality.figures.items():
-        cells = [MEASURES[name].label, format(value, MEASURES[name].form)]
+        cells: list[CellText] = [MEASURES[name].label, format(value, MEASURES[name].form)]
         if budget is not None:
             held = name == budget.measure
             limit = f"{'at most' if name == KL else 'at least'} {budget.limit:g}"
