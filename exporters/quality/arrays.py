@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ import torch
 from torch import Tensor
 
 from specs.errors import UserError
-from specs.suggest import did_you_mean
 
 MASK = "attention_mask"
 
@@ -47,14 +47,15 @@ def read_named(path: Path, wanted: str, sizes: tuple[int | None, ...]) -> tuple[
 
     Raises :class:`specs.errors.UserError` for a file without it, or with others sizes.
     """
-    with _loaded(path) as found:
-        if wanted not in found:
-            raise UserError(
-                f"{path}: must have an array {wanted}, which the model takes\n"
-                f"  value: {', '.join(found) or 'no arrays'}\n  {did_you_mean(wanted, list(found)) if len(found) else 'save it with numpy.savez'}"
-            )
-        given = found[wanted]
-        masks = {MASK: found[MASK]} if wanted == "input_ids" and MASK in found else {}
+    found = _loaded(path)
+    held = dict(found) if isinstance(found, Mapping) else {}
+    if wanted not in held:
+        raise UserError(
+            f"{path}: must have an array {wanted}, which the model takes\n"
+            f"  value: {', '.join(held) or 'no arrays with names'}\n  save it under that name with numpy.savez"
+        )
+    given = held[wanted]
+    masks = {MASK: held[MASK]} if wanted == "input_ids" and MASK in held else {}
     whole = wanted == "input_ids"
     shape = " x ".join("length" if size is None else str(size) for size in ("examples", *sizes))
     fits = given.ndim == 1 + len(sizes) and all(
@@ -81,7 +82,10 @@ def read_named(path: Path, wanted: str, sizes: tuple[int | None, ...]) -> tuple[
 
 def _loaded(path: Path) -> Any:
     try:
-        return np.load(path, allow_pickle=False)
+        found = np.load(path, allow_pickle=False)
+        return (
+            {name: found[name] for name in found.files} if isinstance(found, np.lib.npyio.NpzFile) else found
+        )
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}\n  check the path") from None
     except (ValueError, EOFError, zipfile.BadZipFile) as error:

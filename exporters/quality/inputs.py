@@ -89,6 +89,7 @@ def representative(
         rows = [
             {name: values[row : row + 1] for name, values in arrays.items()} for row in range(source.rows)
         ]
+        _check_length(spec, source.name, arrays.get("input_ids"))
         return _parted(source.name, source.sha256, rows, share, _most(spec), "examples")
     if not embedding.takes_tokens:
         if given is None:
@@ -104,6 +105,7 @@ def representative(
         ids, sha256 = read_ids(given)
         _check_vocabulary(spec, str(given), ids, "give ids of the model's own tokenizer")
         if ids.dim() == 2:
+            _check_length(spec, str(given), ids)
             rows = [_tokens(row[None]) for row in ids]
             return _parted(str(given), sha256, rows, share, _most(spec), "rows")
         return _windows(spec, str(given), sha256, ids, [], share)
@@ -126,6 +128,11 @@ def representative(
     return _of_sentences(spec, name, sha256, text, tokenizer, share)
 
 
+def corpus() -> str:
+    """The text that ships with the project: paragraphs of English prose on many subjects."""
+    return files("exporters.quality").joinpath("corpus/prose.txt").read_text("utf-8")
+
+
 def random_ids(spec: Model, seed: int = 0) -> Representative:
     """Random tokens, for random weights alone: to these no text means more than any other."""
     generator = torch.Generator().manual_seed(seed)
@@ -139,8 +146,8 @@ def random_ids(spec: Model, seed: int = 0) -> Representative:
 def _read_text(given: Path | None) -> tuple[str, str, str]:
     """A text, its name and the digest of what is read of it."""
     if given is None:
-        content = files("exporters.quality").joinpath("corpus/prose.txt").read_bytes()
-        return content.decode(), "the corpus of zoo", hashlib.sha256(content).hexdigest()
+        text = corpus()
+        return text, "the corpus of zoo", hashlib.sha256(text.encode()).hexdigest()
     try:
         with given.open("rb") as file:
             content = file.read(LARGEST)
@@ -265,6 +272,15 @@ def _check_vocabulary(spec: Model, where: str, ids: Tensor | None, remedy: str) 
         raise UserError(
             f"{where}: token ids must be below the vocab_size of {spec.name}, which is {vocabulary}\n"
             f"  value: {int(worst)}\n  {remedy}"
+        )
+
+
+def _check_length(spec: Model, where: str, ids: Tensor | None) -> None:
+    limit = spec.context_length_of(spec.encoder or spec.last_stack)
+    if ids is not None and limit is not None and ids.shape[1] > limit:
+        raise UserError(
+            f"{where}: rows must fit the context of {spec.name}, which is {limit} tokens\n"
+            f"  value: {ids.shape[1]} tokens\n  give shorter rows"
         )
 
 

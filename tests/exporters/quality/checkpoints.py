@@ -1,0 +1,79 @@
+"""Tiny checkpoints with a tokenizer, whose weights count as real ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+from exporters.quality.inputs import corpus
+
+PAD, BOS, EOS = "<pad>", "<s>", "</s>"
+VOCABULARY = 300
+
+
+def tokenizer(*, begins: bool = False) -> Tokenizer:
+    """Byte pairs learned from the corpus; with ``begins``, a text begins with a special token."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY, special_tokens=[PAD, BOS, EOS], initial_alphabet=alphabet, show_progress=False
+    )
+    made.train_from_iterator([corpus()[:4000]], trainer)
+    if begins:
+        made.post_processor = processors.TemplateProcessing(single=f"{BOS} $A", special_tokens=[(BOS, 1)])
+    return made
+
+
+def _saved(model: transformers.PreTrainedModel, directory: Path, *, text: bool) -> Path:
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.1)
+    model.eval().save_pretrained(directory)
+    if text:
+        tokenizer().save(str(directory / "tokenizer.json"))
+    return directory
+
+
+def llama(directory: Path, *, text: bool = True) -> Path:
+    """A decoder of two layers."""
+    torch.manual_seed(7)
+    config = transformers.LlamaConfig(
+        vocab_size=VOCABULARY, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=128, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    return _saved(transformers.LlamaForCausalLM(config), directory, text=text)
+
+
+def bert(directory: Path) -> Path:
+    """An encoder of two layers without a head."""
+    torch.manual_seed(7)
+    config = transformers.BertConfig(
+        vocab_size=VOCABULARY, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=128,
+    )  # fmt: skip
+    return _saved(transformers.BertModel(config), directory, text=True)
+
+
+def t5(directory: Path) -> Path:
+    """An encoder-decoder."""
+    torch.manual_seed(7)
+    config = transformers.T5Config(
+        vocab_size=VOCABULARY, d_model=64, d_kv=16, d_ff=96, num_layers=2, num_heads=4, pad_token_id=0,
+        bos_token_id=1, eos_token_id=2, decoder_start_token_id=0,
+    )  # fmt: skip
+    return _saved(transformers.T5ForConditionalGeneration(config), directory, text=True)
+
+
+def vit(directory: Path) -> Path:
+    """An encoder of images."""
+    torch.manual_seed(7)
+    config = transformers.ViTConfig(
+        hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, image_size=16, patch_size=8,
+        num_labels=5,
+    )  # fmt: skip
+    return _saved(transformers.ViTForImageClassification(config), directory, text=False)

@@ -1,0 +1,225 @@
+"""Representative inputs: disjoint parts, and clear errors for what gives none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from exporters.quality.inputs import NoInputsError, corpus, random_ids, representative
+from exporters.runtime.text import Text
+from specs.errors import UserError
+from specs.load import load
+from specs.model import Model
+from tests.exporters.quality.checkpoints import BOS, VOCABULARY, tokenizer
+
+Refused = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def text() -> Text:
+    return Text(tokenizer(), Path("tokenizer.json"))
+
+
+@pytest.fixture(scope="module")
+def decoder() -> Model:
+    return load("tiny-gpt", [f"vocab_size={VOCABULARY}", "context_length=64"])
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Model:
+    return load("bert-tiny", [f"vocab_size={VOCABULARY}", "context_length=64"])
+
+
+@pytest.fixture(scope="module")
+def images() -> Model:
+    return load("vit-base-16", ["embedding.image_size=32"])
+
+
+def refused(spec: Model, given: Path | None, text: Text | None = None) -> str:
+    with pytest.raises(UserError) as caught:
+        representative(spec, given, text)
+    return str(caught.value)
+
+
+def saved(path: Path, **arrays: Any) -> Path:
+    np.savez(path, **arrays)
+    return path
+
+
+def test_the_corpus_is_long_enough_for_its_windows(text: Text) -> None:
+    spec = load("tiny-gpt", [f"vocab_size={VOCABULARY}", "context_length=256"])
+    found = representative(spec, None, text)
+    assert [window["input_ids"].shape for window in found.judged] == [(1, 256)] * 12
+    assert len(found.calibration) >= 6
+    assert found.description == "the corpus of zoo, 12 x 256 tokens"
+    assert len(corpus().split()) > 4000
+
+
+def test_what_calibrates_is_never_judged(decoder: Model, text: Text, tmp_path: Path) -> None:
+    ids = np.arange(64 * 30) % VOCABULARY
+    np.save(tmp_path / "ids.npy", ids)
+    for given in (tmp_path / "ids.npy", None):
+        found = representative(decoder, given, text)
+        whole = ids if given else np.array(text.plain(corpus()))
+        border = len(whole) // 3
+        for part, stretch in ((found.calibration, whole[:border]), (found.judged, whole[border:])):
+            joined = f" {' '.join(map(str, stretch))} "
+            assert part
+            for window in part:
+                assert f" {' '.join(map(str, window['input_ids'][0].tolist()))} " in joined
+
+
+def test_windows_begin_as_the_tokenizer_begins_a_text(decoder: Model) -> None:
+    begins = Text(tokenizer(begins=True), Path("tokenizer.json"))
+    found = representative(decoder, None, begins)
+    first = begins.id_of(BOS)
+    assert all(window["input_ids"][0, 0] == first for window in found.judged)
+    assert all(window["input_ids"].shape == (1, 64) for window in found.judged)
+    assert all((window["input_ids"][0, 1:] != first).all() for window in found.judged)
+
+
+def test_sentences_of_an_encoder(encoder: Model, text: Text, tmp_path: Path) -> None:
+    file = tmp_path / "text.txt"
+    file.write_text("One is here. Two is there! Is three? Four. " * 20)
+    found = representative(encoder, file, text)
+    sentences = sum(len(batch["input_ids"]) for batch in found.judged)
+    assert (sum(len(batch["input_ids"]) for batch in found.calibration), sentences) == (26, 54)
+    ids = text.ids(["Two is there!"])[0]
+    rows = [row[mask == 1].tolist() for batch in found.judged
+            for row, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)]  # fmt: skip
+    assert ids in rows
+
+
+def test_without_calibration_all_is_judged(encoder: Model, text: Text, tmp_path: Path) -> None:
+    file = tmp_path / "text.txt"
+    file.write_text("One is here. Two is there! Is three?")
+    found = representative(encoder, file, text, calibrates=False)
+    assert not found.calibration
+    assert sum(len(batch["input_ids"]) for batch in found.judged) == 3
+
+
+def test_arrays_by_the_name_of_the_input(images: Model, tmp_path: Path) -> None:
+    values = np.random.default_rng(1).random((6, 3, 32, 32), np.float32)
+    found = representative(images, saved(tmp_path / "images.npz", pixel_values=values), None)
+    assert [len(part) for part in (found.calibration, found.judged)] == [2, 4]
+    assert torch.equal(found.judged[0]["pixel_values"], torch.from_numpy(values[2:3]))
+    assert found.sha256 is not None
+
+
+def test_random_ids_are_of_the_vocabulary(decoder: Model) -> None:
+    found = random_ids(decoder)
+    assert found.description == "random token ids, seed 0"
+    assert max(int(window["input_ids"].max()) for window in found.judged) == VOCABULARY - 1
+
+
+def test_a_text_that_is_too_short(decoder: Model, encoder: Model, text: Text, tmp_path: Path) -> None:
+    file = tmp_path / "short.txt"
+    file.write_text("Too short.")
+    count = len(text.plain("Too short."))
+    assert refused(decoder, file, text) == (
+        f"{file}: must have at least 128 tokens for {decoder.name}: one window of 64 calibrates, and another is judged\n"
+        f"  value: {count} tokens\n  give a longer text"
+    )
+    assert refused(encoder, file, text) == (
+        f"{file}: must have at least 3 sentences: one calibrates, and two are judged\n  value: 1 sentences\n  give more"
+    )
+
+
+def test_a_tokenizer_that_is_of_another_model(text: Text, tmp_path: Path) -> None:
+    spec = load("tiny-gpt", ["vocab_size=100", "context_length=64"])
+    message = refused(spec, None, text)
+    assert message.startswith(
+        "tokenizer.json on the corpus of zoo: token ids must be below the vocab_size of"
+    )
+    assert ", which is 100\n  value: 299\n" in message
+    assert message.endswith("\n  give the tokenizer that came with the model")
+
+
+def test_no_tokenizer(decoder: Model, encoder: Model, tmp_path: Path) -> None:
+    file = tmp_path / "text.txt"
+    file.write_text("A text.")
+    assert refused(encoder, file) == (
+        f"{file}: text needs a tokenizer, and there is no tokenizer.json beside the weights\n"
+        "  put its tokenizer.json there, or give token ids as whole numbers in a .npy file"
+    )
+    with pytest.raises(NoInputsError, match=r"^the corpus: text needs a tokenizer"):
+        representative(encoder, None, None)
+
+
+def test_images_are_not_made_of_text(images: Model, tmp_path: Path) -> None:
+    file = tmp_path / "text.txt"
+    file.write_text("A text.")
+    assert refused(images, file) == (
+        f"{file}: {images.name} takes pixel_values, which no text gives\n  value: .txt\n"
+        "  give a .npz file with an array pixel_values"
+    )
+    with pytest.raises(NoInputsError, match="takes pixel_values, which no text gives"):
+        representative(images, None, None)
+
+
+def test_arrays_that_do_not_fit(images: Model, decoder: Model, encoder: Model, tmp_path: Path) -> None:
+    path = tmp_path / "given.npz"
+    saved(path, pixels=np.zeros((4, 3, 32, 32), np.float32))
+    assert refused(images, path) == (
+        f"{path}: must have an array pixel_values, which the model takes\n  value: pixels\n"
+        "  save it under that name with numpy.savez"
+    )
+    saved(path, pixel_values=np.zeros((4, 3, 16, 16), np.float32))
+    assert refused(images, path).startswith(
+        f"{path}: pixel_values must be numbers, examples x 3 x 32 x 32\n  value: float32, 4 x 3 x 16 x 16\n"
+    )
+    saved(path, input_ids=np.zeros((4, 8), np.float32))
+    assert "input_ids must be whole numbers, examples x length\n  value: float32, 4 x 8\n" in refused(
+        encoder, path
+    )
+    saved(path, input_ids=np.zeros((4, 8), np.int64), attention_mask=np.ones((4, 7), np.int64))
+    assert "attention_mask must have the shape of input_ids, 4 x 8\n  value: 4 x 7\n" in refused(
+        encoder, path
+    )
+    saved(path, input_ids=np.full((4, 8), VOCABULARY))
+    assert f"which is {VOCABULARY}\n  value: {VOCABULARY}\n" in refused(encoder, path)
+    saved(path, input_ids=np.zeros((4, 65), np.int64))
+    assert f"rows must fit the context of {encoder.name}, which is 64 tokens\n  value: 65 tokens" in refused(
+        encoder, path
+    )
+    with path.open("wb") as file:
+        np.save(file, np.zeros((4, 8), np.int64))
+    assert "must have an array input_ids, which the model takes\n  value: no arrays with names" in refused(
+        encoder, path
+    )
+    saved(path, input_ids=np.array([None]))
+    assert f"{path} is no file of arrays: Object arrays cannot be loaded" in refused(encoder, path)
+    saved(path, input_ids=np.zeros((2, 8), np.int64))
+    assert "must have at least 3 examples" in refused(decoder, path)
+
+
+def test_ids_that_are_none(decoder: Model, tmp_path: Path) -> None:
+    path = tmp_path / "ids.npy"
+    np.save(path, np.zeros(10))
+    assert refused(decoder, path) == (
+        f"{path}: token ids must be whole numbers, of one axis or of rows by tokens\n  value: float64 of 1 axes\n"
+        "  write them with numpy.save"
+    )
+    np.save(path, np.zeros((4, 65), np.int64))
+    assert "which is 64 tokens\n  value: 65 tokens" in refused(decoder, path)
+    np.save(path, np.full(1000, -1))
+    assert "token ids must be below the vocab_size" in refused(decoder, path)
+    path.write_bytes(b"nothing")
+    assert f"{path} is no file of arrays: " in refused(decoder, path)
+    assert "cannot be read: No such file or directory\n  check the path" in refused(
+        decoder, tmp_path / "x.npy"
+    )
+
+
+def test_a_text_that_is_no_text(decoder: Model, text: Text, tmp_path: Path) -> None:
+    file = tmp_path / "text.txt"
+    file.write_bytes(b"abc\xff")
+    assert refused(decoder, file, text) == (
+        f"{file}: a text must be UTF-8, and byte 3 is 0xff\n  save the file as UTF-8, or give token ids in a .npy file"
+    )
+    assert "cannot be read: No such file or directory" in refused(decoder, tmp_path / "gone.txt", text)
