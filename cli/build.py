@@ -18,6 +18,7 @@ from cli.export_options import (
     MinCosine,
     Output,
     PrecisionName,
+    Rounding,
     Seed,
     TargetName,
     Verify,
@@ -39,6 +40,7 @@ def build(
     block_size: BlockSize = 32,
     asymmetric: Asymmetric = False,
     head_precision: HeadPrecision = "int8",
+    rounding: Rounding = None,
     verify: Verify = True,
     via: Via = "fx",
     layout: LayoutName = "onnx",
@@ -96,6 +98,7 @@ def build(
         block_size=block_size,
         asymmetric=asymmetric,
         head_precision=head_precision,
+        rounding=rounding,
     )
     check_exportable(model, model_spec, destination, options)
     parameters = parameter_report(model_spec)

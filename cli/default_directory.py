@@ -19,6 +19,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "block_size": lambda size: f"block-{size}",
     "asymmetric": lambda asymmetric: "asymmetric",
     "head_precision": lambda precision: f"head-{precision}",
+    "rounding": lambda rounding: rounding,
     "cache_length": lambda length: f"cache-{length}",
     "via": lambda tracer: f"via-{tracer}",
 }

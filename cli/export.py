@@ -16,6 +16,7 @@ from cli.export_options import (
     MinCosine,
     Output,
     PrecisionName,
+    Rounding,
     Seed,
     TargetName,
     Verify,
@@ -44,6 +45,7 @@ def export(
     block_size: BlockSize = 32,
     asymmetric: Asymmetric = False,
     head_precision: HeadPrecision = "int8",
+    rounding: Rounding = None,
     verify: Verify = True,
     via: Via = "fx",
     layout: LayoutName = "onnx",
@@ -95,6 +97,7 @@ def export(
         block_size=block_size,
         asymmetric=asymmetric,
         head_precision=head_precision,
+        rounding=rounding,
     )
     written = run_export(model_spec, *settings, as_json)
     if as_json:

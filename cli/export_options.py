@@ -83,6 +83,15 @@ HeadPrecision = Annotated[
     str,
     typer.Option(metavar="int8|int4", help="Of int4: how embeddings of tokens and their heads are stored."),
 ]
+Rounding = Annotated[
+    str | None,
+    typer.Option(
+        metavar="gptq|nearest",
+        help="Of int4: gptq rounds each layer for the inputs that it sees, which loses far less and takes a pass over "
+        "representative inputs.  [default: gptq for real weights of encoders and decoders]",
+        show_default=False,
+    ),
+]
 Verify = Annotated[
     bool,
     typer.Option(
@@ -102,7 +111,7 @@ Calibrate = Annotated[
     typer.Option(
         metavar="FILE",
         help="Inputs that the model is made for: UTF-8 text, token ids (.npy), or arrays by input name (.npz). Real "
-        "weights that are rounded are judged on a part of it.  [default: a corpus of prose, or text that the model writes]",
+        "weights that are rounded are judged on a part of it, and int4 rounds them for the rest.  [default: a corpus of prose, or text that the model writes]",
         show_default=False,
     ),
 ]

@@ -41,6 +41,7 @@ from exporters.quality.inputs import Representative
 from exporters.quality.quality import Quality
 from exporters.quantization.scheme import BLOCK_SIZES, Quantization
 from exporters.reference import Reference
+from exporters.rounding import rounded_for, roundings_of
 from exporters.static_cache import cache_length, check_cache
 from exporters.stored_weights import StoredWeight, stored_weights, take_stored
 from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
@@ -85,8 +86,10 @@ class Options:
     PyTorch model; ``via`` is fx, our tracer, or torch, PyTorch's exporter; ``layout`` is the client's that is to load the
     directory.  Raises :class:`specs.errors.UserError` where there is no such ``target``, ``via`` or ``layout``, or they
     do not go together.  ``cache_length`` is that of caches that do not grow, in tokens (default: the context length).
-    ``calibrate`` is a file of representative inputs (:mod:`exporters.quality.inputs`), on which real weights that are
-    rounded are judged; ``max_kl`` and ``min_cosine`` are what they may lose (default: :data:`exporters.quality.budget.LIMITS`).
+    ``rounding`` is how int4 rounds: nearest, or gptq (:mod:`exporters.quantization.gptq`; the default for real weights of
+    encoders and decoders).
+    ``calibrate`` is a file of representative inputs (:mod:`exporters.quality.inputs`), for which real weights are rounded
+    and on which they are judged; ``max_kl`` and ``min_cosine`` are what they may lose (default: :data:`exporters.quality.budget.LIMITS`).
     """
 
     target: str = "portable"
@@ -104,6 +107,7 @@ class Options:
     calibrate: Path | None = None
     max_kl: float | None = None
     min_cosine: float | None = None
+    rounding: str | None = None
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -113,6 +117,7 @@ class Options:
             ("--layout", self.layout, LAYOUTS),
             ("--precision", self.precision, PRECISIONS),
             ("--head-precision", self.head_precision, ("int4", "int8")),
+            ("--rounding", self.rounding or "nearest", ("gptq", "nearest")),
         ):
             if value not in known:
                 raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
@@ -131,6 +136,7 @@ class Options:
             "--block-size": self.block_size != 32,
             "--asymmetric": self.asymmetric,
             "--head-precision": self.head_precision != "int8",
+            "--rounding": self.rounding is not None,
         }
         for option in (option for option, given in asked.items() if given and self.precision != "int4"):
             raise UserError(f"{option} is of --precision int4, and this is {self.precision}")
@@ -150,8 +156,16 @@ class Options:
     @property
     def judges(self) -> bool:
         """Whether what rounding changes is held to a budget: that of real weights, where anything is verified."""
-        real = self.weights not in ("random", "none")
-        return self.verify and real and PRECISIONS[self.precision].rounds
+        return self.verify and self._real and PRECISIONS[self.precision].rounds
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether weights are rounded for the inputs that they will see."""
+        return self._real and self.precision == "int4" and self.rounding != "nearest"
+
+    @property
+    def _real(self) -> bool:
+        return self.weights not in ("random", "none")
 
     def _check_quality(self) -> None:
         asked = {
@@ -160,7 +174,12 @@ class Options:
             "--min-cosine": self.min_cosine,
         }
         given = [option for option, value in asked.items() if value is not None]
-        if given and not self.judges:
+        if self.rounding == "gptq" and not self._real:
+            raise UserError(
+                f"--rounding gptq is for weights that mean something, and these are {self.weights}\n"
+                "  give --weights, or leave it out"
+            )
+        if given and not self.judges and not (given == ["--calibrate"] and self.calibrates):
             why = (
                 "is not verified"
                 if not self.verify
@@ -250,6 +269,22 @@ def check_logits(spec: Model, logits: str) -> None:
     )
 
 
+def check_rounding(spec: Model, options: Options, claim: Claim | None) -> None:
+    """Raise :class:`specs.errors.UserError` where rounding by GPTQ is asked for and cannot be."""
+    if options.rounding != "gptq":
+        return
+    if spec.architecture == "encoder-decoder":
+        raise UserError(
+            f"--rounding gptq is for encoders and decoders, and {spec.name} is an encoder-decoder\n"
+            "  give --rounding nearest"
+        )
+    if claim is not None and claim.unjudged:
+        raise UserError(
+            f"--rounding gptq needs inputs that the model is made for: {claim.unjudged}\n"
+            "  give --calibrate, or --rounding nearest"
+        )
+
+
 def _nothing() -> None:
     """All is written."""
 
@@ -278,6 +313,7 @@ class _Job:
 
     def via_fx(self, destination: Path) -> Export:
         claim = self._claim()
+        check_rounding(self.spec, self.options, claim)
         self.progress(Stage("trace"))
         graphs = self._graphs(self.model, self.spec)
         if self.source is not None:
@@ -289,10 +325,50 @@ class _Job:
         )
         with (
             replacing(destination) as directory,
-            followed(directory / self._data_paths(graphs)[0], _places(_regions(graphs))) as (
-                following,
-                digests,
-            ),
+            self._calibrated(directory, graphs, subject, claim) as changed,
+        ):
+            job, subject, claim, calibrated_on = changed
+            return job._write(destination, directory, graphs, subject, claim, calibrated_on)
+
+    @contextmanager
+    def _calibrated(
+        self, directory: Path, graphs: list[Graph], subject: Subject | None, claim: Claim | None
+    ) -> Iterator[tuple[_Job, Subject | None, Claim | None, Representative | None]]:
+        """The job and its subject with weights that are rounded for representative inputs, and these; or as they are."""
+        if claim is None or claim.unjudged or not self.options.calibrates or self.source is None:
+            yield self, subject, claim, None
+            return
+        if claim.inputs is None:
+            if subject is None or subject.is_twin:
+                yield self, subject, claim, None
+                return
+            claim = claim.written_by(self._reference(subject).model, self.progress)
+        inputs, regions = claim.inputs, _regions(graphs)
+        assert inputs is not None
+        roundings = roundings_of(regions, self.source)
+        if not inputs.calibration or not roundings or self.spec.architecture == "encoder-decoder":
+            yield self, subject, claim, None
+            return
+        with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.codes-") as place:
+            source = rounded_for(
+                self.spec, self.source, roundings, inputs.calibration, Path(place), self.progress
+            )
+            if subject is not None and not subject.is_twin:
+                subject = replace(subject, source=source)
+            yield replace(self, source=source), subject, claim, inputs
+
+    def _write(
+        self,
+        destination: Path,
+        directory: Path,
+        graphs: list[Graph],
+        subject: Subject | None,
+        claim: Claim | None,
+        calibrated_on: Representative | None,
+    ) -> Export:
+        with followed(directory / self._data_paths(graphs)[0], _places(_regions(graphs))) as (
+            following,
+            digests,
         ):
             files = self._messages(graphs)
             unfused = {self.layout.graph_path(graph.name): graph.unfused for graph in graphs}
@@ -303,7 +379,9 @@ class _Job:
                 known = (
                     {} if self.source is None else dict.fromkeys(self._data_paths(graphs), digests.result())
                 )
-                written = self._finish(destination, directory, files, known, verification, unfused, judged)
+                written = self._finish(
+                    destination, directory, files, known, verification, unfused, judged, calibrated_on
+                )
                 return replace(written, unjudged="" if claim is None else claim.unjudged)
 
             if subject is None:
@@ -338,8 +416,8 @@ class _Job:
             return finish(verification.followed_by(wiring), judged)
 
     def _claim(self) -> Claim | None:
-        """What rounding is judged on, where it is."""
-        if not self.options.judges:
+        """What weights are rounded for, and what that is judged on, where it is."""
+        if not (self.options.judges or self.options.calibrates):
             return None
         self.progress(Stage("read representative inputs"))
         return Claim.prepare(self.spec, tokenizer_origin(self.options.weights), self.options.calibrate)
@@ -570,6 +648,7 @@ class _Job:
         verification: Verification | None,
         unfused: Mapping[str, Sequence[str]] = {},
         judged: Judged = None,
+        calibrated_on: Representative | None = None,
     ) -> Export:
         """Write what a client reads beside the graphs and their data, the spec, and the records of all."""
         checked = {name: check_graph(name, graph) for name, graph in files.items()}
@@ -598,9 +677,8 @@ class _Job:
             },
             files=file_records(directory, {name: digests.file for name, digests in data.items()}),
             tensors={name: digests.tensors for name, digests in data.items()},
-            judged_on=None
-            if inputs is None
-            else InputsRecord(description=inputs.description, sha256=inputs.sha256),
+            calibrated_on=_inputs_record(calibrated_on),
+            judged_on=_inputs_record(inputs),
         )
         weights_from = "none: the graph alone" if self.source is None else self.source.description
         build = write_records(directory, manifest, weights_from, verification, quality)
@@ -612,6 +690,10 @@ class _Job:
         for name, data in self.layout.settings(deployment, shared).items():
             (directory / name).parent.mkdir(exist_ok=True)
             (directory / name).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+
+
+def _inputs_record(inputs: Representative | None) -> InputsRecord | None:
+    return None if inputs is None else InputsRecord(description=inputs.description, sha256=inputs.sha256)
 
 
 def _fused(graphs: list[Graph]) -> set[tuple[str, frozenset[str], tuple[bool, ...]]]:

@@ -126,7 +126,7 @@ class ShapingRecord(Record):
 
 
 class InputsRecord(Record):
-    """The representative inputs that rounding was judged on, and the SHA-256 of the text or the arrays that they are from."""
+    """The representative inputs that weights were rounded for, or that rounding was judged on, and the SHA-256 of the text or the arrays that they are from."""
 
     description: str
     sha256: Digest | None
@@ -154,6 +154,7 @@ class Manifest(Record):
     graphs: Annotated[dict[FileName, GraphRecord], Field(min_length=1)]
     files: dict[FileName, FileRecord]
     tensors: dict[FileName, dict[str, TensorRecord]]
+    calibrated_on: InputsRecord | None = None
     judged_on: InputsRecord | None = None
 
     @property

@@ -70,6 +70,15 @@ class Claim:
                 return claim
             return replace(claim, unjudged=str(error).replace("\n  ", "; "))
 
+    def written_by(self, model: Any, progress: Progress) -> Claim:
+        """The same; where no inputs were read, with what a decoder writes itself."""
+        if self.inputs is not None:
+            return self
+        progress(Stage("quality: the model writes what it is judged on"))
+        return replace(
+            self, inputs=generated(self.spec, model, special_tokens(self.origin).get("bos_token_id"))
+        )
+
     def hold(
         self,
         model: Any,
@@ -85,10 +94,8 @@ class Claim:
         Raises :class:`QualityError`, with the parts that cost most, where they lose more than allowed.
         """
         speech = speech_of(self.origin)
-        inputs = self.inputs
-        if inputs is None:
-            progress(Stage("quality: the model writes what it is judged on"))
-            inputs = generated(self.spec, model, special_tokens(self.origin).get("bos_token_id"))
+        inputs = self.written_by(model, progress).inputs
+        assert inputs is not None
         count = len(inputs.judged)
 
         def tell(done: int) -> None:

@@ -96,15 +96,17 @@ def calibrate(
     run: Run,
     directory: Path,
     told: Told,
+    real: Tensor | None = None,
 ) -> CalibratedWeights:
     """Round matrices of a model, which is on the meta device and stays there, for the inputs that ``run`` gives it.
 
     Linear layers by GPTQ (:mod:`exporters.quantization.gptq`), those used in several places for the first of them; tables,
-    which look up rows, by scales of the least error.  Raises what the source and ``run`` raise.
+    which look up rows, by scales of the least error.  ``real``: B T, the tokens that are no padding (default: all).
+    Raises what the source and ``run`` raise.
     """
     found = CalibratedWeights(source, directory)
     tables = [name for name in roundings if is_table((name,))]
-    passing = _Pass(model, found, roundings, lambda done: told(len(tables) + done, len(roundings)))
+    passing = _Pass(model, found, roundings, lambda done: told(len(tables) + done, len(roundings)), real)
     with torch.no_grad():
         for done, name in enumerate(tables):
             told(done, len(roundings))
@@ -137,8 +139,10 @@ class _Pass:
         found: CalibratedWeights,
         roundings: Mapping[str, Rounding],
         told: Callable[[int], None],
+        real: Tensor | None,
     ) -> None:
         self._model, self._found, self._roundings, self._told = model, found, roundings, told
+        self._real = real
         self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
         self._meta: dict[tuple[nn.Module, str], Tensor] = {}
@@ -217,7 +221,9 @@ class _Pass:
     def _products(self, x: Tensor) -> Tensor:
         """x^T x over all tokens, ... K -> K K; layers side by side have the same x."""
         if self._seen is None or self._seen[0] is not x:
-            rows = x.flatten(0, -2).float()
+            padded = self._real is not None and x.shape[:-1] == self._real.shape
+            rows = x[self._real] if padded else x.flatten(0, -2)
+            rows = rows.float()
             self._seen = x, rows.T @ rows
         return self._seen[1]
 
