@@ -9,8 +9,11 @@ from cli.render import Cell, Column, print_table, say, styled
 from cli.units import byte_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from exporters.manifest import Export
     from exporters.verification import Comparison, RoundedWeight, Verification
+    from zoo.manifest import Manifest
 
 
 _COMPARISONS = [
@@ -87,6 +90,19 @@ def _verdict(found: Comparison) -> Cell:
     return styled("equal", "green")
 
 
+def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
+    """For each quantized format of the checkpoint, what the export does with its weights, and whether it carries them."""
+    for found in manifest.quantized:
+        count = f"{len(found.weights)} {found.format} weight{'s' if len(found.weights) > 1 else ''}"
+        if found.carried:
+            yield f"{count}: carried, with the codes and scales of the checkpoint", True
+            continue
+        rounded = "" if manifest.precision == "fp32" else f", then stored as {manifest.precision}"
+        able = " or ".join(f"--precision {name}" for name in found.carried_by)
+        remedy = f" (pass {able} to carry them)" if able and manifest.precision in ("int4", "int8") else ""
+        yield f"{count}: dequantized{rounded}{remedy}", not rounded
+
+
 def print_export(written: Export) -> None:
     """The files, what each graph needs, and how to load it."""
     if written.verification is not None:
@@ -120,6 +136,8 @@ def print_export(written: Export) -> None:
             say(f"{name}: {counts}")
         for reason in facts.unfused:
             say(f"{name}: not fused: {reason}", "yellow")
+    for line, complete in quantized_lines(manifest):
+        say(line, "" if complete else "yellow")
     say()
     say(
         f"{written.directory}: layout {manifest.layout}, target {manifest.target}, {manifest.precision}, "

@@ -34,11 +34,12 @@ from exporters.manifest import (
     metadata_of,
     write_records,
 )
-from exporters.precisions import PRECISIONS, Precision, holds, quantization_of
+from exporters.precisions import PRECISIONS, Precision, quantization_of
 from exporters.proto import model_proto
 from exporters.quality.claim import Claim, Limits
 from exporters.quality.inputs import Representative
 from exporters.quality.quality import Quality
+from exporters.quantization.carried import carried_blocks, quantized_weights, weight_limits
 from exporters.quantization.scheme import BLOCK_SIZES, Quantization
 from exporters.reference import Reference
 from exporters.rounding import rounded_for, roundings_of
@@ -59,7 +60,7 @@ from specs.writing import dump
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.carried import carry_files, tokenizer_origin
 from zoo.destination import check_destination, replacing
-from zoo.manifest import FORMAT, InputsRecord, Manifest, ShapingRecord
+from zoo.manifest import FORMAT, InputsRecord, Manifest, QuantizedRecord, ShapingRecord
 from zoo.progress import Progress, Stage
 from zoo.tracing.tasks import ENCODER, Task, tasks_with_static_cache
 from zoo.weights.blocks import Blocks
@@ -226,10 +227,15 @@ def graphs_of(spec: Model, options: Options) -> dict[str, Task]:
     return {job.layout.graph_path(task.name): task for task in job._tasks(model, spec)}
 
 
-def data_places(spec: Model, options: Options) -> tuple[str, dict[str, data_file.Region]]:
-    """The path of an export's data file in its directory, and where in it each weight lies."""
+def data_places(
+    spec: Model, options: Options, quantized: Sequence[QuantizedRecord] = ()
+) -> tuple[str, dict[str, data_file.Region]]:
+    """The path of an export's data file in its directory, and where in it each weight lies.
+
+    ``quantized`` is what the export recorded of weights in blocks of their own.
+    """
     model = assemble(spec, PRECISIONS[options.precision].dtype_on(TARGETS[options.target]))
-    job = _Job(spec, model, None, options, lambda stage: None)
+    job = _Job(spec, model, None, options, lambda stage: None, tuple(quantized))
     graphs = job._graphs(model, spec)
     return job.layout.data_path(graphs[0].name), _regions(graphs)
 
@@ -298,6 +304,7 @@ class _Job:
     source: WeightSource | None
     options: Options
     progress: Progress
+    known: tuple[QuantizedRecord, ...] = ()
 
     @property
     def target(self) -> Target:
@@ -488,20 +495,15 @@ class _Job:
             graph_decodes=decodes and task.name != ENCODER,
             blocks=Blocks(4, options.block_size, not options.asymmetric),
             table_bits=4 if options.head_precision == "int4" else 8,
-            own=self._own_blocks,
+            own=carried_blocks(self._quantized),
         )
 
     @functools.cached_property
-    def _own_blocks(self) -> dict[str, Blocks]:
-        """The blocks of the matrices that the source has in few bits, where this export can hold such."""
-        if self.source is None or self.precision.bits is None:
-            return {}
-        found = {name: self.source.codes(name) for name, _ in weight_tensors(self.model)}
-        return {
-            name: codes.blocks
-            for name, codes in found.items()
-            if codes is not None and holds(self.target, name, codes.blocks, self.precision)
-        }
+    def _quantized(self) -> tuple[QuantizedRecord, ...]:
+        """The weights that the source stores in few bits, and whether the export carries them."""
+        if self.source is None:
+            return self.known
+        return quantized_weights(self.model, self.source, self.target, self.precision)
 
     def _assembled(self, spec: Model) -> ZooModel:
         """A model without weights, in the dtype that is not quantized."""
@@ -625,6 +627,7 @@ class _Job:
                 take if self.precision.rounds else None,
                 graphs[-1].padding if graphs else "either",
                 main_only,
+                weight_limits(self._quantized, subject.source),
             )
         )
 
@@ -675,6 +678,7 @@ class _Job:
                 name: graph_record(graph, checked[name], longest[name], unfused.get(name, ()))
                 for name, graph in files.items()
             },
+            quantized=self._quantized,
             files=file_records(directory, {name: digests.file for name, digests in data.items()}),
             tensors={name: digests.tensors for name, digests in data.items()},
             calibrated_on=_inputs_record(calibrated_on),

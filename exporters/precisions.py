@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import torch
 
-from exporters.quantization.scheme import BLOCK_SIZES, Quantization, is_table
+from exporters.quantization.scheme import OWN_BLOCK_SIZES, Quantization, is_table
 from exporters.targets import Target
 from zoo.weights.blocks import Blocks
 
@@ -97,9 +97,15 @@ def quantization_of(
 
 
 def holds(target: Target, name: str, blocks: Blocks, precision: Precision) -> bool:
-    """Whether an export can hold a weight in blocks as they are: in no more bits than the precision's, or 8 in tables."""
-    table = is_table((name,))
+    """Whether an export can store a weight in its own blocks: in no more bits than the precision has, or 8 in tables."""
+    table, dtype = is_table((name,)), precision.dtype_on(target)
     if precision.bits is None or blocks.bits > (8 if table else precision.bits):
         return False
-    looked_up = not table or target.takes("GatherBlockQuantized", precision.dtype_on(target))
-    return looked_up and blocks.size in BLOCK_SIZES and (blocks.symmetric or target.zero_points)
+    if dtype == torch.float16 and not blocks.half:
+        return False
+    if blocks.size is None:
+        return blocks.bits == 8 and blocks.symmetric
+    if blocks.bits == 8 and dtype == torch.float16 and not target.takes("MatMulNBits", dtype):
+        return False  # runtimes that make one operation of standard ones take blocks of 4 bits there
+    looked_up = not table or blocks.bits == 8 or target.takes("GatherBlockQuantized", dtype)
+    return looked_up and blocks.size in OWN_BLOCK_SIZES and (target.zero_points or not blocks.has_zeros)

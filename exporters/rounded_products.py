@@ -76,7 +76,8 @@ def products(model: onnx.ModelProto) -> Iterator[Product]:
     for node in model.graph.node:
         options = {attribute.name: attribute.i for attribute in node.attribute}
         if node.op_type == "MatMulNBits" and options.get("accuracy_level") == 4:
-            if sizes[node.input[2]][0] == FLOAT:
+            scales = sizes.get(node.input[2])  # None where they are widened on loading
+            if scales is None or scales[0] == FLOAT:
                 yield Product(node.name, node.input[0], node.output[0], options["K"], whole=False)
         elif node.op_type == "MatMulInteger":
             codes, weight = node.input[:2]

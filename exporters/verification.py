@@ -73,7 +73,9 @@ class RoundedWeight:
 
     @property
     def share(self) -> float:
-        """How much of what is allowed it takes up; above 1 it is too much, and infinite where it is no number."""
+        """The fraction of the limit that it takes up: above 1 fails, and NaN counts as infinite.  A limit of 0 allows no error."""
+        if not self.limit:
+            return math.inf if self.error else 0.0
         share = max(self.error / self.limit, abs(self.scale - 1) / SCALE_ERROR)
         return share if share == share else math.inf
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import onnx
@@ -62,7 +62,8 @@ class Proof:
 
     ``unrounded`` are the constants of each task before they were stored in half.  ``written`` waits until the weights are in the file; ``take_stored`` gives the model the weights as they are stored,
     where they are rounded.  ``padding`` is the side on which the last graph takes it.  A model whose wiring a reduced one
-    shows in all cases is itself run in the ``main_only``.
+    shows in all cases is itself run in the ``main_only``.  ``limits`` are the largest errors of weights
+    in blocks of their own, where the precision says another.
     """
 
     graphs: Mapping[Path, Task]
@@ -76,6 +77,7 @@ class Proof:
     take_stored: TakeStored | None
     padding: Padding
     main_only: bool
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -270,7 +272,8 @@ def _fault(case: str, shape: str, fault: str) -> Comparison:
 def _worst_weight(proof: Proof, expected: Expected) -> RoundedWeight | None:
     limit = proof.precision.weight_error
     rounded = [
-        RoundedWeight(name, stored.error, stored.scale, limit) for name, stored in expected.weights.items()
+        RoundedWeight(name, stored.error, stored.scale, proof.limits.get(name, limit))
+        for name, stored in expected.weights.items()
     ]
     return max(rounded, key=lambda weight: weight.share, default=None)
 

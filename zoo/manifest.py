@@ -125,6 +125,30 @@ class ShapingRecord(Record):
     cache_length: Annotated[int, Field(gt=0)] | None
 
 
+class BlocksRecord(Record):
+    """The layout of quantized blocks: the fields of :class:`zoo.weights.blocks.Blocks`."""
+
+    bits: Annotated[int, Field(gt=0)]
+    size: Annotated[int, Field(gt=0)] | None
+    symmetric: bool
+    half: bool
+    base: Count | None
+
+
+class QuantizedRecord(Record):
+    """The weights that the checkpoint stores in one quantized ``format``.
+
+    ``carried``: the export stores the same codes and scales in the same ``blocks``; otherwise the weights are dequantized, and
+    then stored as the precision says.  ``carried_by`` lists the precisions that carry them on the same target.
+    """
+
+    format: str
+    carried: bool
+    blocks: BlocksRecord | None
+    carried_by: tuple[str, ...]
+    weights: tuple[str, ...]
+
+
 class InputsRecord(Record):
     """The representative inputs that weights were rounded for, or that rounding was judged on, and the SHA-256 of the text or the arrays that they are from."""
 
@@ -136,7 +160,8 @@ class Manifest(Record):
     """``export.json``: what was exported, and the digests of every file and every weight.
 
     ``weights`` says what they are, and ``seed`` from which seed they were drawn if they are random; ``zoo``, ``torch`` and
-    ``onnx`` are the versions that wrote the files.  ``tensors`` has the weights of each data file by name.
+    ``onnx`` are the versions that wrote the files.  ``quantized`` lists the weights that the checkpoint stores in few bits.
+    ``tensors`` has the weights of each data file by name.
     """
 
     format: Literal[2]
@@ -152,6 +177,7 @@ class Manifest(Record):
     seed: int | None
     cache: CacheRecord | None
     graphs: Annotated[dict[FileName, GraphRecord], Field(min_length=1)]
+    quantized: tuple[QuantizedRecord, ...] = ()
     files: dict[FileName, FileRecord]
     tensors: dict[FileName, dict[str, TensorRecord]]
     calibrated_on: InputsRecord | None = None

@@ -67,7 +67,7 @@ def _joined(call: Call, parts: Sequence[Operand]) -> Value:
 def _embedding(call: Call, ids: Operand, weight: Operand, **options: Any) -> Value:
     found = quantized(call, weight.value)
     if found is not None and is_table(found[0].content.names):
-        return quantized_rows(call, ids.value, *found)
+        return quantized_rows(call, ids, *found)
     return call.op("Gather", weight.value, ids.value, axis=0)
 
 

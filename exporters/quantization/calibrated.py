@@ -66,6 +66,9 @@ class CalibratedWeights(WeightSource):
             return self._source.codes(name)
         return Codes(self._kept[name][0].blocks, lambda: self._rows(name))
 
+    def format(self, name: str) -> str | None:
+        return self._source.format(name)
+
     def keep(self, name: str, rounding: Rounding, codes: Quantized) -> None:
         """Give a matrix codes of its own."""
         path = self._directory / f"{len(self._kept)}.safetensors"

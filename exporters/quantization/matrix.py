@@ -20,10 +20,12 @@ Layout = Literal["blocks", "rows", "columns"]
 
 @dataclass(frozen=True)
 class QuantizedMatrix:
-    """Matrices of the same width K one below the other, N rows in all, as values, scales, and zero points where they vary.
+    """Matrices of the same width K one below the other, N rows in all, as values, scales, and zero points or minima where
+    blocks have them.
 
     Layouts: blocks, as MatMulNBits and GatherBlockQuantized have them (N rows of whole blocks, in bytes);
-    rows, N K of int8; columns, K N of int8, int4 or (with zero points) uint4.  The zero points of int8 and int4 are 0.
+    rows, N K of int8; columns, K N of int8, int4 or (with zero points) uint8, uint4.  The zero points of int8 and int4
+    are 0, as are those of blocks with minima: their codes count from the middle (see :attr:`Blocks.base`).
     """
 
     names: tuple[str, ...]
@@ -36,6 +38,16 @@ class QuantizedMatrix:
     def count(self) -> int:
         """How many tensors it comes to."""
         return 2 if self.blocks.symmetric else 3
+
+    @property
+    def scale_dtype(self) -> torch.dtype:
+        """The dtype of scales and minima in the file: float16 where that is exact and the graph can widen it once."""
+        return self.blocks.stored if self.blocks.half and self.layout == "blocks" else self.dtype
+
+    @property
+    def centred(self) -> bool:
+        """Whether codes count from the middle of their range."""
+        return not self.blocks.has_zeros
 
     def raw(self, source: WeightSource) -> None:
         """Nowhere."""
@@ -57,19 +69,21 @@ class QuantizedMatrix:
         )
 
     def _tensors(self, part: Quantized) -> tuple[Tensor, ...]:
-        codes, scales, zeros = part.codes.flatten(1), part.scales.to(self.dtype), part.zeros
+        codes, scales, zeros = part.codes.flatten(1), part.scales.to(self.scale_dtype), part.zeros
+        minima = None if part.minima is None else part.minima.to(self.scale_dtype)
         if self.layout == "blocks":
             codes, zeros = self._packed(codes), self._packed(zeros)
         else:
             codes = codes[:, : self.width]
-            if self.blocks.symmetric:
+            if self.centred:
                 codes = codes ^ self.blocks.middle  # code - middle in two's complement
             if self.layout == "columns":
                 codes, scales, zeros = codes.t(), scales.t(), zeros.t()
+                minima = None if minima is None else minima.t()
             if self.blocks.bits == 4:
                 codes = _in_pairs(codes & 15)
                 zeros = _in_pairs(zeros)
-        tensors = (codes, scales, zeros)[: self.count]
+        tensors = (codes, scales, zeros if minima is None else minima)[: self.count]
         return tuple(tensor.reshape(-1).contiguous() for tensor in tensors)
 
     def _packed(self, codes: Tensor) -> Tensor:
@@ -80,32 +94,39 @@ class QuantizedMatrix:
         return even[:, 0::2] | (even[:, 1::2] << 4)
 
     def restored(self, tensors: Sequence[Tensor]) -> Tensor:
-        count, bits = self.blocks.count(self.width), self.blocks.bits
-        scales = tensors[1].view(self.dtype)
-        rows = scales.numel() // count
-        size = self.blocks.size_in(self.width)
+        count, size = self.blocks.count(self.width), self.blocks.size_in(self.width)
+        rows = tensors[1].view(self.scale_dtype).numel() // count
+        scales, zeros, minima = self._per_block(tensors, rows, count)
         if self.layout == "blocks":
             codes = self._unpacked(tensors[0], rows, count * size)
-            zeros = (
-                torch.full((rows, count), self.blocks.middle, dtype=torch.uint8)
-                if self.blocks.symmetric
-                else self._unpacked(tensors[2], rows, count)
-            )
-            scales = scales.view(rows, count)
         else:
             shape = (self.width, rows) if self.layout == "columns" else (rows, self.width)
-            codes = (_apart(tensors[0], shape[0] * shape[1]) if bits == 4 else tensors[0]).view(shape)
-            if self.blocks.symmetric:
+            packed = self.blocks.bits == 4
+            codes = (_apart(tensors[0], shape[0] * shape[1]) if packed else tensors[0]).view(shape)
+            if self.centred:
                 codes = (codes ^ self.blocks.middle) & (2 * self.blocks.middle - 1)
-                zeros = torch.full((rows, count), self.blocks.middle, dtype=torch.uint8)
-            else:
-                zeros = _apart(tensors[2], rows * count).view(count, rows).t()
-            if self.layout == "columns":
-                codes, scales = codes.t(), scales.view(count, rows).t()
-            scales = scales.reshape(rows, count)
+            codes = codes.t() if self.layout == "columns" else codes
             codes = torch.nn.functional.pad(codes, (0, count * size - self.width))
-        quantized = Quantized(codes.reshape(rows, count, size), scales, zeros)
+        quantized = Quantized(codes.reshape(rows, count, size), scales, zeros, minima)
         return self.blocks.restore(quantized, self.width).reshape(-1)
+
+    def _per_block(
+        self, tensors: Sequence[Tensor], rows: int, count: int
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Scales, zero points and minima, N B each."""
+
+        def table(flat: Tensor) -> Tensor:
+            return flat.view(count, rows).t() if self.layout == "columns" else flat.view(rows, count)
+
+        scales = table(tensors[1].view(self.scale_dtype))
+        if not self.blocks.has_zeros:
+            middle = self.blocks.middle if self.blocks.base is None else self.blocks.base
+            minima = None if self.blocks.base is None else table(tensors[2].view(self.scale_dtype))
+            return scales, torch.full((rows, count), middle, dtype=torch.uint8), minima
+        if self.layout == "blocks":
+            return scales, self._unpacked(tensors[2], rows, count), None
+        zeros = _apart(tensors[2], rows * count) if self.blocks.bits == 4 else tensors[2]
+        return scales, table(zeros), None
 
     def _unpacked(self, data: Tensor, rows: int, width: int) -> Tensor:
         if self.blocks.bits == 8:
@@ -127,10 +148,12 @@ def whole_rows(pieces: Iterable[Tensor], width: int) -> Iterator[Tensor]:
 
 def _joined(parts: Iterable[Quantized]) -> Quantized:
     every = list(parts)
+    minima = [part.minima for part in every if part.minima is not None]
     return Quantized(
         torch.cat([part.codes for part in every]),
         torch.cat([part.scales for part in every]),
         torch.cat([part.zeros for part in every]),
+        torch.cat(minima) if minima else None,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 
 from exporters.content import INT4, UINT4
@@ -15,6 +17,26 @@ from zoo.weights.blocks import Blocks
 ACCURACY_LEVEL = 4
 """Inputs of MatMulNBits are rounded to 8 bits by block on processors: the levels that do not are slower than float32."""
 
+CARRIED_LEVEL = 1
+"""Inputs stay in float32 where weights of 4 bits are those of the checkpoint: nothing is lost, and a decoding step of a
+model with 135 million parameters takes a tenth longer.  Of 8 bits, such products are ten times as slow."""
+
+
+@dataclass(frozen=True)
+class _Tensors:
+    """The values of a matrix, its scales and zero points in the dtype of the product, and what a block adds to each of its
+    values where it has a minimum: N B, or B N in columns."""
+
+    values: Value
+    scales: Value
+    zeros: Value | None
+    added: Value | None
+
+    @property
+    def given(self) -> list[Value]:
+        """The inputs of operations that multiply and shift values."""
+        return [self.values, self.scales, *([] if self.zeros is None else [self.zeros])]
+
 
 def quantized_product(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
     """x @ weight^T + bias, where the weight is stored in few bits."""
@@ -25,52 +47,92 @@ def quantized_product(call: Call, x: Operand, weight: Parameter, bias: Value | N
     return _dequantized(call, x, weight, bias, blocks)
 
 
-def quantized_rows(call: Call, ids: Value, weight: Parameter, blocks: Blocks) -> Value:
+def quantized_rows(call: Call, ids: Operand, weight: Parameter, blocks: Blocks) -> Value:
     """The rows of a table with these ids, where the table is stored in few bits."""
-    rows, width = weight.shape
+    _, width = weight.shape
+    names, dtype = weight.content.names, weight.dtype
     if blocks.size is None and not call.graph.target.takes("MatMulInteger", torch.float32):
-        return call.op("Gather", _whole(call, weight, blocks, "rows", weight.dtype), ids, axis=0)
+        return call.op("Gather", _whole(call, weight, blocks, "rows", dtype), ids.value, axis=0)
     if blocks.size is None:
-        matrix = QuantizedMatrix(weight.content.names, width, blocks, "rows", torch.float32)
-        values, scales = _tensors(call, weight, matrix)
-        codes = call.cast(call.op("Gather", values, ids, axis=0), torch.int8, torch.float32)
-        scale = call.op("Unsqueeze", call.op("Gather", scales, ids, axis=0), call.graph.ints(-1))
-        return call.cast(call.op("Mul", codes, scale), torch.float32, weight.dtype)
-    if not call.graph.target.takes("GatherBlockQuantized", weight.dtype):
-        return _columns(call, ids, weight, blocks)
+        found = _tensors(call, weight, QuantizedMatrix(names, width, blocks, "rows", torch.float32))
+        codes = call.cast(call.op("Gather", found.values, ids.value, axis=0), torch.int8, torch.float32)
+        scale = call.op("Unsqueeze", call.op("Gather", found.scales, ids.value, axis=0), call.graph.ints(-1))
+        return call.cast(call.op("Mul", codes, scale), torch.float32, dtype)
+    if call.graph.target.takes("GatherBlockQuantized", dtype):
+        return _looked_up(call, ids, weight, blocks)
+    return _columns(call, ids, weight, blocks)
+
+
+def _looked_up(call: Call, ids: Operand, weight: Parameter, blocks: Blocks) -> Value:
+    """Rows of a table in blocks, in one operation."""
+    assert blocks.size is not None
+    rows, width = weight.shape
     matrix = QuantizedMatrix(weight.content.names, width, blocks, "blocks", weight.dtype)
-    _, *scales_zeros = _tensors(call, weight, matrix)
+    found = _tensors(call, weight, matrix)
     padded = blocks.count(width) * blocks.size
     data = call.graph.parameter(f"{weight.name}.rows", (rows, padded * blocks.bits // 8), torch.uint8, matrix)
-    taken = call.op("GatherBlockQuantized", data, ids, *scales_zeros, domain=CONTRIB, bits=blocks.bits,
+    taken = call.op("GatherBlockQuantized", data, ids.value, *found.given[1:], domain=CONTRIB, bits=blocks.bits,
                     block_size=blocks.size, gather_axis=0, quantize_axis=1)  # fmt: skip
-    if padded == width:
-        return taken
+    if found.added is not None:
+        added = call.op("Gather", found.added, ids.value, axis=0)
+        taken = _raised(call, taken, added, ids, blocks, width)
+    return _cut(call, taken, blocks, width)
+
+
+def _raised(call: Call, rows: Value, added: Value, ids: Operand, blocks: Blocks, width: int) -> Value:
+    """Rows of a table, B T K, with what each block adds to its values, B T K/S."""
+    ints, kept = call.graph.ints, [0] * ids.ndim
+    apart = call.op("Reshape", rows, ints(*kept, blocks.count(width), blocks.size_in(width)))
+    whole = call.op("Add", apart, call.op("Unsqueeze", added, ints(-1)))
+    result: Value = call.op("Reshape", whole, ints(*kept, -1))
+    return result
+
+
+def _padded(call: Call, x: Value, ndim: int, blocks: Blocks, width: int) -> Value:
+    """A tensor with zeros after its last axis, up to a whole number of blocks."""
+    missing = blocks.count(width) * blocks.size_in(width) - width
+    if not missing:
+        return x
+    padded: Value = call.op("Pad", x, call.graph.ints(*[0] * (2 * ndim - 1), missing))
+    return padded
+
+
+def _cut(call: Call, rows: Value, blocks: Blocks, width: int) -> Value:
+    """Rows without the padding of their last block."""
+    if blocks.count(width) * blocks.size_in(width) == width:
+        return rows
     ints = call.graph.ints
-    return call.op("Slice", taken, ints(0), ints(width), ints(-1))
+    result: Value = call.op("Slice", rows, ints(0), ints(width), ints(-1))
+    return result
 
 
-def _columns(call: Call, ids: Value, weight: Parameter, blocks: Blocks) -> Value:
+def _columns(call: Call, ids: Operand, weight: Parameter, blocks: Blocks) -> Value:
     """Rows of a table that lies as the product of its head wants it, K V, in standard operations."""
-    matrix = QuantizedMatrix(weight.content.names, weight.shape[1], blocks, "columns", weight.dtype)
-    taken = [
-        call.op("Gather", part, ids, axis=1) for part in _tensors(call, weight, matrix)
-    ]  # K B T, K/S B T
+    width, turned = weight.shape[1], [*range(1, ids.ndim + 1), 0]
+    matrix = QuantizedMatrix(weight.content.names, width, blocks, "columns", weight.dtype)
+    found = _tensors(call, weight, matrix)
+    taken = [call.op("Gather", part, ids.value, axis=1) for part in found.given]  # K B T, K/S B T
     whole = call.op("DequantizeLinear", *taken, axis=0, block_size=blocks.size)
-    return call.op("Transpose", whole, perm=[1, 2, 0])  # B T K
+    rows: Value = call.op("Transpose", whole, perm=turned)  # B T K
+    if found.added is None:
+        return rows
+    added = call.op("Transpose", call.op("Gather", found.added, ids.value, axis=1), perm=turned)
+    padded = _padded(call, rows, ids.ndim + 1, blocks, width)
+    return _cut(call, _raised(call, padded, added, ids, blocks, width), blocks, width)
 
 
 def _dynamic(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
     """Integers times integers, in standard operations that ONNX Runtime makes one of."""
     names, (_, width) = weight.content.names, weight.shape
     layout: Layout = "rows" if is_table(names) else "columns"  # an embedding looks up rows of the same table
-    values, scales = _tensors(call, weight, QuantizedMatrix(names, width, blocks, layout, torch.float32))
+    found = _tensors(call, weight, QuantizedMatrix(names, width, blocks, layout, torch.float32))
+    values = found.values
     if layout == "rows":
         values = call.op("Transpose", values, perm=[1, 0])
     given = call.cast(x.value, x.dtype, torch.float32)
     codes, scale, zero = call.op("DynamicQuantizeLinear", given, outputs=3)
     product = call.cast(call.op("MatMulInteger", codes, values, zero), torch.int32, torch.float32)
-    result = call.op("Mul", product, call.op("Mul", scale, scales))
+    result = call.op("Mul", product, call.op("Mul", scale, found.scales))
     if bias is not None:
         result = call.op("Add", result, call.cast(bias, x.dtype, torch.float32))
     return call.cast(result, torch.float32, x.dtype)
@@ -78,55 +140,98 @@ def _dynamic(call: Call, x: Operand, weight: Parameter, bias: Value | None, bloc
 
 def _in_blocks(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
     names, (rows, width) = weight.content.names, weight.shape
-    tensors = _tensors(call, weight, QuantizedMatrix(names, width, blocks, "blocks", x.dtype))
+    found = _tensors(call, weight, QuantizedMatrix(names, width, blocks, "blocks", x.dtype))
     on_processor = call.graph.target.name == "cpu"
-    inputs: list[Value | None] = [x.value, *tensors]
+    inputs: list[Value | None] = [x.value, *found.given]
     if on_processor and bias is not None:
         inputs += [None] * (5 - len(inputs)) + [bias]
-    options = {"accuracy_level": ACCURACY_LEVEL} if on_processor else {}
+    level = CARRIED_LEVEL if blocks.bits == 4 and _is_carried(call, names) else ACCURACY_LEVEL
+    options = {"accuracy_level": level} if on_processor else {}
     result = call.op("MatMulNBits", *inputs, domain=CONTRIB, K=width, N=rows, bits=blocks.bits,
                      block_size=blocks.size, **options)  # fmt: skip
+    if found.added is not None:
+        result = _with_minima(call, result, x, call.op("Transpose", found.added, perm=[1, 0]), blocks)
     return result if bias is None or on_processor else call.op("Add", result, bias)
+
+
+def _is_carried(call: Call, names: tuple[str, ...]) -> bool:
+    """Whether the codes of weights are those of the checkpoint."""
+    quantization = call.graph.quantization
+    return quantization is not None and names[0] in quantization.own
 
 
 def _dequantized(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
     """Weights as they were, times x, in standard operations that runtimes make one of."""
     tied = blocks.size is None and is_table(weight.content.names)
-    whole = _whole(call, weight, blocks, "rows" if tied else "columns", x.dtype)
+    layout: Layout = "rows" if tied else "columns"
+    matrix = QuantizedMatrix(weight.content.names, weight.shape[1], blocks, layout, x.dtype)
+    found = _tensors(call, weight, matrix)
+    whole = _dequantize(call, found, blocks, layout)
     result = call.op("MatMul", x.value, call.op("Transpose", whole, perm=[1, 0]) if tied else whole)
+    if found.added is not None:
+        result = _with_minima(call, result, x, found.added, blocks)
     return result if bias is None else call.op("Add", result, bias)
 
 
+def _with_minima(call: Call, result: Value, x: Operand, added: Value, blocks: Blocks) -> Value:
+    """A product with the part that comes from what blocks add to their values, B N: the sums of x over blocks times it."""
+    width, size = x.static(-1), blocks.size
+    assert size is not None
+    ints = call.graph.ints
+    given = _padded(call, x.value, x.ndim, blocks, width)
+    apart = call.op("Reshape", given, ints(*[0] * (x.ndim - 1), blocks.count(width), size))
+    sums = call.op("ReduceSum", apart, ints(-1), keepdims=0)
+    total: Value = call.op("Add", result, call.op("MatMul", sums, added))
+    return total
+
+
 def _whole(call: Call, weight: Parameter, blocks: Blocks, layout: Layout, dtype: torch.dtype) -> Value:
-    """A weight as it was, in rows or in columns."""
-    tensors = _tensors(
-        call, weight, QuantizedMatrix(weight.content.names, weight.shape[1], blocks, layout, dtype)
-    )
-    options = {"axis": 0} if blocks.size else {"axis": 0 if layout == "rows" else 1}
-    whole: Value = call.op(
-        "DequantizeLinear", *tensors, **options, **({"block_size": blocks.size} if blocks.size else {})
-    )
+    """A weight as it was, in rows or in columns; of blocks with minima, without what these add."""
+    matrix = QuantizedMatrix(weight.content.names, weight.shape[1], blocks, layout, dtype)
+    return _dequantize(call, _tensors(call, weight, matrix), blocks, layout)
+
+
+def _dequantize(call: Call, found: _Tensors, blocks: Blocks, layout: Layout) -> Value:
+    along = (blocks.size is None) == (
+        layout == "columns"
+    )  # blocks lie along a row's values, scales of rows across
+    options = {"axis": int(along)} | ({"block_size": blocks.size} if blocks.size else {})
+    whole: Value = call.op("DequantizeLinear", *found.given, **options)
     return whole
 
 
-def _tensors(call: Call, weight: Parameter, matrix: QuantizedMatrix) -> list[Value]:
-    """The values, scales and zero points of a matrix."""
+def _tensors(call: Call, weight: Parameter, matrix: QuantizedMatrix) -> _Tensors:
+    """The parts of a matrix: scales and minima that are stored in half are widened, which happens once, on loading."""
     (rows, width), blocks = weight.shape, matrix.blocks
     count, bits = blocks.count(width), blocks.bits
+    whole_row = blocks.size is None
+    shapes: tuple[tuple[int, ...], ...]
     match matrix.layout:
         case "blocks":
-            size = blocks.size_in(width)
-            shapes = [(rows, count, size * bits // 8), (rows, count), (rows, -(-count * bits // 8))]
-            kinds = [torch.uint8, matrix.dtype, torch.uint8]
+            packed = blocks.size_in(width) * bits // 8
+            shapes = (rows, count, packed), (rows, count), (rows, -(-count * bits // 8))
+            signed = unsigned = torch.uint8
         case "rows":
-            shapes, kinds = [(rows, width), (rows,)], [torch.int8, matrix.dtype]
+            shapes = (rows, width), (rows,) if whole_row else (rows, count), (rows, count)
+            signed, unsigned = torch.int8, torch.uint8
         case "columns":
-            scales = (rows,) if blocks.size is None else (count, rows)
-            kind = torch.int8 if bits == 8 else INT4 if blocks.symmetric else UINT4
-            shapes, kinds = [(width, rows), scales, scales], [kind, matrix.dtype, kind]
-    names = (weight.name, f"{weight.name}.scale", f"{weight.name}.zero_point")
-    parts = list(zip(names, shapes, kinds, strict=False))[: matrix.count]
-    return [
-        call.graph.parameter(name if part else f"{name}.{matrix.layout}", shape, kind, matrix, part)
-        for part, (name, shape, kind) in enumerate(parts)
-    ]
+            shapes = (width, rows), (rows,) if whole_row else (count, rows), (count, rows)
+            signed, unsigned = (torch.int8, torch.uint8) if bits == 8 else (INT4, UINT4)
+    kind = signed if matrix.centred else unsigned
+
+    def part(index: int, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Value:
+        return call.graph.parameter(name, shape, dtype, matrix, index)
+
+    stored = matrix.scale_dtype
+    codes = part(0, f"{weight.name}.{matrix.layout}", shapes[0], kind)
+    scale = part(1, f"{weight.name}.scale", shapes[1], stored)
+    wide = call.cast(scale, stored, matrix.dtype)
+    if blocks.has_zeros:
+        return _Tensors(codes, wide, part(2, f"{weight.name}.zero_point", shapes[2], kind), None)
+    if blocks.base is None:
+        return _Tensors(codes, wide, None, None)
+    minimum = part(2, f"{weight.name}.minimum", shapes[1], stored)
+    lift = call.op("Mul", call.cast(scale, stored, torch.float32),
+                   call.graph.constant(float(blocks.middle - blocks.base), torch.float32))  # fmt: skip
+    added = call.op("Add", call.cast(minimum, stored, torch.float32), lift)
+    return _Tensors(codes, wide, None, call.cast(added, torch.float32, matrix.dtype))

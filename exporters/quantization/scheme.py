@@ -9,6 +9,9 @@ from zoo.weights.blocks import Blocks
 
 BLOCK_SIZES = (32, 64, 128)
 
+OWN_BLOCK_SIZES = (16, *BLOCK_SIZES, 256)
+"""Block sizes that checkpoints may bring along: those that the operations take."""
+
 LEAST = 32
 """Matrices with fewer rows or columns stay as they are: they save nothing."""
 

@@ -35,6 +35,7 @@ def write(
     ``metadata`` are fields of the architecture to add or, with None, to leave out.
     """
     config: Any = model.config
+    rotation = config.rope_parameters.get("full_attention", config.rope_parameters)
     (known,) = (key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == architecture)
     names = gguf.get_tensor_name_map(known, config.num_hidden_layers)
     writer = gguf.GGUFWriter(path, architecture)
@@ -49,7 +50,7 @@ def write(
         "attention.key_length": config.head_dim,
         "attention.value_length": config.head_dim,
         "rope.dimension_count": config.head_dim,
-        "rope.freq_base": float(config.rope_parameters["rope_theta"]),
+        "rope.freq_base": float(rotation["rope_theta"]),
         "vocab_size": config.vocab_size,
     }
     for key, value in (fields | (metadata or {})).items():
@@ -66,17 +67,18 @@ def write(
     held = {}
     for name, tensor in state.items():
         value = tensor.detach()
+        raised = architecture.startswith("gemma") and name.endswith("norm.weight")
         module, _, leaf = name.rpartition(".")
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(
             module.rpartition(".")[2]
         )
         turn = architecture == "llama" and heads is not None
-        stored = (interleaved(value, heads) if turn else value).contiguous().numpy()
+        stored = (interleaved(value, heads) if turn else value + 1 if raised else value).contiguous().numpy()
         used = kind if stored.ndim > 1 else Kind.F32
         stored = gguf.quants.quantize(stored, used)
         values = gguf.quants.dequantize(stored, used)
         back = torch.from_numpy(np.array(values)).reshape(value.shape)
-        held[name] = interleaved_back(back, heads) if turn else back
+        held[name] = interleaved_back(back, heads) if turn else back - 1 if raised else back
         if name not in drop:
             writer.add_tensor(f"{names.get_name(module)}.{leaf}", stored, raw_dtype=used)
     for name, tensor in (extra or {}).items():

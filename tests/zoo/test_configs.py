@@ -62,7 +62,7 @@ def read(**changes: Any) -> Any:
         ({"rope_parameters": {"rope_type": "proportional"}}, "config.json: rope_parameters.rope_type: is not modelled\n  value: 'proportional'"),
         ({"is_causal": False, "layer_types": ["full_attention"]},
          "config.json has fields that are not modelled:\n  is_causal: False\n  layer_types: ['full_attention']"),
-        ({"quantization_config": {"bits": 4}}, "config.json: quantization_config: quantized checkpoints are not read"),
+        ({"quantization_config": {"bits": 4}}, "config.json: quantization_config.quant_method: is not read\n  value: None\n  choose from: gptq, "),
         ({"num_key_value_heads": 3}, "config.json describes a model that breaks a rule\ndecoder.block.attention.kv_heads: must divide heads, which is 4"),
         ({"num_hidden_layers": 0}, "config.json describes a model that breaks a rule\ndecoder.layers: "),
     ],

@@ -349,7 +349,7 @@ def test_types_that_weights_do_not_come_in(tmp_path):
         for name in ("x.pt", "x.safetensors"):
             assert (
                 f"is of {kind}, and weights come in F64, F32, F16 or BF16: "
-                "quantized checkpoints are not read; take the one in BF16 or F16"
+                "quantized checkpoints are read with the quantization_config of their config.json; give their directory"
             ) in refused(tmp_path / name)
 
 

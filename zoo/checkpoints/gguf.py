@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -16,10 +16,13 @@ from specs.position import Rope
 from zoo.checkpoints.family import Family, Rule
 from zoo.checkpoints.transforms import SAME, Shape, Transform
 from zoo.components.rope_frequencies import rope_frequencies
-from zoo.weights.gguf_header import FREQUENCIES, Header, frequency_divisors
+from zoo.weights.gguf_header import FACTORS, FREQUENCIES, Header, frequency_divisors
 from zoo.weights.source import WeightError
 
 _FIELD = re.compile(r"\{(\w+)\}")
+_NORMS = (
+    "attn_norm", "attn_q_norm", "attn_k_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm", "output_norm",
+)  # fmt: skip
 _TOLERANCE = 1e-4  # relative; the converter computes in Python's floats or in float32
 
 
@@ -29,6 +32,7 @@ class PairsTogether:
     apart in the parameter."""
 
     heads: int
+    by_rows: ClassVar[bool] = True
 
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
         return shapes[0]
@@ -40,6 +44,22 @@ class PairsTogether:
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         halves = parts[0].unflatten(0, (self.heads, 2, -1))  # H 2 K/2 ...
         return halves.transpose(1, 2).flatten(0, 2)
+
+
+@dataclass(frozen=True)
+class Raised:
+    """Stored with 1 added, as the norms of Gemma are for llama.cpp."""
+
+    by_rows: ClassVar[bool] = False
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return shapes[0]
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return (stored - 1,)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0] + 1
 
 
 def as_gguf(family: Family, header: Header, spec: Model) -> Family:
@@ -61,7 +81,7 @@ def as_gguf(family: Family, header: Header, spec: Model) -> Family:
         rules=renamed(family.rules),
         heads={head: renamed(rules) for head, rules in family.heads.items()},
         optional=tuple(name for name in optional if name is not None),
-        unused=(FREQUENCIES, "blk.*.attn_rot_embd.weight"),
+        unused=(FREQUENCIES, *FACTORS.values(), "blk.*.attn_rot_embd.weight"),
     )
 
 
@@ -95,7 +115,10 @@ class _Names:
 
 
 def _transforms(header: Header, spec: Model) -> dict[str, Transform]:
-    """How tensors are stored otherwise than in the family's own checkpoints: the converter reorders Llama's rows."""
+    """How tensors are stored otherwise than in the family's own checkpoints: the converter reorders Llama's rows, and adds 1
+    to Gemma's norms."""
+    if header.metadata["general.architecture"] in ("gemma", "gemma2", "gemma3"):
+        return dict.fromkeys(_NORMS, Raised())
     if header.metadata["general.architecture"] != "llama":
         return {}
     if isinstance(spec.position, Rope) and spec.position.layout == "interleaved":

@@ -51,6 +51,11 @@ class Found:
             return None
         return stored.place[0] + int(part.storage_offset()) * part.dtype.itemsize, part.nbytes
 
+    def order(self, rows: int) -> Tensor:
+        """The stored rows of the parameter in order, where the tensor's transform keeps rows whole."""
+        narrow = [(shape[0], 1) for shape in self.shapes]
+        return self.slot.transform.split(torch.arange(rows)[:, None], narrow)[self.slot.index].flatten()
+
     def _part(self, stored: Tensor) -> Tensor:
         return self.slot.transform.split(stored, self.shapes)[self.slot.index]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +13,16 @@ from torch import Tensor, nn
 from specs.model import Model
 from zoo.checkpoints.family import Family
 from zoo.checkpoints.matching import Found, match
+from zoo.weights.blocks import Quantized
 from zoo.weights.files import TensorFiles
-from zoo.weights.source import WeightError, WeightSource
-from zoo.weights.stored import Stored, read_pieces
+from zoo.weights.source import Codes, WeightError, WeightSource
+from zoo.weights.stored import Packed, Stored, StoredCodes, read_pieces
 
 PIECE = 2**22
 """Values converted at a time."""
+
+CODES = 2**20
+"""Codes unpacked at a time."""
 
 
 class CheckpointWeights(WeightSource):
@@ -86,3 +91,32 @@ class CheckpointWeights(WeightSource):
         if others or found.slot.field or place is None or origin.dtype != self.dtype:
             return None
         return (origin.path, *place)
+
+    def codes(self, name: str) -> Codes | None:
+        """The codes of a matrix that is stored in few bits, in the parameter's order of rows; None for other tensors."""
+        found = self._found.get(name)
+        if found is None or len(found.stored) > 1 or found.slot.field or not found.slot.transform.by_rows:
+            return None
+        (origin,) = found.stored
+        stored = origin.codes() if isinstance(origin, Packed) else None
+        if stored is None or len(found.shapes[found.slot.index]) != 2:
+            return None
+        width = found.shapes[found.slot.index][1]
+        order = found.order(stored.count)
+        return Codes(stored.blocks, functools.partial(_in_order, stored, order, max(1, CODES // width)))
+
+    def format(self, name: str) -> str | None:
+        """The quantized format that a parameter is stored in, or None."""
+        found = self._found.get(name)
+        origin = None if found is None else found.stored[0]
+        return origin.format if isinstance(origin, Packed) else None
+
+
+def _in_order(stored: StoredCodes, order: Tensor, step: int) -> Iterator[Quantized]:
+    """Rows of a stored matrix in an order, some at a time: neighbours are read together."""
+    for index in order.split(step):
+        start, stop = int(index.min()), int(index.max()) + 1
+        rows = stored.rows(start, stop)
+        moved = index - start
+        plain = stop - start == len(index) and bool((moved == torch.arange(len(index))).all())
+        yield rows if plain else rows.rows(moved)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -13,7 +13,13 @@ Shape = tuple[int, ...]
 
 
 class Transform(Protocol):
-    """From one stored tensor to one or more parameters, and back."""
+    """From one stored tensor to one or more parameters, and back.
+
+    ``by_rows``: parameters consist of whole rows of the stored tensor, in any order.
+    """
+
+    @property
+    def by_rows(self) -> bool: ...
 
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
         """The shape of the stored tensor for parameters of these shapes."""
@@ -32,6 +38,8 @@ class Transform(Protocol):
 class Same:
     """Stored as it is."""
 
+    by_rows: ClassVar[bool] = True
+
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
         return shapes[0]
 
@@ -48,6 +56,8 @@ SAME = Same()
 @dataclass(frozen=True)
 class Stacked:
     """Parameters end to end along their first dimension, such as fused queries, keys and values."""
+
+    by_rows: ClassVar[bool] = True
 
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
         return (sum(shape[0] for shape in shapes), *shapes[0][1:])
@@ -68,6 +78,10 @@ class Interleaved:
 
     axis: int
 
+    @property
+    def by_rows(self) -> bool:
+        return self.axis == 0
+
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
         first, axis = shapes[0], self.axis
         return (*first[:axis], len(shapes) * first[axis], *first[axis + 1 :])
@@ -84,6 +98,7 @@ class Transposed:
     """A matrix, or one per expert, stored d_in x d_out (GPT-2's Conv1D); ``inner`` applies to it once turned."""
 
     inner: Transform = SAME
+    by_rows: ClassVar[bool] = False
 
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
         *outer, rows, columns = self.inner.stored_shape(shapes)
@@ -102,6 +117,7 @@ class Grouped:
     heads, then those of its key, then those of its value (GPT-NeoX, BLOOM: one query head to a group; Falcon)."""
 
     groups: int
+    by_rows: ClassVar[bool] = True
 
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
         return STACKED.stored_shape(shapes)
@@ -118,6 +134,8 @@ class Grouped:
 @dataclass(frozen=True)
 class Unsqueezed:
     """Stored with one more axis, of length 1, before its own (ViT's positions)."""
+
+    by_rows: ClassVar[bool] = False
 
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
         return (1, *shapes[0])

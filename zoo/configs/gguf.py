@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,32 @@ import numpy as np
 
 from specs.errors import shorten
 from zoo.configs.config import UnmodelledError
-from zoo.weights.gguf_header import FREQUENCIES, Header, frequency_divisors, model_type_of, read_header
+from zoo.weights.gguf_header import (
+    FREQUENCIES,
+    MODEL_TYPES,
+    Header,
+    frequency_divisors,
+    long_rope_factors,
+    model_type_of,
+    read_header,
+)
 from zoo.weights.source import WeightError
 
-_CLASSES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
+_CLASSES = {
+    "llama": "LlamaForCausalLM",
+    "qwen2": "Qwen2ForCausalLM",
+    "qwen3": "Qwen3ForCausalLM",
+    "gemma": "GemmaForCausalLM",
+    "gemma2": "Gemma2ForCausalLM",
+    "gemma3_text": "Gemma3ForCausalLM",
+    "phi3": "Phi3ForCausalLM",
+}
 _TOKENS = {"bos_token_id": "bos_token_id", "eos_token_id": "eos_token_id", "padding_token_id": "pad_token_id"}
 _TOLERANCE = 1e-4  # relative
 
 
 def config_of_gguf(path: Path, ignored: Collection[str] = ()) -> dict[str, Any]:
-    """The fields of ``config.json`` for the model in a GGUF file: those of ``LlamaConfig``, ``Qwen2Config`` or
-    ``Qwen3Config``.
+    """The fields of ``config.json`` for the model in a GGUF file, as the config class of its family has them.
 
     ``ignored`` are keys not to be refused although they are not modelled.  Raises :class:`WeightError` where the file is
     none, has another architecture, or lacks or has what no such config says.
@@ -47,9 +62,8 @@ def config_of_gguf(path: Path, ignored: Collection[str] = ()) -> dict[str, Any]:
         "rope_theta": _real(header, "rope.freq_base", 10000.0),
         "tie_word_embeddings": "output.weight" not in header.tensors,
     }
-    if model_type == "llama":
-        config["attention_bias"] = "blk.0.attn_q.bias" in header.tensors
-        config["mlp_bias"] = "blk.0.ffn_up.bias" in header.tensors
+    if model_type in _OWN_FIELDS:
+        config |= _OWN_FIELDS[model_type](header, config)
     rotated = _or(header, "rope.dimension_count", config["head_dim"])
     if rotated != config["head_dim"]:
         raise WeightError(
@@ -68,6 +82,72 @@ def config_of_gguf(path: Path, ignored: Collection[str] = ()) -> dict[str, Any]:
             config[ours] = token
     return config
 
+
+def _llama(header: Header, config: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "attention_bias": "blk.0.attn_q.bias" in header.tensors,
+        "mlp_bias": "blk.0.ffn_up.bias" in header.tensors,
+    }
+
+
+def _gemma(header: Header, config: dict[str, Any]) -> dict[str, Any]:
+    return dict.fromkeys(("hidden_act", "hidden_activation"), "gelu_pytorch_tanh")
+
+
+def _gemma2(header: Header, config: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "hidden_activation": "gelu_pytorch_tanh",
+        "query_pre_attn_scalar": _query_scalar(config, 46),
+        "attn_logit_softcapping": _real(header, "attn_logit_softcapping", 50.0),
+        "final_logit_softcapping": _real(header, "final_logit_softcapping", 30.0),
+        "sliding_window": _or(header, "attention.sliding_window", 4096),
+    }
+
+
+def _gemma3(header: Header, config: dict[str, Any]) -> dict[str, Any]:
+    """Windows in five layers of six, with a rotation of their own; llama.cpp has both built in."""
+    fields: dict[str, Any] = {
+        "hidden_activation": "gelu_pytorch_tanh",
+        "query_pre_attn_scalar": _query_scalar(config, 62),
+        "sliding_window": header.number("attention.sliding_window"),
+        "rope_local_base_freq": _real(header, "rope.freq_base_swa", 10000.0),
+    }
+    if header.get("final_logit_softcapping") is not None:
+        fields["final_logit_softcapping"] = _real(header, "final_logit_softcapping")
+    return fields
+
+
+def _query_scalar(config: dict[str, Any], largest: int) -> int:
+    """The square of what scores are divided by: the width of a head, and in the model with 27 billion parameters, by its
+    number of layers, another.  Files do not say it; llama.cpp has it built in."""
+    width = config["hidden_size"] // config["num_attention_heads"]
+    return int(width if config["num_hidden_layers"] == largest else config["head_dim"])
+
+
+def _phi3(header: Header, config: dict[str, Any]) -> dict[str, Any]:
+    window = header.get("attention.sliding_window")
+    original = _or(header, "rope.scaling.original_context_length", config["max_position_embeddings"])
+    return {
+        "sliding_window": header.number("attention.sliding_window") if window else None,
+        "original_max_position_embeddings": original,
+    }
+
+
+_OWN_FIELDS: dict[str, Callable[[Header, dict[str, Any]], dict[str, Any]]] = {
+    "llama": _llama,
+    "gemma": _gemma,
+    "gemma2": _gemma2,
+    "gemma3_text": _gemma3,
+    "phi3": _phi3,
+}
+"""The fields of a config that only one family has."""
+
+_FAMILY_KEYS = {
+    "gemma2": ("attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping"),
+    "gemma3_text": ("attention.sliding_window", "final_logit_softcapping", "rope.freq_base_swa"),
+    "phi3": ("attention.sliding_window", "rope.scaling.attn_factor"),
+}
+"""The keys that only one family has."""
 
 _READ = frozenset(
     [
@@ -112,6 +192,7 @@ def _check_keys(header: Header, ignored: Collection[str]) -> None:
         key
         for key in header.keys()  # noqa: SIM118
         if key not in _READ | _SILENT
+        and key not in _FAMILY_KEYS.get(MODEL_TYPES[header.metadata["general.architecture"]], ())
         and header.prefix + key not in ignored
         and not (key in _NEUTRAL and header.get(key) == _NEUTRAL[key])
     ]
@@ -144,6 +225,10 @@ def _scaling(header: Header, theta: float, dimensions: int) -> dict[str, Any] | 
         raise WeightError(
             f"{header.path} scales rotary frequencies by {shorten(kind)}, and none, linear and yarn are read"
         )
+    if (factors := long_rope_factors(header)) is not None:
+        amplitude = header.get("rope.scaling.attn_factor")
+        stated = {} if amplitude is None else {"attention_factor": _real(header, "rope.scaling.attn_factor")}
+        return {"rope_type": "longrope", **factors, **stated}
     divisors = frequency_divisors(header)
     if divisors is not None:
         if kind == "yarn" or (kind == "linear" and factor not in (None, 1.0)):

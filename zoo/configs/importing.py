@@ -66,10 +66,7 @@ def spec_of_config(
 
     Raises as :func:`import_spec`.
     """
-    if config.has("quantization_config"):
-        config.refuse(
-            "quantization_config", "quantized checkpoints are not read", "take the original checkpoint"
-        )
+    _check_quantization(config)
     config.must("pruned_heads", {}, "layers that were pruned are not modelled")
     family = family_of_config(config)
     if sentence_head is None:
@@ -87,6 +84,20 @@ def spec_of_config(
     return validated({"name": name, **data}, config.where)
 
 
+def _check_quantization(config: Config) -> None:
+    """How weights are quantized is read with them; here it must only be a method that is."""
+    stated = config.any("quantization_config")
+    if stated is None:
+        return
+    from zoo.checkpoints.packed.formats import method_of
+    from zoo.weights.source import WeightError
+
+    try:
+        method_of(stated, config.where)
+    except WeightError as error:
+        raise ConfigError(str(error)) from None
+
+
 def validated(data: Data, where: str) -> Model:
     """A model of plain data; what breaks a rule of the language is told as the config's."""
     try:
@@ -97,11 +108,12 @@ def validated(data: Data, where: str) -> Model:
 
 def _stored(directory: Path) -> Collection[str]:
     """The names of the tensors beside a config, if there are any."""
+    from zoo.checkpoints.packed.formats import unpacked_files
     from zoo.weights.files import TensorFiles
     from zoo.weights.source import WeightError
 
     try:
-        return TensorFiles.open(directory).tensors
+        return unpacked_files(TensorFiles.open(directory)).tensors
     except WeightError:  # which is told when the weights are asked for
         return ()
 

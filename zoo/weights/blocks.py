@@ -1,4 +1,4 @@
-"""Rounding to few bits: each block of a row of a matrix has a scale, and perhaps a zero point, of its own."""
+"""Blocks of few-bit codes: each block of a row of a matrix has its own scale, and perhaps its own zero point or minimum."""
 
 from __future__ import annotations
 
@@ -11,23 +11,33 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Quantized:
-    """Rows in few bits: codes N B S from 0 on, scales N B, zero points N B, of B blocks with S values."""
+    """Rows in few bits: unsigned codes N B S, and scales, zero points and (where blocks have them) minima N B."""
 
     codes: Tensor
     scales: Tensor
     zeros: Tensor
+    minima: Tensor | None = None
+
+    def rows(self, index: Tensor) -> Quantized:
+        """Some of the rows, in the order of an index."""
+        minima = None if self.minima is None else self.minima[index]
+        return Quantized(self.codes[index], self.scales[index], self.zeros[index], minima)
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """A value is (code - zero point) * scale, with one scale per ``size`` values of a row, or per row (None).
+    """A value is (code - zero point) * scale + minimum, with one scale per ``size`` values of a row, or per row (None).
 
-    Symmetric zero points are half of the codes' range; others are where a block has its 0.
+    Symmetric zero points are half the code range; asymmetric ones mark the code of 0 in each block.  Blocks with a float
+    minimum have the zero point ``base`` throughout, the code of the minimum.  ``half``: scales and minima are float16
+    numbers, and float32 numbers otherwise.
     """
 
     bits: int
     size: int | None
     symmetric: bool = True
+    half: bool = False
+    base: int | None = None
 
     @property
     def middle(self) -> int:
@@ -39,18 +49,31 @@ class Blocks:
         """The highest code."""
         return 2 * self.middle - 1
 
+    @property
+    def has_zeros(self) -> bool:
+        """Whether each block has its own integer zero point."""
+        return not self.symmetric and self.base is None
+
+    @property
+    def stored(self) -> torch.dtype:
+        """The narrowest dtype that holds the scales and minima exactly."""
+        return torch.float16 if self.half else torch.float32
+
     def size_in(self, width: int) -> int:
         """Values per block of a row."""
         return width if self.size is None else self.size
 
     def count(self, width: int) -> int:
-        """Blocks per row; the last is filled up."""
+        """Blocks per row; the last is padded."""
         return -(-width // self.size_in(width))
 
     def quantize(self, rows: Tensor, dtype: torch.dtype = torch.float32) -> Quantized:
         """The nearest codes to the values of rows, N K, with scales in a dtype."""
         blocks = self.split(rows)
         low, high = blocks.amin(-1), blocks.amax(-1)  # N B; several times as fast as aminmax
+        dtype = torch.float16 if self.half else dtype
+        if self.base is not None:
+            return self._quantize_above(blocks, low, high, dtype)
         return self.rounded(blocks, *self.scaled(low, high, dtype))
 
     def split(self, rows: Tensor) -> Tensor:
@@ -77,11 +100,23 @@ class Blocks:
         codes = codes.add_(zeros[..., None]).round_().clamp_(0, self.last)
         return Quantized(codes.to(torch.uint8), scales, zeros)
 
+    def _quantize_above(self, blocks: Tensor, low: Tensor, high: Tensor, dtype: torch.dtype) -> Quantized:
+        """The nearest codes from the minimum of each block upwards."""
+        assert self.base is not None
+        last = 2 * (self.middle - self.base) - 1
+        minima = low.to(dtype)
+        scales = ((high - minima.float()) / last).to(dtype)
+        divisors = torch.where(scales == 0, 1.0, scales.float())
+        codes = ((blocks - minima.float()[..., None]) / divisors[..., None]).round_().clamp_(0, last)
+        zeros = torch.full_like(scales, self.base, dtype=torch.uint8)
+        return Quantized(codes.to(torch.uint8) + self.base, scales, zeros, minima)
+
     def restore(self, quantized: Quantized, width: int) -> Tensor:
         """The values that codes stand for: N K in float32."""
         return self.values(quantized).flatten(1)[:, :width]
 
     def values(self, quantized: Quantized) -> Tensor:
         """The values that codes stand for: N B S in float32."""
-        centred = quantized.codes.to(torch.float32) - quantized.zeros[..., None].to(torch.float32)
-        return centred * quantized.scales[..., None].to(torch.float32)
+        values = quantized.codes.to(torch.float32) - quantized.zeros[..., None].to(torch.float32)
+        values = values * quantized.scales[..., None].to(torch.float32)
+        return values if quantized.minima is None else values + quantized.minima[..., None].to(torch.float32)

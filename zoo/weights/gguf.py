@@ -11,8 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from zoo.weights.blocks import Quantized
+from zoo.weights.gguf_blocks import FORMATS
 from zoo.weights.gguf_header import Entry, Header, read_header
-from zoo.weights.stored import FLOATS, Stored, read_bytes
+from zoo.weights.stored import FLOATS, Stored, StoredCodes, read_bytes
 
 PIECE = 2**22
 """Values made at a time."""
@@ -57,6 +59,20 @@ class GgufTensor:
             return read_bytes(self.path, self.name, self.place).view(FLOATS[self.kind]).view(self.shape)
         return self._made()
 
+    @property
+    def format(self) -> str | None:
+        return None if self.kind in FLOATS else self.kind
+
+    def codes(self) -> StoredCodes | None:
+        form = FORMATS.get(self.kind)
+        if form is None or len(self.shape) != 2:
+            return None
+
+        def rows(start: int, stop: int) -> Quantized:
+            return form.unpack(self._packed_rows(start, stop))
+
+        return StoredCodes(form.blocks, self.shape[0], rows)
+
     def _made(self) -> Tensor:
         """The values of a quantized tensor, some rows at a time."""
         import gguf
@@ -64,15 +80,19 @@ class GgufTensor:
         *leading, width = self.shape
         rows, step = math.prod(leading), max(1, PIECE // width)
         values = torch.empty(rows, width)
-        row = self._entry.nbytes // rows if rows else 0
         kind = gguf.GGMLQuantizationType[self.kind]
         for start in range(0, rows, step):
-            count = min(step, rows - start)
-            place = (self._entry.offset + start * row, count * row)
-            blocks = read_bytes(self.path, self.name, place).numpy().reshape(count, row)
-            made = gguf.quants.dequantize(blocks, kind)
-            values[start : start + count] = torch.from_numpy(made)
+            stop = min(start + step, rows)
+            made = gguf.quants.dequantize(self._packed_rows(start, stop).numpy(), kind)
+            values[start:stop] = torch.from_numpy(made)
         return values.view(self.shape)
+
+    def _packed_rows(self, start: int, stop: int) -> Tensor:
+        """The bytes of some rows, N x bytes."""
+        rows = math.prod(self.shape[:-1])
+        row = self._entry.nbytes // rows if rows else 0
+        place = (self._entry.offset + start * row, (stop - start) * row)
+        return read_bytes(self.path, self.name, place).view(stop - start, row)
 
 
 def read_gguf(path: Path) -> dict[str, Stored]:

@@ -16,7 +16,15 @@ from specs.errors import shorten
 from specs.suggest import did_you_mean
 from zoo.weights.source import WeightError
 
-MODEL_TYPES = {"llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3"}
+MODEL_TYPES = {
+    "llama": "llama",
+    "qwen2": "qwen2",
+    "qwen3": "qwen3",
+    "gemma": "gemma",
+    "gemma2": "gemma2",
+    "gemma3": "gemma3_text",
+    "phi3": "phi3",
+}
 """The model_type of transformers for each architecture of GGUF that is read."""
 
 FREQUENCIES = "rope_freqs.weight"
@@ -159,6 +167,27 @@ def frequency_divisors(header: Header) -> np.ndarray[Any, np.dtype[np.float32]] 
             f"{header.path}: {FREQUENCIES} is {shape} of {entry.kind}, and must be a list of F32"
         )
     return np.fromfile(header.path, np.float32, entry.shape[0], offset=entry.offset)
+
+
+FACTORS = {"long_factor": "rope_factors_long.weight", "short_factor": "rope_factors_short.weight"}
+"""The tensors with the factors of LongRoPE."""
+
+
+def long_rope_factors(header: Header) -> dict[str, list[float]] | None:
+    """The factors of LongRoPE, one for each pair of dimensions, or None where the file has none.
+
+    Raises :class:`WeightError` where one of both is missing, or is not a list of float32.
+    """
+    if not any(name in header.tensors for name in FACTORS.values()):
+        return None
+    found = {}
+    for field, name in FACTORS.items():
+        entry = header.tensors.get(name)
+        if entry is None or entry.kind != "F32" or len(entry.shape) != 1:
+            raise WeightError(f"{header.path}: {name} must be a list of F32\n  convert the model again")
+        values = np.fromfile(header.path, np.float32, entry.shape[0], offset=entry.offset)
+        found[field] = [float(str(value)) for value in values]
+    return found
 
 
 _LISTED = 1024

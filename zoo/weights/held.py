@@ -30,3 +30,6 @@ class HeldWeights(WeightSource):
 
     def codes(self, name: str) -> Codes | None:
         return self._origin.codes(name)
+
+    def format(self, name: str) -> str | None:
+        return self._origin.format(name)

@@ -12,6 +12,7 @@ from specs.model import Model
 from specs.reference import is_hub_id
 from specs.suggest import did_you_mean
 from zoo.checkpoints.families import family_of
+from zoo.checkpoints.packed.formats import unpacked_files
 from zoo.checkpoints.source import CheckpointWeights
 from zoo.hub import fetch
 from zoo.weights.files import TensorFiles
@@ -39,5 +40,5 @@ def open_weights(
             f"no weights at {argument!r}{hint}: give random, none, a file (.safetensors, .bin, .gguf), a directory that has one, "
             "or org/name of a repository on the Hugging Face hub"
         )
-    files = TensorFiles.open(Path(argument))
+    files = unpacked_files(TensorFiles.open(Path(argument)))
     return CheckpointWeights(files, family_of(files, model, spec), model, spec, dtype)

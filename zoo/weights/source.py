@@ -21,7 +21,7 @@ class WeightError(UserError):
 
 @dataclass(frozen=True)
 class Codes:
-    """A matrix in few bits: what its blocks are like, and some of its rows at a time."""
+    """A matrix in few bits: the layout of its blocks, and its rows in order, some at a time."""
 
     blocks: Blocks
     rows: Callable[[], Iterator[Quantized]]
@@ -44,5 +44,9 @@ class WeightSource(Protocol):
         return None
 
     def codes(self, name: str) -> Codes | None:
-        """A matrix in the few bits that the source has it in, of which ``pieces`` gives the values; None for others."""
+        """The few-bit codes in which the source stores a matrix; ``pieces`` gives their values.  None for other tensors."""
+        return None
+
+    def format(self, name: str) -> str | None:
+        """The quantized format in which the source stores a parameter, such as Q4_1; None for float formats."""
         return None

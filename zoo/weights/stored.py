@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
+from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.source import WeightError
 
 FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
@@ -54,11 +56,34 @@ class Stored(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class StoredCodes:
+    """The codes of a stored matrix: the layout of its blocks, its number of rows, and the rows from one to another."""
+
+    blocks: Blocks
+    count: int
+    rows: Callable[[int, int], Quantized]
+
+
+@runtime_checkable
+class Packed(Protocol):
+    """A tensor that is stored in few bits.
+
+    ``format`` names the quantized format, or is None where the tensor is not quantized after all; ``codes`` gives the
+    matrix as it is stored, or None where only its values can be computed.
+    """
+
+    @property
+    def format(self) -> str | None: ...
+
+    def codes(self) -> StoredCodes | None: ...
+
+
 def kind_fault(kind: str) -> str:
     """What is wrong with a kind that weights do not come in."""
     fault = f"is of {kind}, and weights come in {', '.join(list(FLOATS)[:-1])} or {list(FLOATS)[-1]}"
     if kind.startswith(_QUANTIZED):
-        return f"{fault}: quantized checkpoints are not read; take the one in BF16 or F16"
+        return f"{fault}: quantized checkpoints are read with the quantization_config of their config.json; give their directory"
     return fault
 
 

@@ -221,7 +221,7 @@ def test_any_configuration_of_v3(data, tmp_path_factory):
         (v2, "num_key_value_heads", 2, "must be 4"),
         (v3, "topk_method", "greedy", 'must be "noaux_tc"'),
         (v3, "hidden_act", "silo", "did you mean 'silu'?"),
-        (v3, "quantization_config", {"quant_method": "fp8"}, "quantized checkpoints are not read"),
+        (v3, "quantization_config", {"quant_method": "fp6"}, "did you mean 'fp8'?"),
         (v3, "index_topk", 2048, "not modelled"),
     ],
 )

@@ -99,7 +99,7 @@ def test_any_configuration(data, tmp_path_factory):
         ("hidden_act", "gelu", 'must be "silu"'),
         ("sliding_window", None, "must be a number"),
         ("layer_types", [FULL, SLIDING, "linear_attention"], "not modelled"),
-        ("quantization_config", {"quant_method": "mxfp4"}, "quantized checkpoints are not read"),
+        ("quantization_config", {"quant_method": "hqq"}, "quant_method: is not read"),
         ("attention_sinks", False, "not modelled"),
     ],
 )

@@ -1,0 +1,184 @@
+"""compressed-tensors (Neural Magic, vLLM): ``pack-quantized``, ``int-quantized``, ``float-quantized`` and ``naive-quantized``.
+
+``weight_packed`` N K/8 are int32 words of codes with half their range added, ``weight_scale`` N G, ``weight_zero_point``
+N/8 G words in the same form along the rows.  Others store ``weight`` in 8 bits as it is.
+Source: https://github.com/vllm-project/compressed-tensors.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from zoo.checkpoints.packed.matrix import (
+    PackedMatrix,
+    Parts,
+    block_size_of,
+    check_shape,
+    dequantized,
+    grouped_parts,
+    in_blocks,
+    option,
+    part,
+    unpacked,
+    values_of,
+)
+from zoo.checkpoints.packed.scaled import scaled
+from zoo.weights.blocks import Blocks, Quantized
+from zoo.weights.stored import Stored
+
+FORMATS = ("pack-quantized", "int-quantized", "float-quantized", "naive-quantized")
+PACKED = ("weight_packed", "weight_scale", "weight_zero_point", "weight_shape", "weight_g_idx")
+PLAIN = ("weight_scale", "weight", "weight_zero_point")
+_RUNTIME = ("input_scale", "input_zero_point")
+"""Scales of activations, which exports do not round as the checkpoint's own kernels do."""
+
+
+def read_compressed(
+    tensors: Mapping[str, Stored], config: Mapping[str, Any], where: str
+) -> Iterator[tuple[str, Stored | None]]:
+    """The matrices of a compressed-tensors checkpoint, and None for the tensors that they consist of."""
+    option(config, "format", FORMATS, where)
+    option(config, "kv_cache_scheme", (None,), where)
+    option(config.get("sparsity_config") or {}, "format", ("dense", None), where)
+    option({"transform_config": config.get("transform_config") or None}, "transform_config", (None,), where)
+    for module, parts in grouped_parts(tensors, PACKED).items():
+        scheme = _scheme_of(module, parts, config, where)
+        yield from ((stored.name, None) for stored in parts.values())
+        yield f"{module}.weight", _Packed(module, parts, scheme).packed()
+    for module, parts in grouped_parts(tensors, PLAIN).items():
+        if "weight" not in parts:
+            continue
+        yield from ((stored.name, None) for stored in parts.values())
+        if parts["weight"].kind == "I8":
+            yield f"{module}.weight", _Plain(module, parts).packed()
+        else:
+            yield f"{module}.weight", scaled(module, parts["weight"], parts["weight_scale"])
+    yield from ((name, None) for name in tensors if name.rpartition(".")[2] in _RUNTIME)
+
+
+def _scheme_of(module: str, parts: Parts, config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """The scheme of weights that fits a matrix: that of the group whose number of bits fills the words."""
+    packed, shape = part(parts, "weight_packed", module), part(parts, "weight_shape", module)
+    _, width = values_of(shape).tolist()
+    schemes = [group["weights"] for group in config.get("config_groups", {}).values() if group.get("weights")]
+    for scheme in schemes:
+        bits = option(scheme, "num_bits", (4, 8), where)
+        option(scheme, "type", ("int",), where)
+        option(scheme, "strategy", ("group", "channel", "tensor"), where)
+        if packed.shape[1] == -(-width * bits // 32):
+            return scheme
+    check_shape(packed, (packed.shape[0], -(-width * 4 // 32)), f"{shape.name} gives it {width} columns")
+    return option(config, "config_groups", (), where)
+
+
+class _Packed:
+    """One matrix in words."""
+
+    def __init__(self, module: str, parts: Parts, scheme: Mapping[str, Any]) -> None:
+        self.module, self.bits = module, int(scheme["num_bits"])
+        self.words, self.scales = part(parts, "weight_packed", module), part(parts, "weight_scale", module)
+        self.zero_words, self.index = parts.get("weight_zero_point"), parts.get("weight_g_idx")
+        self.rows, self.width = values_of(parts["weight_shape"]).tolist()
+        group = scheme.get("group_size") or 0
+        self.group = group if scheme["strategy"] == "group" and group > 0 else self.width
+        groups, per_word = -(-self.width // self.group), 32 // self.bits
+        because = (
+            f"{self.module}.weight_shape is {self.rows} x {self.width}, and group_size is {group or 'none'}"
+        )
+        check_shape(self.words, (self.rows, -(-self.width // per_word)), because)
+        if self.scales.shape != (1,):
+            check_shape(self.scales, (self.rows, groups), because)
+        if self.zero_words is not None:
+            check_shape(self.zero_words, (-(-self.rows // per_word), groups), because)
+
+    def packed(self) -> PackedMatrix:
+        return PackedMatrix(
+            self.words.path, f"{self.module}.weight", f"compressed-tensors int{self.bits}", (self.rows, self.width),
+            self.values, self.blocks, self.quantized,
+        )  # fmt: skip
+
+    @functools.cached_property
+    def order(self) -> Tensor:
+        """The group of each column."""
+        if self.index is not None:
+            given = values_of(self.index).long()
+            if bool((given >= 0).all()):  # -1 stands for the plain order
+                return given
+        return torch.arange(self.width) // self.group
+
+    def codes(self) -> Tensor:
+        return unpacked(values_of(self.words), self.bits, 1)[:, : self.width]
+
+    def scale(self) -> Tensor:
+        return values_of(self.scales).expand(self.rows, -1)
+
+    def zeros(self) -> Tensor | None:
+        if self.zero_words is None:
+            return None
+        return unpacked(values_of(self.zero_words), self.bits, 0)[: self.rows]
+
+    def blocks(self) -> Blocks | None:
+        if not torch.equal(self.order, torch.arange(self.width) // self.group):
+            return None
+        size, half = block_size_of(self.group, self.width), self.scales.kind == "F16"
+        return Blocks(self.bits, size, symmetric=self.zero_words is None, half=half)
+
+    def quantized(self) -> Quantized:
+        blocks = self.blocks()
+        assert blocks is not None
+        return in_blocks(self.codes(), self.scale(), self.zeros(), self.group, blocks)
+
+    def values(self) -> Tensor:
+        zeros = self.zeros()
+        shift = 2 ** (self.bits - 1) if zeros is None else zeros[:, self.order]
+        return dequantized(self.codes(), self.scale()[:, self.order], shift)
+
+
+class _Plain:
+    """One matrix of int8, with a scale per tensor, row or group."""
+
+    def __init__(self, module: str, parts: Parts) -> None:
+        self.module, self.stored, self.scales = module, parts["weight"], parts["weight_scale"]
+        self.zero_points = parts.get("weight_zero_point")
+        self.rows, self.width = self.stored.shape
+        groups = self.scales.shape[1] if len(self.scales.shape) == 2 else 1
+        self.group = -(-self.width // groups)
+        if self.scales.shape not in ((1,), ()):
+            check_shape(self.scales, (self.rows, groups), f"{self.stored.name} has {self.rows} rows")
+
+    def packed(self) -> PackedMatrix:
+        return PackedMatrix(
+            self.stored.path, f"{self.module}.weight", "compressed-tensors int8", (self.rows, self.width),
+            self.values, self.blocks, self.quantized,
+        )  # fmt: skip
+
+    def blocks(self) -> Blocks | None:
+        half = self.scales.kind == "F16"
+        if self.group == self.width and self.zero_points is None:
+            return Blocks(8, None, half=half)
+        return Blocks(8, block_size_of(self.group, self.width), self.zero_points is None, half)
+
+    def codes(self) -> Tensor:
+        return values_of(self.stored).view(torch.uint8) ^ 128
+
+    def scale(self) -> Tensor:
+        return values_of(self.scales).expand(self.rows, -1)
+
+    def zeros(self) -> Tensor | None:
+        if self.zero_points is None:
+            return None
+        return (values_of(self.zero_points).expand(self.rows, -1).int() + 128).to(torch.uint8)
+
+    def quantized(self) -> Quantized:
+        blocks = self.blocks()
+        assert blocks is not None
+        return in_blocks(self.codes(), self.scale(), self.zeros(), self.group, blocks)
+
+    def values(self) -> Tensor:
+        order, zeros = torch.arange(self.width) // self.group, self.zeros()
+        return dequantized(self.codes(), self.scale()[:, order], 128 if zeros is None else zeros[:, order])

@@ -1,0 +1,63 @@
+"""The quantized formats of Hugging Face checkpoints: one table, by the ``quant_method`` of config.json."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from specs.suggest import did_you_mean
+from zoo.checkpoints.packed.awq import read_awq
+from zoo.checkpoints.packed.compressed import read_compressed
+from zoo.checkpoints.packed.gptq import read_gptq
+from zoo.checkpoints.packed.mxfp4 import read_mxfp4
+from zoo.checkpoints.packed.scaled import read_scaled
+from zoo.json_values import read_object
+from zoo.weights.files import TensorFiles
+from zoo.weights.source import WeightError
+from zoo.weights.stored import Stored
+
+Read = Callable[[Mapping[str, Stored], Mapping[str, Any], str], Iterator[tuple[str, Stored | None]]]
+"""From the tensors of a checkpoint, its quantization_config and its place: names and what is there, or None for nothing."""
+
+READERS: dict[str, Read] = {
+    "gptq": read_gptq,
+    "awq": read_awq,
+    "compressed-tensors": read_compressed,
+    "fp8": read_scaled,
+    "fbgemm_fp8": read_scaled,
+    "mxfp4": read_mxfp4,
+}
+
+
+def unpacked_files(files: TensorFiles) -> TensorFiles:
+    """The tensors of a checkpoint under the names of a float one, where the config beside them says that it is quantized.
+
+    Raises :class:`WeightError` for a quantization method that is not read, and for tensors that do not fit together.
+    """
+    directory = files.path if files.path.is_dir() else files.path.parent
+    config_file = directory / "config.json"
+    if not config_file.is_file() or any(stored.path.suffix == ".gguf" for stored in files.tensors.values()):
+        return files
+    config = read_object(config_file, WeightError).get("quantization_config")
+    if config is None:
+        return files
+    where = str(config_file)
+    method = method_of(config, where)
+    tensors: dict[str, Stored | None] = dict(files.tensors)
+    for name, stored in READERS[method](files.tensors, config, where):
+        tensors[name] = stored
+    kept = {name: stored for name, stored in tensors.items() if stored is not None}
+    return dataclasses.replace(files, tensors=kept)
+
+
+def method_of(config: Any, where: str) -> str:
+    """The quantization method of a quantization_config.  Raises :class:`WeightError` where it is not read."""
+    method = config.get("quant_method") if isinstance(config, dict) else None
+    if method not in READERS:
+        remedy = did_you_mean(str(method), READERS)
+        raise WeightError(
+            f"{where}: quantization_config.quant_method: is not read\n  value: {method!r}\n  {remedy}\n"
+            "  or take the checkpoint in BF16 or F16"
+        )
+    return str(method)

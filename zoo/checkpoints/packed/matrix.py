@@ -1,0 +1,166 @@
+"""A matrix that a checkpoint stores as several tensors, such as codes and scales: one tensor under its float name."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from zoo.weights.blocks import Blocks, Quantized
+from zoo.weights.source import WeightError
+from zoo.weights.stored import FLOATS, Stored, StoredCodes, read_bytes
+
+KINDS: dict[str, torch.dtype] = {
+    **FLOATS,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "I32": torch.int32,
+    "I64": torch.int64,
+    "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2,
+}
+"""The types of the tensors that a packed matrix consists of."""
+
+BLOCK_SIZES = (128, 64, 32, 16, 256)
+"""Block sizes that operations take, the preferred one first: longer groups are divided into blocks with one scale."""
+
+Parts = Mapping[str, Stored]
+"""The tensors of a matrix by the last part of their names."""
+
+
+@dataclass(frozen=True, eq=False)
+class PackedMatrix:
+    """A stored tensor made of others.
+
+    ``blocks_of`` gives the layout in which ``quantized`` gives its codes, or None where only ``values`` can be computed.
+    """
+
+    path: Path
+    name: str
+    format: str
+    shape: tuple[int, ...]
+    values: Callable[[], Tensor]
+    blocks_of: Callable[[], Blocks | None] = lambda: None
+    quantized: Callable[[], Quantized] | None = None
+
+    @property
+    def kind(self) -> str:
+        return self.format
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return torch.float32
+
+    @property
+    def place(self) -> None:
+        return None
+
+    def outline(self) -> Tensor:
+        return torch.empty(self.shape, device="meta")
+
+    def read(self) -> Tensor:
+        return self.values()
+
+    def codes(self) -> StoredCodes | None:
+        blocks = self.blocks_of()
+        if blocks is None or self.quantized is None:
+            return None
+        whole = functools.cache(self.quantized)
+        return StoredCodes(blocks, self.shape[0], lambda start, stop: whole().rows(torch.arange(start, stop)))
+
+
+def values_of(stored: Stored) -> Tensor:
+    """The numbers of a tensor of any type."""
+    dtype = KINDS.get(stored.kind)
+    if dtype is None or stored.place is None:
+        raise WeightError(
+            f"{stored.path}: {stored.name} has type {stored.kind}, which is not read\n  take the checkpoint's safetensors"
+        )
+    return read_bytes(stored.path, stored.name, stored.place).view(dtype).view(stored.shape)
+
+
+def grouped_parts(tensors: Mapping[str, Stored], leaves: Sequence[str]) -> dict[str, dict[str, Stored]]:
+    """The tensors whose names end in one of some leaves, by module and leaf; only modules that have the first leaf."""
+    found: dict[str, dict[str, Stored]] = {}
+    for name, stored in tensors.items():
+        module, _, leaf = name.rpartition(".")
+        if leaf in leaves:
+            found.setdefault(module, {})[leaf] = stored
+    return {module: parts for module, parts in found.items() if leaves[0] in parts}
+
+
+def part(parts: Parts, leaf: str, module: str) -> Stored:
+    """A tensor of a matrix that must be there."""
+    if leaf in parts:
+        return parts[leaf]
+    first = next(iter(parts.values()))
+    raise WeightError(
+        f"{first.path}: {module}.{leaf} is missing beside {first.name}\n  download the checkpoint again"
+    )
+
+
+def check_shape(stored: Stored, wanted: tuple[int, ...], because: str) -> None:
+    """Raise :class:`WeightError` where a tensor has another shape than the others of its matrix and the config ask for."""
+    if stored.shape != wanted:
+        raise WeightError(
+            f"{stored.path}: {stored.name} is {shown(stored.shape)}, and must be {shown(wanted)}: {because}\n"
+            "  take the config.json and the tensors of one and the same checkpoint"
+        )
+
+
+def shown(shape: tuple[int, ...]) -> str:
+    """A shape in words."""
+    return " x ".join(map(str, shape)) or "a scalar"
+
+
+def unpacked(words: Tensor, bits: int, axis: int) -> Tensor:
+    """Unsigned numbers of a few bits from int32 words along an axis, the first in the lowest bits: as uint8."""
+    shifts = torch.arange(0, 32, bits, dtype=torch.int32)
+    apart = (words.unsqueeze(axis + 1) >> shifts.view(-1, *[1] * (words.dim() - axis - 1))) & (2**bits - 1)
+    return apart.to(torch.uint8).flatten(axis, axis + 1)
+
+
+def block_size_of(group: int, width: int) -> int:
+    """The size of the blocks that groups of columns are divided into, where groups are longer than blocks can be."""
+    if group in BLOCK_SIZES:
+        return group
+    fitting = next((size for size in BLOCK_SIZES if group % size == 0), None)
+    return fitting or (BLOCK_SIZES[0] if group >= width else group)
+
+
+def in_blocks(codes: Tensor, scales: Tensor, zeros: Tensor | None, group: int, blocks: Blocks) -> Quantized:
+    """Codes N K with scales and zero points N G as blocks, each with those of its group."""
+    size, middle = blocks.size_in(codes.shape[1]), blocks.middle
+    padded = torch.nn.functional.pad(codes, (0, -codes.shape[1] % size), value=middle)
+    apart = padded.unflatten(1, (-1, size))
+
+    def spread(table: Tensor) -> Tensor:
+        return table.repeat_interleave(-(-group // size), 1)[:, : apart.shape[1]].contiguous()
+
+    found = spread(scales)
+    shifts = torch.full(found.shape, middle, dtype=torch.uint8) if zeros is None else spread(zeros)
+    return Quantized(apart, found, shifts)
+
+
+def dequantized(codes: Tensor, scales: Tensor, zeros: Tensor | int) -> Tensor:
+    """(codes - zeros) * scales in float32, exactly what integers and scales of at most 16 bits stand for."""
+    return (codes.float() - (zeros.float() if isinstance(zeros, Tensor) else zeros)) * scales.float()
+
+
+def option(
+    config: Mapping[str, Any], name: str, values: Sequence[Any], where: str, default: Any = None
+) -> Any:
+    """A field of a quantization_config, which must have one of some values.  Raises :class:`WeightError`."""
+    value = config.get(name, default)
+    if value not in values:
+        able = ", ".join(map(repr, values))
+        raise WeightError(
+            f"{where}: quantization_config.{name}: is not read\n  value: {value!r}\n  read are {able}; or take the "
+            "checkpoint in BF16 or F16"
+        )
+    return value

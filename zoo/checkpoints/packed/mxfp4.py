@@ -1,0 +1,51 @@
+"""MXFP4 (OCP Microscaling, 2023), in which GPT-OSS publishes its experts.
+
+``*_blocks`` E N B 16 are bytes with two 4-bit floats each, the first in the lower bits; ``*_scales`` E N B the exponents of
+their 32 values plus 127.  Values are exact in float32; the matrices of experts are stored d_in x d_out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from zoo.checkpoints.packed.matrix import PackedMatrix, check_shape, values_of
+from zoo.weights.source import WeightError
+from zoo.weights.stored import Stored
+
+VALUES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+"""The magnitudes of the eight codes; the highest bit is the sign."""
+
+
+def read_mxfp4(
+    tensors: Mapping[str, Stored], config: Mapping[str, Any], where: str
+) -> Iterator[tuple[str, Stored | None]]:
+    """The experts of a GPT-OSS checkpoint, and None for the tensors that they consist of."""
+    for name, blocks in tensors.items():
+        if not name.endswith("_blocks"):
+            continue
+        full = name.removesuffix("_blocks")
+        scales = tensors.get(f"{full}_scales")
+        if scales is None:
+            raise WeightError(
+                f"{blocks.path}: {full}_scales is missing beside {name}\n  download the checkpoint again"
+            )
+        experts, rows, count, packed = blocks.shape
+        check_shape(scales, (experts, rows, count), f"{name} has {count} blocks in each of {rows} rows")
+        check_shape(blocks, (experts, rows, count, 16), "blocks have 32 values of 4 bits")
+        yield name, None
+        yield scales.name, None
+        shape = (experts, count * packed * 2, rows)
+        yield full, PackedMatrix(blocks.path, full, "MXFP4", shape, lambda b=blocks, s=scales: _values(b, s))  # type: ignore[misc]
+
+
+def _values(blocks: Stored, scales: Stored) -> Tensor:
+    table = torch.tensor([*VALUES, *(-value for value in VALUES)])
+    packed = values_of(blocks)
+    codes = torch.stack((packed & 15, packed >> 4), -1).flatten(-2)  # E N B 32
+    exponents = values_of(scales).int() - 127
+    values = torch.ldexp(table[codes.int()], exponents[..., None])
+    return values.flatten(2).mT.contiguous()

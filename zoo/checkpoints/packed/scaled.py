@@ -1,0 +1,56 @@
+"""Matrices in 8-bit floats with scales: per tensor, per row, or per tile, as published by DeepSeek-V3 (128 x 128).
+
+No operation of the targets reads them: their values are computed exactly in float32, and are ordinary weights from there on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from torch import Tensor
+
+from zoo.checkpoints.packed.matrix import PackedMatrix, check_shape, grouped_parts, option, values_of
+from zoo.weights.source import WeightError
+from zoo.weights.stored import Stored
+
+LEAVES = ("weight_scale_inv", "weight_scale", "weight")
+_RUNTIME = ("input_scale", "activation_scale", "activation_scale_inv")
+
+
+def read_scaled(
+    tensors: Mapping[str, Stored], config: Mapping[str, Any], where: str
+) -> Iterator[tuple[str, Stored | None]]:
+    """The matrices of a checkpoint in 8-bit floats, and None for the tensors that they consist of."""
+    option(config, "fmt", ("e4m3", "e5m2", None), where)
+    tile = config.get("weight_block_size")
+    for leaf in LEAVES[:2]:
+        for module, parts in grouped_parts(tensors, (leaf, "weight")).items():
+            if "weight" in parts:
+                yield from ((stored.name, None) for stored in parts.values())
+                yield f"{module}.weight", scaled(module, parts["weight"], parts[leaf], tile)
+    yield from ((name, None) for name in tensors if name.rpartition(".")[2] in _RUNTIME)
+
+
+def scaled(module: str, weight: Stored, scale: Stored, tile: list[int] | None = None) -> PackedMatrix:
+    """A matrix of 8-bit floats times its scales: one, one per row, or one per tile."""
+    if weight.kind not in ("F8_E4M3", "F8_E5M2") or len(weight.shape) != 2:
+        raise WeightError(
+            f"{weight.path}: {weight.name} has type {weight.kind}, and {scale.name} scales F8_E4M3 or F8_E5M2\n"
+            "  take the checkpoint in BF16"
+        )
+    rows, columns = weight.shape
+    high, wide = tile or (1, columns)
+    if scale.shape not in ((), (1,), (1, 1), (rows,)):
+        because = f"{weight.name} is {rows} x {columns}, in tiles of {high} x {wide}"
+        check_shape(scale, (-(-rows // high), -(-columns // wide)), because)
+
+    def values() -> Tensor:
+        factors = values_of(scale).float()
+        if factors.dim() < 2:
+            factors = factors.view(-1, 1)
+        elif factors.numel() > 1:
+            factors = factors.repeat_interleave(high, 0)[:rows].repeat_interleave(wide, 1)[:, :columns]
+        return values_of(weight).float() * factors
+
+    return PackedMatrix(weight.path, f"{module}.weight", "fp8", (rows, columns), values)
