@@ -42,7 +42,7 @@ from exporters.quality.quality import Quality
 from exporters.quantization.carried import carried_blocks, quantized_weights, weight_limits
 from exporters.quantization.scheme import BLOCK_SIZES, Quantization
 from exporters.reference import Reference
-from exporters.rounding import rounded_for, roundings_of
+from exporters.rounding import calibrated, rounded_for, roundings_of
 from exporters.static_cache import cache_length, check_cache
 from exporters.stored_weights import StoredWeight, stored_weights, take_stored
 from exporters.subject import COPIES, Subject, check_memory, choose_subject, wiring_subject
@@ -610,7 +610,7 @@ class _Job:
 
         def take(model: ZooModel) -> dict[str, StoredWeight]:
             path = place / self.layout.data_path(graphs[0].name)
-            return take_stored(model, path, _regions(graphs))
+            return take_stored(model, path, _regions(graphs), subject.source)
 
         given = self._tasks(self._assembled(subject.spec), subject.spec)
         written = begin()  # assembling in another dtype sets that of all threads: it is over
@@ -627,7 +627,8 @@ class _Job:
                 take if self.precision.rounds else None,
                 graphs[-1].padding if graphs else "either",
                 main_only,
-                weight_limits(self._quantized, subject.source),
+                weight_limits(self._quantized, subject.source)
+                | dict.fromkeys(calibrated(subject.source), 0.0),
             )
         )
 

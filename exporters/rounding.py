@@ -31,8 +31,13 @@ def roundings_of(regions: Mapping[str, Region], source: WeightSource) -> dict[st
         for content in contents(regions.values())
         if isinstance(content, QuantizedMatrix) and content.blocks.bits < LEAST_BITS
         for name in content.names
-        if source.codes(name) is None
+        if (codes := source.codes(name)) is None or codes.blocks != content.blocks
     }
+
+
+def calibrated(source: WeightSource) -> Sequence[str]:
+    """The names of the weights that a source has rounded for their inputs."""
+    return source.calibrated if isinstance(source, CalibratedWeights) else ()
 
 
 def rounded_for(

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from exporters.data_file import Region, contents
 from zoo.weights.materialize import put
+from zoo.weights.source import Codes, WeightSource
 from zoo.weights.tensors import weight_tensors
 
 
@@ -41,15 +42,25 @@ class StoredWeight:
     scale: float
 
 
-def take_stored(model: nn.Module, path: Path, regions: Mapping[str, Region]) -> dict[str, StoredWeight]:
-    """Give a model in float32 the weights that lie in a data file; returns how each matrix differs."""
+def take_stored(
+    model: nn.Module, path: Path, regions: Mapping[str, Region], source: WeightSource
+) -> dict[str, StoredWeight]:
+    """Give a model in float32 the weights that lie in a data file; returns how each matrix differs from the original,
+    or from what its codes stand for where the source has such."""
     held, found = dict(weight_tensors(model)), dict[str, StoredWeight]()
     for name, after in stored_weights(model, path, regions):
         before = held.pop(name)  # each goes as its successor comes
         if before.dim() > 1:
-            found[name] = _differs(before, after)
+            found[name] = _differs(_meant(before, source.codes(name)), after)
         put(model, {id(before): alike(before, after)})
     return found
+
+
+def _meant(original: Tensor, codes: Codes | None) -> Tensor:
+    if codes is None:
+        return original
+    width = original.shape[-1]
+    return torch.cat([codes.blocks.restore(rows, width) for rows in codes.rows()]).view(original.shape)
 
 
 def _read(path: Path, region: Region) -> Tensor:

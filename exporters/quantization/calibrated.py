@@ -69,6 +69,11 @@ class CalibratedWeights(WeightSource):
     def format(self, name: str) -> str | None:
         return self._source.format(name)
 
+    @property
+    def calibrated(self) -> list[str]:
+        """The matrices that have codes of their own."""
+        return [*self._kept]
+
     def keep(self, name: str, rounding: Rounding, codes: Quantized) -> None:
         """Give a matrix codes of its own."""
         path = self._directory / f"{len(self._kept)}.safetensors"
