@@ -362,7 +362,7 @@ class _Job:
             )
             if subject is not None and not subject.is_twin:
                 subject = replace(subject, source=source)
-            yield replace(self, source=source), subject, claim, inputs
+            yield replace(self, source=source, known=self._quantized), subject, claim, inputs
 
     def _write(
         self,
@@ -500,8 +500,9 @@ class _Job:
 
     @functools.cached_property
     def _quantized(self) -> tuple[QuantizedRecord, ...]:
-        """The weights that the source stores in few bits, and whether the export carries them."""
-        if self.source is None:
+        """The weights that the checkpoint stores in few bits, and whether the export carries them: known where the source
+        has codes of another origin, or is not there."""
+        if self.source is None or self.known:
             return self.known
         return quantized_weights(self.model, self.source, self.target, self.precision)
 

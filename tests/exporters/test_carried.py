@@ -189,3 +189,15 @@ def test_sabotage_of_carried_weights_is_caught(
     with pytest.raises(VerificationError):
         exported(tmp_path / "x.gguf", tmp_path / "out", target=target, precision="int4")
     assert not (tmp_path / "out").exists()
+
+
+def test_what_is_rounded_for_its_inputs_is_not_reported_as_carried(tmp_path: Path) -> None:
+    path, ids = tmp_path / "x.gguf", np.random.default_rng(1).integers(0, 96, 2000)
+    write_quantized(path, {"": "Q4_K", "ffn_down": "Q6_K"})
+    np.save(tmp_path / "ids.npy", ids)
+    written = exported(
+        path, tmp_path / "out", target="cpu", precision="int4", calibrate=tmp_path / "ids.npy", max_kl=1e3
+    )
+    assert written.manifest.calibrated_on is not None
+    found = {(each.format, each.carried): len(each.weights) for each in written.manifest.quantized}
+    assert found == {("Q4_K", True): len(SHAPES) - 1, ("Q6_K", False): 1}
