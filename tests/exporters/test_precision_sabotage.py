@@ -92,7 +92,7 @@ CASES: list[tuple[Sabotage, Any, Chosen]] = [
     (products_a_hundredth_too_large, bert, {**INT8, **PORTABLE}),
     (zero_points_of_the_next_row, gpt2, {**ASYMMETRIC, **CPU}),
     (zero_points_of_the_next_row, gpt2, {**ASYMMETRIC, **PORTABLE}),
-    (no_zero_point_of_inputs, gpt2, {**INT8, **PORTABLE}),
+    (no_zero_point_of_inputs, bert, {**INT8, **PORTABLE}),
     (no_zero_point_of_inputs, bert, {**INT8, **CPU}),
     (scale_of_inputs_left_out, bert, {**INT8, **PORTABLE}),
     (no_biases, gpt2, {**INT8, **CPU}),
