@@ -79,7 +79,7 @@ def evaluate(
     if against is None and (weights or assignments):
         option = "--weights" if weights else "--set"
         raise UserError(
-            f"{option} applies to the spec that --against names\n  add --against, or leave it out"
+            f"{option} applies to the spec that --against names\n  Add --against, or leave it out."
         )
     exported = open_export(directory)
     other = None if against is None else opened(against, assignments or (), weights)

@@ -189,7 +189,7 @@ class Options:
                 else f"is {self.precision}, which rounds nothing"
             )
             raise UserError(
-                f"{given[0]} applies to real weights that are rounded and verified, and this export {why}\n  leave it out"
+                f"{given[0]} applies to real weights that are rounded and verified, and this export {why}\n  Leave it out."
             )
         if self.max_kl is not None and not 0 <= self.max_kl < math.inf:
             raise UserError(f"--max-kl must be 0 nats or more\n  value: {self.max_kl}\n  0.05 would work")

@@ -37,7 +37,7 @@ def read_ids(path: Path) -> tuple[Tensor, str]:
         kind = f"{values.dtype} of {values.ndim} axes" if isinstance(values, np.ndarray) else "several arrays"
         raise UserError(
             f"{path}: token ids must be whole numbers, of one axis or of rows by tokens\n  value: {kind}\n"
-            "  write them with numpy.save"
+            "  Write them with numpy.save."
         )
     return torch.from_numpy(values.astype(np.int64)), _sha256(path)
 
@@ -52,7 +52,7 @@ def read_named(path: Path, wanted: str, sizes: tuple[int | None, ...]) -> tuple[
     if wanted not in held:
         raise UserError(
             f"{path}: must have an array {wanted}, which the model takes\n"
-            f"  value: {', '.join(held) or 'no arrays with names'}\n  save it under that name with numpy.savez"
+            f"  value: {', '.join(held) or 'no arrays with names'}\n  Save it under that name with numpy.savez."
         )
     given = held[wanted]
     masks = {MASK: held[MASK]} if wanted == "input_ids" and MASK in held else {}
@@ -65,14 +65,14 @@ def read_named(path: Path, wanted: str, sizes: tuple[int | None, ...]) -> tuple[
         raise UserError(
             f"{path}: {wanted} must be {'whole ' if whole else ''}numbers, {shape}\n"
             f"  value: {given.dtype}, {' x '.join(map(str, given.shape)) or 'one number'}\n"
-            "  make them as the model's own preprocessing does"
+            "  Make them as the model's own preprocessing does."
         )
     if whole:
         masks.setdefault(MASK, np.ones(given.shape, np.int64))
         if masks[MASK].shape != given.shape:
             raise UserError(
                 f"{path}: {MASK} must have the shape of {wanted}, {' x '.join(map(str, given.shape))}\n"
-                f"  value: {' x '.join(map(str, masks[MASK].shape))}\n  leave it out where nothing is padding"
+                f"  value: {' x '.join(map(str, masks[MASK].shape))}\n  Leave it out where nothing is padding."
             )
     dtype: Any = np.int64 if whole else np.float32
     arrays = {wanted: given.astype(dtype), **{name: mask.astype(np.int64) for name, mask in masks.items()}}
@@ -87,10 +87,10 @@ def _loaded(path: Path) -> Any:
             {name: found[name] for name in found.files} if isinstance(found, np.lib.npyio.NpzFile) else found
         )
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}\n  check the path") from None
+        raise UserError(f"{path} cannot be read: {error.strerror or error}\n  Check the path.") from None
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UserError(
-            f"{path} is no file of arrays: {str(error).splitlines()[0]}\n  write it with numpy.save or numpy.savez"
+            f"{path} is no file of arrays: {str(error).splitlines()[0]}\n  Write it with numpy.save or numpy.savez."
         ) from None
 
 

@@ -68,7 +68,7 @@ class Claim:
         except NoInputsError as error:
             if spec.architecture == "decoder" and isinstance(spec.head, LanguageModeling):
                 return claim
-            return replace(claim, unjudged=str(error).replace("\n  ", "; "))
+            return replace(claim, unjudged=str(error).replace("\n  ", ". "))
 
     def written_by(self, model: Any, progress: Progress) -> Claim:
         """The same; where no inputs were read, with what a decoder writes itself."""

@@ -46,7 +46,7 @@ def evaluate(
     if costs and (against is None or against.exported is not None):
         raise UserError(
             "the cost of each part is measured in PyTorch, and there is no float model to compare with\n"
-            "  name a spec or a checkpoint with --against, or leave out --layers"
+            "  Name a spec or a checkpoint with --against, or leave out --layers."
         )
     inputs = _inputs(exported, against, text, tokenizer, random=random)
     progress(Stage("load the files"))
@@ -96,12 +96,12 @@ def _check_alike(exported: Exported, against: Opened) -> None:
         if first != second:
             raise UserError(
                 f"{ours.name} and {theirs.name} cannot be compared: {what} must be the same\n"
-                f"  value: {first} and {second}\n  name the model that the export was made of with --against"
+                f"  value: {first} and {second}\n  Name the model that the export was made of with --against."
             )
     if against.weights == "random" and exported.manifest.weights == "checkpoint":
         raise UserError(
             f"{theirs.name} has no weights to compare with\n"
-            "  name them with --weights: the checkpoint that the export was made of"
+            "  Name them with --weights: the checkpoint that the export was made of."
         )
 
 

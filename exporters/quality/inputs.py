@@ -85,7 +85,9 @@ def representative(
     share = CALIBRATES if calibrates else 0
     if given is not None and given.suffix == ".npz":
         source, arrays = read_named(given, embedding.input_name, _sizes(spec))
-        _check_vocabulary(spec, source.name, arrays.get("input_ids"), "give ids of the model's own tokenizer")
+        _check_vocabulary(
+            spec, source.name, arrays.get("input_ids"), "Give ids of the model's own tokenizer."
+        )
         rows = [
             {name: values[row : row + 1] for name, values in arrays.items()} for row in range(source.rows)
         ]
@@ -95,15 +97,15 @@ def representative(
         if given is None:
             raise NoInputsError(
                 f"{spec.name} takes {embedding.input_name}, which no text gives\n"
-                f"  give a .npz file with an array {embedding.input_name}"
+                f"  Give a .npz file with an array {embedding.input_name}."
             )
         raise UserError(
             f"{given}: {spec.name} takes {embedding.input_name}, which no text gives\n"
-            f"  value: {given.suffix or given.name}\n  give a .npz file with an array {embedding.input_name}"
+            f"  value: {given.suffix or given.name}\n  Give a .npz file with an array {embedding.input_name}."
         )
     if given is not None and given.suffix == ".npy":
         ids, sha256 = read_ids(given)
-        _check_vocabulary(spec, str(given), ids, "give ids of the model's own tokenizer")
+        _check_vocabulary(spec, str(given), ids, "Give ids of the model's own tokenizer.")
         if ids.dim() == 2:
             _check_length(spec, str(given), ids)
             rows = [_tokens(row[None]) for row in ids]
@@ -111,9 +113,9 @@ def representative(
         return _windows(spec, str(given), sha256, ids, [], share)
     if tokenizer is None:
         remedy = (
-            "put its tokenizer.json there, or give token ids as whole numbers in a .npy file"
+            "Put its tokenizer.json there, or give token ids as whole numbers in a .npy file."
             if given is not None or spec.architecture != "decoder"
-            else "put its tokenizer.json there"
+            else "Put its tokenizer.json there."
         )
         raise (NoInputsError if given is None else UserError)(
             f"{given or 'the corpus'}: text needs a tokenizer, and there is no tokenizer.json beside the weights\n  {remedy}"
@@ -122,7 +124,7 @@ def representative(
     if spec.architecture == "decoder":
         ids = torch.tensor(tokenizer.plain(text), dtype=torch.int64)
         _check_vocabulary(
-            spec, f"{tokenizer.path} on {name}", ids, "give the tokenizer that came with the model"
+            spec, f"{tokenizer.path} on {name}", ids, "Give the tokenizer that came with the model."
         )
         return _windows(spec, name, sha256, ids, tokenizer.prefix, share)
     return _of_sentences(spec, name, sha256, text, tokenizer, share)
@@ -152,7 +154,7 @@ def _read_text(given: Path | None) -> tuple[str, str, str]:
         with given.open("rb") as file:
             content = file.read(LARGEST)
     except OSError as error:
-        raise UserError(f"{given} cannot be read: {error.strerror}\n  check the path") from None
+        raise UserError(f"{given} cannot be read: {error.strerror}\n  Check the path.") from None
     sha256 = hashlib.sha256(content).hexdigest()
     try:
         return content.decode("utf-8-sig"), str(given), sha256
@@ -161,7 +163,7 @@ def _read_text(given: Path | None) -> tuple[str, str, str]:
             return content[: error.start].decode("utf-8-sig"), str(given), sha256
         raise UserError(
             f"{given}: a text must be UTF-8, and byte {error.start} is 0x{content[error.start]:02x}\n"
-            "  save the file as UTF-8, or give token ids in a .npy file"
+            "  Save the file as UTF-8, or give token ids in a .npy file."
         ) from None
 
 
@@ -176,7 +178,7 @@ def _windows(
         raise UserError(
             f"{name}: must have at least {needed} tokens for {spec.name}: "
             + (f"one window of {own} calibrates, and another is judged" if share else f"a window has {own}")
-            + f"\n  value: {len(ids)} tokens\n  give a longer text"
+            + f"\n  value: {len(ids)} tokens\n  Give a longer text."
         )
     border = max(own, len(ids) // share) if share else 0
     front = torch.tensor(prefix, dtype=torch.int64)
@@ -216,7 +218,7 @@ def _of_sentences(
     if rows:
         every = torch.tensor([token for row in rows for token in row])
         _check_vocabulary(
-            spec, f"{tokenizer.path} on {name}", every, "give the tokenizer that came with the model"
+            spec, f"{tokenizer.path} on {name}", every, "Give the tokenizer that came with the model."
         )
     examples = [_tokens(torch.tensor([row])) for row in rows]
     found = _parted(name, sha256, examples, share, _most(spec), "sentences")
@@ -232,7 +234,7 @@ def _parted(name: str, sha256: str, rows: list[Example], share: int, most: int, 
         raise UserError(
             f"{name}: must have at least {least} {what}"
             + (": one calibrates, and two are judged" if share else " to compare")
-            + f"\n  value: {len(rows)} {what}\n  give more"
+            + f"\n  value: {len(rows)} {what}\n  Give more."
         )
     border = max(1, len(rows) // share) if share else 0
     judged = rows[border:][:most]
@@ -280,7 +282,7 @@ def _check_length(spec: Model, where: str, ids: Tensor | None) -> None:
     if ids is not None and limit is not None and ids.shape[1] > limit:
         raise UserError(
             f"{where}: rows must fit the context of {spec.name}, which is {limit} tokens\n"
-            f"  value: {ids.shape[1]} tokens\n  give shorter rows"
+            f"  value: {ids.shape[1]} tokens\n  Give shorter rows."
         )
 
 

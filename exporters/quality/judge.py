@@ -61,13 +61,13 @@ def check_judgeable(spec: Model, *, has_reference: bool) -> None:
     if spec.architecture == "encoder-decoder" and not generates:
         raise UserError(
             f"judging {spec.name} needs a head of kind language_modeling: what it says is compared\n"
-            f"  value: head {spec.head.kind}\n  judge it with --set head.kind=language_modeling"
+            f"  value: head {spec.head.kind}\n  Judge it with --set head.kind=language_modeling."
         )
     if not has_reference and not (spec.architecture == "decoder" and generates):
         raise UserError(
             f"judging {spec.name} needs a model to compare with: it has no scores of a next token\n"
             f"  value: {spec.architecture}, head {spec.head.kind}\n"
-            "  name the float model, or another export of it, with --against"
+            "  Name the float model, or another export of it, with --against."
         )
 
 

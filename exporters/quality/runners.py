@@ -80,7 +80,7 @@ class Files:
         except RefusalError as refusal:
             raise UserError(
                 f"ONNX Runtime does not run the files: {refusal}\n"
-                "  export the model again, for a target and in a precision that this machine runs"
+                "  Export the model again, for a target and in a precision that this machine runs."
             ) from None
 
     def greedy(self, encoder: Batch, start: int, ends: Collection[int], most: int) -> list[int]:
@@ -114,5 +114,5 @@ def decoding(ids: Tensor, encoder: Batch | None = None) -> Case:
 def _refused(directory: Path, refusal: RefusalError) -> UserError:
     return UserError(
         f"{directory}: ONNX Runtime does not load it: {refusal}\n"
-        "  export it again, for a target and in a precision that this machine runs"
+        "  Export it again, for a target and in a precision that this machine runs."
     )

@@ -107,15 +107,15 @@ def test_another_tokenizer(run: Run, place: Path, tmp_path: Path) -> None:
 
 def test_what_does_not_go_together(run: Run, place: Path) -> None:
     told = refused(run("eval", place / "int8", "--weights", place / "origin"))
-    assert "--weights applies to the spec that --against names\n  add --against, or leave it out" in told
+    assert "--weights applies to the spec that --against names\n  Add --against, or leave it out." in told
     told = refused(run("eval", place / "int8", "--against", place / "tiny.yaml"))
-    assert "tiny has no weights to compare with\n  name them with --weights" in told
+    assert "tiny has no weights to compare with\n  Name them with --weights" in told
     told = refused(run("eval", place / "int8", "--against", "gpt2"))
     assert "tiny and gpt2 cannot be compared: vocab_size must be the same\n  value: 300 and 50257\n" in told
     told = refused(run("eval", place / "int8", "--layers"))
     assert "the cost of each part is measured in PyTorch, and there is no float model to compare with" in told
     told = refused(run("eval", place / "int8", "--against", place / "fp32", "--layers"))
-    assert "name a spec or a checkpoint with --against, or leave out --layers" in told
+    assert "Name a spec or a checkpoint with --against, or leave out --layers." in told
     told = refused(run("eval", place / "origin"))
     assert "is no export" in told
 

@@ -122,7 +122,7 @@ def test_images_are_judged_where_there_are_some(tmp_path: Path) -> None:
     without = exported(origin, tmp_path / "a", precision="fp16")
     assert without.quality is None
     assert without.unjudged.endswith(
-        "takes pixel_values, which no text gives; give a .npz file with an array pixel_values"
+        "takes pixel_values, which no text gives. Give a .npz file with an array pixel_values."
     )
     images = np.random.default_rng(2).random((9, 3, 16, 16), np.float32)
     np.savez(tmp_path / "images.npz", pixel_values=images)
@@ -144,7 +144,7 @@ def test_a_bad_file_is_told_before_anything_is_written(llama: Path, tmp_path: Pa
     [
         ({"precision": "fp32", "max_kl": 1.0}, "--max-kl applies to real weights that are rounded and verified, and this export is fp32, which rounds nothing"),
         ({"precision": "int8", "verify": False, "calibrate": Path("x")}, "--calibrate applies to real weights that are rounded and verified, and this export is not verified"),
-        ({"precision": "int8", "weights": "random", "min_cosine": 0.5}, "and this export has random weights\n  leave it out"),
+        ({"precision": "int8", "weights": "random", "min_cosine": 0.5}, "and this export has random weights\n  Leave it out."),
         ({"precision": "int8", "max_kl": -1.0}, "--max-kl must be 0 nats or more\n  value: -1.0\n"),
         ({"precision": "int8", "max_kl": float("nan")}, "--max-kl must be 0 nats or more\n  value: nan\n"),
         ({"precision": "int8", "min_cosine": 1.1}, "--min-cosine must be from -1 to 1\n  value: 1.1\n"),

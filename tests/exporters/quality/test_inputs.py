@@ -123,10 +123,10 @@ def test_a_text_that_is_too_short(decoder: Model, encoder: Model, text: Text, tm
     count = len(text.plain("Too short."))
     assert refused(decoder, file, text) == (
         f"{file}: must have at least 128 tokens for {decoder.name}: one window of 64 calibrates, and another is judged\n"
-        f"  value: {count} tokens\n  give a longer text"
+        f"  value: {count} tokens\n  Give a longer text."
     )
     assert refused(encoder, file, text) == (
-        f"{file}: must have at least 3 sentences: one calibrates, and two are judged\n  value: 1 sentences\n  give more"
+        f"{file}: must have at least 3 sentences: one calibrates, and two are judged\n  value: 1 sentences\n  Give more."
     )
 
 
@@ -137,7 +137,7 @@ def test_a_tokenizer_that_is_of_another_model(text: Text, tmp_path: Path) -> Non
         "tokenizer.json on the corpus of zoo: token ids must be below the vocab_size of"
     )
     assert ", which is 100\n  value: 299\n" in message
-    assert message.endswith("\n  give the tokenizer that came with the model")
+    assert message.endswith("\n  Give the tokenizer that came with the model.")
 
 
 def test_no_tokenizer(decoder: Model, encoder: Model, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_no_tokenizer(decoder: Model, encoder: Model, tmp_path: Path) -> None:
     file.write_text("A text.")
     assert refused(encoder, file) == (
         f"{file}: text needs a tokenizer, and there is no tokenizer.json beside the weights\n"
-        "  put its tokenizer.json there, or give token ids as whole numbers in a .npy file"
+        "  Put its tokenizer.json there, or give token ids as whole numbers in a .npy file."
     )
     with pytest.raises(NoInputsError, match=r"^the corpus: text needs a tokenizer"):
         representative(encoder, None, None)
@@ -156,7 +156,7 @@ def test_images_are_not_made_of_text(images: Model, tmp_path: Path) -> None:
     file.write_text("A text.")
     assert refused(images, file) == (
         f"{file}: {images.name} takes pixel_values, which no text gives\n  value: .txt\n"
-        "  give a .npz file with an array pixel_values"
+        "  Give a .npz file with an array pixel_values."
     )
     with pytest.raises(NoInputsError, match="takes pixel_values, which no text gives"):
         representative(images, None, None)
@@ -167,7 +167,7 @@ def test_arrays_that_do_not_fit(images: Model, decoder: Model, encoder: Model, t
     saved(path, pixels=np.zeros((4, 3, 32, 32), np.float32))
     assert refused(images, path) == (
         f"{path}: must have an array pixel_values, which the model takes\n  value: pixels\n"
-        "  save it under that name with numpy.savez"
+        "  Save it under that name with numpy.savez."
     )
     saved(path, pixel_values=np.zeros((4, 3, 16, 16), np.float32))
     assert refused(images, path).startswith(
@@ -203,7 +203,7 @@ def test_ids_that_are_none(decoder: Model, tmp_path: Path) -> None:
     np.save(path, np.zeros(10))
     assert refused(decoder, path) == (
         f"{path}: token ids must be whole numbers, of one axis or of rows by tokens\n  value: float64 of 1 axes\n"
-        "  write them with numpy.save"
+        "  Write them with numpy.save."
     )
     np.save(path, np.zeros((4, 65), np.int64))
     assert "which is 64 tokens\n  value: 65 tokens" in refused(decoder, path)
@@ -211,7 +211,7 @@ def test_ids_that_are_none(decoder: Model, tmp_path: Path) -> None:
     assert "token ids must be below the vocab_size" in refused(decoder, path)
     path.write_bytes(b"nothing")
     assert f"{path} is no file of arrays: " in refused(decoder, path)
-    assert "cannot be read: No such file or directory\n  check the path" in refused(
+    assert "cannot be read: No such file or directory\n  Check the path." in refused(
         decoder, tmp_path / "x.npy"
     )
 
@@ -220,6 +220,6 @@ def test_a_text_that_is_no_text(decoder: Model, text: Text, tmp_path: Path) -> N
     file = tmp_path / "text.txt"
     file.write_bytes(b"abc\xff")
     assert refused(decoder, file, text) == (
-        f"{file}: a text must be UTF-8, and byte 3 is 0xff\n  save the file as UTF-8, or give token ids in a .npy file"
+        f"{file}: a text must be UTF-8, and byte 3 is 0xff\n  Save the file as UTF-8, or give token ids in a .npy file."
     )
     assert "cannot be read: No such file or directory" in refused(decoder, tmp_path / "gone.txt", text)
