@@ -90,7 +90,7 @@ def quantization_of(
             tables=in_blocks if (lookups if in_half else decodes) else per_row,
             own=own,
         )
-    tables = blocks if table_bits == 4 else Blocks(8, blocks.size)
+    tables = blocks if table_bits == 4 else in_blocks
     return Quantization(
         matrices=blocks, tables=tables if lookups or (decodes and not in_half) else per_row, own=own
     )

@@ -25,7 +25,10 @@ WINDOW = 256
 """Tokens of a decoder's window, where its context is not shorter."""
 
 WINDOWS = 12
-"""Windows that are judged at most, and windows that calibrate at most."""
+"""Windows that are judged at most."""
+
+CALIBRATING = 32
+"""Windows that calibrate at most: what is known of the inputs of a layer grows with them."""
 
 SENTENCES = 200
 """The same for an encoder's sentences."""
@@ -183,15 +186,15 @@ def _windows(
     border = max(own, len(ids) // share) if share else 0
     front = torch.tensor(prefix, dtype=torch.int64)
     first, rest = (
-        [_tokens(torch.cat([front, window])[None]) for window in _spread(part, own)]
-        for part in (ids[:border], ids[border:])
+        [_tokens(torch.cat([front, window])[None]) for window in _spread(part, own, most)]
+        for part, most in ((ids[:border], CALIBRATING), (ids[border:], WINDOWS))
     )
-    return Representative(f"{name}, {_size_of(rest)}", first, rest, sha256)
+    return Representative(_described(name, _size_of(rest)), first, rest, sha256)
 
 
-def _spread(part: Tensor, length: int) -> list[Tensor]:
+def _spread(part: Tensor, length: int, most: int) -> list[Tensor]:
     """At most so many windows that do not overlap, from the first token to the last."""
-    count = min(WINDOWS, len(part) // length)
+    count = min(most, len(part) // length)
     if not count:
         return []
     step = (len(part) - length) / max(1, count - 1)
@@ -238,7 +241,12 @@ def _parted(name: str, sha256: str, rows: list[Example], share: int, most: int, 
         )
     border = max(1, len(rows) // share) if share else 0
     judged = rows[border:][:most]
-    return Representative(f"{name}, {len(judged)} {what}", rows[:border][:most], judged, sha256)
+    return Representative(_described(name, f"{len(judged)} {what}"), rows[:border][:most], judged, sha256)
+
+
+def _described(name: str, size: str) -> str:
+    """What is judged, without the place of its file: records of an export name none of this machine's."""
+    return f"{Path(name).name}, {size}"
 
 
 def _most(spec: Model) -> int:

@@ -350,9 +350,10 @@ def test_the_manifest_says_what_was_written_and_how_it_was_proven(tmp_path: Path
     content = (tmp_path / "x" / "export.json").read_bytes()
     manifest, build = json.loads(content), json.loads((tmp_path / "x" / "build.json").read_text())
     assert build["export"] == hashlib.sha256(content).hexdigest()
-    assert {**manifest, **{key: build[key] for key in ("weights_from", "verification")}} == json.loads(
-        json.dumps(result.as_dict())
-    )
+    assert {
+        **manifest,
+        **{key: build[key] for key in ("weights_from", "verification", "quality")},
+    } == json.loads(json.dumps(result.as_dict()))
     others = {
         path.name: {"size": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
         for path in (tmp_path / "x").iterdir()

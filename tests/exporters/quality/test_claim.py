@@ -95,7 +95,8 @@ def test_a_text_is_calibrated_with(llama: Path, tmp_path: Path) -> None:
     file.write_text(corpus()[:9000])
     found = exported(llama, tmp_path / "out", precision="int8", calibrate=file)
     assert found.quality is not None
-    assert found.quality.inputs == f"{file}, 12 x 128 tokens"
+    assert found.quality.inputs == "text.txt, 12 x 128 tokens"
+    assert str(tmp_path) not in (tmp_path / "out" / "export.json").read_text()
 
 
 def test_cosines_have_a_budget_of_their_own(tmp_path: Path) -> None:
