@@ -1,0 +1,226 @@
+"""Weights rounded for the inputs that their layers see: the streaming pass, and exports that take it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from exporters.cases import Batch, Case
+from exporters.export import Options, export
+from exporters.manifest import Export
+from exporters.opened import opened
+from exporters.quantization.calibrated import Rounding, calibrate
+from exporters.quantization.gptq import gptq
+from exporters.quantization.matrix import QuantizedMatrix
+from exporters.quantization.scales import searched
+from exporters.quantization.scheme import LEAST, is_table
+from exporters.reference import full_pass
+from exporters.verification import VerificationError
+from specs.errors import UserError
+from specs.model import Model
+from tests.exporters.quality import checkpoints
+from tests.exporters.reduced_presets import structures
+from tests.zoo.tiny import bert, gpt2
+from zoo.builder import ZooModel, assemble
+from zoo.manifest import read_record
+from zoo.weights.blocks import Blocks
+from zoo.weights.materialize import materialize
+from zoo.weights.random import RandomWeights
+from zoo.weights.tensors import weight_tensors
+
+BLOCKS = Blocks(4, 32, symmetric=False)
+STRUCTURES = {
+    name: spec
+    for name, spec in structures().items()
+    if spec.architecture != "encoder-decoder" and spec.embedding_of(spec.last_stack).takes_tokens
+}
+
+
+def wanted(model: nn.Module) -> dict[str, Rounding]:
+    matrices = {id(each.weight) for each in model.modules() if isinstance(each, nn.Linear)}
+    return {
+        name: Rounding(BLOCKS, torch.float32)
+        for name, tensor in weight_tensors(model)
+        if is_table((name,)) or (id(tensor) in matrices and min(tensor.shape) >= LEAST)
+    }
+
+
+def batch(spec: Model, *, padded: bool = False) -> Case:
+    ids = torch.randint(spec.vocab_size or 2, (3, 8), generator=torch.Generator().manual_seed(1))
+    mask = torch.ones_like(ids)
+    if padded:
+        mask[1, 5:] = 0
+    return Case("calibration", Batch("input_ids", ids, mask, torch.zeros_like(ids)))
+
+
+def rounded_whole(spec: Model, case: Case) -> ZooModel:
+    """The same without streaming: a filled model, whose layers are rounded one after another as their inputs come."""
+    model = assemble(spec)
+    materialize(model, RandomWeights(model, spec))
+    names = {id(tensor): name for name, tensor in weight_tensors(model)}
+    roundings, real = wanted(model), case.batch.mask == 1
+    for name, table in weight_tensors(model):
+        if is_table((name,)):
+            table.data.copy_(
+                BLOCKS.restore(searched(BLOCKS, table.data, None, torch.float32), table.shape[1])
+            )
+
+    def enter(linear: nn.Linear, args: tuple[torch.Tensor]) -> None:
+        name = names.pop(id(linear.weight), None)
+        if name not in roundings or is_table((name,)):
+            return
+        (x,) = args
+        rows = x[real] if x.shape[:-1] == real.shape else x.flatten(0, -2)
+        codes = gptq(BLOCKS, linear.weight.detach(), rows.T @ rows)
+        linear.weight.data.copy_(BLOCKS.restore(codes, linear.weight.shape[1]))
+
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            module.register_forward_pre_hook(enter)  # type: ignore[arg-type]
+    with torch.no_grad():
+        full_pass(model, case)
+    return model
+
+
+@pytest.mark.parametrize("make", [gpt2, bert])
+@pytest.mark.parametrize("padded", [False, True])
+def test_streaming_finds_what_a_whole_model_would(make: Any, padded: bool, tmp_path: Path) -> None:
+    spec = make(d_model=64)
+    case, model = batch(spec, padded=padded), assemble(spec)
+    found = calibrate(
+        model, RandomWeights(model, spec), wanted(model), lambda m: full_pass(m, case), tmp_path,
+        lambda done, count: None, case.batch.mask == 1,
+    )  # fmt: skip
+    assert all(tensor.is_meta for _, tensor in weight_tensors(model))
+    expected = dict(weight_tensors(rounded_whole(spec, case)))
+    compared = 0
+    for name in wanted(model):
+        if not is_table((name,)):
+            values = found.restored(name, expected[name].shape[1])
+            assert values is not None
+            assert torch.equal(values, expected[name])
+            compared += 1
+    assert compared >= 6
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_every_structure_can_be_rounded_for_its_inputs(name: str, tmp_path: Path) -> None:
+    spec = STRUCTURES[name]
+    model, told = assemble(spec), list[tuple[int, int]]()
+    roundings = wanted(model)
+    found = calibrate(
+        model, RandomWeights(model, spec), roundings, lambda m: full_pass(m, batch(spec)), tmp_path,
+        lambda done, count: told.append((done, count)),
+    )  # fmt: skip
+    assert set(found.calibrated) == set(roundings)
+    assert told[-1] == (len(roundings), len(roundings))
+    for each in roundings:
+        codes = found.codes(each)
+        assert codes is not None
+        assert codes.blocks == BLOCKS
+
+
+@pytest.fixture(scope="module")
+def origins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {
+        make.__name__: make(tmp_path_factory.mktemp(make.__name__))
+        for make in (checkpoints.llama, checkpoints.bert, checkpoints.t5, checkpoints.vit)
+    }
+
+
+def exported(origin: Path, directory: Path, **options: Any) -> Export:
+    settings = Options(weights=str(origin), precision="int4", **options)
+    return export(opened(str(origin)).spec, directory, settings)
+
+
+@pytest.mark.parametrize(
+    "target", ["cpu", *(pytest.param(name, marks=pytest.mark.slow) for name in ("portable", "cuda"))]
+)
+@pytest.mark.parametrize("family", ["llama", "bert"])
+def test_int4_of_real_weights_loses_less_than_rounding_to_nearest(
+    origins: dict[str, Path], family: str, target: str, tmp_path: Path
+) -> None:
+    loss = {}
+    for rounding in ("nearest", "gptq"):
+        found = exported(origins[family], tmp_path / rounding, target=target, rounding=rounding)
+        assert found.quality is not None
+        figures = found.quality.figures
+        loss[rounding] = figures["kl"] if family == "llama" else 1 - figures["cosine"]
+        manifest = read_record(tmp_path / rounding).manifest
+        assert (manifest.calibrated_on is not None) == (rounding == "gptq")
+    assert loss["gptq"] < 0.9 * loss["nearest"]
+
+
+def test_gptq_is_the_default_and_needs_no_verification(origins: dict[str, Path], tmp_path: Path) -> None:
+    written = {}
+    for name, options in {"default": {}, "asked": {"rounding": "gptq"}, "alone": {"verify": False}}.items():
+        exported(origins["llama"], tmp_path / name, **options)
+        written[name] = (tmp_path / name / "model.onnx.data").read_bytes()
+        record = json.loads((tmp_path / name / "export.json").read_text())["calibrated_on"]
+        assert record["description"].startswith("the corpus of zoo")
+        assert not list(tmp_path.glob(".*"))
+    assert written["default"] == written["asked"] == written["alone"]
+
+
+@pytest.mark.parametrize("family", ["t5", "vit"])
+def test_what_is_not_calibrated_is_rounded_to_nearest(
+    origins: dict[str, Path], family: str, tmp_path: Path
+) -> None:
+    exported(origins[family], tmp_path / "out")
+    assert read_record(tmp_path / "out").manifest.calibrated_on is None
+
+
+def test_images_calibrate(origins: dict[str, Path], tmp_path: Path) -> None:
+    given = tmp_path / "images.npz"
+    images = np.random.default_rng(0).normal(size=(9, 3, 16, 16)).astype(np.float32)
+    np.savez(given, pixel_values=images)
+    exported(origins["vit"], tmp_path / "out", calibrate=given)
+    assert read_record(tmp_path / "out").manifest.calibrated_on is not None
+
+
+def test_a_calibrated_weight_that_is_stored_otherwise_is_caught(
+    origins: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QuantizedMatrix, "restored", _off(QuantizedMatrix.restored))
+    with pytest.raises(VerificationError, match="is stored wrong"):
+        exported(origins["llama"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def _off(restored: Any) -> Any:
+    def changed(self: Any, tensors: Any) -> torch.Tensor:
+        return restored(self, tensors) * (1 + 3e-7)  # which no output shows
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "message"),
+    [
+        ("llama", {"rounding": "gtpq"}, "there is no --rounding 'gtpq': did you mean 'gptq'"),
+        ("t5", {"rounding": "gptq"}, "--rounding gptq is for encoders and decoders, and"),
+        ("vit", {"rounding": "gptq"}, "--rounding gptq needs inputs that the model is made for: "),
+    ],
+)
+def test_what_cannot_be_is_told_and_nothing_written(
+    origins: dict[str, Path], family: str, options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError) as caught:
+        exported(origins[family], tmp_path / "out", **options)
+    assert str(caught.value).startswith(message)
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_that_do_not_go_together() -> None:
+    with pytest.raises(UserError, match=r"--rounding is of --precision int4, and this is int8"):
+        Options(precision="int8", rounding="gptq")
+    with pytest.raises(
+        UserError, match="--rounding gptq is for weights that mean something, and these are random"
+    ):
+        Options(precision="int4", rounding="gptq")
