@@ -568,7 +568,7 @@ class _Job:
             graph_decodes=decodes and task.name != ENCODER,
             blocks=Blocks(4, options.block_size, not options.asymmetric),
             table_bits=4 if options.head_precision == "int4" else 8,
-            own=carried_blocks(self._quantized) | self.raised,
+            own={**carried_blocks(self._quantized), **self.raised},
         )
 
     @functools.cached_property

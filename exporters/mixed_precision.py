@@ -91,7 +91,12 @@ def raised_limits(own: Own) -> dict[str, float]:
 
 
 def planned(
-    model: ZooModel, budget: SizeBudget, lower: Lower, carried: Iterable[str], table_size: int, measure: Measure
+    model: ZooModel,
+    budget: SizeBudget,
+    lower: Lower,
+    carried: Iterable[str],
+    table_size: int,
+    measure: Measure,
 ) -> Plan:
     """The form of every group of matrices, such that the data file is within a budget.
 
@@ -117,7 +122,9 @@ def planned(
         every: dict[str, Blocks | None] = {name: None for content in contents for name in content.names}
         low, base, own, high = high, eight, every, lower(every)
         contents = _matrices(low, frozenset(carried))
-    groups = list(_groups(contents, _stored(lay_out(_parameters(low))), _stored(lay_out(_parameters(high))), own))
+    groups = list(
+        _groups(contents, _stored(lay_out(_parameters(low))), _stored(lay_out(_parameters(high))), own)
+    )
     costs = measure([group for group in groups if group.high is not None])
     raised = choose(groups, costs, lambda some: budget.allows(size_of(_mixed(low, high, some))))
     while True:
@@ -231,7 +238,12 @@ def changes_of(source: WeightSource, group: Group, model: ZooModel, dtype: torch
 
 
 def measured(
-    spec: Model, model: Any, source: WeightSource, cases: Sequence[Case], dtype: torch.dtype, progress: Progress
+    spec: Model,
+    model: Any,
+    source: WeightSource,
+    cases: Sequence[Case],
+    dtype: torch.dtype,
+    progress: Progress,
 ) -> Measure:
     """Measures groups on cases, with the weights that ``source`` gives as they would be stored."""
 

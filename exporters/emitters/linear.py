@@ -80,7 +80,9 @@ def _in_half(call: Call, weight: Value) -> Value | None:
     if declared is None or quantization is None or declared.dtype != torch.float32:
         return None
     return (
-        call.graph.converted(declared, torch.float16) if quantization.in_half(declared.content.names) else None
+        call.graph.converted(declared, torch.float16)
+        if quantization.in_half(declared.content.names)
+        else None
     )
 
 

@@ -20,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 
 from exporters.cases import Batch, Case
 from exporters.quality.tallies import Outputs, Scores, Vectors, tally_for
+from exporters.quantization.mixed import Key
 from exporters.reference import full_pass
 from specs.model import Model
 from zoo.weights.tensors import weight_tensors
@@ -32,9 +33,6 @@ ROWS = 24
 
 DRAWS = 4
 """Backward passes for each batch."""
-
-Key = tuple[str, ...]
-"""The weights of a group."""
 
 
 def sensitivities(
@@ -51,7 +49,7 @@ def sensitivities(
     group_of = {name: key for key, weights in changes.items() for name in weights}
     added = {name: change for weights in changes.values() for name, change in weights.items()}
     named = {id(tensor): name for name, tensor in weight_tensors(model) if name in added}
-    cases = _rows([case for case in cases], spec)
+    cases = _rows(cases, spec)
     squares, positions = dict.fromkeys(changes, 0.0), 0
     generator = torch.Generator().manual_seed(0)
     for done, case in enumerate(cases):
@@ -61,9 +59,7 @@ def sensitivities(
         outs = [out for _, out, _ in watch.calls]
         for draw in range(DRAWS):
             objective, count = _objective(spec, case, outputs, generator)
-            gradients = torch.autograd.grad(
-                objective, outs, retain_graph=draw + 1 < DRAWS, allow_unused=True
-            )
+            gradients = torch.autograd.grad(objective, outs, retain_graph=draw + 1 < DRAWS, allow_unused=True)
             rows = len(case.batch.inputs)
             sums = {key: torch.zeros(rows, dtype=torch.float64) for key in changes}
             for (name, _, delta), gradient in zip(watch.calls, gradients, strict=True):
