@@ -125,27 +125,28 @@ def _objective(spec: Model, case: Case, outputs: Outputs, generator: torch.Gener
 
 
 def _rows(cases: Sequence[Case], spec: Model) -> list[Case]:
-    """Cases spread over those given, with :data:`ROWS` rows in all; a decoder's are cut into short ones."""
-    if spec.architecture == "decoder":
-        cases = [replace(case, batch=_cut(case.batch)) for case in cases]
-    most, found = ROWS, list[Case]()
-    sizes = [len(case.batch.inputs) for case in cases]
-    wanted = max(1, most // max(sizes)) if sizes else 0
-    step = max(1.0, len(cases) / wanted) if wanted else 1.0
-    for at in range(min(wanted, len(cases))):
-        found.append(cases[int(at * step)])
-    return found
+    """Cases spread over those given, with about :data:`ROWS` rows in all; a decoder's are cut into short ones."""
+    length = LENGTH if spec.architecture == "decoder" else None
+    cases = [
+        replace(
+            case,
+            batch=_copied(case.batch, length),
+            encoder=None if case.encoder is None else _copied(case.encoder, None),
+        )
+        for case in cases
+    ]
+    wanted = max(1, ROWS // max((len(case.batch.inputs) for case in cases), default=1))
+    step = max(1.0, len(cases) / wanted)
+    return [cases[int(at * step)] for at in range(min(wanted, len(cases)))]
 
 
-def _cut(batch: Batch) -> Batch:
-    """Rows of tokens cut into rows of :data:`LENGTH`, where they come out even."""
-    width = batch.inputs.shape[1]
-    if batch.inputs.dim() != 2 or width <= LENGTH or width % LENGTH:
-        return batch
-
-    def cut(values: Tensor | None) -> Tensor | None:
-        return None if values is None else values.reshape(-1, LENGTH)
-
-    inputs = cut(batch.inputs)
+def _copied(batch: Batch, length: int | None) -> Batch:
+    """A batch whose tensors may be differentiated, with rows of a length where that divides them."""
+    shape = (-1, length or batch.inputs.shape[1])
+    cut = batch.inputs.dim() == 2 and batch.inputs.shape[1] % shape[1] == 0
+    inputs, mask, types = (
+        None if each is None else (each.reshape(shape) if cut else each).clone()
+        for each in (batch.inputs, batch.mask, batch.types)
+    )
     assert inputs is not None
-    return replace(batch, inputs=inputs, mask=cut(batch.mask), types=cut(batch.types))
+    return replace(batch, inputs=inputs, mask=mask, types=types)
