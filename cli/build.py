@@ -9,6 +9,7 @@ import typer
 from cli.export_options import (
     Asymmetric,
     BlockSize,
+    Budget,
     CacheLength,
     Calibrate,
     HeadPrecision,
@@ -41,6 +42,7 @@ def build(
     asymmetric: Asymmetric = False,
     head_precision: HeadPrecision = "int8",
     rounding: Rounding = None,
+    budget: Budget = None,
     verify: Verify = True,
     via: Via = "fx",
     layout: LayoutName = "onnx",
@@ -99,6 +101,7 @@ def build(
         asymmetric=asymmetric,
         head_precision=head_precision,
         rounding=rounding,
+        budget=budget,
     )
     check_exportable(model, model_spec, destination, options)
     parameters = parameter_report(model_spec)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cli.export_options import (
     Asymmetric,
     BlockSize,
+    Budget,
     CacheLength,
     Calibrate,
     HeadPrecision,
@@ -46,6 +47,7 @@ def export(
     asymmetric: Asymmetric = False,
     head_precision: HeadPrecision = "int8",
     rounding: Rounding = None,
+    budget: Budget = None,
     verify: Verify = True,
     via: Via = "fx",
     layout: LayoutName = "onnx",
@@ -98,6 +100,7 @@ def export(
         asymmetric=asymmetric,
         head_precision=head_precision,
         rounding=rounding,
+        budget=budget,
     )
     written = run_export(model_spec, *settings, as_json)
     if as_json:

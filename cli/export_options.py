@@ -92,6 +92,16 @@ Rounding = Annotated[
         show_default=False,
     ),
 ]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="SIZE",
+        help="Largest data file (105MB, 110000000) or mean bits per quantized weight (4.8bits) of an int4 export; layers "
+        "that lose most in 4 bits get 8 or 16.",
+        show_default=False,
+    ),
+]
 Verify = Annotated[
     bool,
     typer.Option(

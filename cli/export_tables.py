@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cli.mixed_tables import print_mixed
 from cli.quality_tables import print_quality
 from cli.render import Cell, Column, print_table, say, styled
 from cli.units import byte_text
@@ -115,6 +116,9 @@ def print_export(written: Export) -> None:
     elif written.unjudged:
         say(f"What rounding changes was not judged: {written.unjudged}", "yellow")
     rows, manifest = [], written.manifest
+    if manifest.mixed is not None:
+        say()
+        print_mixed(manifest.mixed)
     for name, file in manifest.files.items():
         facts = manifest.graphs.get(name)
         graph = (

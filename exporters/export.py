@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
@@ -34,13 +34,17 @@ from exporters.manifest import (
     metadata_of,
     write_records,
 )
+from exporters.mixed_precision import check_smallest, measured, planned, raised_limits, recorded_blocks
 from exporters.precisions import PRECISIONS, Precision, quantization_of
 from exporters.proto import model_proto
 from exporters.quality.claim import Claim, Limits
 from exporters.quality.inputs import Representative
+from exporters.quality.judge import cases_of
 from exporters.quality.quality import Quality
+from exporters.quantization.calibrated import CalibratedWeights
 from exporters.quantization.carried import carried_blocks, quantized_weights, weight_limits
 from exporters.quantization.scheme import BLOCK_SIZES, Quantization
+from exporters.quantization.size_budget import SizeBudget
 from exporters.reference import Reference
 from exporters.rounding import calibrated, rounded_for, roundings_of
 from exporters.static_cache import cache_length, check_cache
@@ -60,7 +64,7 @@ from specs.writing import dump
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.carried import carry_files, tokenizer_origin
 from zoo.destination import check_destination, replacing
-from zoo.manifest import FORMAT, InputsRecord, Manifest, QuantizedRecord, ShapingRecord
+from zoo.manifest import FORMAT, InputsRecord, Manifest, MixedRecord, QuantizedRecord, ShapingRecord
 from zoo.progress import Progress, Stage
 from zoo.tracing.tasks import ENCODER, Task, tasks_with_static_cache
 from zoo.weights.blocks import Blocks
@@ -91,6 +95,8 @@ class Options:
     encoders and decoders).
     ``calibrate`` is a file of representative inputs (:mod:`exporters.quality.inputs`), for which real weights are rounded
     and on which they are judged; ``max_kl`` and ``min_cosine`` are what they may lose (default: :data:`exporters.quality.budget.LIMITS`).
+    ``budget`` is the largest size of an int4 export of real weights, such as 105MB or 4.8bits per weight: matrices that lose
+    most in 4 bits get 8 or 16 (:mod:`exporters.mixed_precision`).
     """
 
     target: str = "portable"
@@ -109,6 +115,7 @@ class Options:
     max_kl: float | None = None
     min_cosine: float | None = None
     rounding: str | None = None
+    budget: str | None = None
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -123,6 +130,8 @@ class Options:
             if value not in known:
                 raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
         self._check_precision()
+        if self.budget is not None:
+            SizeBudget.parse(self.budget)
         self._check_quality()
         if self.via == "torch" and self.weights == "none":
             raise UserError("--via torch needs weights: give --weights random or a path")
@@ -138,6 +147,7 @@ class Options:
             "--asymmetric": self.asymmetric,
             "--head-precision": self.head_precision != "int8",
             "--rounding": self.rounding is not None,
+            "--budget": self.budget is not None,
         }
         for option in (option for option, given in asked.items() if given and self.precision != "int4"):
             raise UserError(f"{option} is of --precision int4, and this is {self.precision}")
@@ -175,12 +185,17 @@ class Options:
             "--min-cosine": self.min_cosine,
         }
         given = [option for option, value in asked.items() if value is not None]
+        if self.budget is not None and not self._real:
+            raise UserError(
+                f"--budget applies to real weights, whose rounding can be measured\n  value: {self.weights} weights\n"
+                "  Pass --weights, or leave --budget out."
+            )
         if self.rounding == "gptq" and not self._real:
             raise UserError(
                 f"--rounding gptq is for weights that mean something, and these are {self.weights}\n"
                 "  give --weights, or leave it out"
             )
-        if given and not self.judges and not (given == ["--calibrate"] and self.calibrates):
+        if given and not self.judges and not (given == ["--calibrate"] and (self.calibrates or self.budget)):
             why = (
                 "is not verified"
                 if not self.verify
@@ -228,14 +243,17 @@ def graphs_of(spec: Model, options: Options) -> dict[str, Task]:
 
 
 def data_places(
-    spec: Model, options: Options, quantized: Sequence[QuantizedRecord] = ()
+    spec: Model,
+    options: Options,
+    quantized: Sequence[QuantizedRecord] = (),
+    mixed: MixedRecord | None = None,
 ) -> tuple[str, dict[str, data_file.Region]]:
     """The path of an export's data file in its directory, and where in it each weight lies.
 
-    ``quantized`` is what the export recorded of weights in blocks of their own.
+    ``quantized`` and ``mixed`` are what the export recorded of weights in blocks of their own.
     """
     model = assemble(spec, PRECISIONS[options.precision].dtype_on(TARGETS[options.target]))
-    job = _Job(spec, model, None, options, lambda stage: None, tuple(quantized))
+    job = _Job(spec, model, None, options, lambda stage: None, tuple(quantized), recorded_blocks(mixed))
     graphs = job._graphs(model, spec)
     return job.layout.data_path(graphs[0].name), _regions(graphs)
 
@@ -258,8 +276,7 @@ def check_exportable(
     )
     if options.via == "torch":
         check_memory("--via torch", size * (1 + (COPIES if options.verify else 1)), "export with --via fx")
-    values = sum(tensor.numel() for _, tensor in weight_tensors(model))
-    check_destination(destination, 0 if source is None else precision.least_bytes(values))
+    check_destination(destination, 0 if source is None else precision.least_bytes(_values(model)))
     return source
 
 
@@ -291,6 +308,20 @@ def check_rounding(spec: Model, options: Options, claim: Claim | None) -> None:
         )
 
 
+def check_measurable(options: Options, claim: Claim | None) -> None:
+    """Raise :class:`specs.errors.UserError` where a budget asks for measuring and there are no inputs."""
+    if options.budget is not None and claim is not None and claim.unjudged:
+        raise UserError(
+            f"--budget needs inputs that the model is made for\n  value: {claim.unjudged}\n"
+            "  Pass --calibrate, or leave --budget out."
+        )
+
+
+def _values(model: ZooModel) -> int:
+    """The number of values of all weights."""
+    return sum(tensor.numel() for _, tensor in weight_tensors(model))
+
+
 def _nothing() -> None:
     """All is written."""
 
@@ -305,6 +336,8 @@ class _Job:
     options: Options
     progress: Progress
     known: tuple[QuantizedRecord, ...] = ()
+    raised: Mapping[str, Blocks | None] = field(default_factory=dict)
+    mixed: MixedRecord | None = None
 
     @property
     def target(self) -> Target:
@@ -321,8 +354,11 @@ class _Job:
     def via_fx(self, destination: Path) -> Export:
         claim = self._claim()
         check_rounding(self.spec, self.options, claim)
+        check_measurable(self.options, claim)
         self.progress(Stage("trace"))
         graphs = self._graphs(self.model, self.spec)
+        if self._budget is not None:
+            check_smallest(self.model, self._budget, graphs)
         if self.source is not None:
             check_destination(destination, data_file.total_bytes(_regions(graphs)))
         subject = (
@@ -335,6 +371,9 @@ class _Job:
             self._calibrated(directory, graphs, subject, claim) as changed,
         ):
             job, subject, claim, calibrated_on = changed
+            if job._budget is not None and claim is not None:
+                job, graphs, claim = job._planned(claim)
+                calibrated_on = claim.inputs
             return job._write(destination, directory, graphs, subject, claim, calibrated_on)
 
     @contextmanager
@@ -363,6 +402,40 @@ class _Job:
             if subject is not None and not subject.is_twin:
                 subject = replace(subject, source=source)
             yield replace(self, source=source, known=self._quantized), subject, claim, inputs
+
+    def _planned(self, claim: Claim) -> tuple[_Job, list[Graph], Claim]:
+        """The job with bits for each group of matrices, its graphs, and the inputs on which groups were measured."""
+        source, budget = self.source, self._budget
+        assert source is not None
+        assert budget is not None
+        check_memory("--budget measures the model, which", 8 * _values(self.model), "leave --budget out")
+        subject = Subject(self.spec, source, is_twin=False, description="the model itself")
+        model = self._reference(subject).model
+        claim = claim.written_by(model, self.progress)
+        assert claim.inputs is not None
+        cases = list(cases_of(self.spec, claim.inputs.calibration))
+        if not cases:
+            raise UserError(
+                f"--budget needs inputs to measure on, apart from those that are judged\n  value: "
+                f"{claim.inputs.description}\n  Pass --calibrate with more."
+            )
+        dtype = self.precision.dtype_on(self.target)
+        plan = planned(
+            self.model,
+            budget,
+            lambda own: replace(self, raised=own)._graphs(self.model, self.spec),
+            carried_blocks(self._quantized),
+            self.options.block_size,
+            measured(self.spec, model, source, cases, dtype, self.progress),
+        )
+        if isinstance(source, CalibratedWeights):
+            source.forget(plan.own)
+        job = replace(self, raised=plan.own, mixed=plan.record)
+        return job, job._graphs(self.model, self.spec), claim
+
+    @property
+    def _budget(self) -> SizeBudget | None:
+        return None if self.options.budget is None else SizeBudget.parse(self.options.budget)
 
     def _write(
         self,
@@ -424,7 +497,7 @@ class _Job:
 
     def _claim(self) -> Claim | None:
         """What weights are rounded for, and what that is judged on, where it is."""
-        if not (self.options.judges or self.options.calibrates):
+        if not (self.options.judges or self.options.calibrates or self.options.budget):
             return None
         self.progress(Stage("read representative inputs"))
         return Claim.prepare(self.spec, tokenizer_origin(self.options.weights), self.options.calibrate)
@@ -495,7 +568,7 @@ class _Job:
             graph_decodes=decodes and task.name != ENCODER,
             blocks=Blocks(4, options.block_size, not options.asymmetric),
             table_bits=4 if options.head_precision == "int4" else 8,
-            own=carried_blocks(self._quantized),
+            own={**carried_blocks(self._quantized), **self.raised},
         )
 
     @functools.cached_property
@@ -629,7 +702,8 @@ class _Job:
                 graphs[-1].padding if graphs else "either",
                 main_only,
                 weight_limits(self._quantized, subject.source)
-                | dict.fromkeys(calibrated(subject.source), 0.0),
+                | dict.fromkeys(calibrated(subject.source), 0.0)
+                | raised_limits(self.raised),
             )
         )
 
@@ -681,6 +755,7 @@ class _Job:
                 for name, graph in files.items()
             },
             quantized=self._quantized,
+            mixed=self.mixed,
             files=file_records(directory, {name: digests.file for name, digests in data.items()}),
             tensors={name: digests.tensors for name, digests in data.items()},
             calibrated_on=_inputs_record(calibrated_on),

@@ -71,7 +71,7 @@ def quantization_of(
     graph_decodes: bool,
     blocks: Blocks,
     table_bits: int,
-    own: Mapping[str, Blocks] = MappingProxyType({}),
+    own: Mapping[str, Blocks | None] = MappingProxyType({}),
 ) -> Quantization | None:
     """How a graph's weights are quantized; ``decodes`` says whether its model generates token by token, and
     ``graph_decodes`` whether the graph does; weights in blocks of their ``own`` are given by name.

@@ -46,7 +46,7 @@ def weights_of(exported: Exported, model: ZooModel) -> Iterator[tuple[str, Tenso
     options = options_of(exported)
     if options.via != "fx":
         raise _unreadable(exported)
-    name, regions = data_places(exported.spec, options, exported.manifest.quantized)
+    name, regions = data_places(exported.spec, options, exported.manifest.quantized, exported.manifest.mixed)
     if {name: (region.offset, region.length) for name, region in regions.items()} != _places(exported):
         raise _unreadable(exported)
     return stored_weights(model, exported.directory / name, regions)

@@ -149,6 +149,31 @@ class QuantizedRecord(Record):
     weights: tuple[str, ...]
 
 
+class GroupRecord(Record):
+    """Matrices that are stored alike: their bits, their blocks (null: float16), and their bytes, scales included.
+
+    ``raised``: they have more bits than the precision gives.  ``cost`` is what fewer bits cost, or would cost, alone: KL
+    divergence in nats, or 1 - cosine; null where there was no choice.
+    """
+
+    name: str
+    weights: Annotated[tuple[str, ...], Field(min_length=1)]
+    bits: Annotated[int, Field(gt=0)]
+    blocks: BlocksRecord | None
+    raised: bool
+    cost: float | None
+    bytes: Count
+
+
+class MixedRecord(Record):
+    """Mixed precision: the ``budget`` given, the ``size`` of the data file in bytes, and the groups, the dearest first."""
+
+    budget: str
+    size: Count
+    bits_per_weight: float
+    groups: tuple[GroupRecord, ...]
+
+
 class InputsRecord(Record):
     """The representative inputs that weights were rounded for, or that rounding was judged on, and the SHA-256 of the text or the arrays that they are from."""
 
@@ -160,7 +185,8 @@ class Manifest(Record):
     """``export.json``: what was exported, and the digests of every file and every weight.
 
     ``weights`` says what they are, and ``seed`` from which seed they were drawn if they are random; ``zoo``, ``torch`` and
-    ``onnx`` are the versions that wrote the files.  ``quantized`` lists the weights that the checkpoint stores in few bits.
+    ``onnx`` are the versions that wrote the files.  ``quantized`` lists the weights that the checkpoint stores in few bits, and
+    ``mixed`` the groups of matrices whose bits a size budget decided.
     ``tensors`` has the weights of each data file by name.
     """
 
@@ -178,6 +204,7 @@ class Manifest(Record):
     cache: CacheRecord | None
     graphs: Annotated[dict[FileName, GraphRecord], Field(min_length=1)]
     quantized: tuple[QuantizedRecord, ...] = ()
+    mixed: MixedRecord | None = None
     files: dict[FileName, FileRecord]
     tensors: dict[FileName, dict[str, TensorRecord]]
     calibrated_on: InputsRecord | None = None

@@ -68,7 +68,22 @@ def _embedding(call: Call, ids: Operand, weight: Operand, **options: Any) -> Val
     found = quantized(call, weight.value)
     if found is not None and is_table(found[0].content.names):
         return quantized_rows(call, ids, *found)
+    stored = _in_half(call, weight.value)
+    if stored is not None:
+        return call.cast(call.op("Gather", stored, ids.value, axis=0), torch.float16, torch.float32)
     return call.op("Gather", weight.value, ids.value, axis=0)
+
+
+def _in_half(call: Call, weight: Value) -> Value | None:
+    """A weight of a float32 model as the data file has it, where that is float16; else None."""
+    declared, quantization = call.graph.declared(weight), call.graph.quantization
+    if declared is None or quantization is None or declared.dtype != torch.float32:
+        return None
+    return (
+        call.graph.converted(declared, torch.float16)
+        if quantization.in_half(declared.content.names)
+        else None
+    )
 
 
 def quantized(call: Call, weight: Value) -> tuple[Parameter, Blocks] | None:
@@ -90,6 +105,8 @@ def product(call: Call, x: Operand, weight: Value, bias: Value | None, part: flo
     """
     if (found := quantized(call, weight)) is not None:
         return quantized_product(call, x, found[0], bias, found[1])
+    if (stored := _in_half(call, weight)) is not None:
+        weight = call.cast(stored, torch.float16, torch.float32)  # once, on loading
     if bias is None and part == 1.0 and x.ndim > 2 and call.graph.target.takes("FusedMatMul", x.dtype):
         declared = call.graph.declared(weight)
         if declared is not None and is_table(declared.content.names):

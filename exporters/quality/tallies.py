@@ -102,10 +102,10 @@ class Vectors:
 
     def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
         assert wanted is not None
-        self._wanted.append(self._pooled(case, wanted))
-        self._got.append(self._pooled(case, got))
+        self._wanted.append(self.pooled(case, wanted))
+        self._got.append(self.pooled(case, got))
 
-    def _pooled(self, case: Case, outputs: Outputs) -> Tensor:
+    def pooled(self, case: Case, outputs: Outputs) -> Tensor:
         values = outputs[self._output].float()
         if values.dim() == 2:
             return values

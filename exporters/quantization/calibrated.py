@@ -6,7 +6,7 @@ inputs that they will see.  No more than the weights of a layer are held at a ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,7 @@ class CalibratedWeights(WeightSource):
         self.description = source.description
         self._source, self._directory = source, directory
         self._kept: dict[str, tuple[Rounding, Path]] = {}
+        self._count = 0
 
     def pieces(self, name: str) -> Iterator[Tensor]:
         """The values before they are rounded."""
@@ -76,9 +77,15 @@ class CalibratedWeights(WeightSource):
 
     def keep(self, name: str, rounding: Rounding, codes: Quantized) -> None:
         """Give a matrix codes of its own."""
-        path = self._directory / f"{len(self._kept)}.safetensors"
+        path = self._directory / f"{self._count}.safetensors"
+        self._count += 1
         save_file({"codes": codes.codes, "scales": codes.scales, "zeros": codes.zeros}, path)
         self._kept[name] = rounding, path
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Take codes away: matrices get the values that they had, or the codes that the source has."""
+        for name in names:
+            self._kept.pop(name, None)
 
     def restored(self, name: str, width: int) -> Tensor | None:
         """The values that the codes of a matrix stand for, N K, or None where it has none of its own."""

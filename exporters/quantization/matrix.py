@@ -53,13 +53,13 @@ class QuantizedMatrix:
         """Nowhere."""
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
-        parts: Iterator[Quantized] = (rows for name in self.names for rows in self._rounded(source, name))
+        parts: Iterator[Quantized] = (rows for name in self.names for rows in self.rounded(source, name))
         if self.layout == "columns":
             parts = iter([_joined(parts)])  # a column is in all rows
         for part in parts:
             yield self._tensors(part)
 
-    def _rounded(self, source: WeightSource, name: str) -> Iterator[Quantized]:
+    def rounded(self, source: WeightSource, name: str) -> Iterator[Quantized]:
         """The codes that the source has of a weight, where they are such blocks, or else the nearest ones."""
         codes = source.codes(name)
         if codes is not None and codes.blocks == self.blocks:

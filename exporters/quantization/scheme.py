@@ -25,14 +25,14 @@ TABLES = ("embedding.token.weight", "head.vocabulary.weight")
 @dataclass(frozen=True)
 class Quantization:
     """How a graph's matrices are quantized, and how its table of tokens and its scores of the vocabulary; some in blocks
-    of their ``own``, by the names of their weights.
+    of their ``own``, by the names of their weights (None: stored in float16).
 
     Blocks with one scale per row are multiplied as integers with inputs that are rounded as they come (dynamic).
     """
 
     matrices: Blocks
     tables: Blocks
-    own: Mapping[str, Blocks] = field(default_factory=dict)
+    own: Mapping[str, Blocks | None] = field(default_factory=dict)
 
     def of(self, names: tuple[str, ...], shape: tuple[int, ...]) -> Blocks | None:
         """The blocks of weights of the model one below the other, or None where they stay as they are.
@@ -44,14 +44,18 @@ class Quantization:
         roles = {name.rpartition(".")[0].rpartition(".")[2] for name in names}
         if len(shape) != 2 or min(shape) < LEAST or roles & SENSITIVE:
             return None
-        return _fitted(self.tables if is_table(names) else self.matrices, shape[1])
+        return fitted(self.tables if is_table(names) else self.matrices, shape[1])
 
     def agree(self, names: Iterable[str]) -> bool:
         """Whether weights may lie one below the other."""
-        return len({self.own.get(name) for name in names}) == 1
+        return len({(name in self.own, self.own.get(name)) for name in names}) == 1
+
+    def in_half(self, names: tuple[str, ...]) -> bool:
+        """Whether weights are stored in float16."""
+        return names[0] in self.own and self.own[names[0]] is None
 
 
-def _fitted(blocks: Blocks, width: int) -> Blocks:
+def fitted(blocks: Blocks, width: int) -> Blocks:
     """Blocks of the size asked for, or of the largest smaller one that divides a width; else the last is filled up."""
     if blocks.size is None:
         return blocks

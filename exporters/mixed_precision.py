@@ -1,0 +1,261 @@
+"""Mixed precision by measurement: the bits of each group of matrices are chosen by what low ones cost, within a size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from exporters.cases import Case
+from exporters.content import Content
+from exporters.data_file import Region, lay_out, total_bytes
+from exporters.graph import Graph, Parameter
+from exporters.precisions import INT8_BLOCK, PRECISIONS
+from exporters.quality.sensitivity import sensitivities
+from exporters.quantization.matrix import QuantizedMatrix
+from exporters.quantization.mixed import Choice, Form, Group, Key, choose
+from exporters.quantization.scheme import fitted, is_table
+from exporters.quantization.size_budget import Size, SizeBudget
+from specs.errors import UserError
+from specs.model import Model
+from zoo.builder import ZooModel
+from zoo.manifest import BlocksRecord, GroupRecord, MixedRecord
+from zoo.progress import Progress, Stage
+from zoo.weights.blocks import Blocks
+from zoo.weights.source import WeightSource
+from zoo.weights.tensors import weight_tensors
+
+Own = Mapping[str, Blocks | None]
+"""The blocks of weights by name; None for float16."""
+
+Lower = Callable[[Own], Sequence[Graph]]
+"""Makes the graphs of an export in which some weights have blocks of their own."""
+
+Measure = Callable[[Sequence[Group]], Mapping[Key, float]]
+"""Gives what the low form of each group costs."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The form of every group, the dearest first, and the size that they lead to."""
+
+    budget: SizeBudget
+    size: Size
+    choices: tuple[Choice, ...]
+
+    @property
+    def own(self) -> dict[str, Blocks | None]:
+        """The blocks of the weights that get more bits than the precision gives."""
+        return {name: each.form.blocks for each in self.choices if each.raised for name in each.group.weights}
+
+    @property
+    def record(self) -> MixedRecord:
+        """As ``export.json`` keeps it."""
+        return MixedRecord(
+            budget=self.budget.text,
+            size=self.size.data,
+            bits_per_weight=round(self.size.bits, 4),
+            groups=tuple(_record(each) for each in self.choices),
+        )
+
+
+def _record(choice: Choice) -> GroupRecord:
+    blocks = choice.form.blocks
+    return GroupRecord(
+        name=choice.group.name,
+        weights=choice.group.weights,
+        bits=choice.form.bits,
+        blocks=None if blocks is None else BlocksRecord(**asdict(blocks)),
+        raised=choice.raised,
+        cost=None if choice.cost is None else float(f"{choice.cost:.3g}"),
+        bytes=choice.form.bytes,
+    )
+
+
+def recorded_blocks(record: MixedRecord | None) -> dict[str, Blocks | None]:
+    """The blocks of the weights that got more bits than the precision gives."""
+    return {
+        name: None if group.blocks is None else Blocks(**group.blocks.model_dump())
+        for group in (record.groups if record is not None else ())
+        if group.raised
+        for name in group.weights
+    }
+
+
+def raised_limits(own: Own) -> dict[str, float]:
+    """The largest errors of stored weights that have more bits than the precision gives."""
+    return {name: PRECISIONS["fp16" if found is None else "int8"].weight_error for name, found in own.items()}
+
+
+def planned(
+    model: ZooModel,
+    budget: SizeBudget,
+    lower: Lower,
+    carried: Iterable[str],
+    table_size: int,
+    measure: Measure,
+) -> Plan:
+    """The form of every group of matrices, such that the data file is within a budget.
+
+    Groups are raised from the bits of the precision to 8; where everything can have 8 bits, from 8 to 16.  ``carried`` are
+    the weights whose codes are the checkpoint's, which stay; ``table_size`` is the block size of tables in 8 bits.
+    Raises :class:`specs.errors.UserError` where even the smallest file is larger than the budget.
+    """
+    shapes = _shapes(model)
+    low = lower({})
+    check_smallest(model, budget, low)
+    size_of = _sizes(model, low)
+    contents = _matrices(low, frozenset(carried))
+    eight: dict[str, Blocks | None] = {
+        name: fitted(Blocks(8, table_size if is_table(content.names) else INT8_BLOCK), shapes[name][1])
+        for content in contents
+        if content.blocks.bits < 8
+        for name in content.names
+    }
+    base: Mapping[str, Blocks | None] = {}
+    own: Mapping[str, Blocks | None] = eight
+    high = lower(own)
+    if budget.allows(size_of(_parameters(high))):
+        every: dict[str, Blocks | None] = {name: None for content in contents for name in content.names}
+        low, base, own, high = high, eight, every, lower(every)
+        contents = _matrices(low, frozenset(carried))
+    groups = list(
+        _groups(contents, _stored(lay_out(_parameters(low))), _stored(lay_out(_parameters(high))), own)
+    )
+    costs = measure([group for group in groups if group.high is not None])
+    raised = choose(groups, costs, lambda some: budget.allows(size_of(_mixed(low, high, some))))
+    while True:
+        chosen = {**base} | {name: own[name] for group in raised for name in group.weights}
+        size = size_of(_parameters(lower(chosen)))
+        if budget.allows(size) or not raised:
+            break
+        raised.pop()  # alignment in the data file costs more than foreseen
+    keys = {group.weights for group in raised}
+
+    def choice(group: Group) -> Choice:
+        form = group.high if group.weights in keys and group.high is not None else group.low
+        return Choice(group, form, group.weights[0] in chosen, costs.get(group.weights))
+
+    made = sorted(map(choice, groups), key=lambda each: -1.0 if each.cost is None else -each.cost)
+    made.sort(key=lambda each: each.cost is None)
+    return Plan(budget, size, tuple(made))
+
+
+def check_smallest(model: ZooModel, budget: SizeBudget, low: Sequence[Graph]) -> None:
+    """Raise :class:`specs.errors.UserError` where graphs without more bits than necessary are larger than a budget."""
+    smallest = _sizes(model, low)(_parameters(low))
+    if not budget.allows(smallest):
+        raise _too_small(budget, smallest)
+
+
+def _shapes(model: ZooModel) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in weight_tensors(model)}
+
+
+def _sizes(model: ZooModel, low: Sequence[Graph]) -> Callable[[Iterable[Parameter]], Size]:
+    """Gives the size of parameters; the bits are those of the weights that ``low`` has in blocks."""
+    shapes = _shapes(model)
+    counts = {name: shapes[name].numel() for content in _all_matrices(low) for name in content.names}
+
+    def size_of(parameters: Iterable[Parameter]) -> Size:
+        regions = lay_out(parameters)
+        stored = sum(length for names, length in _stored(regions).items() if names[0] in counts)
+        return Size(total_bytes(regions), 8 * stored / max(1, sum(counts.values())))
+
+    return size_of
+
+
+def _too_small(budget: SizeBudget, smallest: Size) -> UserError:
+    return UserError(
+        "--budget must be at least the smallest size that this export can have\n"
+        f"  value: {budget.text}; smallest: {smallest.data} bytes, {smallest.bits:.3f} bits per weight\n"
+        f"  Pass --budget {budget.smallest(smallest)} or more, or store less: a larger --block-size, "
+        "--head-precision int4, no --asymmetric."
+    )
+
+
+def _parameters(graphs: Iterable[Graph]) -> Iterator[Parameter]:
+    return (parameter for graph in graphs for parameter in graph.parameters.values())
+
+
+def _all_matrices(graphs: Iterable[Graph]) -> list[QuantizedMatrix]:
+    found = dict.fromkeys(p.content for p in _parameters(graphs) if isinstance(p.content, QuantizedMatrix))
+    return list(found)
+
+
+def _matrices(graphs: Iterable[Graph], carried: frozenset[str]) -> list[QuantizedMatrix]:
+    """The quantized contents of graphs whose codes are to be chosen."""
+    return [content for content in _all_matrices(graphs) if not carried & {*content.names}]
+
+
+def _stored(regions: Mapping[str, Region]) -> dict[Key, int]:
+    """The bytes of each content, by the weights that it is made of."""
+    found: dict[Key, int] = {}
+    places: dict[tuple[Content, int], Region] = {(each.content, each.part): each for each in regions.values()}
+    for region in places.values():
+        names = region.content.names
+        if names:
+            found[names] = found.get(names, 0) + region.length
+    return found
+
+
+def _groups(
+    contents: Iterable[QuantizedMatrix], low: Mapping[Key, int], high: Mapping[Key, int], own: Own
+) -> Iterator[Group]:
+    """Contents as groups; where they share weights (a table in two layouts), they are one group."""
+    for names, blocks in {content.names: content.blocks for content in contents}.items():
+        changes = names[0] in own and own[names[0]] != blocks
+        raised = [length for key, length in high.items() if {*key} <= {*names}]
+        yield Group(
+            names,
+            Form(blocks, low[names]),
+            Form(own[names[0]], sum(raised)) if changes else None,
+        )
+
+
+def _mixed(low: Iterable[Graph], high: Iterable[Graph], raised: Iterable[Group]) -> Iterator[Parameter]:
+    """The parameters of the low graphs, with those of the high ones for the groups that are raised."""
+    names = {name for group in raised for name in group.weights}
+    for first, second in zip(low, high, strict=True):
+        yield from (p for p in first.parameters.values() if not names & {*p.content.names})
+        yield from (p for p in second.parameters.values() if names & {*p.content.names})
+
+
+def changes_of(source: WeightSource, group: Group, model: ZooModel, dtype: torch.dtype) -> dict[str, Tensor]:
+    """What the low form of a group adds to each of its weights, in bfloat16."""
+    blocks, found = group.low.blocks, dict[str, Tensor]()
+    assert blocks is not None
+    held = dict(weight_tensors(model))
+    for name in group.weights:
+        width = held[name].shape[1]
+        matrix = QuantizedMatrix((name,), width, blocks, "blocks", dtype)
+        rounded = torch.cat([blocks.restore(rows, width) for rows in matrix.rounded(source, name)])
+        found[name] = (rounded - held[name]).to(torch.bfloat16)
+    return found
+
+
+def measured(
+    spec: Model,
+    model: Any,
+    source: WeightSource,
+    cases: Sequence[Case],
+    dtype: torch.dtype,
+    progress: Progress,
+) -> Measure:
+    """Measures groups on cases, with the weights that ``source`` gives as they would be stored."""
+
+    def measure(groups: Sequence[Group]) -> Mapping[Key, float]:
+        changes = {}
+        for done, group in enumerate(groups):
+            progress(Stage(f"mixed precision: round {done + 1} of {len(groups)} groups"))
+            changes[group.weights] = changes_of(source, group, model, dtype)
+
+        def told(done: int, count: int) -> None:
+            progress(Stage(f"mixed precision: measure {len(groups)} groups, input {done + 1} of {count}"))
+
+        return sensitivities(spec, model, cases, changes, told)
+
+    return measure

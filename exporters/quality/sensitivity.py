@@ -1,0 +1,152 @@
+"""What rounding each group of matrices costs, estimated for all groups in the same few passes.
+
+A group changes the outputs of its layers by delta = x dW^T.  To second order, the KL divergence that this causes is half the
+mean square of g . delta, where g is the gradient, at the outputs of the layers, of the log probability of tokens that the
+model itself draws (Fisher information).  One backward pass thus gives one sample for every group; each row of a batch is a
+sample of its own.  For models without scores, g is that of a random projection of the normalised outputs, and the estimate
+is 1 - cosine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from exporters.cases import Batch, Case
+from exporters.quality.tallies import Outputs, Scores, Vectors, tally_for
+from exporters.quantization.mixed import Key
+from exporters.reference import full_pass
+from specs.model import Model
+from zoo.weights.tensors import weight_tensors
+
+LENGTH = 64
+"""Tokens of a row: shorter rows are more samples for the same work."""
+
+ROWS = 24
+"""Rows that are measured at most."""
+
+DRAWS = 4
+"""Backward passes for each batch."""
+
+
+def sensitivities(
+    spec: Model,
+    model: Any,
+    cases: Sequence[Case],
+    changes: Mapping[Key, Mapping[str, Tensor]],
+    progress: Callable[[int, int], None] = lambda done, count: None,
+) -> dict[Key, float]:
+    """The cost of each group: KL divergence in nats per position, or 1 - cosine.
+
+    ``changes``: what rounding adds to each weight, in the shape of the weight; groups by the names of their weights.
+    """
+    group_of = {name: key for key, weights in changes.items() for name in weights}
+    added = {name: change for weights in changes.values() for name, change in weights.items()}
+    named = {id(tensor): name for name, tensor in weight_tensors(model) if name in added}
+    cases = _rows(cases, spec)
+    squares, positions = dict.fromkeys(changes, 0.0), 0
+    generator = torch.Generator().manual_seed(0)
+    for done, case in enumerate(cases):
+        progress(done, len(cases))
+        with torch.enable_grad(), _Watch(named, added) as watch:
+            outputs = full_pass(model, case)
+        outs = [out for _, out, _ in watch.calls]
+        for draw in range(DRAWS):
+            objective, count = _objective(spec, case, outputs, generator)
+            gradients = torch.autograd.grad(objective, outs, retain_graph=draw + 1 < DRAWS, allow_unused=True)
+            rows = len(case.batch.inputs)
+            sums = {key: torch.zeros(rows, dtype=torch.float64) for key in changes}
+            for (name, _, delta), gradient in zip(watch.calls, gradients, strict=True):
+                if gradient is not None:
+                    _add(sums[group_of[name]], gradient, delta)
+            for key, each in sums.items():
+                squares[key] += float(each.square().sum())
+            positions += count
+    return {key: value / (2 * max(1, positions)) for key, value in squares.items()}
+
+
+def _add(sums: Tensor, gradient: Tensor, delta: Tensor) -> None:
+    """Add g . delta of each row; of tensors that have no row for each input, all to the first, where it counts the same."""
+    if len(gradient) == len(sums):
+        sums += (gradient * delta).flatten(1).sum(1)
+    else:
+        sums[0] += (gradient * delta).sum()
+
+
+class _Watch(TorchFunctionMode):
+    """Keeps the results of layers, and what a change of their weights would add to them."""
+
+    def __init__(self, named: Mapping[int, str], added: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, Tensor, Tensor]] = []
+        self._named, self._added = named, added
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if function not in (F.linear, F.embedding):
+            return result
+        x, weight = [*args, *(kwargs or {}).values()][:2]
+        if (name := self._named.get(id(weight))) is None:
+            return result
+        with torch.no_grad():
+            change = self._added[name].float()
+            delta = F.linear(x.detach(), change) if function is F.linear else F.embedding(x, change)
+        if not result.requires_grad:
+            result.requires_grad_()
+        self.calls.append((name, result, delta))
+        return result
+
+
+def _objective(spec: Model, case: Case, outputs: Outputs, generator: torch.Generator) -> tuple[Tensor, int]:
+    """A sum whose gradient is a sample, and the number of positions or vectors that it is over."""
+    tally = tally_for(spec)
+    if isinstance(tally, Scores):
+        scores, mask = outputs["logits"], case.batch.mask
+        if scores.dim() == 3 and mask is not None:
+            scores = scores[mask == 1]
+        log_p = scores.flatten(0, -2).log_softmax(-1)
+        drawn = torch.multinomial(log_p.detach().exp(), 1, generator=generator)
+        return log_p.gather(-1, drawn).sum(), len(log_p)
+    if isinstance(tally, Vectors):
+        vectors = tally.pooled(case, outputs)
+    else:
+        names = [name for name in outputs if not name.startswith(("present", "encoder "))]
+        vectors = torch.cat([outputs[name].float().flatten(1) for name in names], 1)
+    unit = F.normalize(vectors, dim=-1)
+    return (unit * torch.randn(unit.shape, generator=generator)).sum(), len(unit)
+
+
+def _rows(cases: Sequence[Case], spec: Model) -> list[Case]:
+    """Cases spread over those given, with about :data:`ROWS` rows in all; a decoder's are cut into short ones."""
+    length = LENGTH if spec.architecture == "decoder" else None
+    cases = [
+        replace(
+            case,
+            batch=_copied(case.batch, length),
+            encoder=None if case.encoder is None else _copied(case.encoder, None),
+        )
+        for case in cases
+    ]
+    wanted = max(1, ROWS // max((len(case.batch.inputs) for case in cases), default=1))
+    step = max(1.0, len(cases) / wanted)
+    return [cases[int(at * step)] for at in range(min(wanted, len(cases)))]
+
+
+def _copied(batch: Batch, length: int | None) -> Batch:
+    """A batch whose tensors may be differentiated, with rows of a length where that divides them."""
+    shape = (-1, length or batch.inputs.shape[1])
+    cut = batch.inputs.dim() == 2 and batch.inputs.shape[1] % shape[1] == 0
+    inputs, mask, types = (
+        None if each is None else (each.reshape(shape) if cut else each).clone()
+        for each in (batch.inputs, batch.mask, batch.types)
+    )
+    assert inputs is not None
+    return replace(batch, inputs=inputs, mask=mask, types=types)

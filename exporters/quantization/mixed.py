@@ -1,0 +1,74 @@
+"""Mixed precision: which groups of matrices get more bits than the others, within a size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from zoo.weights.blocks import Blocks
+
+HALF = 16
+"""Bits of a matrix that is not in blocks: float16."""
+
+Key = tuple[str, ...]
+"""The names of the weights of a group."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How the matrices of a group are stored: their blocks (None: float16), and their bytes, scales included."""
+
+    blocks: Blocks | None
+    bytes: int
+
+    @property
+    def bits(self) -> int:
+        """Bits of a value, scales not included."""
+        return HALF if self.blocks is None else self.blocks.bits
+
+
+@dataclass(frozen=True)
+class Group:
+    """Matrices that are stored alike, because they are one product or share a table, and the two forms to choose from.
+
+    ``high`` is None where there is no choice.
+    """
+
+    weights: Key
+    low: Form
+    high: Form | None
+
+    @property
+    def name(self) -> str:
+        """The path of the modules: ``decoder.blocks.3.attention.query, key, value``."""
+        paths = [weight.removesuffix(".weight").rpartition(".") for weight in self.weights]
+        if len({parent for parent, _, _ in paths}) > 1:
+            return ", ".join("".join(path) for path in paths)
+        return "".join(paths[0][:2]) + ", ".join(leaf for _, _, leaf in paths)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The form that a group gets, whether it is that of more bits than ``--precision`` gives, and what its low bits cost or
+    would cost alone (None: not measured)."""
+
+    group: Group
+    form: Form
+    raised: bool
+    cost: float | None
+
+
+def choose(
+    groups: Sequence[Group], costs: Mapping[Key, float], fits: Callable[[Sequence[Group]], bool]
+) -> list[Group]:
+    """The groups that get their high form, by cost saved per byte, each unless the size would no longer fit."""
+    raised: list[Group] = []
+
+    def gain(group: Group) -> float:
+        assert group.high is not None
+        return costs[group.weights] / max(1, group.high.bytes - group.low.bytes)
+
+    for group in sorted((group for group in groups if group.high is not None), key=gain, reverse=True):
+        if costs[group.weights] > 0 and fits([*raised, group]):
+            raised.append(group)
+    return raised
