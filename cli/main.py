@@ -9,8 +9,10 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from types import FrameType
 
+from cli.ending import ASKED, Ended
 from cli.exit_status import HUNG_UP, INTERRUPTED, READER_LEFT, TERMINATED
 from cli.out_of_memory import is_out_of_memory, tell_out_of_memory
 from cli.streams import open_standard_files, set_encodings
@@ -19,15 +21,13 @@ _ENDINGS = {INTERRUPTED: "interrupted", TERMINATED: "terminated", HUNG_UP: "hung
 """The message for each exit status of a signal: 128 and its number."""
 
 
-class _Ended(SystemExit):
-    """A signal asked for the end; a class of its own, so that nothing takes it for an ``exit()`` of a library's."""
-
-
 def main() -> None:
     """Run the command line.  A request to terminate ends it as tidily as Ctrl-C does."""
     open_standard_files()
     set_encodings()
-    asked = _handle_signals()
+    _handle_signals()
+    # What pydantic says where a signal comes while one of its callbacks runs.
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings")
     # Starting up is all imports, which make no garbage: a collector that rarely runs saves a fifth of the time.
     gc.set_threshold(200_000)
     atexit.register(gc.freeze)
@@ -40,13 +40,13 @@ def main() -> None:
     except BaseException as end:
         status = end.code if isinstance(end, SystemExit) else None
         if isinstance(end, KeyboardInterrupt) or status == INTERRUPTED:
-            asked.append(INTERRUPTED)
-        if not asked or status == 0:
+            ASKED.append(INTERRUPTED)
+        if not ASKED or status == 0:
             _leave(end)
             raise
         # A library that was interrupted may have raised an error of its own: ending was asked for all the same.
-        print(_ENDINGS[asked[0]], file=sys.stderr)
-        sys.exit(asked[0])
+        print(_ENDINGS[ASKED[0]], file=sys.stderr)
+        sys.exit(ASKED[0])
     finally:
         for number in _signals():  # all is told and tidied: what comes now need not be
             signal.signal(number, signal.SIG_DFL)
@@ -75,12 +75,11 @@ def _signals() -> list[signal.Signals]:
     return [number for number in there if number and signal.getsignal(number) is not signal.SIG_IGN]
 
 
-def _handle_signals() -> list[int]:
-    """End by an exception, which tidies up; gives a list that gets the exit status when that was asked for.
+def _handle_signals() -> None:
+    """End by an exception, which tidies up.
 
     Repeats are ignored while it does: wrappers like to pass signals on that come here anyway.
     """
-    asked: list[int] = []
     last = float("-inf")
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -89,23 +88,22 @@ def _handle_signals() -> list[int]:
         last = time.monotonic()
         if repeated:
             return
-        asked.append(128 + number)
+        ASKED.append(128 + number)
         if number == signal.SIGINT:
             raise KeyboardInterrupt
-        raise _Ended(128 + number)
+        raise Ended(128 + number)
 
     def swallowed(error: sys.UnraisableHookArgs) -> None:
         """Ask again, in a moment, where the exception was raised in a callback that cannot pass it on."""
         nonlocal last
-        if not asked or not issubclass(error.exc_type, KeyboardInterrupt | SystemExit):
+        if not ASKED or not issubclass(error.exc_type, KeyboardInterrupt | SystemExit):
             sys.__unraisablehook__(error)
             return
         last = float("-inf")
-        again = threading.Timer(0.05, os.kill, (os.getpid(), asked[0] - 128))
+        again = threading.Timer(0.05, os.kill, (os.getpid(), ASKED[0] - 128))
         again.daemon = True
         again.start()
 
     for number in _signals():
         signal.signal(number, end)
     sys.unraisablehook = swallowed
-    return asked

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from cli.ending import end_if_asked
 from specs.printable import printable
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def stage_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
     """What to call with every stage of long work; with its rate and time left where its size is known."""
     if quiet or not sys.stderr.isatty():
-        yield lambda stage: None
+        yield lambda stage: end_if_asked()
         return
     from rich.console import Console
     from rich.progress import (
@@ -57,6 +58,7 @@ def stage_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
 
         def show(stage: Stage) -> None:
             nonlocal shown
+            end_if_asked()
             name = printable(stage.name)
             bars.update(
                 bar, description=name, completed=stage.done, total=stage.total, visible=stage.total > 0

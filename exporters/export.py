@@ -500,7 +500,11 @@ class _Job:
         if not (self.options.judges or self.options.calibrates or self.options.budget):
             return None
         self.progress(Stage("read representative inputs"))
-        return Claim.prepare(self.spec, tokenizer_origin(self.options.weights), self.options.calibrate)
+        static = self.target.static_cache and self.spec.architecture != "encoder"
+        longest = cache_length(self.spec, self.options.cache_length) if static else None
+        return Claim.prepare(
+            self.spec, tokenizer_origin(self.options.weights), self.options.calibrate, longest
+        )
 
     def _judged(self, claim: Claim, directory: Path, reference: Reference, graphs: list[Graph]) -> Judged:
         path, regions = directory / self._data_paths(graphs)[0], _regions(graphs)

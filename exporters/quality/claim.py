@@ -46,29 +46,39 @@ class Claim:
     """What is to be judged on: inputs that were read, or why a model has to do without (``unjudged``), or neither where it
     makes its own.
 
-    ``origin`` is where the tokenizer and the special tokens of the checkpoint are.
+    ``origin`` is where the tokenizer and the special tokens of the checkpoint are, and ``longest`` how many tokens a
+    decoder's cache has room for, where that is less than its context.
     """
 
     spec: Model
     origin: Path
     inputs: Representative | None = None
     unjudged: str = ""
+    longest: int | None = None
 
     @staticmethod
-    def prepare(spec: Model, origin: Path, calibrate: Path | None) -> Claim:
+    def prepare(spec: Model, origin: Path, calibrate: Path | None, longest: int | None = None) -> Claim:
         """Read the inputs.  Raises :class:`specs.errors.UserError` for a file that does not fit the model."""
-        claim = Claim(spec, origin)
+        claim = Claim(spec, origin, longest=longest)
         try:
             check_judgeable(spec, has_reference=True)
         except UserError as error:
             return replace(claim, unjudged=str(error).splitlines()[0])
         try:
             tokenizer = find_text(origin, None, needed=calibrate is not None)
-            return replace(claim, inputs=representative(spec, calibrate, tokenizer))
+            return replace(claim, inputs=representative(claim._bounded, calibrate, tokenizer))
         except NoInputsError as error:
             if spec.architecture == "decoder" and isinstance(spec.head, LanguageModeling):
                 return claim
             return replace(claim, unjudged=str(error).replace("\n  ", ". "))
+
+    @property
+    def _bounded(self) -> Model:
+        """The spec with a decoder of no more tokens than there is room for."""
+        if self.longest is None or self.spec.decoder is None:
+            return self.spec
+        decoder = self.spec.decoder.model_copy(update={"context_length": self.longest})
+        return self.spec.model_copy(update={"decoder": decoder})
 
     def written_by(self, model: Any, progress: Progress) -> Claim:
         """The same; where no inputs were read, with what a decoder writes itself."""
@@ -76,7 +86,7 @@ class Claim:
             return self
         progress(Stage("quality: the model writes what it is judged on"))
         return replace(
-            self, inputs=generated(self.spec, model, special_tokens(self.origin).get("bos_token_id"))
+            self, inputs=generated(self._bounded, model, special_tokens(self.origin).get("bos_token_id"))
         )
 
     def hold(
@@ -102,7 +112,7 @@ class Claim:
             progress(Stage(f"quality: input {done + 1} of {count}"))
 
         files = Files.open(graphs, self.spec, target, precision)
-        figures = judge(self.spec, inputs.judged, files, FloatModel(model), speech, tell)
+        figures = judge(self._bounded, inputs.judged, files, FloatModel(model), speech, tell)
         budget = budget_of(figures, precision.name, limits.max_kl, limits.min_cosine)
         quality = Quality(inputs.description, "PyTorch, float32", figures, budget)
         if not quality.passed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,10 +21,18 @@ ENDINGS = {signal.SIGINT: (130, "interrupted\n"), signal.SIGTERM: (143, "termina
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An export."""
+    place = tmp_path_factory.mktemp("written") / "out"
+    assert zoo("export", "tiny-gpt", "--no-verify", "-o", str(place)).returncode == 0
+    return place
+
+
+@pytest.fixture
+def exported(written: Path, tmp_path: Path) -> Path:
     """A directory with nothing but an export."""
-    place = tmp_path_factory.mktemp("exported")
-    assert zoo("export", "tiny-gpt", "--no-verify", "-o", str(place / "out")).returncode == 0
+    place = tmp_path / "exported"
+    shutil.copytree(written, place / "out")
     return place
 
 

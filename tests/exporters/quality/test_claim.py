@@ -178,3 +178,16 @@ def test_the_help_states_the_budgets() -> None:
     for name, limits in LIMITS.items():
         for text, limit in zip(texts, (limits.max_kl, limits.min_cosine), strict=True):
             assert f"{name} {limit:g}" in text
+
+
+@pytest.mark.parametrize("make", [checkpoints.llama, checkpoints.t5])
+def test_inputs_fit_a_cache_that_does_not_grow(make: Any, tmp_path: Path) -> None:
+    origin = make(tmp_path / "origin")
+    found = exported(
+        origin, tmp_path / "out", precision="int8", target="tensorrt", cache_length=24, max_kl=1000.0
+    )
+    assert found.quality is not None
+    record = read_record(tmp_path / "out").manifest.judged_on
+    assert record is not None
+    if make is checkpoints.llama:
+        assert record.description == "the corpus of zoo, 12 x 24 tokens"

@@ -68,4 +68,4 @@ def test_smollm_keeps_what_it_knows(smollm: Path, tmp_path: Path) -> None:
     assert found is not None
     assert found.figures["kl"] < 0.02
     assert found.figures["top_token"] > 0.9
-    assert found.figures["perplexity"] < 1.05 * found.figures["reference_perplexity"] < 50
+    assert found.figures["perplexity"] < 1.05 * found.figures["reference_perplexity"] < 60
