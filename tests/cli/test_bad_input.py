@@ -388,6 +388,7 @@ def test_a_full_output_is_told(tmp_path: Path, options: str, status: int) -> Non
     assert (result.returncode, result.stderr) == (status, f"cannot write: {os.strerror(errno.ENOSPC)}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variables",
     [

@@ -146,6 +146,7 @@ def test_what_cannot_be_timed(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_workers_too(exported: Path) -> None:
     command = [*ZOO, "bench", str(exported), "--seconds", "60"]
     process = subprocess.Popen(

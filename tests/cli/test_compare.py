@@ -228,6 +228,7 @@ def test_what_cannot_be_compared(run: Run, arguments: list[str], message: str) -
     assert not Path("build").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_and_again(tmp_path: Path) -> None:
     command = [*ZOO, "compare", "tiny-gpt", "--steps", "100", "--batch", "8", "--json"]
     process = subprocess.Popen(

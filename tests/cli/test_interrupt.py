@@ -144,6 +144,7 @@ def test_an_end_at_any_moment(exported: Path, command: str, seed: int) -> None:
             assert_loads(exported)
 
 
+@pytest.mark.slow
 def test_what_a_killed_export_leaves_is_cleared_by_the_next(exported: Path) -> None:
     before = contents(exported)
     process = start(exported, "export", "gpt2", "--set", "decoder.layers=2", "-o", "out")

@@ -53,6 +53,7 @@ def equal_matrices(directory: Path, values: dict[str, Any]) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "portable"])
 @pytest.mark.parametrize("kind", HALVES)
 def test_blocks_of_gguf_are_carried_bit_for_bit(kind: str, target: str, tmp_path: Path) -> None:

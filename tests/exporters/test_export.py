@@ -264,6 +264,7 @@ def test_the_variants_name_every_kind_there_is() -> None:
         assert all(f'"{kind}"' in text for kind in kinds(slot))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("position", [{"kind": "rope", "layout": "interleaved"}, {"kind": "alibi"}])
 @pytest.mark.parametrize("rank", [None, 5])
 def test_latent_attention(rank: int | None, position: dict[str, Any], tmp_path: Path) -> None:

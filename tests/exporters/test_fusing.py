@@ -76,6 +76,7 @@ def test_a_decoders_attention_is_one_operation_with_its_cache(
     assert {"padded prompt, then steps", "in one buffer"} <= cases
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("heads", [4, 3])
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ def test_values_are_those_of_the_codes(case: str, tmp_path: Path) -> None:
             assert torch.equal(torch.cat(rows), wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "portable"])
 @pytest.mark.parametrize("case", [name for name, (_, _, carried) in CASES.items() if carried != ""])
 def test_codes_are_carried_bit_for_bit(case: str, target: str, tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ def test_keys_in_the_wrong_place_are_caught(tmp_path: Path, monkeypatch: pytest.
         written(gpt2(), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("preset", "divisor"), PRESETS)
 def test_presets(preset: str, divisor: int, tmp_path: Path) -> None:
     spec = small(preset, divisor)
@@ -262,6 +263,7 @@ def test_providers_that_cannot_load_are_not_tried() -> None:
     assert set(usable) <= set(onnxruntime.get_available_providers())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["int8", "int4"])
 @pytest.mark.parametrize(
     ("preset", "divisor"), [("bert-base", 8), ("gpt2", 8), ("smollm2-135m", 4), ("t5-small", 8)]

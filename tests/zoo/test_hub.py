@@ -292,6 +292,7 @@ def test_what_looks_like_an_id(tmp_path, monkeypatch):
         assert not is_hub_id(other), other
 
 
+@pytest.mark.slow
 def test_weights_of_a_repository(machine, hub, tmp_path):
     spec = load("tiny-gpt")
     model = assemble(spec)

@@ -275,6 +275,7 @@ def test_a_file_cut_anywhere_is_refused_by_name(way, tmp_path):
         assert "truncated" in message
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_changed_byte_is_never_a_traceback(way, tmp_path):
     torch.save({"a": torch.ones(2), "b": torch.ones(2).half()[:1]}, tmp_path / "x.pt", **way)

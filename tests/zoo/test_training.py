@@ -354,6 +354,7 @@ def learnt(tmp_path: Path, specs: dict[str, Model], task: Task, settings: Settin
     return compare(contenders([Contender(*each) for each in specs.items()], task), task, settings, tmp_path)
 
 
+@pytest.mark.slow
 def test_an_encoder_without_positions_cannot_reverse(tmp_path: Path) -> None:
     specs = {name: load("bert-tiny", [f"position.kind={name}"]) for name in ("learned", "none")}
     small = {name: shrunk(spec, width=64) for name, spec in specs.items()}
@@ -364,6 +365,7 @@ def test_an_encoder_without_positions_cannot_reverse(tmp_path: Path) -> None:
     assert unplaced.last.accuracy < 0.5
 
 
+@pytest.mark.slow
 def test_without_a_mask_the_next_byte_is_read_not_predicted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,7 @@ def test_configuration(name, tmp_path):
     check(AlbertForMaskedLM, AlbertConfig(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Albert"))
 def test_other_heads(model_class, tmp_path):
     config = AlbertConfig(**CONFIGS["groups of unequal length"], **labels(model_class))

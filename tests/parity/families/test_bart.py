@@ -63,6 +63,7 @@ def test_configuration(config_class, name, tmp_path):
     check_reference(reference, tmp_path, sides=("right",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scaled", "relu"])
 @pytest.mark.parametrize(
     ("model_class", "config_class"),

@@ -33,6 +33,7 @@ def test_configuration(name, tied, tmp_path):
     check(BertForMaskedLM, BertConfig(**CONFIGS[name], tie_word_embeddings=tied), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Bert"))
 def test_other_heads(model_class, tmp_path):
     config = BertConfig(**CONFIGS["odd heads"], **labels(model_class))

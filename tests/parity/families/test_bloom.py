@@ -38,6 +38,7 @@ def test_configuration(name, tmp_path):
     check(BloomForCausalLM, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model_class",
     [BloomModel, BloomForSequenceClassification, BloomForTokenClassification, BloomForQuestionAnswering],

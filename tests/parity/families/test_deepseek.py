@@ -137,11 +137,13 @@ def test_layers_that_guess_further_tokens_are_passed_over(prefix, tmp_path):
         open_weights(str(tmp_path), assemble(spec), spec)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("DeepseekV2", "Model", "ForSequenceClassification"))
 def test_other_heads_of_v2(model_class, tmp_path):
     check(model_class, v2("groups", **labels(model_class)), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model_class", classes("DeepseekV3", "Model", "ForSequenceClassification", "ForTokenClassification")
 )

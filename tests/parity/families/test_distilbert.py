@@ -35,6 +35,7 @@ def test_configuration(name, tmp_path):
     check(DistilBertForMaskedLM, DistilBertConfig(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("DistilBert"))
 def test_other_heads(model_class, tmp_path):
     config = DistilBertConfig(**CONFIGS["odd heads"], **labels(model_class))

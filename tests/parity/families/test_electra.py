@@ -37,6 +37,7 @@ def test_configuration(name, tmp_path):
     check(ElectraForMaskedLM, ElectraConfig(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", OTHERS)
 def test_other_heads(model_class, tmp_path):
     config = ElectraConfig(**CONFIGS["odd heads"], **labels(model_class))

@@ -74,6 +74,7 @@ def test_positions_that_eight_bits_round(tmp_path):
     check_falcon(FalconForCausalLM, config_of(**fields), tmp_path, length=300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["40b", "rw"])
 @pytest.mark.parametrize(
     "model_class",

@@ -138,16 +138,19 @@ def test_configuration_of_gemma3(name, tmp_path):
     check(Gemma3ForCausalLM, gemma3(name), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Gemma", *HEADS))
 def test_other_heads_of_gemma(model_class, tmp_path):
     check(model_class, gemma("grouped", **labels(model_class)), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Gemma2", *HEADS))
 def test_other_heads_of_gemma2(model_class, tmp_path):
     check(model_class, gemma2("grouped", **labels(model_class)), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", [Gemma3TextModel, Gemma3TextForSequenceClassification])
 def test_other_heads_of_gemma3(model_class, tmp_path):
     check(model_class, gemma3("untied", **labels(model_class)), tmp_path)

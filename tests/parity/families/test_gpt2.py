@@ -42,6 +42,7 @@ def test_configuration(name, tmp_path):
     check(GPT2LMHeadModel, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model_class",
     [GPT2Model, GPT2ForSequenceClassification, GPT2ForTokenClassification, GPT2ForQuestionAnswering],

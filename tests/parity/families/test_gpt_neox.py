@@ -56,6 +56,7 @@ def test_configuration(name, tmp_path):
     check(GPTNeoXForCausalLM, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model_class",
     [

@@ -59,6 +59,7 @@ def test_configuration(name, tmp_path):
     check(GptOssForCausalLM, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model_class", classes("GptOss", "Model", "ForSequenceClassification", "ForTokenClassification")
 )

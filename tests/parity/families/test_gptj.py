@@ -41,6 +41,7 @@ def test_configuration(name, tmp_path):
     check(GPTJForCausalLM, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model_class", "labels"),
     [(GPTJModel, 2), (GPTJForSequenceClassification, 4), (GPTJForQuestionAnswering, 2)],

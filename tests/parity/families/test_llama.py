@@ -89,6 +89,7 @@ def test_beyond_the_context_that_dynamic_scaling_starts_from(tmp_path):
     check(LlamaForCausalLM, config_of(**CONFIGS["dynamic"]), tmp_path, length=40, steps=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Llama", *ALL))
 def test_other_heads(model_class, tmp_path):
     check(model_class, config_of(**CONFIGS["grouped"], **labels(model_class)), tmp_path)

@@ -58,6 +58,7 @@ def test_configuration(name, tmp_path):
     check(MistralForCausalLM, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Mistral", *ALL))
 def test_other_heads(model_class, tmp_path):
     check(model_class, config_of(**CONFIGS["windowed"], **labels(model_class)), tmp_path)

@@ -52,6 +52,7 @@ def test_configuration(name, tmp_path):
     check(MixtralForCausalLM, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Mixtral", *ALL))
 def test_other_heads(model_class, tmp_path):
     check(model_class, config_of(**CONFIGS["two of five"], **labels(model_class)), tmp_path)

@@ -48,6 +48,7 @@ def test_configuration(name, tmp_path):
     check(ModernBertForMaskedLM, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("ModernBert"))
 def test_other_heads(model_class, tmp_path):
     config = config_of(**CONFIGS["every other"], **labels(model_class))

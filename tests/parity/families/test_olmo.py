@@ -54,11 +54,13 @@ def test_configuration_of_olmo2(name, tmp_path):
     check(Olmo2ForCausalLM, olmo2(name), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Olmo", *HEADS))
 def test_other_heads_of_olmo(model_class, tmp_path):
     check(model_class, olmo("grouped", **labels(model_class)), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Olmo2", *HEADS))
 def test_other_heads_of_olmo2(model_class, tmp_path):
     check(model_class, olmo2("grouped", **labels(model_class)), tmp_path)

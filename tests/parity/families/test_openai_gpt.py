@@ -38,6 +38,7 @@ def test_configuration(name, tmp_path):
     check(OpenAIGPTLMHeadModel, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", [OpenAIGPTModel, OpenAIGPTForSequenceClassification])
 def test_other_heads(model_class, tmp_path):
     check(model_class, config_of(**CONFIGS["odd-heads"]), tmp_path, sides=("right",))

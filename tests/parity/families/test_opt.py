@@ -47,6 +47,7 @@ def test_configuration(name, tmp_path):
     check(OPTForCausalLM, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", [OPTModel, OPTForSequenceClassification, OPTForQuestionAnswering])
 def test_other_heads(model_class, tmp_path):
     check(model_class, config_of(**CONFIGS["odd-heads"]), tmp_path)

@@ -54,6 +54,7 @@ def test_configuration(name, tmp_path):
     check(PhiForCausalLM, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", [PhiModel, PhiForSequenceClassification, PhiForTokenClassification])
 def test_other_heads(model_class, tmp_path):
     check(model_class, config_of(**CONFIGS["odd-heads"]), tmp_path)

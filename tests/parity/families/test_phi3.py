@@ -61,6 +61,7 @@ def test_beyond_the_original_context(name, tmp_path):
     check(Phi3ForCausalLM, config_of(**CONFIGS[name]), tmp_path, length=29, steps=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model_class", classes("Phi3", "Model", "ForSequenceClassification", "ForTokenClassification")
 )

@@ -80,11 +80,13 @@ def test_configuration_of_qwen3(name, tmp_path):
     check(Qwen3ForCausalLM, qwen3(name), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Qwen2", *ALL))
 def test_other_heads_of_qwen2(model_class, tmp_path):
     check(model_class, qwen2("windows above", **labels(model_class)), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Qwen3", *ALL))
 def test_other_heads_of_qwen3(model_class, tmp_path):
     check(model_class, qwen3("windows by layer", **labels(model_class)), tmp_path)

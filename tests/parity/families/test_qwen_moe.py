@@ -80,11 +80,13 @@ def test_configuration_of_qwen3(name, tmp_path):
     check(Qwen3MoeForCausalLM, qwen3(name), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Qwen2Moe", *ALL))
 def test_other_heads_of_qwen2(model_class, tmp_path):
     check(model_class, qwen2("dense first", **labels(model_class)), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Qwen3Moe", *ALL))
 def test_other_heads_of_qwen3(model_class, tmp_path):
     check(model_class, qwen3("every layer", **labels(model_class)), tmp_path)

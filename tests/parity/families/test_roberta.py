@@ -36,6 +36,7 @@ def test_configuration(name, tmp_path):
     check(RobertaForMaskedLM, RobertaConfig(**CONFIGS[name]), tmp_path, position_ids=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("Roberta"))
 def test_other_heads(model_class, tmp_path):
     config = RobertaConfig(**CONFIGS["odd heads"], **labels(model_class))

@@ -44,6 +44,7 @@ def test_configuration(name, tmp_path):
     check(SmolLM3ForCausalLM, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_class", classes("SmolLM3", *ALL))
 def test_other_heads(model_class, tmp_path):
     check(model_class, config_of(**CONFIGS["every fourth"], **labels(model_class)), tmp_path)

@@ -54,6 +54,7 @@ def test_configuration(name, tmp_path):
     check(StableLmForCausalLM, config_of(**CONFIGS[name]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model_class", [StableLmModel, StableLmForSequenceClassification, StableLmForTokenClassification]
 )

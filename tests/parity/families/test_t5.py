@@ -75,6 +75,7 @@ ENCODERS = [T5EncoderModel, T5ForTokenClassification, MT5EncoderModel, MT5ForTok
 BOTH = [T5Model, T5ForQuestionAnswering, MT5Model, MT5ForQuestionAnswering]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tied", "gated-untied"])
 @pytest.mark.parametrize("model_class", [*ENCODERS, *BOTH])
 def test_other_classes(model_class, name, tmp_path):
