@@ -8,23 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from zoo.checkpoints.packed.grouped import GroupedMatrix, unless_middle
 from zoo.checkpoints.packed.matrix import (
-    PackedMatrix,
     Parts,
-    block_size_of,
     check_shape,
-    dequantized,
     grouped_parts,
-    in_blocks,
     option,
     part,
     unpacked,
     values_of,
 )
-from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.stored import Stored
 
 LEAVES = ("qweight", "qzeros", "scales")
@@ -44,24 +39,16 @@ def read_awq(
         yield f"{module}.weight", _Awq(module, parts, group).packed()
 
 
-class _Awq:
+class _Awq(GroupedMatrix):
     """One matrix."""
 
     def __init__(self, module: str, parts: Parts, group: int) -> None:
-        self.module = module
         self.words, self.zero_words, self.scales = (part(parts, leaf, module) for leaf in LEAVES)
-        self.width, self.rows = self.words.shape[0], self.words.shape[1] * 8
-        self.group = group if group > 0 else self.width
-        groups = -(-self.width // self.group)
-        because = f"{self.words.name} has {self.width} x {self.rows} codes, and group_size is {group}"
-        check_shape(self.scales, (groups, self.rows), because)
-        check_shape(self.zero_words, (groups, self.words.shape[1]), because)
-
-    def packed(self) -> PackedMatrix:
-        return PackedMatrix(
-            self.words.path, f"{self.module}.weight", "AWQ 4-bit", (self.rows, self.width),
-            self.values, self.blocks, self.quantized,
-        )  # fmt: skip
+        width, rows = self.words.shape[0], self.words.shape[1] * 8
+        super().__init__(self.words.path, module, "AWQ 4-bit", 4, (rows, width), group)
+        because = f"{self.words.name} has {width} x {rows} codes, and group_size is {group}"
+        check_shape(self.scales, (self.groups, rows), because)
+        check_shape(self.zero_words, (self.groups, self.words.shape[1]), because)
 
     @staticmethod
     def _in_order(words: Tensor) -> Tensor:
@@ -71,20 +58,8 @@ class _Awq:
     def codes(self) -> Tensor:
         return self._in_order(values_of(self.words)).t()
 
-    def zeros(self) -> Tensor:
-        return self._in_order(values_of(self.zero_words)).t()
+    def scale(self) -> Tensor:
+        return values_of(self.scales).t()
 
-    def blocks(self) -> Blocks:
-        middle = bool((self.zeros() == 8).all())
-        size = block_size_of(self.group, self.width)
-        return Blocks(4, size, symmetric=middle, half=self.scales.kind == "F16")
-
-    def quantized(self) -> Quantized:
-        blocks = self.blocks()
-        zeros = None if blocks.symmetric else self.zeros()
-        return in_blocks(self.codes(), values_of(self.scales).t(), zeros, self.group, blocks)
-
-    def values(self) -> Tensor:
-        order = torch.arange(self.width) // self.group
-        scales, zeros = values_of(self.scales).t(), self.zeros()
-        return dequantized(self.codes(), scales[:, order], zeros[:, order])
+    def zeros(self) -> Tensor | None:
+        return unless_middle(self._in_order(values_of(self.zero_words)).t(), 4)

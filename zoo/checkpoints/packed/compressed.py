@@ -7,28 +7,23 @@ Source: https://github.com/vllm-project/compressed-tensors.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from zoo.checkpoints.packed.grouped import GroupedMatrix
 from zoo.checkpoints.packed.matrix import (
-    PackedMatrix,
     Parts,
-    block_size_of,
     check_shape,
-    dequantized,
     grouped_parts,
-    in_blocks,
     option,
     part,
     unpacked,
     values_of,
 )
 from zoo.checkpoints.packed.scaled import scaled
-from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.stored import Stored
 
 FORMATS = ("pack-quantized", "int-quantized", "float-quantized", "naive-quantized")
@@ -76,40 +71,32 @@ def _scheme_of(module: str, parts: Parts, config: Mapping[str, Any], where: str)
     return option(config, "config_groups", (), where)
 
 
-class _Packed:
+class _Packed(GroupedMatrix):
     """One matrix in words."""
 
     def __init__(self, module: str, parts: Parts, scheme: Mapping[str, Any]) -> None:
-        self.module, self.bits = module, int(scheme["num_bits"])
+        bits, group = int(scheme["num_bits"]), scheme.get("group_size") or 0
         self.words, self.scales = part(parts, "weight_packed", module), part(parts, "weight_scale", module)
         self.zero_words, self.index = parts.get("weight_zero_point"), parts.get("weight_g_idx")
-        self.rows, self.width = values_of(parts["weight_shape"]).tolist()
-        group = scheme.get("group_size") or 0
-        self.group = group if scheme["strategy"] == "group" and group > 0 else self.width
-        groups, per_word = -(-self.width // self.group), 32 // self.bits
-        because = (
-            f"{self.module}.weight_shape is {self.rows} x {self.width}, and group_size is {group or 'none'}"
-        )
-        check_shape(self.words, (self.rows, -(-self.width // per_word)), because)
-        if self.scales.shape != (1,):
-            check_shape(self.scales, (self.rows, groups), because)
-        if self.zero_words is not None:
-            check_shape(self.zero_words, (-(-self.rows // per_word), groups), because)
-
-    def packed(self) -> PackedMatrix:
-        return PackedMatrix(
-            self.words.path, f"{self.module}.weight", f"compressed-tensors int{self.bits}", (self.rows, self.width),
-            self.values, self.blocks, self.quantized,
+        rows, width = values_of(parts["weight_shape"]).tolist()
+        super().__init__(
+            self.words.path, module, f"compressed-tensors int{bits}", bits, (rows, width),
+            group if scheme["strategy"] == "group" else 0,
         )  # fmt: skip
+        because = f"{module}.weight_shape is {rows} x {width}, and group_size is {group or 'none'}"
+        per_word = 32 // bits
+        check_shape(self.words, (rows, -(-width // per_word)), because)
+        if self.scales.shape != (1,):
+            check_shape(self.scales, (rows, self.groups), because)
+        if self.zero_words is not None:
+            check_shape(self.zero_words, (-(-rows // per_word), self.groups), because)
 
-    @functools.cached_property
     def order(self) -> Tensor:
-        """The group of each column."""
         if self.index is not None:
             given = values_of(self.index).long()
             if bool((given >= 0).all()):  # -1 stands for the plain order
                 return given
-        return torch.arange(self.width) // self.group
+        return super().order()
 
     def codes(self) -> Tensor:
         return unpacked(values_of(self.words), self.bits, 1)[:, : self.width]
@@ -122,46 +109,23 @@ class _Packed:
             return None
         return unpacked(values_of(self.zero_words), self.bits, 0)[: self.rows]
 
-    def blocks(self) -> Blocks | None:
-        if not torch.equal(self.order, torch.arange(self.width) // self.group):
-            return None
-        size, half = block_size_of(self.group, self.width), self.scales.kind == "F16"
-        return Blocks(self.bits, size, symmetric=self.zero_words is None, half=half)
 
-    def quantized(self) -> Quantized:
-        blocks = self.blocks()
-        assert blocks is not None
-        return in_blocks(self.codes(), self.scale(), self.zeros(), self.group, blocks)
-
-    def values(self) -> Tensor:
-        zeros = self.zeros()
-        shift = 2 ** (self.bits - 1) if zeros is None else zeros[:, self.order]
-        return dequantized(self.codes(), self.scale()[:, self.order], shift)
-
-
-class _Plain:
+class _Plain(GroupedMatrix):
     """One matrix of int8, with a scale per tensor, row or group."""
 
     def __init__(self, module: str, parts: Parts) -> None:
-        self.module, self.stored, self.scales = module, parts["weight"], parts["weight_scale"]
+        self.stored, self.scales = parts["weight"], parts["weight_scale"]
         self.zero_points = parts.get("weight_zero_point")
-        self.rows, self.width = self.stored.shape
+        rows, width = self.stored.shape
         groups = self.scales.shape[1] if len(self.scales.shape) == 2 else 1
-        self.group = -(-self.width // groups)
+        super().__init__(
+            self.stored.path, module, "compressed-tensors int8", 8, (rows, width), -(-width // groups)
+        )
         if self.scales.shape not in ((1,), ()):
-            check_shape(self.scales, (self.rows, groups), f"{self.stored.name} has {self.rows} rows")
+            check_shape(self.scales, (rows, groups), f"{self.stored.name} has {rows} rows")
 
-    def packed(self) -> PackedMatrix:
-        return PackedMatrix(
-            self.stored.path, f"{self.module}.weight", "compressed-tensors int8", (self.rows, self.width),
-            self.values, self.blocks, self.quantized,
-        )  # fmt: skip
-
-    def blocks(self) -> Blocks | None:
-        half = self.scales.kind == "F16"
-        if self.group == self.width and self.zero_points is None:
-            return Blocks(8, None, half=half)
-        return Blocks(8, block_size_of(self.group, self.width), self.zero_points is None, half)
+    def block_size(self) -> int | None:
+        return None if self.group == self.width and self.zero_points is None else super().block_size()
 
     def codes(self) -> Tensor:
         return values_of(self.stored).view(torch.uint8) ^ 128
@@ -173,12 +137,3 @@ class _Plain:
         if self.zero_points is None:
             return None
         return (values_of(self.zero_points).expand(self.rows, -1).int() + 128).to(torch.uint8)
-
-    def quantized(self) -> Quantized:
-        blocks = self.blocks()
-        assert blocks is not None
-        return in_blocks(self.codes(), self.scale(), self.zeros(), self.group, blocks)
-
-    def values(self) -> Tensor:
-        order, zeros = torch.arange(self.width) // self.group, self.zeros()
-        return dequantized(self.codes(), self.scale()[:, order], 128 if zeros is None else zeros[:, order])

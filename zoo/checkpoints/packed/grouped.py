@@ -1,0 +1,85 @@
+"""Matrices of codes whose columns are in groups, each with a scale and perhaps a zero point: what their formats share."""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from zoo.checkpoints.packed.matrix import PackedMatrix, block_size_of, dequantized, in_blocks
+from zoo.weights.blocks import Blocks, Quantized
+from zoo.weights.stored import Stored
+
+
+class GroupedMatrix(ABC):
+    """One matrix of N rows and K columns, in groups of ``group`` columns; a group below 1 is a whole row.
+
+    Its format says where the codes, the scales and the zero points of the G groups are.
+    """
+
+    scales: Stored
+
+    def __init__(
+        self, path: Path, module: str, form: str, bits: int, shape: tuple[int, int], group: int
+    ) -> None:
+        self.path, self.name, self.form, self.bits = path, f"{module}.weight", form, bits
+        self.rows, self.width = shape
+        self.group = group if group > 0 else self.width
+        self.groups = -(-self.width // self.group)
+
+    @abstractmethod
+    def codes(self) -> Tensor:
+        """Unsigned codes, N K."""
+
+    @abstractmethod
+    def scale(self) -> Tensor:
+        """N G."""
+
+    @abstractmethod
+    def zeros(self) -> Tensor | None:
+        """N G, or None where all are the middle of the codes."""
+
+    def order(self) -> Tensor:
+        """The group of each column."""
+        return torch.arange(self.width) // self.group
+
+    def block_size(self) -> int | None:
+        """Columns that share a scale in the blocks that hold the matrix; None for a whole row."""
+        return block_size_of(self.group, self.width)
+
+    @functools.cached_property
+    def blocks(self) -> Blocks | None:
+        """None where columns are in groups of another order, or zero points beyond the codes."""
+        zeros = self.zeros()
+        beyond = zeros is not None and int(zeros.max()) >= 2**self.bits
+        if beyond or not torch.equal(self.order(), torch.arange(self.width) // self.group):
+            return None
+        return Blocks(self.bits, self.block_size(), symmetric=zeros is None, half=self.scales.kind == "F16")
+
+    def quantized(self) -> Quantized:
+        """The codes in their blocks."""
+        assert self.blocks is not None
+        zeros = self.zeros()
+        narrow = None if zeros is None else zeros.to(torch.uint8)
+        return in_blocks(self.codes(), self.scale(), narrow, self.group, self.blocks)
+
+    def values(self) -> Tensor:
+        """The numbers that the codes stand for, N K in float32."""
+        order, zeros = self.order(), self.zeros()
+        shifts = 2 ** (self.bits - 1) if zeros is None else zeros[:, order]
+        return dequantized(self.codes(), self.scale()[:, order], shifts)
+
+    def packed(self) -> PackedMatrix:
+        """As one tensor under its float name."""
+        shape = (self.rows, self.width)
+        return PackedMatrix(
+            self.path, self.name, self.form, shape, self.values, lambda: self.blocks, self.quantized
+        )
+
+
+def unless_middle(zeros: Tensor, bits: int) -> Tensor | None:
+    """Zero points, or None where all are the middle of the codes."""
+    return None if bool((zeros == 2 ** (bits - 1)).all()) else zeros
