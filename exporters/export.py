@@ -200,7 +200,7 @@ class Options:
                 "is not verified"
                 if not self.verify
                 else f"has {self.weights} weights"
-                if self.weights in ("random", "none")
+                if not self._real
                 else f"is {self.precision}, which rounds nothing"
             )
             raise UserError(
@@ -553,7 +553,7 @@ class _Job:
         task = self._tasks(model, spec)[-1]
         caches = [given.dims[1:] for given in task.inputs if task.places in given.dims[2:3]]
         places = sum(math.prod(dim for dim in dims if isinstance(dim, int)) for dims in caches)
-        return 4 * (sum(tensor.numel() for _, tensor in weight_tensors(model)) + ROWS * places)
+        return 4 * (_values(model) + ROWS * places)
 
     def _graphs(self, model: ZooModel, spec: Model) -> list[Graph]:
         context = spec.context_length_of(spec.last_stack)

@@ -24,7 +24,7 @@ from specs.model import Model
 from zoo.builder import ZooModel
 from zoo.manifest import BlocksRecord, GroupRecord, MixedRecord
 from zoo.progress import Progress, Stage
-from zoo.weights.blocks import Blocks
+from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.source import WeightSource
 from zoo.weights.tensors import weight_tensors
 
@@ -232,7 +232,7 @@ def changes_of(source: WeightSource, group: Group, model: ZooModel, dtype: torch
     for name in group.weights:
         width = held[name].shape[1]
         matrix = QuantizedMatrix((name,), width, blocks, "blocks", dtype)
-        rounded = torch.cat([blocks.restore(rows, width) for rows in matrix.rounded(source, name)])
+        rounded = blocks.restore(Quantized.joined(matrix.rounded(source, name)), width)
         found[name] = (rounded - held[name]).to(torch.bfloat16)
     return found
 

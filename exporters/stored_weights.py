@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from exporters.data_file import Region, contents
+from zoo.weights.blocks import Codes
 from zoo.weights.materialize import put
-from zoo.weights.source import Codes, WeightSource
+from zoo.weights.source import WeightSource
 from zoo.weights.tensors import weight_tensors
 
 
@@ -59,8 +60,7 @@ def take_stored(
 def _meant(original: Tensor, codes: Codes | None) -> Tensor:
     if codes is None:
         return original
-    width = original.shape[-1]
-    return torch.cat([codes.blocks.restore(rows, width) for rows in codes.rows()]).view(original.shape)
+    return codes.values(original.shape[-1]).view(original.shape)
 
 
 def _read(path: Path, region: Region) -> Tensor:

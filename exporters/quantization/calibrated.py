@@ -21,9 +21,9 @@ from exporters.quantization.matrix import VALUES, QuantizedMatrix, whole_rows
 from exporters.quantization.scales import searched
 from exporters.quantization.scheme import is_table
 from zoo.builder import ZooModel
-from zoo.weights.blocks import Blocks, Quantized
+from zoo.weights.blocks import Blocks, Codes, Quantized
 from zoo.weights.materialize import whole
-from zoo.weights.source import Codes, WeightSource
+from zoo.weights.source import WeightSource
 from zoo.weights.tensors import weight_tensors
 
 Run = Callable[[ZooModel], object]
@@ -89,10 +89,8 @@ class CalibratedWeights(WeightSource):
 
     def restored(self, name: str, width: int) -> Tensor | None:
         """The values that the codes of a matrix stand for, N K, or None where it has none of its own."""
-        if name not in self._kept:
-            return None
-        blocks = self._kept[name][0].blocks
-        return torch.cat([blocks.restore(rows, width) for rows in self._rows(name)])
+        codes = self.codes(name) if name in self._kept else None
+        return None if codes is None else codes.values(width)
 
     def _rows(self, name: str) -> Iterator[Quantized]:
         with safe_open(self._kept[name][1], "pt") as file:
@@ -132,12 +130,9 @@ def calibrate(
 
 
 def _searched(source: WeightSource, name: str, rounding: Rounding, width: int) -> Quantized:
-    parts = [
+    return Quantized.joined(
         searched(rounding.blocks, rows, None, rounding.dtype)
         for rows in whole_rows(source.pieces(name), width)
-    ]
-    return Quantized(
-        *(torch.cat([getattr(part, each) for part in parts]) for each in ("codes", "scales", "zeros"))
     )
 
 

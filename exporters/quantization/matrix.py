@@ -55,7 +55,7 @@ class QuantizedMatrix:
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
         parts: Iterator[Quantized] = (rows for name in self.names for rows in self.rounded(source, name))
         if self.layout == "columns":
-            parts = iter([_joined(parts)])  # a column is in all rows
+            parts = iter([Quantized.joined(parts)])  # a column is in all rows
         for part in parts:
             yield self._tensors(part)
 
@@ -144,17 +144,6 @@ def whole_rows(pieces: Iterable[Tensor], width: int) -> Iterator[Tensor]:
         for start in range(0, end, step):
             yield joined[start : min(start + step, end)].view(-1, width)
         rest = joined[end:]
-
-
-def _joined(parts: Iterable[Quantized]) -> Quantized:
-    every = list(parts)
-    minima = [part.minima for part in every if part.minima is not None]
-    return Quantized(
-        torch.cat([part.codes for part in every]),
-        torch.cat([part.scales for part in every]),
-        torch.cat([part.zeros for part in every]),
-        torch.cat(minima) if minima else None,
-    )
 
 
 def _in_pairs(codes: Tensor) -> Tensor:

@@ -22,9 +22,8 @@ def searched(blocks: Blocks, rows: Tensor, importance: Tensor | None, dtype: tor
     weighed = torch.ones(rows.shape[1]) if importance is None else importance
     weights = blocks.split(weighed[None])  # 1 B S; 0 where a block is filled up
     step = max(1, VALUES // rows.shape[1])
-    found = [_searched(blocks, blocks.split(part), weights, dtype) for part in rows.split(step)]
-    return Quantized(
-        *(torch.cat([getattr(part, each) for part in found]) for each in ("codes", "scales", "zeros"))
+    return Quantized.joined(
+        _searched(blocks, blocks.split(part), weights, dtype) for part in rows.split(step)
     )
 
 

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from specs.model import Model
 from zoo.checkpoints.family import Family
 from zoo.checkpoints.matching import Found, match
-from zoo.weights.blocks import Quantized
+from zoo.weights.blocks import Codes, Quantized
 from zoo.weights.files import TensorFiles
-from zoo.weights.source import Codes, WeightError, WeightSource
+from zoo.weights.source import WeightError, WeightSource
 from zoo.weights.stored import Packed, Stored, StoredCodes, read_pieces
 
 PIECE = 2**22

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -17,6 +18,18 @@ class Quantized:
     scales: Tensor
     zeros: Tensor
     minima: Tensor | None = None
+
+    @classmethod
+    def joined(cls, parts: Iterable[Quantized]) -> Quantized:
+        """Rows one below the other."""
+        every = list(parts)
+        minima = [part.minima for part in every if part.minima is not None]
+        return cls(
+            torch.cat([part.codes for part in every]),
+            torch.cat([part.scales for part in every]),
+            torch.cat([part.zeros for part in every]),
+            torch.cat(minima) if minima else None,
+        )
 
     def rows(self, index: Tensor) -> Quantized:
         """Some of the rows, in the order of an index."""
@@ -120,3 +133,15 @@ class Blocks:
         values = quantized.codes.to(torch.float32) - quantized.zeros[..., None].to(torch.float32)
         values = values * quantized.scales[..., None].to(torch.float32)
         return values if quantized.minima is None else values + quantized.minima[..., None].to(torch.float32)
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A matrix in few bits: the layout of its blocks, and its rows in order, some at a time."""
+
+    blocks: Blocks
+    rows: Callable[[], Iterator[Quantized]]
+
+    def values(self, width: int) -> Tensor:
+        """What the codes stand for: N K in float32, for rows of K values."""
+        return self.blocks.restore(Quantized.joined(self.rows()), width)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from zoo.weights.source import Codes, WeightSource
+from zoo.weights.blocks import Codes
+from zoo.weights.source import WeightSource
 from zoo.weights.tensors import weight_tensors
 
 

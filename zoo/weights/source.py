@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,19 +11,11 @@ from specs.errors import UserError
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from zoo.weights.blocks import Blocks, Quantized
+    from zoo.weights.blocks import Codes
 
 
 class WeightError(UserError):
     """Weights that are missing, truncated, of the wrong shape, or of no known format."""
-
-
-@dataclass(frozen=True)
-class Codes:
-    """A matrix in few bits: the layout of its blocks, and its rows in order, some at a time."""
-
-    blocks: Blocks
-    rows: Callable[[], Iterator[Quantized]]
 
 
 class WeightSource(Protocol):
@@ -44,7 +35,7 @@ class WeightSource(Protocol):
         return None
 
     def codes(self, name: str) -> Codes | None:
-        """The few-bit codes in which the source stores a matrix; ``pieces`` gives their values.  None for other tensors."""
+        """The few-bit codes in which a matrix is to be stored, such as those of a checkpoint.  None for other tensors."""
         return None
 
     def format(self, name: str) -> str | None:
