@@ -76,7 +76,7 @@ def build(
     from specs.load import load
 
     model_spec = load(spec, assignments or ())
-    from exporters.export import check_exportable
+    from exporters.exportable import check_exportable
     from zoo.builder import assemble
     from zoo.checks import check_behaviour, check_shapes
     from zoo.reports.parameters import parameter_report

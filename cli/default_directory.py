@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from exporters.export import Options
+    from exporters.options import Options
 
 BUILD = Path("build")
 

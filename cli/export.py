@@ -29,8 +29,8 @@ from cli.options import AsJson, Assignments, SpecArgument
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from exporters.export import Options
     from exporters.manifest import Export
+    from exporters.options import Options
     from specs.model import Model
 
 
@@ -112,7 +112,7 @@ def export(
 def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[Path, Options]:
     """Where to write, and how."""
     from cli.default_directory import export_directory
-    from exporters.export import Options
+    from exporters.options import Options
 
     settings = Options(**options)
     return output or export_directory(spec.name, settings), settings

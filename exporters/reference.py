@@ -15,10 +15,13 @@ from torch import Tensor, nn
 
 from exporters.cases import Batch, Case
 from exporters.stored_weights import StoredWeight
+from exporters.subject import Subject
 from specs.model import Model
-from zoo.builder import ZooModel
+from zoo.builder import ZooModel, assemble
 from zoo.components.head import token_outputs
 from zoo.components.mixture import Router
+from zoo.progress import Progress, Stage
+from zoo.weights.materialize import materialize
 from zoo.weights.tensors import weight_bytes
 
 EXACT_BYTES = 1_000_000_000
@@ -68,6 +71,18 @@ class Reference:
     def drop(self) -> None:
         """Give back the memory of the weights."""
         self._model = None
+
+
+def reference_of(subject: Subject, progress: Progress) -> Reference:
+    """The model of a subject, with its weights when it is looked at."""
+
+    def fill() -> ZooModel:
+        progress(Stage("fill the model to compare with"))
+        model = assemble(subject.spec)
+        materialize(model, subject.source)
+        return model
+
+    return Reference(subject.spec, fill)
 
 
 @dataclass(frozen=True, eq=False)

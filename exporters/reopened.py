@@ -9,8 +9,9 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from torch import Tensor
 
 from exporters.digests import Place, external_places
-from exporters.export import Options, data_places
 from exporters.layouts import LAYOUTS
+from exporters.options import Options
+from exporters.plan import data_places
 from exporters.precisions import PRECISIONS
 from exporters.runtime.exported import Exported
 from exporters.stored_weights import alike, stored_weights

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from specs.errors import UserError
 from specs.model import Model
-from zoo.builder import ZooModel, assemble
+from zoo.builder import assemble
 from zoo.checks.probe import ProbeWeights
 from zoo.memory import available_memory, readable_bytes
 from zoo.twin import (
@@ -50,26 +50,25 @@ class Subject:
     description: str
 
 
-def choose_subject(
-    spec: Model, model: ZooModel, size_of: Callable[[ZooModel, Model], int], source: WeightSource | None
-) -> Subject:
+def choose_subject(spec: Model, size_of: Callable[[Model], int], source: WeightSource | None) -> Subject:
     """The model with its weights where memory allows; else the largest twin that is quick.
 
-    ``size_of`` gives the bytes that one copy of a model needs, with all that it is run with.
+    ``size_of`` gives the bytes that one copy of the model of a spec needs, with all that it is run with.
 
     Raises :class:`MemoryShortageError` where not even a narrow twin fits.
     """
     available = available_memory() - SPARE
-    size = size_of(model, spec)
+    size = size_of(spec)
     if source is not None and size * COPIES <= available:
         return Subject(spec, source, False, "the model itself")
     if source is None and size <= min(QUICK, available // COPIES):
-        return Subject(spec, RandomWeights(model, spec), True, "the model with random weights")
+        return Subject(spec, RandomWeights(assemble(spec), spec), True, "the model with random weights")
     for small, description in twins(spec):
-        smaller = assemble(small)
-        size = size_of(smaller, small)
+        size = size_of(small)
         if size <= min(QUICK, available // COPIES):
-            return Subject(small, RandomWeights(smaller, small), True, f"{description}, with random weights")
+            return Subject(
+                small, RandomWeights(assemble(small), small), True, f"{description}, with random weights"
+            )
     raise _shortage(f"verification, on {description}, needs", size * COPIES, "export with --no-verify")
 
 

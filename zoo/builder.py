@@ -25,12 +25,6 @@ def assemble(spec: Model, dtype: torch.dtype = torch.float32) -> ZooModel:
     Raises :class:`specs.errors.PluginError` where a plugin's kind cannot be built.
     """
     assert components
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        with torch.device("meta"):
-            model = _ARCHITECTURES[spec.architecture](spec)
-    finally:
-        torch.set_default_dtype(before)
-    model.eval()
-    return model
+    with torch.device("meta"):
+        model = _ARCHITECTURES[spec.architecture](spec)
+    return model.to(dtype).eval()

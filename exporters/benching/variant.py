@@ -17,7 +17,7 @@ from zoo.destination import MANIFEST
 from zoo.progress import Progress, Stage
 
 if TYPE_CHECKING:
-    from exporters.export import Options
+    from exporters.options import Options
 
 Runtime = Literal["onnxruntime", "eager", "compiled"]
 
@@ -52,7 +52,7 @@ class Variant:
 class Choice:
     """What to compare, for each model: exports for targets in precisions, and PyTorch in the ways of ``against``.
 
-    ``logits`` says of which tokens a decoder gives scores, as in :class:`exporters.export.Options`.
+    ``logits`` says of which tokens a decoder gives scores, as in :class:`exporters.options.Options`.
     """
 
     targets: Sequence[str] = ("portable",)
@@ -62,7 +62,7 @@ class Choice:
 
     def options(self) -> list[Options]:
         """How to export.  Raises :class:`specs.errors.UserError` for a target or a precision that there is not."""
-        from exporters.export import Options
+        from exporters.options import Options
 
         return [
             Options(target=target, precision=precision, verify=False, logits=self.logits)

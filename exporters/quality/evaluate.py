@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from exporters.export import graphs_of
 from exporters.layouts import LAYOUTS
 from exporters.opened import Opened
+from exporters.plan import graphs_of
 from exporters.precisions import PRECISIONS
 from exporters.quality.claim import speech_of, with_costs
 from exporters.quality.inputs import Representative, random_ids, representative

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from specs.load import load
 from tests.clients import checkpoints
 from tests.clients.checkpoints import Checkpoint, checkpoint

@@ -11,10 +11,11 @@ from torch import Tensor
 
 from exporters.content import Stored
 from exporters.data_file import Region
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.graph import Graph
 from exporters.layouts.onnx import ONNX
 from exporters.manifest import Export
+from exporters.options import Options
 from exporters.targets import TARGETS
 from exporters.writing import trace_and_lower
 from specs.model import Model

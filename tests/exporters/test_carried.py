@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.manifest import Export
+from exporters.options import Options
 from exporters.quantization import matrix
 from exporters.reopened import reopened
 from exporters.runtime.exported import open_export

@@ -15,8 +15,10 @@ import pytest
 from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
 
-from exporters.export import Options, check_exportable, export
+from exporters.export import export
+from exporters.exportable import check_exportable
 from exporters.layouts import LAYOUTS
+from exporters.options import Options
 from exporters.precisions import PRECISIONS
 from exporters.targets import TARGETS
 from specs.errors import UserError

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from exporters.precisions import PRECISIONS
 from exporters.quality.quality import QualityError
 from exporters.targets import TARGETS

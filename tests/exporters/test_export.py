@@ -18,8 +18,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from safetensors.torch import save_file
 
-from exporters import export as export_module
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from exporters.subject import choose_subject, wiring_subject
 from exporters.targets import TARGETS
 from exporters.verification import TWIN
@@ -568,7 +568,7 @@ def test_ever_smaller_twins_stand_in(spare: int, description: str, monkeypatch: 
     model = assemble(spec)
     source = RandomWeights(model, spec)
     monkeypatch.setattr("exporters.subject.available_memory", lambda: 300_000_000 + 3 * spare)
-    subject = choose_subject(spec, model, lambda held, _: weight_bytes(held), source)
+    subject = choose_subject(spec, lambda held: weight_bytes(assemble(held)), source)
     assert subject.is_twin
     assert subject.description == description
 
@@ -644,7 +644,8 @@ import resource, sys, threading
 from pathlib import Path
 import onnx_ir, torch, onnxruntime
 import exporters.export, zoo.components
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from tests.zoo.tiny import gpt2
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 export(gpt2(vocab_size=800_000, d_model=128), Path(sys.argv[1]), Options(verify=False))
@@ -671,5 +672,5 @@ def test_copying_a_checkpoint_holds_only_a_piece_of_it(tmp_path: Path) -> None:
 
 
 def test_default_options_verify() -> None:
-    assert export_module.Options().verify
+    assert Options().verify
     assert not UNVERIFIED.verify

@@ -12,8 +12,10 @@ import onnxruntime
 import pytest
 import torch
 
-from exporters.export import Export, Options, export
+from exporters.export import export
 from exporters.fusing import functions, group_query_attention
+from exporters.manifest import Export
+from exporters.options import Options
 from exporters.targets import TARGETS
 from exporters.verification import TWIN, VerificationError
 from specs.errors import UserError

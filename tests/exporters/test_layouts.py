@@ -14,8 +14,9 @@ import pytest
 import torch
 import transformers
 
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.layouts import LAYOUTS, Deployment, LayoutError, check_layout
+from exporters.options import Options
 from exporters.precisions import PRECISIONS
 from exporters.targets import TARGETS
 from exporters.verification import VerificationError

@@ -10,9 +10,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.manifest import Export
 from exporters.opened import opened
+from exporters.options import Options
 from exporters.quantization.mixed import Form, Group, choose
 from exporters.quantization.size_budget import Size, SizeBudget
 from exporters.reopened import reopened

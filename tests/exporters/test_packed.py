@@ -12,7 +12,8 @@ from safetensors.torch import load_file, save_file
 from transformers import GptOssConfig, GptOssForCausalLM
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from tests.exporters.carried_values import carried_values
 from tests.parity.reference import build
 from tests.zoo.packed_checkpoints import awq, compressed, fp8, gptq, group_of, int8, write_packed

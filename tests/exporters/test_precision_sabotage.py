@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from exporters import rounded_products
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from exporters.quantization import matrix
 from exporters.verification import VerificationError
 from tests.exporters.test_precisions import INT4, wide

@@ -13,8 +13,9 @@ import torch
 from safetensors.torch import save_file
 
 from exporters import fusing
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.manifest import Export
+from exporters.options import Options
 from exporters.precisions import PRECISIONS
 from exporters.verification import VerificationError
 from specs.errors import UserError

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.opened import opened
+from exporters.options import Options
 from exporters.reopened import reopened
 from exporters.runtime.exported import open_export
 from specs.errors import UserError

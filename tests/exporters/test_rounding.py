@@ -12,9 +12,10 @@ import torch
 from torch import nn
 
 from exporters.cases import Batch, Case
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.manifest import Export
 from exporters.opened import opened
+from exporters.options import Options
 from exporters.quantization.calibrated import Rounding, calibrate
 from exporters.quantization.gptq import gptq
 from exporters.quantization.matrix import QuantizedMatrix

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporters.data_file import PAGE, total_bytes
-from exporters.export import Options, data_places
+from exporters.options import Options
+from exporters.plan import data_places
 from exporters.precisions import PRECISIONS
 from exporters.stored_size import stored_sizes
 from exporters.targets import TARGETS

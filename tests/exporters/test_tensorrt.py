@@ -12,8 +12,10 @@ import pytest
 from exporters.checking import InvalidGraphError, check_graph
 from exporters.emitters import registry
 from exporters.emitters.registry import Call, Operand
-from exporters.export import Export, Options, export
+from exporters.export import export
 from exporters.fusing import functions
+from exporters.manifest import Export
+from exporters.options import Options
 from exporters.providers import present
 from exporters.targets import TARGETS
 from exporters.verification import TWIN, VerificationError

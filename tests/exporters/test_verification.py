@@ -16,12 +16,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from exporters import export as export_module
+from exporters import plan as plan_module
 from exporters.cases import cases
 from exporters.emitters import registry
 from exporters.emitters.registry import Call, Operand
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.graph import GraphBuilder
+from exporters.options import Options
 from exporters.proto import model_proto
 from exporters.verification import Comparison, Verification, VerificationError
 from specs.load import load
@@ -212,7 +213,7 @@ def weights_shifted_by_one_tensor(patch: Patch) -> None:
             graph, {name: replace(regions[name], offset=shifted[name].offset) for name in names}, file
         )
 
-    patch.setattr(export_module, "model_proto", place)
+    patch.setattr(plan_module, "model_proto", place)
 
 
 def two_layers_exchanged(patch: Patch) -> None:
@@ -225,7 +226,7 @@ def two_layers_exchanged(patch: Patch) -> None:
 
         return model_proto(graph, {name: regions[other(name)] for name in regions}, file)
 
-    patch.setattr(export_module, "model_proto", place)
+    patch.setattr(plan_module, "model_proto", place)
 
 
 def far_distances_one_bucket_off(patch: Patch) -> None:
@@ -623,7 +624,7 @@ def test_what_the_runtime_refuses_is_told_by_case(tmp_path: Path, monkeypatch: P
 
 def test_a_file_that_does_not_load_is_told(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(
-        export_module, "model_proto", lambda graph, regions, file: model_proto(graph, regions, "elsewhere")
+        plan_module, "model_proto", lambda graph, regions, file: model_proto(graph, regions, "elsewhere")
     )
     with pytest.raises(VerificationError, match="loading, all outputs: ONNX Runtime refuses it: ") as error:
         export(gpt2(), tmp_path / "x")

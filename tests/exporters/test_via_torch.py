@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from exporters.cases import cases
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.lowering import NoEmitterError
+from exporters.options import Options
 from exporters.verification import VerificationError
 from exporters.via_torch import TorchExportError
 from specs.model import Model

@@ -7,7 +7,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 import specs.feed_forward as spec
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from tests.exporters.models import stored
 from tests.zoo.tiny import gpt2
 from zoo import registry

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from exporters import data_file, verify
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from tests.exporters.models import GRAPH_ONLY, UNVERIFIED, contents
 from tests.zoo.tiny import bert, gpt2
 from zoo.destination import (
@@ -313,7 +314,8 @@ def _swapped_in(directory: Path, files: dict[str, bytes]) -> None:
 CODE = """
 import sys
 from pathlib import Path
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from tests.zoo.tiny import gpt2
 for seed in range(5):
     export(gpt2(), Path(sys.argv[1]), Options(verify=False, seed=int(sys.argv[2])))

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 import zoo
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from exporters.stored_size import stored_sizes
 from specs.errors import UserError
 from specs.load import load

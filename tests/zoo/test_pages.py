@@ -16,7 +16,8 @@ from torch import Tensor
 from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from specs.catalog import preset_names
 from specs.device import device_names
 from specs.load import load

@@ -28,6 +28,11 @@ def weight_bytes(model: nn.Module) -> int:
     return sum(tensor.nbytes for _, tensor in weight_tensors(model))
 
 
+def weight_count(model: nn.Module) -> int:
+    """The number of values of all weights."""
+    return sum(tensor.numel() for _, tensor in weight_tensors(model))
+
+
 def fixed_values(model: nn.Module) -> dict[str, Tensor]:
     """The values that are known without drawing or reading them, by name.
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.manifest import Export
 from exporters.opened import opened
+from exporters.options import Options
 from exporters.quality.budget import LIMITS, Budget, budget_of
 from exporters.quality.inputs import corpus
 from exporters.quality.quality import QualityError

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from exporters.export import Options, export, graphs_of
+from exporters.export import export
 from exporters.opened import opened
+from exporters.options import Options
+from exporters.plan import graphs_of
 from exporters.precisions import PRECISIONS
 from exporters.quality.blame import blame, layer_of, role_of
 from exporters.quality.generated import generated

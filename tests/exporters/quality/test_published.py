@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.opened import opened
+from exporters.options import Options
 from exporters.runtime.text import find_text
 from tests.parity.minilm import minilm_directory
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from tests.parity.reference import assert_close, build, load, ragged
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec

@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from specs.head import sought_token
 from specs.model import Model
 from tests.parity.families.recorded import RECORDED, Parity

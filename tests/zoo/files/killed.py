@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from exporters.export import Options, export
+from exporters.export import export
+from exporters.options import Options
 from tests.zoo.tiny import gpt2
 from zoo import destination
 

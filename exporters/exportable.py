@@ -1,0 +1,80 @@
+"""What can be told of an export before anything is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from exporters.layouts import LAYOUTS, Deployment, check_layout
+from exporters.options import Options
+from exporters.precisions import PRECISIONS
+from exporters.quality.claim import Claim
+from exporters.static_cache import check_cache
+from exporters.subject import COPIES, check_memory
+from exporters.targets import TARGETS
+from specs.errors import UserError
+from specs.head import VocabularyHead
+from specs.model import Model
+from zoo.builder import ZooModel
+from zoo.destination import check_destination
+from zoo.weights.open import open_weights
+from zoo.weights.source import WeightSource
+from zoo.weights.tensors import weight_bytes, weight_count
+
+
+def check_exportable(
+    model: ZooModel, spec: Model, destination: Path, options: Options
+) -> WeightSource | None:
+    """What can be told before anything is done: wrong weights, and a place or a memory too small; gives the weights.
+
+    Raises :class:`specs.errors.UserError`.
+    """
+    precision = PRECISIONS[options.precision]
+    deployment = Deployment(model, spec, TARGETS[options.target], precision, options.weights)
+    check_layout(LAYOUTS[options.layout], deployment)
+    check_logits(spec, options.logits)
+    check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
+    size = weight_bytes(model)
+    source = (
+        None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)
+    )
+    if options.via == "torch":
+        check_memory("--via torch", size * (1 + (COPIES if options.verify else 1)), "export with --via fx")
+    check_destination(destination, 0 if source is None else precision.least_bytes(weight_count(model)))
+    return source
+
+
+def check_logits(spec: Model, logits: str) -> None:
+    """Raise :class:`specs.errors.UserError` where the last token's scores are wanted of a model that has none."""
+    decodes = spec.architecture != "encoder"
+    if logits == "all" or (decodes and isinstance(spec.head, VocabularyHead)):
+        return
+    raise UserError(
+        f"--logits last needs a decoder whose head scores the vocabulary for each token\n"
+        f"  value: {spec.architecture}, head {spec.head.kind}\n"
+        f"  leave it out" + (", or set head.kind=language_modeling" if decodes else "")
+    )
+
+
+def check_rounding(spec: Model, options: Options, claim: Claim | None) -> None:
+    """Raise :class:`specs.errors.UserError` where rounding by GPTQ is asked for and cannot be."""
+    if options.rounding != "gptq":
+        return
+    if spec.architecture == "encoder-decoder":
+        raise UserError(
+            f"--rounding gptq is for encoders and decoders, and {spec.name} is an encoder-decoder\n"
+            "  give --rounding nearest"
+        )
+    if claim is not None and claim.unjudged:
+        raise UserError(
+            f"--rounding gptq needs inputs that the model is made for: {claim.unjudged}\n"
+            "  give --calibrate, or --rounding nearest"
+        )
+
+
+def check_measurable(options: Options, claim: Claim | None) -> None:
+    """Raise :class:`specs.errors.UserError` where a budget asks for measuring and there are no inputs."""
+    if options.budget is not None and claim is not None and claim.unjudged:
+        raise UserError(
+            f"--budget needs inputs that the model is made for\n  value: {claim.unjudged}\n"
+            "  Pass --calibrate, or leave --budget out."
+        )

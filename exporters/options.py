@@ -1,0 +1,158 @@
+"""How a spec is to be exported: the options, and the rules between them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from exporters.layouts import LAYOUTS
+from exporters.precisions import PRECISIONS
+from exporters.quantization.scheme import BLOCK_SIZES
+from exporters.quantization.size_budget import SizeBudget
+from exporters.targets import TARGETS, Target
+from specs.errors import UserError
+from specs.suggest import did_you_mean
+
+SHAPING = ("via", "logits", "block_size", "asymmetric", "head_precision", "cache_length")
+"""The options that shape the files, beside target, precision and layout."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to export.
+
+    ``precision`` is how the weights are stored, of which ``block_size``, ``asymmetric`` and ``head_precision`` (that of
+    embeddings and their heads) say more for int4;
+    ``weights`` is random, none (the graph alone), or a path to safetensors; ``verify`` compares the files with the
+    PyTorch model; ``via`` is fx, our tracer, or torch, PyTorch's exporter; ``layout`` is the client's that is to load the
+    directory.  Raises :class:`specs.errors.UserError` where there is no such ``target``, ``via`` or ``layout``, or they
+    do not go together.  ``cache_length`` is that of caches that do not grow, in tokens (default: the context length).
+    ``rounding`` is how int4 rounds: nearest, or gptq (:mod:`exporters.quantization.gptq`; the default for real weights of
+    encoders and decoders).
+    ``calibrate`` is a file of representative inputs (:mod:`exporters.quality.inputs`), for which real weights are rounded
+    and on which they are judged; ``max_kl`` and ``min_cosine`` are what they may lose (default: :data:`exporters.quality.budget.LIMITS`).
+    ``budget`` is the largest size of an int4 export of real weights, such as 105MB or 4.8bits per weight: matrices that lose
+    most in 4 bits get 8 or 16 (:mod:`exporters.mixed_precision`).
+    """
+
+    target: str = "portable"
+    weights: str = "random"
+    seed: int = 0
+    verify: bool = True
+    via: str = "fx"
+    logits: str = "all"
+    layout: str = "onnx"
+    precision: str = "fp32"
+    block_size: int = 32
+    asymmetric: bool = False
+    head_precision: str = "int8"
+    cache_length: int | None = None
+    calibrate: Path | None = None
+    max_kl: float | None = None
+    min_cosine: float | None = None
+    rounding: str | None = None
+    budget: str | None = None
+
+    def __post_init__(self) -> None:
+        for option, value, known in (
+            ("--target", self.target, TARGETS),
+            ("--via", self.via, ("fx", "torch")),
+            ("--logits", self.logits, ("all", "last")),
+            ("--layout", self.layout, LAYOUTS),
+            ("--precision", self.precision, PRECISIONS),
+            ("--head-precision", self.head_precision, ("int4", "int8")),
+            ("--rounding", self.rounding or "nearest", ("gptq", "nearest")),
+        ):
+            if value not in known:
+                raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
+        self._check_precision()
+        if self.budget is not None:
+            SizeBudget.parse(self.budget)
+        self._check_quality()
+        if self.via == "torch" and self.weights == "none":
+            raise UserError("--via torch needs weights: give --weights random or a path")
+        if self.via == "torch" and self.layout != "onnx":
+            raise UserError(f"--via torch writes --layout onnx, and not {self.layout}: export with --via fx")
+
+    def _check_precision(self) -> None:
+        if self.block_size not in BLOCK_SIZES:
+            sizes = ", ".join(map(str, BLOCK_SIZES))
+            raise UserError(f"there is no --block-size {self.block_size}: it is one of {sizes}")
+        asked = {
+            "--block-size": self.block_size != 32,
+            "--asymmetric": self.asymmetric,
+            "--head-precision": self.head_precision != "int8",
+            "--rounding": self.rounding is not None,
+            "--budget": self.budget is not None,
+        }
+        for option in (option for option, given in asked.items() if given and self.precision != "int4"):
+            raise UserError(f"{option} is of --precision int4, and this is {self.precision}")
+        if self.asymmetric and not TARGETS[self.target].zero_points:
+            raise UserError(
+                f"--asymmetric gives weights zero points, which --target {self.target} does not read\n  leave it out"
+            )
+        if self.via == "torch" and self.precision != "fp32":
+            raise UserError(f"--via torch writes fp32 alone: give --via fx for {self.precision}")
+        if self.head_precision == "int4" and not _looks_up(TARGETS[self.target]):
+            able = " or ".join(name for name, target in TARGETS.items() if _looks_up(target))
+            raise UserError(
+                f"--target {self.target} looks up embeddings in 8 bits at least: give --head-precision int8, "
+                f"or --target {able}"
+            )
+
+    @property
+    def judges(self) -> bool:
+        """Whether what rounding changes is held to a budget: that of real weights, where anything is verified."""
+        return self.verify and self._real and PRECISIONS[self.precision].rounds
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether weights are rounded for the inputs that they will see."""
+        return self._real and self.precision == "int4" and self.rounding != "nearest"
+
+    @property
+    def _real(self) -> bool:
+        return self.weights not in ("random", "none")
+
+    def _check_quality(self) -> None:
+        asked = {
+            "--calibrate": self.calibrate,
+            "--max-kl": self.max_kl,
+            "--min-cosine": self.min_cosine,
+        }
+        given = [option for option, value in asked.items() if value is not None]
+        if self.budget is not None and not self._real:
+            raise UserError(
+                f"--budget applies to real weights, whose rounding can be measured\n  value: {self.weights} weights\n"
+                "  Pass --weights, or leave --budget out."
+            )
+        if self.rounding == "gptq" and not self._real:
+            raise UserError(
+                f"--rounding gptq is for weights that mean something, and these are {self.weights}\n"
+                "  give --weights, or leave it out"
+            )
+        if given and not self.judges and not (given == ["--calibrate"] and (self.calibrates or self.budget)):
+            why = (
+                "is not verified"
+                if not self.verify
+                else f"has {self.weights} weights"
+                if not self._real
+                else f"is {self.precision}, which rounds nothing"
+            )
+            raise UserError(
+                f"{given[0]} applies to real weights that are rounded and verified, and this export {why}\n  Leave it out."
+            )
+        if self.max_kl is not None and not 0 <= self.max_kl < math.inf:
+            raise UserError(f"--max-kl must be 0 nats or more\n  value: {self.max_kl}\n  0.05 would work")
+        if self.min_cosine is not None and not -1 <= self.min_cosine <= 1:
+            raise UserError(
+                f"--min-cosine must be from -1 to 1\n  value: {self.min_cosine}\n  0.99 would work"
+            )
+
+
+def _looks_up(target: Target) -> bool:
+    """Whether a target looks up rows of 4 bits."""
+    return target.takes("GatherBlockQuantized", torch.float16)

@@ -1,0 +1,159 @@
+"""What an export is made of: its tasks, its graphs, and the files that they lie in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import PurePath
+
+import onnx
+
+from exporters.cases import ROWS
+from exporters.data_file import Region, lay_out
+from exporters.graph import Graph
+from exporters.layouts import LAYOUTS, Layout
+from exporters.mixed_precision import recorded_blocks
+from exporters.options import Options
+from exporters.precisions import PRECISIONS, Precision, quantization_of
+from exporters.proto import model_proto
+from exporters.quantization.carried import carried_blocks, quantized_weights
+from exporters.quantization.scheme import Quantization
+from exporters.static_cache import cache_length
+from exporters.targets import TARGETS, Target
+from exporters.writing import trace_and_lower
+from specs.model import Model
+from zoo.builder import ZooModel, assemble
+from zoo.manifest import MixedRecord, QuantizedRecord
+from zoo.tracing.tasks import ENCODER, Task, tasks_with_static_cache
+from zoo.weights.blocks import Blocks
+from zoo.weights.source import WeightSource
+from zoo.weights.tensors import weight_count
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One export: a spec, its ``model`` on the meta device in the dtype of what is not quantized, and how it is exported.
+
+    ``quantized`` are the weights that the checkpoint stores in few bits, and whether the export carries them; ``raised``
+    the blocks of the weights to which a budget gives more bits than the precision, None for float16.
+    """
+
+    spec: Model
+    model: ZooModel
+    options: Options
+    quantized: tuple[QuantizedRecord, ...] = ()
+    raised: Mapping[str, Blocks | None] = field(default_factory=dict)
+
+    @staticmethod
+    def make(spec: Model, options: Options) -> Plan:
+        """The plan of an export whose weights have no blocks of their own."""
+        dtype = PRECISIONS[options.precision].dtype_on(TARGETS[options.target])
+        return Plan(spec, assemble(spec, dtype), options)
+
+    def with_weights(self, source: WeightSource | None) -> Plan:
+        """The same for a checkpoint, whose own blocks are looked up."""
+        if source is None:
+            return self
+        return replace(self, quantized=quantized_weights(self.model, source, self.target, self.precision))
+
+    def of(self, spec: Model) -> Plan:
+        """The same export of another spec, such as a small twin."""
+        return replace(self, spec=spec, model=assemble(spec, self.precision.dtype_on(self.target)))
+
+    @property
+    def target(self) -> Target:
+        """The target as the layout's client takes it."""
+        return self.layout.target(TARGETS[self.options.target])
+
+    @property
+    def layout(self) -> Layout:
+        return LAYOUTS[self.options.layout].of_precision(self.options.precision)
+
+    @property
+    def precision(self) -> Precision:
+        return PRECISIONS[self.options.precision]
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """What the graphs compute, in the order in which a client runs them."""
+        last_only = self.options.logits == "last"
+        if not self.target.static_cache or self.spec.architecture == "encoder":
+            return self.layout.tasks(self.model, self.spec, last_only)
+        length = cache_length(self.spec, self.options.cache_length)
+        return tasks_with_static_cache(self.model, self.spec, length, last_only)
+
+    @property
+    def graph_paths(self) -> dict[str, Task]:
+        """The tasks by the paths of their graphs in the directory."""
+        return {self.layout.graph_path(task.name): task for task in self.tasks}
+
+    def graphs(self) -> list[Graph]:
+        """The graphs, traced, fused and lowered for the target."""
+        context = self.spec.context_length_of(self.spec.last_stack)
+        return [
+            trace_and_lower(self.model, task, self.target, context, self._quantization(task))
+            for task in self.tasks
+        ]
+
+    def messages(self, graphs: Sequence[Graph]) -> dict[str, onnx.ModelProto]:
+        """The graphs as ONNX by their paths in the directory."""
+        regions = regions_of(graphs)
+        return {
+            self.layout.graph_path(graph.name): model_proto(
+                graph, regions, PurePath(self.layout.data_path(graph.name)).name
+            )
+            for graph in graphs
+        }
+
+    @property
+    def data_paths(self) -> list[str]:
+        """Where the data file stands in the directory: under several names where each graph has to have its own."""
+        return list(dict.fromkeys(self.layout.data_path(task.name) for task in self.tasks))
+
+    @property
+    def held_bytes(self) -> int:
+        """The size of the model in float32, in which it is compared: of its weights, and of caches that do not grow, in
+        the largest case."""
+        task = self.tasks[-1]
+        caches = [given.dims[1:] for given in task.inputs if task.places in given.dims[2:3]]
+        places = sum(math.prod(dim for dim in dims if isinstance(dim, int)) for dims in caches)
+        return 4 * (weight_count(self.model) + ROWS * places)
+
+    def _quantization(self, task: Task) -> Quantization | None:
+        options = self.options
+        decodes = self.spec.architecture != "encoder"
+        return quantization_of(
+            self.precision,
+            self.target,
+            decodes=decodes,
+            graph_decodes=decodes and task.name != ENCODER,
+            blocks=Blocks(4, options.block_size, not options.asymmetric),
+            table_bits=4 if options.head_precision == "int4" else 8,
+            own={**carried_blocks(self.quantized), **self.raised},
+        )
+
+
+def graphs_of(spec: Model, options: Options) -> dict[str, Task]:
+    """The graphs of an export by their paths in its directory."""
+    return Plan.make(spec, options).graph_paths
+
+
+def data_places(
+    spec: Model,
+    options: Options,
+    quantized: Sequence[QuantizedRecord] = (),
+    mixed: MixedRecord | None = None,
+) -> tuple[str, dict[str, Region]]:
+    """The path of an export's data file in its directory, and where in it each weight lies.
+
+    ``quantized`` and ``mixed`` are what the export recorded of weights in blocks of their own.
+    """
+    plan = replace(Plan.make(spec, options), quantized=tuple(quantized), raised=recorded_blocks(mixed))
+    return plan.data_paths[0], regions_of(plan.graphs())
+
+
+def regions_of(graphs: Iterable[Graph]) -> dict[str, Region]:
+    """Where in the data file each weight lies."""
+    return lay_out(parameter for graph in graphs for parameter in graph.parameters.values())

@@ -1,0 +1,149 @@
+"""What is written of an export, once its weights are rounded for the inputs that they will see, and given their bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from exporters.data_file import Region
+from exporters.exportable import check_measurable, check_rounding
+from exporters.graph import Graph
+from exporters.mixed_precision import check_smallest, measured, planned
+from exporters.plan import Plan, regions_of
+from exporters.quality.claim import Claim
+from exporters.quality.inputs import Representative
+from exporters.quality.judge import cases_of
+from exporters.quantization.calibrated import CalibratedWeights
+from exporters.quantization.carried import carried_blocks
+from exporters.quantization.size_budget import SizeBudget
+from exporters.reference import reference_of
+from exporters.rounding import rounded_for, roundings_of
+from exporters.static_cache import cache_length
+from exporters.subject import Subject, check_memory, choose_subject
+from specs.errors import UserError
+from zoo.checkpoints.carried import tokenizer_origin
+from zoo.manifest import MixedRecord
+from zoo.progress import Progress, Stage
+from zoo.weights.source import WeightSource
+from zoo.weights.tensors import weight_count
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The graphs of a plan, and the weights that fill them.
+
+    ``subject`` is what they are verified on, ``claim`` what is judged of rounding, None each where they are not;
+    ``calibrated_on`` are the inputs for which weights are rounded, and ``mixed`` the bits that a budget gives to each group.
+    """
+
+    plan: Plan
+    graphs: list[Graph]
+    source: WeightSource | None
+    subject: Subject | None
+    claim: Claim | None
+    calibrated_on: Representative | None = None
+    mixed: MixedRecord | None = None
+
+    @cached_property
+    def regions(self) -> dict[str, Region]:
+        """Where in the data file each weight lies."""
+        return regions_of(self.graphs)
+
+
+def traced(plan: Plan, source: WeightSource | None, progress: Progress) -> Contents:
+    """The graphs of a plan with the weights as they come.  Raises :class:`specs.errors.UserError`."""
+    claim = _claim(plan, progress)
+    check_rounding(plan.spec, plan.options, claim)
+    check_measurable(plan.options, claim)
+    progress(Stage("trace"))
+    graphs = plan.graphs()
+    if plan.options.budget is not None:
+        check_smallest(plan.model, SizeBudget.parse(plan.options.budget), graphs)
+    subject = None
+    if plan.options.verify:
+        subject = choose_subject(plan.spec, lambda spec: plan.of(spec).held_bytes, source)
+    return Contents(plan, graphs, source, subject, claim)
+
+
+def _claim(plan: Plan, progress: Progress) -> Claim | None:
+    """What weights are rounded for, and what that is judged on, where it is."""
+    options, spec = plan.options, plan.spec
+    if not (options.judges or options.calibrates or options.budget):
+        return None
+    progress(Stage("read representative inputs"))
+    static = plan.target.static_cache and spec.architecture != "encoder"
+    longest = cache_length(spec, options.cache_length) if static else None
+    return Claim.prepare(spec, tokenizer_origin(options.weights), options.calibrate, longest)
+
+
+@contextmanager
+def prepared(contents: Contents, directory: Path, progress: Progress) -> Iterator[Contents]:
+    """The same with weights that are rounded for representative inputs, where they are to be, and the bits that a budget
+    allows; codes lie beside the ``directory`` within the block."""
+    with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.codes-") as codes:
+        contents = _calibrated(contents, Path(codes), progress)
+        budget = contents.plan.options.budget
+        if budget is not None and contents.claim is not None:
+            contents = _mixed(contents, SizeBudget.parse(budget), contents.claim, progress)
+        yield contents
+
+
+def _calibrated(contents: Contents, codes: Path, progress: Progress) -> Contents:
+    plan, source, subject, claim = contents.plan, contents.source, contents.subject, contents.claim
+    if claim is None or claim.unjudged or not plan.options.calibrates or source is None:
+        return contents
+    if claim.inputs is None:
+        if subject is None or subject.is_twin:
+            return contents
+        claim = claim.written_by(reference_of(subject, progress).model, progress)
+        contents = replace(contents, claim=claim)
+    inputs = claim.inputs
+    assert inputs is not None
+    roundings = roundings_of(contents.regions, source)
+    if not inputs.calibration or not roundings or plan.spec.architecture == "encoder-decoder":
+        return contents
+    rounded = rounded_for(plan.spec, source, roundings, inputs.calibration, codes, progress)
+    if subject is not None and not subject.is_twin:
+        subject = replace(subject, source=rounded)
+    return replace(contents, source=rounded, subject=subject, calibrated_on=inputs)
+
+
+def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progress) -> Contents:
+    """The same with bits for each group of matrices, by what low ones cost."""
+    plan, source = contents.plan, contents.source
+    assert source is not None
+    check_memory("--budget measures the model, which", 8 * weight_count(plan.model), "leave --budget out")
+    subject = Subject(plan.spec, source, is_twin=False, description="the model itself")
+    model = reference_of(subject, progress).model
+    claim = claim.written_by(model, progress)
+    assert claim.inputs is not None
+    cases = list(cases_of(plan.spec, claim.inputs.calibration))
+    if not cases:
+        raise UserError(
+            f"--budget needs inputs to measure on, apart from those that are judged\n  value: "
+            f"{claim.inputs.description}\n  Pass --calibrate with more."
+        )
+    dtype = plan.precision.dtype_on(plan.target)
+    found = planned(
+        plan.model,
+        budget,
+        lambda own: replace(plan, raised=own).graphs(),
+        carried_blocks(plan.quantized),
+        plan.options.block_size,
+        measured(plan.spec, model, source, cases, dtype, progress),
+    )
+    if isinstance(source, CalibratedWeights):
+        source.forget(found.own)
+    plan = replace(plan, raised=found.own)
+    return replace(
+        contents,
+        plan=plan,
+        graphs=plan.graphs(),
+        claim=claim,
+        calibrated_on=claim.inputs,
+        mixed=found.record,
+    )

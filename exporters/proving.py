@@ -1,0 +1,189 @@
+"""Showing that the files of an export compute what the model does, and what rounding changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from exporters.exact_graph import unrounded_values
+from exporters.graph import Graph
+from exporters.mixed_precision import raised_limits
+from exporters.plan import Plan, regions_of
+from exporters.prepared import Contents
+from exporters.quality.claim import Claim, Limits
+from exporters.quality.inputs import Representative
+from exporters.quality.quality import Quality
+from exporters.quantization.carried import weight_limits
+from exporters.reference import Reference, reference_of
+from exporters.rounding import calibrated
+from exporters.stored_weights import StoredWeight, stored_weights, take_stored
+from exporters.subject import Subject, wiring_subject
+from exporters.targets import OPERATIONS
+from exporters.verification import Verification
+from exporters.verify import Proof, verify
+from exporters.weight_files import Told, write_weights
+from exporters.writing import write_graphs
+from specs.model import Model
+from zoo.builder import ZooModel
+from zoo.progress import Progress, Stage
+from zoo.weights.held import HeldWeights
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What was shown: nothing, or the verification, and what rounding changes on which inputs.
+
+    ``unjudged`` says why there is no ``quality`` where rounding could have been judged.
+    """
+
+    verification: Verification | None = None
+    quality: Quality | None = None
+    judged_on: Representative | None = None
+    unjudged: str = ""
+
+
+def write_and_prove(contents: Contents, directory: Path, told: Told, progress: Progress) -> Proven:
+    """Write the weights of a directory that has its graphs, and show what the options ask for.
+
+    Raises :class:`exporters.verification.VerificationError` and :class:`exporters.quality.quality.QualityError`.
+    """
+    plan, source, subject, claim = contents.plan, contents.source, contents.subject, contents.claim
+    paths = [directory / name for name in plan.data_paths]
+    unjudged = "" if claim is None else claim.unjudged
+    if subject is None or subject.is_twin:
+        if source is not None:
+            write_weights(paths, contents.regions, source, progress, told)
+        if subject is None:
+            return Proven(unjudged=unjudged)
+        verification = _wiring_verified(contents, directory, progress)
+        with _twin_files(plan, subject, directory, progress) as (place, theirs, reference):
+            main = verified(plan, place, subject, reference, theirs, progress, main_only=True)
+        if claim is not None:
+            unjudged = unjudged or "there is too little memory to run the model itself"
+        return Proven(main.followed_by(verification), unjudged=unjudged)
+
+    reference = reference_of(subject, progress)
+
+    def write() -> None:
+        held = HeldWeights(reference.model, subject.source)
+        write_weights(paths, contents.regions, held, progress, told)
+
+    with ThreadPoolExecutor(1) as writer:
+        if plan.precision.rounds:  # rounding keeps the processor busy
+            wiring = _wiring_verified(contents, directory, progress)
+            writing = writer.submit(write)
+        else:  # copying does not: the wiring is shown meanwhile
+            writing = writer.submit(write)
+            wiring = _wiring_verified(contents, directory, progress)
+        graphs = contents.graphs
+        main = verified(plan, directory, subject, reference, graphs, progress, writing.result, main_only=True)
+    reference.drop()
+    found = Proven(main.followed_by(wiring), unjudged=unjudged)
+    if claim is None or unjudged:
+        return found
+    quality, inputs = _judged(contents, claim, directory, reference_of(subject, progress), progress)
+    return replace(found, quality=quality, judged_on=inputs)
+
+
+def _judged(
+    contents: Contents, claim: Claim, directory: Path, reference: Reference, progress: Progress
+) -> tuple[Quality, Representative]:
+    plan, options = contents.plan, contents.plan.options
+    path = directory / plan.data_paths[0]
+    return claim.hold(
+        reference.model,
+        {directory / name: task for name, task in plan.graph_paths.items()},
+        plan.target,
+        plan.precision,
+        Limits(options.max_kl, options.min_cosine),
+        lambda model: stored_weights(model, path, contents.regions),
+        progress,
+    )
+
+
+def _wiring_verified(contents: Contents, directory: Path, progress: Progress) -> Verification:
+    """The verification of a small twin in every case, from files made for it beside the ``directory``."""
+    plan, wanted = contents.plan, _fused(contents.graphs)
+
+    def alike(spec: Model) -> bool:
+        """Whether a model has the same fused operations: a narrow one may not fit them."""
+        return _fused(plan.of(spec).graphs()) == wanted
+
+    subject = wiring_subject(plan.spec, alike)
+    with _twin_files(plan, subject, directory, progress) as (place, graphs, reference):
+        return verified(plan, place, subject, reference, graphs, progress)
+
+
+@contextmanager
+def _twin_files(
+    plan: Plan, subject: Subject, directory: Path, progress: Progress
+) -> Iterator[tuple[Path, list[Graph], Reference]]:
+    """A directory with the files of a twin, its graphs, and the twin."""
+    reference = reference_of(subject, progress)
+    with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.twin-") as name:
+        place, theirs = Path(name), plan.of(subject.spec)
+        graphs = theirs.graphs()
+        held = HeldWeights(reference.model, subject.source)
+        write_weights([place / path for path in theirs.data_paths], regions_of(graphs), held, progress)
+        write_graphs(place, theirs.messages(graphs), {})
+        yield place, graphs, reference
+
+
+def verified(
+    plan: Plan,
+    place: Path,
+    subject: Subject,
+    reference: Reference,
+    graphs: list[Graph],
+    progress: Progress,
+    written: Callable[[], None] = lambda: None,
+    *,
+    main_only: bool = False,
+) -> Verification:
+    """The verification of the files in a ``place``, whose weights are there when ``written`` returns.
+
+    Raises :class:`exporters.verification.VerificationError`.
+    """
+    theirs = plan.of(subject.spec)
+
+    def tell(case: str) -> None:
+        progress(Stage(f"verify: {case}"))
+
+    def take(model: ZooModel) -> dict[str, StoredWeight]:
+        return take_stored(model, place / theirs.data_paths[0], regions_of(graphs), subject.source)
+
+    return verify(
+        Proof(
+            {place / name: task for name, task in theirs.graph_paths.items()},
+            {graph.name: unrounded_values(graph) for graph in graphs},
+            reference,
+            plan.target,
+            plan.precision,
+            subject.description,
+            tell,
+            written,
+            take if plan.precision.rounds else None,
+            graphs[-1].padding if graphs else "either",
+            main_only,
+            weight_limits(plan.quantized, subject.source)
+            | dict.fromkeys(calibrated(subject.source), 0.0)
+            | raised_limits(plan.raised),
+        )
+    )
+
+
+def _fused(graphs: list[Graph]) -> set[tuple[str, frozenset[str], tuple[bool, ...]]]:
+    """The operations that not every target has, of all graphs: their attributes, and which of their inputs are given.
+
+    Some are given more where heads are wide enough: GroupQueryAttention rotates, or is given what is rotated.
+    """
+    return {
+        (node.op, frozenset(node.attributes), tuple(value is not None for value in node.inputs))
+        for graph in graphs
+        for node in graph.nodes
+        if node.op in OPERATIONS
+    }

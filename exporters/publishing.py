@@ -1,0 +1,110 @@
+"""What a client reads beside the graphs and their data, and the records of an export."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+import onnx
+
+from exporters.checking import check_graph
+from exporters.digests import DataDigests
+from exporters.layouts import Deployment
+from exporters.manifest import (
+    Export,
+    cache_record,
+    file_records,
+    graph_record,
+    longest_sequence,
+    metadata_of,
+    write_records,
+)
+from exporters.options import SHAPING
+from exporters.plan import Plan
+from exporters.prepared import Contents
+from exporters.proving import Proven
+from exporters.quality.inputs import Representative
+from specs.resolved import resolved
+from specs.writing import dump
+from zoo.checkpoints.carried import carry_files
+from zoo.manifest import FORMAT, InputsRecord, Manifest, ShapingRecord
+from zoo.weights.source import WeightSource
+
+
+def publish(
+    destination: Path,
+    directory: Path,
+    contents: Contents,
+    files: Mapping[str, onnx.ModelProto],
+    data: Mapping[str, DataDigests],
+    proven: Proven,
+) -> Export:
+    """Complete a directory that has its graphs, ``files`` by their paths, and their ``data``; it will be ``destination``.
+
+    Raises :class:`exporters.checking.InvalidGraphError`.
+    """
+    plan, options = contents.plan, contents.plan.options
+    checked = {name: check_graph(name, graph) for name, graph in files.items()}
+    unfused = {plan.layout.graph_path(graph.name): graph.unfused for graph in contents.graphs}
+    longest = {name: longest_sequence(task, plan.spec) for name, task in plan.graph_paths.items()}
+    cache = cache_record([*files.values()][-1])
+    _write_settings(plan, directory, shared=cache is not None and cache.kind == "shared")
+    (directory / "spec.yaml").write_text(dump(resolved(plan.spec)), "utf-8")
+    weights = _kind_of(contents.source, options.weights)
+    none: Sequence[str] = ()
+    manifest = Manifest(
+        format=FORMAT,
+        zoo=version("zoo"),
+        torch=version("torch"),
+        onnx=version("onnx"),
+        target=plan.target.name,
+        providers=plan.target.providers,
+        precision=options.precision,
+        layout=plan.layout.name,
+        options=ShapingRecord(**{name: getattr(options, name) for name in SHAPING}),
+        weights=weights,
+        seed=options.seed if weights == "random" else None,
+        cache=cache,
+        graphs={
+            name: graph_record(graph, checked[name], longest[name], unfused.get(name, none))
+            for name, graph in files.items()
+        },
+        quantized=plan.quantized,
+        mixed=contents.mixed,
+        files=file_records(directory, {name: digests.file for name, digests in data.items()}),
+        tensors={name: digests.tensors for name, digests in data.items()},
+        calibrated_on=_inputs_record(contents.calibrated_on),
+        judged_on=_inputs_record(proven.judged_on),
+    )
+    origin = "none: the graph alone" if contents.source is None else contents.source.description
+    build = write_records(directory, manifest, origin, proven.verification, proven.quality)
+    return Export(destination, manifest, build, proven.verification, proven.quality, proven.unjudged)
+
+
+def metadata(plan: Plan, source: WeightSource | None) -> dict[str, str]:
+    """What each graph says of itself."""
+    weights: str = _kind_of(source, plan.options.weights)
+    if weights == "random":
+        weights = f"random, seed {plan.options.seed}"
+    return metadata_of(plan.spec, plan.target, plan.options.precision, weights)
+
+
+def _kind_of(source: WeightSource | None, weights: str) -> Literal["none", "random", "checkpoint"]:
+    if source is None:
+        return "none"
+    return "random" if weights == "random" else "checkpoint"
+
+
+def _write_settings(plan: Plan, directory: Path, *, shared: bool) -> None:
+    deployment = Deployment(plan.model, plan.spec, plan.target, plan.precision, plan.options.weights)
+    carry_files(deployment.origin, directory)
+    for name, data in plan.layout.settings(deployment, shared).items():
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+
+
+def _inputs_record(inputs: Representative | None) -> InputsRecord | None:
+    return None if inputs is None else InputsRecord(description=inputs.description, sha256=inputs.sha256)
