@@ -46,11 +46,11 @@ def export(
 def _via_fx(plan: Plan, source: WeightSource | None, destination: Path, progress: Progress) -> Export:
     contents = traced(plan, source, progress)
     if source is not None:
-        check_destination(destination, total_bytes(contents.regions))
+        check_destination(destination, total_bytes(contents.plan.regions))
     with replacing(destination) as directory, prepared(contents, directory, progress) as contents:
         paths = contents.plan.data_paths
-        with followed(directory / paths[0], places_of(contents.regions)) as (following, digests):
-            files = contents.plan.messages(contents.graphs)
+        with followed(directory / paths[0], places_of(contents.plan.regions)) as (following, digests):
+            files = contents.plan.messages()
             write_graphs(directory, files, metadata(plan, source))
             proven = write_and_prove(contents, directory, following.written, progress)
             progress(Stage("digests"))
@@ -73,6 +73,6 @@ def _via_torch(plan: Plan, source: WeightSource, destination: Path, progress: Pr
                 data[name] = digests.result()
         proven = Proven()
         if plan.options.verify:
-            proven = Proven(verified(plan, directory, subject, reference, [], progress))
-        contents = Contents(plan, [], source, subject, None)
+            proven = Proven(verified(plan, directory, subject, reference, progress))
+        contents = Contents(plan, source, subject, None)
         return publish(destination, directory, contents, files, data, proven)

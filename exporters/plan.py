@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
@@ -89,22 +89,29 @@ class Plan:
         """The tasks by the paths of their graphs in the directory."""
         return {self.layout.graph_path(task.name): task for task in self.tasks}
 
+    @cached_property
     def graphs(self) -> list[Graph]:
-        """The graphs, traced, fused and lowered for the target."""
+        """The graphs, traced, fused and lowered for the target; none where PyTorch's exporter writes them."""
+        if self.options.via == "torch":
+            return []
         context = self.spec.context_length_of(self.spec.last_stack)
         return [
             trace_and_lower(self.model, task, self.target, context, self._quantization(task))
             for task in self.tasks
         ]
 
-    def messages(self, graphs: Sequence[Graph]) -> dict[str, onnx.ModelProto]:
+    @cached_property
+    def regions(self) -> dict[str, Region]:
+        """Where in the data file each weight lies."""
+        return lay_out(parameter for graph in self.graphs for parameter in graph.parameters.values())
+
+    def messages(self) -> dict[str, onnx.ModelProto]:
         """The graphs as ONNX by their paths in the directory."""
-        regions = regions_of(graphs)
         return {
             self.layout.graph_path(graph.name): model_proto(
-                graph, regions, PurePath(self.layout.data_path(graph.name)).name
+                graph, self.regions, PurePath(self.layout.data_path(graph.name)).name
             )
-            for graph in graphs
+            for graph in self.graphs
         }
 
     @property
@@ -151,9 +158,4 @@ def data_places(
     ``quantized`` and ``mixed`` are what the export recorded of weights in blocks of their own.
     """
     plan = replace(Plan.make(spec, options), quantized=tuple(quantized), raised=recorded_blocks(mixed))
-    return plan.data_paths[0], regions_of(plan.graphs())
-
-
-def regions_of(graphs: Iterable[Graph]) -> dict[str, Region]:
-    """Where in the data file each weight lies."""
-    return lay_out(parameter for graph in graphs for parameter in graph.parameters.values())
+    return plan.data_paths[0], plan.regions

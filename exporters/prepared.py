@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from exporters.data_file import Region
 from exporters.exportable import check_measurable, check_rounding
-from exporters.graph import Graph
 from exporters.mixed_precision import check_smallest, measured, planned
-from exporters.plan import Plan, regions_of
+from exporters.plan import Plan
 from exporters.quality.claim import Claim
 from exporters.quality.inputs import Representative
 from exporters.quality.judge import cases_of
@@ -34,24 +31,18 @@ from zoo.weights.tensors import weight_count
 
 @dataclass(frozen=True)
 class Contents:
-    """The graphs of a plan, and the weights that fill them.
+    """A plan, and the weights that fill its graphs.
 
     ``subject`` is what they are verified on, ``claim`` what is judged of rounding, None each where they are not;
     ``calibrated_on`` are the inputs for which weights are rounded, and ``mixed`` the bits that a budget gives to each group.
     """
 
     plan: Plan
-    graphs: list[Graph]
     source: WeightSource | None
     subject: Subject | None
     claim: Claim | None
     calibrated_on: Representative | None = None
     mixed: MixedRecord | None = None
-
-    @cached_property
-    def regions(self) -> dict[str, Region]:
-        """Where in the data file each weight lies."""
-        return regions_of(self.graphs)
 
 
 def traced(plan: Plan, source: WeightSource | None, progress: Progress) -> Contents:
@@ -60,13 +51,13 @@ def traced(plan: Plan, source: WeightSource | None, progress: Progress) -> Conte
     check_rounding(plan.spec, plan.options, claim)
     check_measurable(plan.options, claim)
     progress(Stage("trace"))
-    graphs = plan.graphs()
+    graphs = plan.graphs
     if plan.options.budget is not None:
         check_smallest(plan.model, SizeBudget.parse(plan.options.budget), graphs)
     subject = None
     if plan.options.verify:
         subject = choose_subject(plan.spec, lambda spec: plan.of(spec).held_bytes, source)
-    return Contents(plan, graphs, source, subject, claim)
+    return Contents(plan, source, subject, claim)
 
 
 def _claim(plan: Plan, progress: Progress) -> Claim | None:
@@ -103,7 +94,7 @@ def _calibrated(contents: Contents, codes: Path, progress: Progress) -> Contents
         contents = replace(contents, claim=claim)
     inputs = claim.inputs
     assert inputs is not None
-    roundings = roundings_of(contents.regions, source)
+    roundings = roundings_of(plan.regions, source)
     if not inputs.calibration or not roundings or plan.spec.architecture == "encoder-decoder":
         return contents
     rounded = rounded_for(plan.spec, source, roundings, inputs.calibration, codes, progress)
@@ -131,18 +122,16 @@ def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progr
     found = planned(
         plan.model,
         budget,
-        lambda own: replace(plan, raised=own).graphs(),
+        lambda own: replace(plan, raised=own).graphs,
         carried_blocks(plan.quantized),
         plan.options.block_size,
         measured(plan.spec, model, source, cases, dtype, progress),
     )
     if isinstance(source, CalibratedWeights):
         source.forget(found.own)
-    plan = replace(plan, raised=found.own)
     return replace(
         contents,
-        plan=plan,
-        graphs=plan.graphs(),
+        plan=replace(plan, raised=found.own),
         claim=claim,
         calibrated_on=claim.inputs,
         mixed=found.record,

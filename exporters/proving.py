@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from exporters.exact_graph import unrounded_values
 from exporters.graph import Graph
 from exporters.mixed_precision import raised_limits
-from exporters.plan import Plan, regions_of
+from exporters.plan import Plan
 from exporters.prepared import Contents
 from exporters.quality.claim import Claim, Limits
 from exporters.quality.inputs import Representative
@@ -54,83 +54,93 @@ def write_and_prove(contents: Contents, directory: Path, told: Told, progress: P
     plan, source, subject, claim = contents.plan, contents.source, contents.subject, contents.claim
     paths = [directory / name for name in plan.data_paths]
     unjudged = "" if claim is None else claim.unjudged
-    if subject is None or subject.is_twin:
-        if source is not None:
-            write_weights(paths, contents.regions, source, progress, told)
-        if subject is None:
-            return Proven(unjudged=unjudged)
-        verification = _wiring_verified(contents, directory, progress)
-        with _twin_files(plan, subject, directory, progress) as (place, theirs, reference):
-            main = verified(plan, place, subject, reference, theirs, progress, main_only=True)
-        if claim is not None:
-            unjudged = unjudged or "there is too little memory to run the model itself"
-        return Proven(main.followed_by(verification), unjudged=unjudged)
+    if subject is not None and not subject.is_twin:
+        reference = reference_of(subject, progress)
 
-    reference = reference_of(subject, progress)
+        def write() -> None:
+            write_weights(paths, plan.regions, HeldWeights(reference.model, subject.source), progress, told)
 
-    def write() -> None:
-        held = HeldWeights(reference.model, subject.source)
-        write_weights(paths, contents.regions, held, progress, told)
+        verification = _main_verified(plan, directory, subject, reference, write, progress)
+        reference.drop()
+        found = Proven(verification, unjudged=unjudged)
+        if claim is None or unjudged:
+            return found
+        return _judged(found, plan, claim, directory, reference_of(subject, progress), progress)
+    if source is not None:
+        write_weights(paths, plan.regions, source, progress, told)
+    if subject is None:
+        return Proven(unjudged=unjudged)
+    wiring, theirs = _wiring_verified(plan, directory, progress), plan.of(subject.spec)
+    with _twin_files(theirs, subject, directory, progress) as (place, reference):
+        verification = verified(theirs, place, subject, reference, progress, main_only=True)
+    if claim is not None:
+        unjudged = unjudged or "there is too little memory to run the model itself"
+    return Proven(verification.followed_by(wiring), unjudged=unjudged)
 
+
+def _main_verified(
+    plan: Plan,
+    directory: Path,
+    subject: Subject,
+    reference: Reference,
+    write: Callable[[], None],
+    progress: Progress,
+) -> Verification:
+    """The verification of the model itself, whose weights are written meanwhile, and of its wiring."""
     with ThreadPoolExecutor(1) as writer:
         if plan.precision.rounds:  # rounding keeps the processor busy
-            wiring = _wiring_verified(contents, directory, progress)
+            wiring = _wiring_verified(plan, directory, progress)
             writing = writer.submit(write)
-        else:  # copying does not: the wiring is shown meanwhile
+        else:  # copying does not
             writing = writer.submit(write)
-            wiring = _wiring_verified(contents, directory, progress)
-        graphs = contents.graphs
-        main = verified(plan, directory, subject, reference, graphs, progress, writing.result, main_only=True)
-    reference.drop()
-    found = Proven(main.followed_by(wiring), unjudged=unjudged)
-    if claim is None or unjudged:
-        return found
-    quality, inputs = _judged(contents, claim, directory, reference_of(subject, progress), progress)
-    return replace(found, quality=quality, judged_on=inputs)
+            wiring = _wiring_verified(plan, directory, progress)
+        main = verified(plan, directory, subject, reference, progress, writing.result, main_only=True)
+        return main.followed_by(wiring)
 
 
 def _judged(
-    contents: Contents, claim: Claim, directory: Path, reference: Reference, progress: Progress
-) -> tuple[Quality, Representative]:
-    plan, options = contents.plan, contents.plan.options
-    path = directory / plan.data_paths[0]
-    return claim.hold(
+    found: Proven, plan: Plan, claim: Claim, directory: Path, reference: Reference, progress: Progress
+) -> Proven:
+    """The same with what rounding changes.  Raises :class:`exporters.quality.quality.QualityError`."""
+    quality, inputs = claim.hold(
         reference.model,
         {directory / name: task for name, task in plan.graph_paths.items()},
         plan.target,
         plan.precision,
-        Limits(options.max_kl, options.min_cosine),
-        lambda model: stored_weights(model, path, contents.regions),
+        Limits(plan.options.max_kl, plan.options.min_cosine),
+        lambda model: stored_weights(model, directory / plan.data_paths[0], plan.regions),
         progress,
     )
+    return replace(found, quality=quality, judged_on=inputs)
 
 
-def _wiring_verified(contents: Contents, directory: Path, progress: Progress) -> Verification:
+def _wiring_verified(plan: Plan, directory: Path, progress: Progress) -> Verification:
     """The verification of a small twin in every case, from files made for it beside the ``directory``."""
-    plan, wanted = contents.plan, _fused(contents.graphs)
+    wanted, tried = _fused(plan.graphs), list[Plan]()
 
     def alike(spec: Model) -> bool:
         """Whether a model has the same fused operations: a narrow one may not fit them."""
-        return _fused(plan.of(spec).graphs()) == wanted
+        tried.append(plan.of(spec))
+        return _fused(tried[-1].graphs) == wanted
 
     subject = wiring_subject(plan.spec, alike)
-    with _twin_files(plan, subject, directory, progress) as (place, graphs, reference):
-        return verified(plan, place, subject, reference, graphs, progress)
+    theirs = next(each for each in reversed(tried) if each.spec is subject.spec)
+    with _twin_files(theirs, subject, directory, progress) as (place, reference):
+        return verified(theirs, place, subject, reference, progress)
 
 
 @contextmanager
 def _twin_files(
     plan: Plan, subject: Subject, directory: Path, progress: Progress
-) -> Iterator[tuple[Path, list[Graph], Reference]]:
-    """A directory with the files of a twin, its graphs, and the twin."""
+) -> Iterator[tuple[Path, Reference]]:
+    """A directory with the files of a twin, and the twin."""
     reference = reference_of(subject, progress)
     with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.twin-") as name:
-        place, theirs = Path(name), plan.of(subject.spec)
-        graphs = theirs.graphs()
+        place = Path(name)
         held = HeldWeights(reference.model, subject.source)
-        write_weights([place / path for path in theirs.data_paths], regions_of(graphs), held, progress)
-        write_graphs(place, theirs.messages(graphs), {})
-        yield place, graphs, reference
+        write_weights([place / path for path in plan.data_paths], plan.regions, held, progress)
+        write_graphs(place, plan.messages(), {})
+        yield place, reference
 
 
 def verified(
@@ -138,28 +148,26 @@ def verified(
     place: Path,
     subject: Subject,
     reference: Reference,
-    graphs: list[Graph],
     progress: Progress,
     written: Callable[[], None] = lambda: None,
     *,
     main_only: bool = False,
 ) -> Verification:
-    """The verification of the files in a ``place``, whose weights are there when ``written`` returns.
+    """The verification of the files of a plan in a ``place``, whose weights are there when ``written`` returns.
 
     Raises :class:`exporters.verification.VerificationError`.
     """
-    theirs = plan.of(subject.spec)
 
     def tell(case: str) -> None:
         progress(Stage(f"verify: {case}"))
 
     def take(model: ZooModel) -> dict[str, StoredWeight]:
-        return take_stored(model, place / theirs.data_paths[0], regions_of(graphs), subject.source)
+        return take_stored(model, place / plan.data_paths[0], plan.regions, subject.source)
 
     return verify(
         Proof(
-            {place / name: task for name, task in theirs.graph_paths.items()},
-            {graph.name: unrounded_values(graph) for graph in graphs},
+            {place / name: task for name, task in plan.graph_paths.items()},
+            {graph.name: unrounded_values(graph) for graph in plan.graphs},
             reference,
             plan.target,
             plan.precision,
@@ -167,7 +175,7 @@ def verified(
             tell,
             written,
             take if plan.precision.rounds else None,
-            graphs[-1].padding if graphs else "either",
+            plan.graphs[-1].padding if plan.graphs else "either",
             main_only,
             weight_limits(plan.quantized, subject.source)
             | dict.fromkeys(calibrated(subject.source), 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -48,13 +48,12 @@ def publish(
     """
     plan, options = contents.plan, contents.plan.options
     checked = {name: check_graph(name, graph) for name, graph in files.items()}
-    unfused = {plan.layout.graph_path(graph.name): graph.unfused for graph in contents.graphs}
+    unfused = {plan.layout.graph_path(graph.name): graph.unfused for graph in plan.graphs}
     longest = {name: longest_sequence(task, plan.spec) for name, task in plan.graph_paths.items()}
     cache = cache_record([*files.values()][-1])
     _write_settings(plan, directory, shared=cache is not None and cache.kind == "shared")
     (directory / "spec.yaml").write_text(dump(resolved(plan.spec)), "utf-8")
     weights = _kind_of(contents.source, options.weights)
-    none: Sequence[str] = ()
     manifest = Manifest(
         format=FORMAT,
         zoo=version("zoo"),
@@ -69,7 +68,7 @@ def publish(
         seed=options.seed if weights == "random" else None,
         cache=cache,
         graphs={
-            name: graph_record(graph, checked[name], longest[name], unfused.get(name, none))
+            name: graph_record(graph, checked[name], longest[name], unfused.get(name, ()))
             for name, graph in files.items()
         },
         quantized=plan.quantized,

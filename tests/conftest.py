@@ -12,6 +12,11 @@ from hypothesis import Phase, settings
 
 from tests.parity.families.recorded import RECORDED, Parity
 
+# As many processes as processors run at once: threads of PyTorch that spin while they wait would take them from each other.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # What is printed to a pipe is as wide as it is, whatever the terminal that the tests are started from says.
 os.environ.pop("COLUMNS", None)
 
