@@ -9,6 +9,7 @@ from zoo import components
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.weights.ties import hold_ties_once
 
 ZooModel = Encoder | Decoder | EncoderDecoder
 
@@ -27,4 +28,5 @@ def assemble(spec: Model, dtype: torch.dtype = torch.float32) -> ZooModel:
     assert components
     with torch.device("meta"):
         model = _ARCHITECTURES[spec.architecture](spec)
+    hold_ties_once(model)
     return model.to(dtype).eval()

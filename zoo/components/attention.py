@@ -24,8 +24,8 @@ KeyValue = tuple[Tensor, Tensor]
 """Keys and values of one layer: B G S K each."""
 
 
-View = tuple[Position, int | None]
-"""What attentions with the same bias have in common: the position that acts on their scores, and their window."""
+View = tuple[str, int | None]
+"""What attentions with the same bias have in common: the name of the position that acts on their scores, and their window."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Scope:
     @property
     def bias(self) -> Tensor | None:
         """The bias of an attention without a window or a position of its own."""
-        return self.biases[self.position, None]
+        return self.biases[self.position.name, None]
 
     def cached(self, past: KeyValue | None, key: Tensor, value: Tensor) -> KeyValue:
         """New keys and values, B G T K, with those of earlier tokens: B G S K."""
@@ -102,6 +102,11 @@ class Projections(nn.Module):
     def initial(self, leaf: str) -> Distribution:
         """A sink weighs as much as a key whose score is 0."""
         return Distribution(constant=0.0)
+
+    @property
+    def rotated_width(self) -> int:
+        """The width of the queries and keys that its position rotates."""
+        return self.width
 
     @property
     def cached(self) -> tuple[int, int, int]:
@@ -161,7 +166,7 @@ class SelfAttention(Projections):
         key, value = self.keys_values(x)
         query, key = rotate(self.queries(x), positions, self.width), rotate(key, positions, self.width)
         key, value = scope.cached(past, key, value)
-        return self.attend(query, key, value, scope.biases[position, self.window]), (key, value)
+        return self.attend(query, key, value, scope.biases[position.name, self.window]), (key, value)
 
 
 class CrossAttention(Projections):

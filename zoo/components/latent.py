@@ -43,6 +43,11 @@ class Latent(nn.Module):
         self.output = Linear(heads * spec.value_dim, d_model, bias=spec.bias)
 
     @property
+    def rotated_width(self) -> int:
+        """The width of the parts of queries and keys that its position rotates."""
+        return self.rotated
+
+    @property
     def cached(self) -> tuple[int, int, int]:
         """Heads, width of a key, and width of a value in the cache."""
         return self.heads, self.unrotated + self.rotated, self.value_dim

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 
 import torch
@@ -11,17 +10,25 @@ from torch import Tensor, nn
 import specs.position as spec
 from zoo import functional
 from zoo.components.linear import Table
-from zoo.components.rope_frequencies import rope_frequencies
+from zoo.components.rope_frequencies import Frequencies, rope_frequencies
 from zoo.context import BuildContext
 from zoo.registry import builds
 
 
 @builds(spec.NoPosition)
 class Position(nn.Module):
-    """The base, which does none of the three."""
+    """The base, which does none of the three.
+
+    ``name`` tells those apart that act in one stack.
+    """
+
+    name = "of the stack"
 
     def __init__(self, spec: spec.PositionKind, context: BuildContext) -> None:
         super().__init__()
+
+    def prepare(self, width: int) -> None:
+        """Get ready, when the model is built, to rotate queries and keys of a width."""
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         """Add to the embedding.  x: B T D, positions: B T -> B T D."""
@@ -119,18 +126,28 @@ class Rope(Position):
         super().__init__(spec, context)
         self.interleaved = spec.layout == "interleaved"
         self.dimensions = spec.dimensions
-        frequencies = functools.partial(rope_frequencies, fixed_length=context.fixed_length)
-        self.frequencies = functools.cache(functools.partial(frequencies, spec, context.context_length))
+        self.spec, self.context_length, self.fixed_length = spec, context.context_length, context.fixed_length
+        self._prepared: dict[int, tuple[Frequencies, float]] = {}  # by width
+
+    def frequencies(self, width: int) -> tuple[Frequencies, float]:
+        """Those of the rotated pairs of queries and keys of a width, and the amplitude of cos and sin."""
+        if width not in self._prepared:
+            self.prepare(width)
+        return self._prepared[width]
+
+    def prepare(self, width: int) -> None:
+        self._prepared[width] = rope_frequencies(
+            self.spec, self.context_length, self.dimensions or width, fixed_length=self.fixed_length
+        )
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
-        dimensions = self.dimensions or width
-        frequencies, amplitude = self.frequencies(dimensions)
+        frequencies, amplitude = self.frequencies(width)
         return functional.rotate(
             x,
             positions,
             frequencies if isinstance(frequencies, tuple) else frequencies(_longest(positions)),
             amplitude=amplitude,
-            dimensions=dimensions,
+            dimensions=self.dimensions or width,
             interleaved=self.interleaved,
         )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from torch import Tensor
+from torch.utils._pytree import register_pytree_node
 
 from zoo.components.attention import KeyValue
 from zoo.precision import wide
@@ -27,3 +28,19 @@ class Outputs(dict[str, Tensor]):
             return self[name]
         except KeyError:
             raise AttributeError(f"this model has no output {name!r}; it has {', '.join(self)}") from None
+
+
+def _flatten(outputs: Outputs) -> tuple[list[object], list[str]]:
+    return [*outputs.values(), outputs.present_key_values], [*outputs]
+
+
+def _unflatten(values: Iterable[object], names: list[str]) -> Outputs:
+    *tensors, present = values
+    found = Outputs({})
+    found.update(zip(names, tensors, strict=True))  # type: ignore[arg-type]
+    found.present_key_values = present  # type: ignore[assignment]
+    return found
+
+
+# What lets torch.export see the tensors.
+register_pytree_node(Outputs, _flatten, _unflatten, serialized_type_name="zoo.models.outputs.Outputs")

@@ -47,6 +47,9 @@ class Stack(nn.Module):
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
         self.views: list[View] = list(dict.fromkeys(self.view(block.attention) for block in layers))
+        for module in layers:
+            if (width := getattr(module.attention, "rotated_width", None)) is not None:
+                self.position_of(module.attention).prepare(width)
         self.final_norm = build_component(blocks[-1].norm, context) if spec.ends_with_norm else nn.Identity()
 
     def forward(
@@ -93,16 +96,25 @@ class Stack(nn.Module):
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
         return Scope(self.position, positions, biases, cross_bias, start)
 
+    def position_of(self, attention: nn.Module | Tensor) -> Position:
+        """The position that acts inside an attention; not every kind has its own."""
+        return getattr(attention, "position", None) or self.position
+
     def view(self, attention: nn.Module | Tensor) -> View:
-        """The position and the window of an attention; not every kind has its own."""
-        return getattr(attention, "position", None) or self.position, getattr(attention, "window", None)
+        """The position, by its name, and the window of an attention; not every kind has one."""
+        return self.position_of(attention).name, getattr(attention, "window", None)
+
+    @property
+    def positions(self) -> list[Position]:
+        """Those that act inside the attentions, each once."""
+        every = [self.position_of(block.attention) for block in self.blocks]
+        return list({position.name: position for position in every}.values())
 
     def _biases(
         self, mask: Tensor | None, queries: Tensor, keys: Tensor, like: Tensor
     ) -> dict[View, Tensor | None]:
         """What the attentions with each view add to their scores: broadcast to B H T S, or None."""
-        positions = dict.fromkeys(position for position, _ in self.views)
-        added = {position: position.bias(queries, keys, like) for position in positions}
+        added = {position.name: position.bias(queries, keys, like) for position in self.positions}
         return {
             (position, window): functional.attention_bias(
                 mask, added[position], queries, keys, like, causal=self.causal, window=window
@@ -133,6 +145,7 @@ class _OwnPositions:
             if (stated, told) == (wanted, heads):
                 return built
         position: Position = build_component(wanted, replace(self._context, heads=heads))  # type: ignore[assignment]
+        position.name = f"of layers with the same, {len(self._built) + 1}"
         self._built.append((wanted, heads, position))
         return position
 

@@ -126,7 +126,7 @@ def _sinusoidal(use: Use, sinusoidal: Sinusoidal) -> Drawing:
 def _rope(use: Use, rope: Rope) -> Drawing:
     assert isinstance(use.spec, RopeSpec)
     dimensions = rope.dimensions or use.width
-    by_length, amplitude = _frequencies(rope, dimensions, use)
+    by_length, amplitude = _frequencies(rope, use)
     turned = _turned(rope, use, dimensions)
     pairs = torch.arange(0, dimensions // 2, -(-dimensions // 2 // PAIRS))
     data = _heat_map(turned[:, pairs], "position", "pair", pairs.tolist())
@@ -159,9 +159,9 @@ def _rope(use: Use, rope: Rope) -> Drawing:
     return Drawing("Rotary (RoPE)", f"{about}.", figures, {"maps": [data], "dials": dials})
 
 
-def _frequencies(rope: Rope, dimensions: int, use: Use) -> tuple[dict[str, tuple[float, ...]], float]:
+def _frequencies(rope: Rope, use: Use) -> tuple[dict[str, tuple[float, ...]], float]:
     """The frequencies of a module, each by what it holds for, and the amplitude."""
-    frequencies, amplitude = rope.frequencies(dimensions)
+    frequencies, amplitude = rope.frequencies(use.width)
     if isinstance(frequencies, tuple):
         return {"": frequencies}, amplitude
     border = getattr(use.spec.scaling, "original_context_length", POSITIONS)  # type: ignore[attr-defined]

@@ -10,7 +10,6 @@ from specs.model import Model
 from specs.position import NoPosition
 from specs.stack import Stack as StackSpec
 from zoo.builder import ZooModel
-from zoo.components.latent import Latent
 from zoo.components.position import Position
 from zoo.models.stack import Stack
 from zoo.pages.markup import layers_text, section
@@ -55,12 +54,12 @@ def _stack_uses(model: ZooModel, spec: Model, name: str, stack_spec: StackSpec) 
     own = [getattr(block.attention, "position", None) for block in stack_spec.layer_blocks()]
     layers: dict[Position, list[int]] = {}
     for layer, block in enumerate(stack.blocks):
-        layers.setdefault(stack.view(block.attention)[0], []).append(layer)
+        layers.setdefault(stack.position_of(block.attention), []).append(layer)
     for position, here in layers.items():
         kind = own[here[0]] or (NoPosition() if stated.embedded else stated)
         if stated.embedded and isinstance(kind, NoPosition):
             continue
         attention = stack.blocks[here[0]].attention
-        width = attention.rotated if isinstance(attention, Latent) else getattr(attention, "width", 0)
+        width = getattr(attention, "rotated_width", 0)
         place = layers_text(here, len(stack.blocks))
         yield Use(f"{name}, {place}" if both else place, position, kind, width, length)

@@ -98,7 +98,7 @@ def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -
     """What the layers of a stack see of its own positions; layers that see alike are together."""
     grid = _grid([window for _, window in stack.views], spec.context_length_of(stack_spec))
     paddings = PADDINGS if spec.embedding_of(stack_spec).takes_tokens else PADDINGS[:1]
-    for position, _ in stack.views:
+    for position in stack.positions:
         zeroed(position)
     scopes = {padding: _scope(stack, grid, grid.mask(padding)) for padding in paddings}
     kinds: dict[tuple[int | None, bool], list[int]] = {}
