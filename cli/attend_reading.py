@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cli.run import token_ids
-from exporters.runtime.prompts import check_prompts
 from specs.embedding import Tokens
 from specs.errors import UserError
 from zoo.attending.reading import Reading
+from zoo.generation.prompts import check_prompts
 
 if TYPE_CHECKING:
     from exporters.opened import Opened

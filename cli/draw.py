@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import AsJson, Assignments, SpecArgument
+from zoo.drawing import FORMATS
 
 if TYPE_CHECKING:
     from specs.model import Model
 
-SUFFIXES = {".svg": "svg", ".png": "png", ".mmd": "mermaid", ".md": "mermaid"}
 """The format that a file's name stands for."""
 LARGEST_SCALE = 16.0
 
@@ -82,15 +82,14 @@ def draw(
         return
     from cli.default_directory import BUILD
     from cli.files import check_place, write_own
+    from zoo.drawing import drawn
 
-    suffix = next(suffix for suffix, meant in SUFFIXES.items() if meant == kind)
+    suffix = next(suffix for suffix, meant in FORMATS.items() if meant == kind)
     path = Path(output) if output else BUILD / f"{model.name}{suffix}"
     if path.suffix.lower() == ".md":
         suffix = ".md"
     check_place(path, suffix, "--output")
-    content = _drawn(model, kind, scale)
-    if suffix == ".md":
-        content = b"```mermaid\n" + content + b"```\n"
+    content = drawn(model, path.with_suffix(suffix), scale)
     write_own(path, content, suffix)
     if not as_json:
         say(str(path))
@@ -114,16 +113,16 @@ def _format(output: str | None, stated: str | None) -> str:
     from specs.errors import UserError
     from specs.suggest import did_you_mean
 
-    if stated is not None and stated not in SUFFIXES.values():
-        formats = list(dict.fromkeys(SUFFIXES.values()))
+    if stated is not None and stated not in FORMATS.values():
+        formats = list(dict.fromkeys(FORMATS.values()))
         raise UserError(f"there is no --format {stated!r}: {did_you_mean(stated, formats)}")
     if output in (None, "-"):
         return stated or "svg"
     suffix = Path(output or "").suffix
-    meant = SUFFIXES.get(suffix.lower())
+    meant = FORMATS.get(suffix.lower())
     if meant is None and stated is None:
         raise UserError(
-            f"{output} does not say what to draw\n  end it in {', '.join(SUFFIXES)}, or give --format"
+            f"{output} does not say what to draw\n  end it in {', '.join(FORMATS)}, or give --format"
         )
     if meant is not None and stated not in (None, meant):
         raise UserError(f"{output} stands for {meant}, and --format is {stated}\n  leave out one of them")

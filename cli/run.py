@@ -11,8 +11,8 @@ from cli.options import AsJson
 
 if TYPE_CHECKING:
     from cli.run_output import Shown
-    from exporters.runtime.sampling import Sampling
     from exporters.runtime.text import Text
+    from zoo.generation.sampling import Sampling
 
 
 def run(
@@ -153,7 +153,7 @@ def _sampling(
     temperature: float | None, top_k: int | None, top_p: float | None, seed: int | None
 ) -> Sampling:
     """Greedy, unless something is said of drawing."""
-    from exporters.runtime.sampling import Sampling
+    from zoo.generation.sampling import Sampling
 
     draws = (top_k, top_p, seed) != (None, None, None)
     return Sampling((1.0 if draws else 0.0) if temperature is None else temperature, top_k, top_p, seed or 0)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from exporters.runtime.exported import Exported
     from exporters.runtime.generation import Continuation
     from exporters.runtime.graph import Floats
-    from exporters.runtime.sampling import Sampling
     from exporters.runtime.text import Text
+    from zoo.generation.sampling import Sampling
 
 _TEXT = Column("text", prose=20, pinned=True)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from exporters.data_file import total_bytes
 from exporters.digests import external_places, followed
-from exporters.exportable import check_exportable
+from exporters.exportable import check_exportable, check_options
 from exporters.manifest import Export
 from exporters.options import Options
 from exporters.plan import Plan
@@ -18,9 +18,12 @@ from exporters.subject import Subject
 from exporters.via_torch import export_via_torch
 from exporters.weight_files import places_of
 from exporters.writing import write_graphs
+from specs.errors import UserError
 from specs.model import Model
+from zoo.builder import ZooModel
 from zoo.destination import check_destination, replacing
 from zoo.progress import Progress, Stage
+from zoo.weights.held import HeldWeights
 from zoo.weights.source import WeightSource
 
 
@@ -36,8 +39,23 @@ def export(
     """
     plan = Plan.make(spec, options)
     source = check_exportable(plan.model, spec, destination, options)
-    plan = plan.with_weights(source)
-    if options.via == "torch":
+    return _written(plan.with_weights(source), source, destination, progress)
+
+
+def export_module(
+    model: ZooModel, destination: Path, options: Options, progress: Progress = lambda stage: None
+) -> Export:
+    """The same of a module that was built from a spec, with the weights that it holds."""
+    if next(model.parameters()).is_meta:
+        raise UserError("this module has no weights\n  build it with weights, or export its spec")
+    plan = Plan.make(model.spec, options)
+    source = HeldWeights(model)
+    check_options(plan.model, plan.spec, options)
+    return _written(plan, source, destination, progress)
+
+
+def _written(plan: Plan, source: WeightSource | None, destination: Path, progress: Progress) -> Export:
+    if plan.options.via == "torch":
         assert source is not None
         return _via_torch(plan, source, destination, progress)
     return _via_fx(plan, source, destination, progress)

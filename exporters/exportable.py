@@ -28,19 +28,25 @@ def check_exportable(
 
     Raises :class:`specs.errors.UserError`.
     """
-    precision = PRECISIONS[options.precision]
-    deployment = Deployment(model, spec, TARGETS[options.target], precision, options.weights)
-    check_layout(LAYOUTS[options.layout], deployment)
-    check_logits(spec, options.logits)
-    check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
+    check_options(model, spec, options)
     size = weight_bytes(model)
     source = (
         None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)
     )
     if options.via == "torch":
         check_memory("--via torch", size * (1 + (COPIES if options.verify else 1)), "export with --via fx")
+    precision = PRECISIONS[options.precision]
     check_destination(destination, 0 if source is None else precision.least_bytes(weight_count(model)))
     return source
+
+
+def check_options(model: ZooModel, spec: Model, options: Options) -> None:
+    """Raise :class:`specs.errors.UserError` where a layout, a head or a cache is not for a model."""
+    precision = PRECISIONS[options.precision]
+    deployment = Deployment(model, spec, TARGETS[options.target], precision, options.weights)
+    check_layout(LAYOUTS[options.layout], deployment)
+    check_logits(spec, options.logits)
+    check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
 
 
 def check_logits(spec: Model, logits: str) -> None:

@@ -26,7 +26,8 @@ class Options:
 
     ``precision`` is how the weights are stored, of which ``block_size``, ``asymmetric`` and ``head_precision`` (that of
     embeddings and their heads) say more for int4;
-    ``weights`` is random, none (the graph alone), or a path to safetensors; ``verify`` compares the files with the
+    ``weights`` is random, none (the graph alone), module (those of :func:`exporters.export.export_module`), or a path to
+    safetensors; ``verify`` compares the files with the
     PyTorch model; ``via`` is fx, our tracer, or torch, PyTorch's exporter; ``layout`` is the client's that is to load the
     directory.  Raises :class:`specs.errors.UserError` where there is no such ``target``, ``via`` or ``layout``, or they
     do not go together.  ``cache_length`` is that of caches that do not grow, in tokens (default: the context length).

@@ -4,35 +4,90 @@
 >>> spec = zoo.load("bert-base", ["position.kind=rope"])
 >>> model = zoo.build(spec, weights="random")
 
-Importing it is cheap: torch is loaded by the first function that needs it.
+Wherever a spec is taken, so are a preset's name and the path of a YAML file.  Importing it is cheap: torch is loaded by the
+first function that needs it.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
 
+    from exporters.manifest import Export
     from specs.model import Model
     from zoo.builder import ZooModel
-    from zoo.checks import BehaviourReport, ShapeReport
+    from zoo.checks import Checks
+    from zoo.drawing import Picture
+    from zoo.progress import Progress
+    from zoo.reports.difference import ModelDifference
     from zoo.reports.parameters import ParameterReport
     from zoo.reports.report import Report
 
+    Spec = Model | str | os.PathLike[str]
+
+_ELSEWHERE = {
+    "ConfigError": "zoo.configs.config",
+    "Export": "exporters.manifest",
+    "InvalidGraphError": "exporters.checking",
+    "Model": "specs.model",
+    "PluginError": "specs.errors",
+    "QualityError": "exporters.quality.quality",
+    "SpecError": "specs.errors",
+    "UserError": "specs.errors",
+    "VerificationError": "exporters.verification",
+    "WeightError": "zoo.weights.source",
+}
+"""Where the types are defined that functions here return and raise."""
+
 __all__ = [
+    "ConfigError",
+    "Export",
+    "InvalidGraphError",
+    "Model",
+    "PluginError",
+    "QualityError",
+    "SpecError",
+    "UserError",
+    "VerificationError",
+    "WeightError",
     "build",
-    "check_behaviour",
-    "check_shapes",
+    "check",
     "convert",
+    "diff",
+    "draw",
+    "export",
     "import_checkpoint",
     "load",
     "parameters",
     "presets",
     "report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("zoo")
+    if name in _ELSEWHERE:
+        return getattr(importlib.import_module(_ELSEWHERE[name]), name)
+    raise AttributeError(f"module 'zoo' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_ELSEWHERE, "__version__"]
+
+
+def _spec(spec: Spec) -> Model:
+    """A spec, read where it is a preset's name or a path."""
+    from specs.model import Model
+
+    return spec if isinstance(spec, Model) else load(spec)
 
 
 def presets() -> list[str]:
@@ -53,13 +108,13 @@ def load(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> 
 
 
 def build(
-    spec: Model | str | os.PathLike[str],
+    spec: Spec,
     weights: str | None = None,
     *,
     seed: int = 0,
     dtype: torch.dtype | None = None,
 ) -> ZooModel:
-    """The module of a spec (or of what ``load`` takes), in evaluation mode.
+    """The module of a spec, in evaluation mode.
 
     Without ``weights`` it is on the meta device and takes no memory; ``weights`` is "random", drawn by the spec's
     recipe with ``seed``, the path of a checkpoint, or ``org/name`` on the Hugging Face hub.  ``dtype`` is float32
@@ -67,12 +122,11 @@ def build(
     """
     import torch
 
-    from specs.model import Model
     from zoo.builder import assemble
     from zoo.weights.materialize import materialize
     from zoo.weights.open import open_weights
 
-    described = spec if isinstance(spec, Model) else load(spec)
+    described = _spec(spec)
     model = assemble(described, dtype or torch.float32)
     if weights is not None:
         materialize(model, open_weights(weights, model, described, seed=seed, dtype=dtype or torch.float32))
@@ -84,7 +138,8 @@ def import_checkpoint(
 ) -> Model:
     """The spec of a Hugging Face checkpoint: of its directory, its config.json, or a GGUF file.
 
-    Fields of the config that transformers does not have are passed over unless ``strict``.  Raises :class:`zoo.configs.config.ConfigError` for what is not modelled, with the field and the nearest that is.
+    Fields of the config that transformers does not have are passed over unless ``strict``.  Raises
+    :class:`zoo.configs.config.ConfigError` for what is not modelled, with the field and the nearest that is.
     """
     from pathlib import Path
 
@@ -94,8 +149,8 @@ def import_checkpoint(
 
 
 def convert(
-    spec: Model,
-    weights: str,
+    spec: Spec,
+    weights: str | os.PathLike[str],
     directory: str | os.PathLike[str],
     *,
     family: str | None = None,
@@ -105,8 +160,8 @@ def convert(
 
     The directory may be new, empty, or an earlier conversion, whose files are replaced; others in it are kept.
 
-    ``family`` is a model_type (default: that of the weights, or the first, whose config can say all of the spec), ``dtype`` fp32, fp16 or
-    bf16.  Raises :class:`specs.errors.UserError`, and then leaves nothing behind.
+    ``family`` is a model_type (default: that of the weights, or the first, whose config can say all of the spec),
+    ``dtype`` fp32, fp16 or bf16.  Raises :class:`specs.errors.UserError`, and then leaves nothing behind.
     """
     from pathlib import Path
 
@@ -114,18 +169,18 @@ def convert(
     from zoo.destination import CONVERSION, replacing
 
     with replacing(Path(directory), CONVERSION) as place:
-        convert_checkpoint(spec, weights, place, model_type=family, dtype=dtype)
+        convert_checkpoint(_spec(spec), os.fspath(weights), place, model_type=family, dtype=dtype)
 
 
-def parameters(spec: Model) -> ParameterReport:
+def parameters(spec: Spec) -> ParameterReport:
     """The parameters of a spec's model, module by module, each counted once."""
     from zoo.reports.parameters import parameter_report
 
-    return parameter_report(spec)
+    return parameter_report(_spec(spec))
 
 
 def report(
-    spec: Model,
+    spec: Spec,
     *,
     batch: int = 1,
     length: int | None = None,
@@ -142,18 +197,72 @@ def report(
     from zoo.reports.report import Lengths
     from zoo.reports.report import report as report_on
 
-    return report_on(spec, Lengths.of(spec, batch, length, past, source_length), precision, devices)
+    described = _spec(spec)
+    return report_on(described, Lengths.of(described, batch, length, past, source_length), precision, devices)
 
 
-def check_shapes(spec: Model) -> ShapeReport:
-    """What every module takes and gives, in symbols."""
-    from zoo.checks import check_shapes as check
+def check(spec: Spec, weights: str | os.PathLike[str] | None = None, *, seed: int = 0) -> Checks:
+    """The shapes of all modules, and what a model must do whatever its weights: causality, padding, caches, cross-attention,
+    gradients.
 
-    return check(build(spec), spec)
+    ``weights`` are a path or "random", by the spec's recipe (default: random ones drawn for checking).
+    """
+    from zoo.checks import Checks, check_behaviour, check_shapes
+    from zoo.weights.open import open_weights
+
+    described = _spec(spec)
+    model = build(described)
+    source = None if weights is None else open_weights(os.fspath(weights), model, described, seed=seed)
+    shapes = check_shapes(model, described)
+    return Checks(shapes, check_behaviour(described, source, seed=seed) if shapes.passed else None)
 
 
-def check_behaviour(spec: Model, *, seed: int = 0) -> BehaviourReport:
-    """What a model must do whatever its weights: causality, padding, caches, cross-attention, gradients."""
-    from zoo.checks import check_behaviour as check
+def export(
+    model: Spec | ZooModel,
+    directory: str | os.PathLike[str],
+    *,
+    progress: Progress = lambda stage: None,
+    **options: Any,
+) -> Export:
+    """Write ONNX files that have been shown to compute what the model does.
 
-    return check(spec, seed=seed)
+    ``model`` is a spec, with ``weights`` among the ``options``, or a module that was built here, with the weights that it
+    holds, trained or not.  The options are the fields of :class:`exporters.options.Options`: ``target``, ``precision``,
+    ``layout`` and so on.  The directory appears when all has passed, and holds nothing else of value.
+
+    Raises :class:`specs.errors.UserError` for what the user can mend,
+    :class:`exporters.verification.VerificationError` where the files do not compute what the model does, and
+    :class:`exporters.quality.quality.QualityError` where rounding loses more than allowed.
+    """
+    from pathlib import Path
+
+    from torch import nn
+
+    from exporters.export import export as export_files
+    from exporters.export import export_module
+    from exporters.options import Options
+
+    if "weights" in options:
+        options["weights"] = os.fspath(options["weights"])
+    if isinstance(model, nn.Module):
+        return export_module(model, Path(directory), Options(**options, weights="module"), progress)
+    return export_files(_spec(model), Path(directory), Options(**options), progress)
+
+
+def diff(a: Spec, b: Spec, *, batch: int = 1, length: int | None = None) -> ModelDifference:
+    """What differs between two specs, module by module, and in what they cost.
+
+    A side may also be the path of an exported directory or of a checkpoint.  Raises :class:`specs.errors.UserError`.
+    """
+    from zoo.reports.difference import compare_models
+    from zoo.reports.side import side_of
+    from zoo.reports.spec_difference import compare_specs
+
+    return compare_models(compare_specs(side_of(a), side_of(b)), batch=batch, length=length)
+
+
+def draw(spec: Spec) -> Picture:
+    """The architecture as a figure: notebooks show it, and ``save`` writes it as .svg, .png or .md (Mermaid)."""
+    from zoo.drawing import Picture
+
+    return Picture(_spec(spec))

@@ -12,10 +12,10 @@ import numpy as np
 
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, host_array
-from exporters.runtime.prompts import check_prompts
 from exporters.runtime.tokens import padded, token_inputs
 from specs.errors import UserError
 from specs.head import Classification, MaskedLanguageModeling, NoHead, Pooled, Pooler
+from zoo.generation.prompts import check_prompts
 
 VECTORS, CLASSES, MASKS = (NoHead, Pooler, Pooled), Classification, MaskedLanguageModeling
 """The heads whose outputs can be shown."""

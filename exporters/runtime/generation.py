@@ -13,11 +13,11 @@ from onnxruntime import OrtValue
 from exporters.runtime.decoding import PAST, Decoding
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Graph
-from exporters.runtime.prompts import check_prompts
-from exporters.runtime.sampling import GREEDY, Sampler, Sampling
 from exporters.runtime.tokens import padded, token_inputs
 from specs.errors import UserError
 from specs.head import LanguageModeling
+from zoo.generation.prompts import check_prompts
+from zoo.generation.sampling import GREEDY, Sampler, Sampling
 
 Ending = Literal["stop token", "enough tokens", "end of context"]
 

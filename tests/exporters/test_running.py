@@ -28,12 +28,12 @@ from exporters.runtime.encoding import Encoder
 from exporters.runtime.exported import CacheRecord, Exported, open_export
 from exporters.runtime.generation import Generator
 from exporters.runtime.graph import BFLOAT16, host_array
-from exporters.runtime.sampling import Sampler, Sampling, distribution
 from specs.errors import UserError
 from specs.model import Model
 from tests.exporters.models import written
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo.configs.importing import import_spec
+from zoo.generation.sampling import Sampler, Sampling, distribution
 
 PROMPTS = [[3, 1, 4, 1, 5], [9], [2, 6, 5]]
 DECISIVE = {"kind": "normal", "std": 0.5}

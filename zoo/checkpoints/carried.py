@@ -55,6 +55,8 @@ def origin_of(weights: str) -> Path:
 def tokenizer_origin(weights: str) -> Path:
     """Where the tokenizer of weights that a user named would be: their directory, or the GGUF file itself."""
     origin = origin_of(weights)
+    if not origin.exists():
+        return origin
     return origin if origin.is_dir() or origin.suffix == ".gguf" else origin.parent
 
 

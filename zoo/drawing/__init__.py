@@ -6,11 +6,56 @@ A spec is read into a :mod:`diagram <zoo.drawing.diagram>`, which says what is d
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import os
+
     from specs.model import Model
     from zoo.drawing.scene import Scene
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The drawing of a model."""
+
+    spec: Model
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        return draw_svg(self.spec)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it as what the path ends in: .svg, .png, or .md and .mmd for Mermaid.
+
+        Raises :class:`specs.errors.UserError` for another ending, or where the libraries for PNG files are missing.
+        """
+        place = Path(path)
+        place.write_bytes(drawn(self.spec, place))
+
+
+FORMATS = {".svg": "svg", ".png": "png", ".mmd": "mermaid", ".md": "mermaid"}
+"""What a file with an ending holds."""
+
+
+def drawn(spec: Model, path: Path, scale: float = 2.0) -> bytes:
+    """The content of a file that holds the drawing of a model in the format that its ending stands for.
+
+    Raises :class:`specs.errors.UserError` for another ending.
+    """
+    from specs.errors import UserError
+
+    ending = path.suffix.lower()
+    if ending not in FORMATS:
+        raise UserError(f"{path} does not say what to draw\n  end it in {', '.join(FORMATS)}")
+    if FORMATS[ending] == "png":
+        return draw_png(spec, scale)
+    if FORMATS[ending] == "svg":
+        return draw_svg(spec).encode()
+    text = draw_mermaid(spec)
+    return (f"```mermaid\n{text}```\n" if ending == ".md" else text).encode()
 
 
 def draw_scene(spec: Model) -> Scene:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 from torch import Tensor, nn
 
@@ -11,6 +12,7 @@ from zoo.components.attention import KeyValue
 from zoo.components.embedding import Tokens
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
+from zoo.generation.generate import How, Prompts, generate
 from zoo.models.outputs import Outputs
 from zoo.models.places import Places
 from zoo.models.stack import Stack, past_length
@@ -22,6 +24,7 @@ class Decoder(nn.Module):
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__()
+        self.spec = spec
         assert spec.decoder is not None
         context = BuildContext.of(spec, "decoder")
         self.embedding: Tokens = build_component(spec.embedding_of(spec.decoder), context)  # type: ignore[assignment]
@@ -55,3 +58,7 @@ class Decoder(nn.Module):
         if last_only:
             x = pool(x, tokens, "last")[:, None]  # B 1 D
         return Outputs(self.head(x, tokens), present)
+
+    def generate(self, prompts: Prompts, max_new_tokens: int = 20, **how: Unpack[How]) -> list[list[int]]:
+        """The tokens that follow each prompt, a list of ids: see :func:`zoo.generation.generate.generate`."""
+        return generate(self, prompts, max_new_tokens, **how)

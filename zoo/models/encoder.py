@@ -18,6 +18,7 @@ class Encoder(nn.Module):
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__()
+        self.spec = spec
         assert spec.encoder is not None
         context = BuildContext.of(spec, "encoder")
         embedding = spec.embedding_of(spec.encoder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import Unpack, cast
 
 from torch import Tensor, nn
 
@@ -13,6 +13,7 @@ from zoo.components.block import Block
 from zoo.components.embedding import Embedding, Tokens
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
+from zoo.generation.generate import How, Prompts, generate_from
 from zoo.models.outputs import Outputs
 from zoo.models.places import Places
 from zoo.models.stack import Stack, past_length
@@ -24,6 +25,7 @@ class EncoderDecoder(nn.Module):
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__()
+        self.spec = spec
         assert spec.encoder is not None
         assert spec.decoder is not None
         context = BuildContext.of(spec, "encoder")
@@ -102,3 +104,16 @@ class EncoderDecoder(nn.Module):
         return self.decode(
             decoder_input_ids, keys_values, attention_mask, decoder_attention_mask=decoder_attention_mask
         )
+
+    def generate(
+        self,
+        inputs: Prompts | Tensor,
+        max_new_tokens: int = 20,
+        *,
+        start: int = 0,
+        attention_mask: Tensor | None = None,
+        **how: Unpack[How],
+    ) -> list[list[int]]:
+        """The tokens that the decoder writes of each input, from ``start`` on: see
+        :func:`zoo.generation.generate.generate_from`."""
+        return generate_from(self, inputs, max_new_tokens, start=start, attention_mask=attention_mask, **how)

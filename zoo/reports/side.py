@@ -52,6 +52,13 @@ def read_side(reference: str, assignments: Sequence[str] = ()) -> Side:
     return Side(label, document, spec, None if assignments else export)
 
 
+def side_of(given: Model | str | os.PathLike[str]) -> Side:
+    """The side that is a spec, or what a reference names.  Raises :class:`specs.errors.UserError`."""
+    if isinstance(given, Model):
+        return Side(given.name, Document(resolved(given)), given)
+    return read_side(os.fspath(given))
+
+
 def _imported(path: Path) -> Document:
     """The document of a checkpoint's config."""
     from zoo.configs.config import CONFIG

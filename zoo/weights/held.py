@@ -15,22 +15,22 @@ from zoo.weights.tensors import weight_tensors
 class HeldWeights(WeightSource):
     """A source that hands out the weights of a filled module, so that none is drawn or converted twice.
 
-    ``origin`` is the source that filled it: bytes that lie in its files as wanted are still copied from there.
+    ``origin`` is the source that filled it, if one did: bytes that lie in its files as wanted are still copied from there.
     """
 
-    def __init__(self, module: nn.Module, origin: WeightSource) -> None:
-        self.description = origin.description
+    def __init__(self, module: nn.Module, origin: WeightSource | None = None) -> None:
+        self.description = "a module in memory" if origin is None else origin.description
         self._tensors = dict(weight_tensors(module))
         self._origin = origin
 
     def pieces(self, name: str) -> Iterator[Tensor]:
-        yield self._tensors[name].detach().reshape(-1)
+        yield self._tensors[name].detach().cpu().reshape(-1)
 
     def raw(self, name: str) -> tuple[Path, int, int] | None:
-        return self._origin.raw(name)
+        return None if self._origin is None else self._origin.raw(name)
 
     def codes(self, name: str) -> Codes | None:
-        return self._origin.codes(name)
+        return None if self._origin is None else self._origin.codes(name)
 
     def format(self, name: str) -> str | None:
-        return self._origin.format(name)
+        return None if self._origin is None else self._origin.format(name)

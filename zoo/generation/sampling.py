@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from exporters.runtime.graph import Floats
 from specs.errors import UserError
+
+Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,144 @@
+"""Generating with a PyTorch model: tokens chosen one after another, through the cache, until every sequence has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+import torch
+from torch import Tensor
+
+from specs.errors import UserError
+from specs.head import LanguageModeling
+from zoo.generation.prompts import check_prompts
+from zoo.generation.sampling import Sampler, Sampling
+
+if TYPE_CHECKING:
+    from zoo.models.decoder import Decoder
+    from zoo.models.encoder_decoder import EncoderDecoder
+    from zoo.models.outputs import Outputs
+
+Prompts = Sequence[Sequence[int]]
+"""Token ids, a list for each prompt; they may differ in length."""
+
+Step = Callable[[Tensor, Tensor, "Outputs | None"], "Outputs"]
+"""The outputs for new tokens, B T, with the mask of all so far, B S, and the outputs of the step before."""
+
+
+class How(TypedDict, total=False):
+    """How tokens are chosen, and what is told of them.
+
+    ``temperature``, ``top_k``, ``top_p`` and ``seed`` are those of :class:`zoo.generation.sampling.Sampling` (default: the
+    best token).  A sequence ends with a token of ``stop``.  ``tell`` takes the tokens of every step as they are chosen, one
+    of each row, None where its sequence has ended.
+    """
+
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    seed: int
+    stop: Collection[int]
+    tell: Callable[[list[int | None]], None]
+
+
+def generate(model: Decoder, prompts: Prompts, max_new_tokens: int, **how: Unpack[How]) -> list[list[int]]:
+    """The tokens that follow each prompt: ``max_new_tokens`` of them, or as many as there are up to one of ``stop``, which is
+    the last, or to the end of the context.
+
+    What a row gets depends on nothing in the others.  Raises :class:`specs.errors.UserError` for a model without scores of
+    a next token, and for prompts that it does not take.
+    """
+    spec = model.spec
+    assert spec.decoder is not None
+    _check(model)
+    check_prompts(spec, spec.decoder, prompts, room=1)
+
+    def step(ids: Tensor, mask: Tensor, before: Outputs | None) -> Outputs:
+        past = None if before is None else before.present_key_values
+        return model(ids, mask, past, last_only=True)
+
+    return _continued(model, prompts, max_new_tokens, step, how)
+
+
+def generate_from(
+    model: EncoderDecoder,
+    inputs: Prompts | Tensor,
+    max_new_tokens: int,
+    *,
+    start: int = 0,
+    attention_mask: Tensor | None = None,
+    **how: Unpack[How],
+) -> list[list[int]]:
+    """The tokens that the decoder writes, which begins with the token ``start``, of what the encoder reads.
+
+    inputs: token ids, a list for each row, or a tensor of what the encoder's embedding takes, with an ``attention_mask``
+    where some of it is padding.  As :func:`generate` otherwise.
+    """
+    spec = model.spec
+    assert spec.encoder is not None
+    assert spec.decoder is not None
+    _check(model)
+    if not isinstance(inputs, Tensor):
+        check_prompts(spec, spec.encoder, inputs)
+        inputs, attention_mask = _padded(model, inputs, right=True)
+    prompts = [[start] for _ in range(inputs.shape[0])]
+    check_prompts(spec, spec.decoder, prompts, room=1)
+    with torch.no_grad():
+        encoded = model.encode(inputs, attention_mask).present_key_values
+
+    def step(ids: Tensor, mask: Tensor, before: Outputs | None) -> Outputs:
+        past = None if before is None else before.present_key_values
+        return model.decode(ids, encoded, attention_mask, past, mask, last_only=True)
+
+    return _continued(model, prompts, max_new_tokens, step, how)
+
+
+def _check(model: Decoder | EncoderDecoder) -> None:
+    if not isinstance(model.spec.head, LanguageModeling):
+        raise UserError(
+            f"generating needs a head of kind language_modeling\n  value: {model.spec.head.kind}\n"
+            "  set head.kind=language_modeling"
+        )
+    if next(model.parameters()).is_meta:
+        raise UserError("generating needs weights, and this model has none\n  build it with weights")
+
+
+@torch.no_grad()
+def _continued(
+    model: Decoder | EncoderDecoder, prompts: Prompts, most: int, step: Step, how: How
+) -> list[list[int]]:
+    stop, tell = how.get("stop", ()), how.get("tell", lambda tokens: None)
+    sampling = Sampling(how.get("temperature", 0.0), how.get("top_k"), how.get("top_p"), how.get("seed", 0))
+    sampler = Sampler(sampling, len(prompts))
+    assert model.spec.decoder is not None
+    context = model.spec.context_length_of(model.spec.decoder)
+    room = most if context is None else context - max(map(len, prompts))
+    found: list[list[int]] = [[] for _ in prompts]
+    ended = [False for _ in prompts]
+    ids, mask = _padded(model, prompts, right=False)  # B T
+    outputs: Outputs | None = None
+    for _ in range(min(most, room)):
+        outputs = step(ids, mask, outputs)
+        chosen = sampler.choose(outputs.logits[:, -1].float().cpu().numpy())
+        tell([None if over else token for token, over in zip(chosen, ended, strict=True)])
+        for row, token in enumerate(chosen):
+            if not ended[row]:
+                found[row].append(token)
+                ended[row] = token in stop
+        if all(ended):
+            break
+        ids = ids.new_tensor(chosen)[:, None]  # B 1
+        mask = torch.cat((mask, torch.ones_like(ids)), 1)
+    return found
+
+
+def _padded(model: Decoder | EncoderDecoder, rows: Prompts, *, right: bool) -> tuple[Tensor, Tensor]:
+    """Rows of ids, padded to the longest, B T, and their mask."""
+    longest, device = max(map(len, rows)), next(model.parameters()).device
+    gaps = [[0] * (longest - len(row)) for row in rows]
+    pairs = [(row, gap) if right else (gap, row) for row, gap in zip(rows, gaps, strict=True)]
+    real = [[int(part is row) for part in pair for _ in part] for row, pair in zip(rows, pairs, strict=True)]
+    return (
+        torch.tensor([[*first, *second] for first, second in pairs], device=device),
+        torch.tensor(real, device=device),
+    )
