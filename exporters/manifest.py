@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import onnx
 
@@ -34,6 +34,12 @@ from zoo.manifest import (
     VerificationRecord,
 )
 from zoo.tracing.tasks import ENCODER, Task
+
+_CODES: dict[int, Literal["int8", "int4"]] = {
+    onnx.TensorProto.INT8: "int8",
+    onnx.TensorProto.UINT8: "int4",
+}
+"""The precisions of quantized caches by ONNX's numbers of their element types."""
 
 
 @dataclass(frozen=True)
@@ -113,14 +119,17 @@ def metadata_of(spec: Model, target: Target, precision: str, weights: str) -> di
 
 def cache_record(model: onnx.ModelProto) -> CacheRecord | None:
     """How a client holds the keys and values of a graph's own tokens, or None where it has none."""
-    lengths = [_shape(value)[2] for value in model.graph.input if value.name.startswith("past_key_values")]
-    if not lengths:
+    caches = [value for value in model.graph.input if value.name.startswith("past_key_values")]
+    if not caches:
         return None
-    fixed = [length for length in lengths if isinstance(length, int)]
+    fixed = [length for length in (_shape(value)[2] for value in caches) if isinstance(length, int)]
     if fixed:
         return CacheRecord(kind="shared", padding="right", length=fixed[0])
     shared = any(node.op_type == "GroupQueryAttention" for node in model.graph.node)
-    return CacheRecord(kind="shared", padding="right") if shared else CacheRecord()
+    if not shared:
+        return CacheRecord()
+    codes = _CODES.get(caches[0].type.tensor_type.elem_type)
+    return CacheRecord(kind="shared", padding="right", precision=codes)
 
 
 def longest_sequence(task: Task, spec: Model) -> int | None:

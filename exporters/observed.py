@@ -16,6 +16,7 @@ from exporters.bf16_emulation import lifted_file
 from exporters.cases import Batch, Case
 from exporters.exact_graph import FLOAT32_LEVEL, Constants, exact_file
 from exporters.providers import present
+from exporters.quantized_cache.scheme import stored_codes
 from exporters.reference import ENCODED, PRESENT, at_their_places, side_by_side
 from exporters.targets import Padding, Target
 from zoo.tracing.tasks import ENCODER_HIDDEN, HIDDEN, Task
@@ -137,7 +138,7 @@ def run(
     kept = [tensor for name, tensor in cache.items() if ".encoder." not in name]
     if not kept:
         return results
-    present = side_by_side(kept)
+    present = side_by_side(map(stored_codes, kept))
     if padding == "right":
         assert case.batch.mask is not None
         present = at_their_places(present, case.batch.mask)

@@ -43,6 +43,10 @@ TakeStored = Callable[[ZooModel], Mapping[str, StoredWeight]]
 """Gives a model the weights as they are stored, and says how each has changed."""
 
 
+Run = Callable[[Any, Case], dict[str, Tensor]]
+"""Gives all outputs of a model in a case at once."""
+
+
 class Reference:
     """A model with its weights, in float32.  It can be dropped, and comes again when it is looked at."""
 
@@ -87,11 +91,15 @@ def reference_of(subject: Subject, progress: Progress) -> Reference:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedCase:
-    """A case, and its outputs by name: with the weights as they are stored, and with the original ones."""
+    """A case, and its outputs by name: with the weights and the cache as they are stored, and with the original ones.
+
+    ``run`` is how a model came to the former.
+    """
 
     case: Case
     outputs: Mapping[str, Tensor]
     original: Mapping[str, Tensor]
+    run: Run
 
 
 @dataclass(frozen=True)
@@ -116,28 +124,28 @@ def expect(
     for case in cases:
         progress(f"{case.name}, PyTorch")
         decided, full = _decided(model, case, spec.vocab_size or 0)
-        found.append(ExpectedCase(decided, full, full))
+        found.append(ExpectedCase(decided, full, full, full_pass))
     written()
     weights: Mapping[str, StoredWeight] = {}
     if take_stored is not None:
         progress("the weights as they are stored, PyTorch")
         weights = reference.take_stored(take_stored)
-        found = [_with_stored(model, each) for each in found]
+        found = [run_again(model, each, full_pass) for each in found]
     per_token = frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.d_model)
     comparable = [each for each in found if each.case.decided is None or bool(each.case.decided.any())]
     return Expected(tuple(comparable), weights, per_token)
 
 
-def _with_stored(model: nn.Module, each: ExpectedCase) -> ExpectedCase:
-    """A case with its outputs for the weights that the model has by now, in the rows that both sets of weights decide."""
+def run_again(model: nn.Module, each: ExpectedCase, run: Run) -> ExpectedCase:
+    """A case with the outputs of ``run`` for the weights that the model has by now, in the rows that all runs decide."""
     if not (routers := _routers(model)):
-        return replace(each, outputs=full_pass(model, each.case))
-    margins, outputs = _margins(model, each.case, routers)
+        return replace(each, outputs=run(model, each.case), run=run)
+    margins, outputs = _margins(model, each.case, routers, run)
     decided = margins >= DECISIVE
     if each.case.decided is not None:
         decided &= each.case.decided
     case = each.case if bool(decided.all()) else replace(each.case, decided=decided)
-    return ExpectedCase(case, outputs, each.original)
+    return ExpectedCase(case, outputs, each.original, run)
 
 
 def _routers(model: nn.Module) -> list[Router]:
@@ -156,7 +164,7 @@ def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[
     generator = torch.Generator().manual_seed(1)
     clearest, best = -1.0, None
     for _ in range(DRAWS):
-        margins, outputs = _margins(model, case, routers)
+        margins, outputs = _margins(model, case, routers, full_pass)
         if best is None or float(margins.min()) > clearest:
             decided = margins >= DECISIVE
             some = bool(decided.any()) and not bool(decided.all())
@@ -176,7 +184,9 @@ def _redrawn(batch: Batch, vocabulary: int, generator: torch.Generator) -> Batch
     return replace(batch, inputs=torch.randint(vocabulary, batch.inputs.shape, generator=generator))
 
 
-def _margins(model: nn.Module, case: Case, routers: Sequence[Router]) -> tuple[Tensor, dict[str, Tensor]]:
+def _margins(
+    model: nn.Module, case: Case, routers: Sequence[Router], run: Run
+) -> tuple[Tensor, dict[str, Tensor]]:
     """For each row the narrowest choice of all routers at real tokens, B, and the full pass in which they were made."""
     narrowest = [torch.full((case.batch.inputs.shape[0],), math.inf)]
     masks = [batch.mask == 1 for batch in (case.batch, case.encoder) if batch and batch.mask is not None]
@@ -188,7 +198,7 @@ def _margins(model: nn.Module, case: Case, routers: Sequence[Router]) -> tuple[T
 
     hooks = [router.register_forward_hook(look) for router in routers]
     try:
-        outputs = full_pass(model, case)
+        outputs = run(model, case)
     finally:
         for hook in hooks:
             hook.remove()
@@ -246,7 +256,7 @@ def roundings_of(reference: Reference, expected: Expected) -> Callable[[], Mappi
             return {}
         wide, found = copy.deepcopy(model).double(), dict[str, float]()
         for each in expected.cases:
-            for output, value in full_pass(wide, each.case).items():
+            for output, value in each.run(wide, each.case).items():
                 real = real_places(each.case, output, expected.per_token, torch.float32)
                 difference = float((value[real] - each.outputs[output][real]).abs().max())
                 found[output] = max(difference, found.get(output, 0.0))

@@ -49,7 +49,7 @@ def rounded_for(
     progress: Progress,
 ) -> CalibratedWeights:
     """The weights of an encoder or a decoder with codes for some matrices; ``directory`` holds these while they are used."""
-    case = Case("calibration", input_batch(spec, _joined(spec, examples)))
+    case = Case("calibration", input_batch(spec, joined(spec, examples)))
 
     def told(done: int, count: int) -> None:
         progress(Stage(f"round weights: {done} of {count} matrices"))
@@ -65,7 +65,7 @@ def rounded_for(
     )
 
 
-def _joined(spec: Model, examples: Sequence[Example]) -> Example:
+def joined(spec: Model, examples: Sequence[Example]) -> Example:
     """Examples as one batch, padded on the right: whatever a layer sees has to come at once."""
     names = {*examples[0]} - {"attention_mask"}
     if "attention_mask" not in examples[0]:

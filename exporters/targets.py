@@ -68,7 +68,7 @@ class Target:
     ``packs_tokens``: an encoder's graph takes padding out of everything but attention.  ``static_cache``: a decoder's keys
     and values lie in caches of fixed length, of which tokens get the places that their position_ids say.  ``zero_points``:
     blocks of weights may have zero points of their own.  ``biases_group_queries``: its GroupQueryAttention takes a bias
-    that is added to the scores.
+    that is added to the scores.  ``cache_bits``: it caches keys and values in so many bits, with scales of its own.
     """
 
     name: str
@@ -80,6 +80,7 @@ class Target:
     static_cache: bool = False
     zero_points: bool = True
     biases_group_queries: bool = False
+    cache_bits: frozenset[int] = frozenset()
 
     def takes(self, operation: str, dtype: torch.dtype) -> bool:
         """Whether a graph for this target may use an operation of ``OPERATIONS`` in a dtype."""
@@ -111,6 +112,7 @@ TARGETS = {
             padding="right",
             packs_tokens=True,
             biases_group_queries=True,
+            cache_bits=frozenset({8, 4}),
         ),
         Target(
             "cuda",
@@ -129,6 +131,7 @@ TARGETS = {
                 "GatherBlockQuantized": HALF,
             },
             padding="right",
+            cache_bits=frozenset({8, 4}),
         ),
         Target(
             "tensorrt",

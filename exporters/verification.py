@@ -16,6 +16,9 @@ SCALE_ERROR = 0.02
 PRODUCT_LIMIT = 2.0
 """How many times the expected error a product with rounded inputs may have: kernels round by block, by row or by tensor."""
 
+TIES_LIMIT = 0.01
+"""The largest share of cached codes that may differ at ties."""
+
 THE_FILES = "the files"
 LIFTED = "the files with float32 in the place of bfloat16, every result rounded to bfloat16"
 """What runs: ONNX Runtime has no bfloat16 kernels for processors, nor does its Python interface take such inputs."""
@@ -50,6 +53,11 @@ class VerificationError(UserError):
             lines.append(
                 f"{product.name}: ONNX Runtime's error from rounding inputs to 8 bits is {product.error:.1f} times the "
                 f"expected one, and {PRODUCT_LIMIT:.0f} times is allowed"
+            )
+        if (ties := verification.ties) is not None and not ties.passed:
+            lines.append(
+                f"the cache cannot be compared: {ties.at_ties} of {ties.compared} codes lie at the border between two, and "
+                f"{TIES_LIMIT:.0%} is allowed"
             )
         if verification.overflow:
             lines.append(verification.overflow)
@@ -94,6 +102,23 @@ class RoundedProduct:
 
 
 @dataclass(frozen=True)
+class CodeTies:
+    """The cached codes that were compared, and how many of them lie as near to the border between two codes as float32 can
+    tell: those may be either."""
+
+    compared: int
+    at_ties: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether so few are at ties that the comparison means something."""
+        return self.at_ties <= TIES_LIMIT * self.compared
+
+    def __add__(self, other: CodeTies) -> CodeTies:
+        return CodeTies(self.compared + other.compared, self.at_ties + other.at_ties)
+
+
+@dataclass(frozen=True)
 class Comparison:
     """One output of one case: the largest difference, absolute and relative to the largest value there.
 
@@ -128,7 +153,7 @@ class Verification:
     ``ran`` says what was run; ``worst_weight`` is the one that rounding has changed most, where weights are rounded, and
     ``worst_product`` the one with the largest error of its own, where inputs are; ``overflow`` names a layer whose
     results are too large for the precision.  ``not_run`` is the provider that the graphs
-    are for, where they ran on another.
+    are for, where they ran on another.  ``ties`` are the codes of a quantized cache.
     """
 
     provider: str
@@ -141,11 +166,12 @@ class Verification:
     worst_product: RoundedProduct | None = None
     overflow: str = ""
     not_run: str | None = None
+    ties: CodeTies | None = None
 
     @property
     def passed(self) -> bool:
         """Whether every comparison passed, and every weight is close enough to what it was."""
-        rounded = [part for part in (self.worst_weight, self.worst_product) if part is not None]
+        rounded = [part for part in (self.worst_weight, self.worst_product, self.ties) if part is not None]
         return (
             all(part.passed for part in rounded)
             and bool(self.comparisons)
@@ -191,4 +217,7 @@ class Verification:
         others = [replace(c, case=f"{TWIN}{c.case}", top_token=None, moved=None) for c in twin.comparisons]
         subject = f"{self.subject}, and {twin.subject}"
         product = self.worst_product or twin.worst_product
-        return replace(self, subject=subject, comparisons=(*self.comparisons, *others), worst_product=product)
+        ties = self.ties if twin.ties is None or self.ties is None else self.ties + twin.ties
+        return replace(
+            self, subject=subject, comparisons=(*self.comparisons, *others), worst_product=product, ties=ties
+        )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx
@@ -21,7 +21,10 @@ from exporters.cases import Case, cases
 from exporters.exact_graph import Constants, lost_constants
 from exporters.observed import Loaded, RefusalError, load, load_exact, run
 from exporters.precisions import Precision
+from exporters.quantized_cache.reference import CachedPass
+from exporters.quantized_cache.scales import QuantizedCache
 from exporters.reference import (
+    PRESENT,
     Expected,
     ExpectedCase,
     Reference,
@@ -30,6 +33,7 @@ from exporters.reference import (
     overflow_of,
     real_places,
     roundings_of,
+    run_again,
 )
 from exporters.rounded_products import worst_product
 from exporters.targets import Padding, Target
@@ -37,6 +41,7 @@ from exporters.verification import (
     LIFTED,
     NOT_FINITE,
     THE_FILES,
+    CodeTies,
     Comparison,
     RoundedProduct,
     RoundedWeight,
@@ -63,7 +68,8 @@ class Proof:
     ``unrounded`` are the constants of each task before they were stored in half.  ``written`` waits until the weights are in the file; ``take_stored`` gives the model the weights as they are stored,
     where they are rounded.  ``padding`` is the side on which the last graph takes it.  A model whose wiring a reduced one
     shows in all cases is itself run in the ``main_only``.  ``limits`` are the largest errors of weights
-    in blocks of their own, where the precision says another.
+    in blocks of their own, where the precision says another; ``cache`` are the scales of a
+    quantized cache.
     """
 
     graphs: Mapping[Path, Task]
@@ -77,7 +83,13 @@ class Proof:
     take_stored: TakeStored | None
     padding: Padding
     main_only: bool
+    cache: QuantizedCache | None
     limits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def rounds(self) -> bool:
+        """Whether weights, activations or the cache are rounded."""
+        return self.precision.rounds or self.cache is not None
 
     @property
     def dtype(self) -> torch.dtype:
@@ -101,6 +113,7 @@ def verify(proof: Proof) -> Verification:
         expected = expect(reference, wanted, proof.progress, proof.written, proof.take_stored)
         reference.drop()  # PyTorch gives its memory back before ONNX Runtime takes its own
         exact, provider = _outcomes(loading.result, proof, expected, padding, "exact form")
+        expected, ties = _with_codes(proof, expected, exact)
         real = exact
         if proof.precision.rounds:
             real, provider = _outcomes(lambda: _load(proof), proof, expected, padding, "the files")
@@ -120,10 +133,30 @@ def verify(proof: Proof) -> Verification:
         None if proof.main_only or isinstance(real, RefusalError) else _worst_product(proof),
         overflow,
         None if provider == wanted_provider else wanted_provider,
+        ties,
     )
     if not result.passed:
         raise VerificationError(result)
     return result
+
+
+def _with_codes(
+    proof: Proof, expected: Expected, exact: list[Outcome] | RefusalError
+) -> tuple[Expected, CodeTies | None]:
+    """What is expected with a quantized cache, whose keys and values have the codes of the exact form at ties."""
+    if proof.cache is None or isinstance(exact, RefusalError):
+        return expected, None
+    model, found, ties = proof.reference.model, list[ExpectedCase](), CodeTies(0, 0)
+    for each, outcome in zip(expected.cases, exact, strict=True):
+        if isinstance(outcome, RefusalError):
+            found.append(each)
+            continue
+        proof.progress(f"{each.case.name}, PyTorch, {proof.cache.format.name} cache")
+        run = CachedPass(proof.cache, outcome[PRESENT])
+        found.append(run_again(model, each, run))
+        ties += run.ties
+    proof.reference.drop()
+    return replace(expected, cases=tuple(found)), ties
 
 
 def _load_exact(proof: Proof) -> list[Loaded]:
@@ -219,7 +252,8 @@ class _Compare:
         )
         scale, difference = _largest(wanted), _largest(exact - wanted)
         tolerance, rounding = TOLERANCE * max(1.0, scale), None
-        if difference > tolerance:  # some models amplify rounding error
+        codes = output == PRESENT and self.proof.cache is not None
+        if difference > tolerance and not codes:  # some models amplify rounding error
             rounding = self.roundings().get(output)
             tolerance = max(tolerance, ROUNDING * (rounding or 0.0))
         agreed = (real.argmax(-1) == before.argmax(-1)).float() if scores else torch.empty(0)
@@ -234,7 +268,7 @@ class _Compare:
             difference <= tolerance,
             rounding=rounding,
             moved=_largest(real - before) / (_largest(before) or 1.0)
-            if self.proof.precision.rounds
+            if self.proof.rounds and not codes
             else None,
         )
 

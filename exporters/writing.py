@@ -12,9 +12,11 @@ import onnx
 from torch import fx, nn
 
 from exporters.fusing import fuse
+from exporters.fusing.quantized_cache import has_cache_operations, quantize_caches, with_quantized_cache
 from exporters.graph import Graph
 from exporters.lowering import lower
 from exporters.quantization.scheme import Quantization
+from exporters.quantized_cache.scheme import CacheFormat
 from exporters.targets import Target
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.tasks import Task
@@ -34,14 +36,26 @@ class TracedTask:
     unfused: list[str]
 
     @classmethod
-    def of(cls, model: nn.Module, task: Task, target: Target, context_length: int | None) -> TracedTask:
-        """Trace a task of a model on the meta device.  Raises :class:`zoo.tracing.tracer.UntraceableError`."""
+    def of(
+        cls,
+        model: nn.Module,
+        task: Task,
+        target: Target,
+        context_length: int | None,
+        cache: CacheFormat | None = None,
+    ) -> TracedTask:
+        """Trace a task of a model on the meta device.  Where every attention takes it, ``cache`` is the format of its own
+        keys and values.  Raises :class:`zoo.tracing.tracer.UntraceableError`."""
         static = {size for _, tensor in weight_tensors(model) for size in tensor.shape}
         static.update(dim for given in task.inputs for dim in given.dims if isinstance(dim, int))
         symbols = Symbols.of(task.inputs, static, task.sums)
         with _collector_paused():
             traced = Tracer(model, symbols).run(task.call, task.inputs)
-            return cls(model, task, target, symbols, traced, fuse(traced, target, context_length))
+            unfused = fuse(traced, target, context_length)
+            if cache is not None and has_cache_operations(traced):
+                task = with_quantized_cache(task, cache)
+                quantize_caches(traced, cache)
+            return cls(model, task, target, symbols, traced, unfused)
 
     def graph(self, quantization: Quantization | None) -> Graph:
         """The ONNX graph.  Raises :class:`exporters.lowering.NoEmitterError`."""
@@ -59,12 +73,13 @@ def trace_and_lower(
     target: Target,
     context_length: int | None = None,
     quantization: Quantization | None = None,
+    cache: CacheFormat | None = None,
 ) -> Graph:
-    """The ONNX graph of one task of a model on the meta device.
+    """The ONNX graph of one task of a model on the meta device, as :class:`TracedTask` makes it.
 
     Raises :class:`zoo.tracing.tracer.UntraceableError` and :class:`exporters.lowering.NoEmitterError`.
     """
-    return TracedTask.of(model, task, target, context_length).graph(quantization)
+    return TracedTask.of(model, task, target, context_length, cache).graph(quantization)
 
 
 @contextmanager

@@ -75,12 +75,14 @@ class CacheRecord(Record):
     """How a client holds the keys and values of a graph's own tokens.
 
     ``kind`` is "shared" where past and present may be one buffer with room to spare, else "growing"; ``padding`` is the
-    side on which rows are padded; ``length`` is that of the buffer, where the graph fixes it.
+    side on which rows are padded; ``length`` is that of the buffer, where the graph fixes it.  ``precision`` is that of a
+    quantized cache: tensors of int8, or of uint8 with two 4-bit codes in a byte.
     """
 
     kind: Literal["growing", "shared"] = "growing"
     padding: Literal["either", "right"] = "either"
     length: Annotated[int, Field(gt=0)] | None = None
+    precision: Literal["int8", "int4"] | None = None
 
     @model_serializer(mode="wrap")
     def _without_none(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -123,6 +125,7 @@ class ShapingRecord(Record):
     asymmetric: bool
     head_precision: str
     cache_length: Annotated[int, Field(gt=0)] | None
+    cache_precision: str = "float"
 
 
 class BlocksRecord(Record):

@@ -9,8 +9,10 @@ import torch
 
 from exporters.content import Computed
 from exporters.emitters.registry import Call, Operand, emits
-from exporters.fusing.functions import Rotation, group_query_attention
+from exporters.fusing.functions import Rotation, group_query_attention, head_width
 from exporters.graph import Value
+from exporters.quantized_cache.scales import KEY, VALUE, CacheScale
+from exporters.quantized_cache.scheme import QUANTIZED_TYPE, CacheFormat
 from exporters.targets import CONTRIB
 
 
@@ -29,10 +31,12 @@ def _group_query_attention(
     sinks: Operand | None,
     position_bias: Operand | None,
     rotation: Rotation | None,
+    cache: CacheFormat | None = None,
 ) -> tuple[Value, ...]:
     query, key, value = [*(part.value for part in projected), None, None][:3]
+    dtype, groups = projected[0].dtype, past_key.static(1)
     lengths, total = _lengths(call, mask)
-    cos, sin = (None, None) if rotation is None else _tables(call, rotation, past_key.dtype)
+    cos, sin = (None, None) if rotation is None else _tables(call, rotation, dtype)
     options: dict[str, Any] = {} if rotation is None else {"do_rotary": 1}
     if rotation is not None and rotation.interleaved:
         options["rotary_interleaved"] = 1
@@ -40,20 +44,34 @@ def _group_query_attention(
         options["local_window_size"] = window
     if softcap is not None:
         options["softcap"] = softcap
-    bias, sink = (None if x is None else call.value(x, past_key.dtype) for x in (position_bias, sinks))
+    bias, sink = (None if x is None else call.value(x, dtype) for x in (position_bias, sinks))
     past = [past_key.value, past_value.value]
     inputs = [query, key, value, *past, lengths, total, cos, sin, None, bias, sink]
+    if cache is not None:
+        width = head_width(sum(part.static(2) for part in projected), heads, groups)
+        inputs += _scales(call, cache, groups, width)
+        options |= {"k_quant_type": QUANTIZED_TYPE, "v_quant_type": QUANTIZED_TYPE}
+        options["kv_cache_bit_width"] = cache.bits
     results: tuple[Value, ...] = call.op(
         "GroupQueryAttention",
         *inputs,
         outputs=3,
         domain=CONTRIB,
         num_heads=heads,
-        kv_num_heads=past_key.static(1),
+        kv_num_heads=groups,
         scale=scale,
         **options,
     )
     return results
+
+
+def _scales(call: Call, cache: CacheFormat, groups: int, width: int) -> list[Value]:
+    """The scales of keys and of values, 1 G 1 K; layers that share a block share them."""
+    contents = [CacheScale(call.graph.path, part, cache) for part in (KEY, VALUE)]
+    return [
+        call.graph.parameter(content.name, (1, groups, 1, width), torch.float32, content)
+        for content in contents
+    ]
 
 
 def _lengths(call: Call, mask: Operand) -> tuple[Value, Value]:

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from exporters.quantized_cache.scheme import CacheFormat
 from zoo import functional
 from zoo.tracing.facts import Facts, rule
 
@@ -59,13 +60,20 @@ class Rotation:
 
 
 def group_query_attention(
-    projected: Sequence[Any], past_key: Any, past_value: Any, mask: Any, *, heads: int, **options: Any
+    projected: Sequence[Any],
+    past_key: Any,
+    past_value: Any,
+    mask: Any,
+    *,
+    heads: int,
+    cache: CacheFormat | None = None,
+    **options: Any,
 ) -> Any:
     """Rotation, append, and causal attention: com.microsoft's GroupQueryAttention.
 
     projected: queries, keys and values, B T (H K), B T (G K) twice, or one tensor with the three side by side;
-    past_key and past_value: B G P K; mask: B (P + T), whose real tokens are counted, not looked for.
-    Returns B T (H K), and the keys and values so far.
+    past_key and past_value: B G P K, or as ``cache`` stores them; mask: B (P + T), whose real tokens are counted, not
+    looked for.  Returns B T (H K), and the keys and values so far.
     """
     raise NotImplementedError
 
@@ -75,9 +83,15 @@ def _group_query_attention(
     projected: Sequence[Facts], past_key: Facts, past_value: Facts, mask: Facts, *, heads: int, **options: Any
 ) -> tuple[Facts, ...]:
     batch, length, _ = projected[0].shape
-    _, groups, past, width = past_key.shape
-    so_far = Facts((batch, groups, past + length, width), past_key.dtype)
-    return Facts((batch, length, heads * width), past_key.dtype), so_far, so_far
+    _, groups, past, stored_width = past_key.shape
+    width = head_width(sum(part.shape[-1] for part in projected), heads, groups)
+    so_far = Facts((batch, groups, past + length, stored_width), past_key.dtype)
+    return Facts((batch, length, heads * width), projected[0].dtype), so_far, so_far
+
+
+def head_width(projected: int, heads: int, groups: int) -> int:
+    """The width of a head, from that of queries, keys and values together."""
+    return projected // (heads + 2 * groups)
 
 
 def bias_gelu(x: Any, bias: Any, *, operation: str) -> Any:

@@ -1,0 +1,62 @@
+"""Which exports can have a quantized cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from exporters.graph import Graph
+from exporters.quantized_cache.scales import format_of
+from exporters.quantized_cache.scheme import CacheFormat
+from exporters.targets import TARGETS, Target
+from specs.errors import UserError
+from specs.model import Model
+
+OPTION = "--cache-precision"
+
+
+def check_cache_format(spec: Model, target: Target, via: str, cache: CacheFormat | None) -> None:
+    """Raise :class:`specs.errors.UserError` where a model has no cache, or a target or a tracer none of this format."""
+    if cache is None:
+        return
+    if spec.architecture != "decoder":
+        why = (
+            "an encoder has no cache"
+            if spec.architecture == "encoder"
+            else "the caches of an encoder-decoder grow in an operation without scales"
+        )
+        raise UserError(f"{OPTION} applies to decoders\n  value: {spec.name}; {why}\n  Leave it out.")
+    if cache.bits not in target.cache_bits:
+        able = " or ".join(
+            f"--target {other.name}" for other in TARGETS.values() if cache.bits in other.cache_bits
+        )
+        raise UserError(
+            f"{OPTION} {cache.name} needs attention operations with scales for their cache\n"
+            f"  value: --target {target.name}\n  Pass {able}, or leave it out."
+        )
+    if via != "fx":
+        raise UserError(
+            f"{OPTION} needs zoo's own tracer\n  value: --via {via}\n  Pass --via fx, or leave it out."
+        )
+
+
+def check_cache_fused(spec: Model, graphs: Iterable[Graph], cache: CacheFormat | None) -> None:
+    """Raise :class:`specs.errors.UserError` where the attentions of a model cannot have a quantized cache."""
+    graphs = list(graphs)
+    if cache is None or format_of(graphs) is not None:
+        return
+    reasons = (
+        "; ".join(reason for graph in graphs for reason in graph.unfused)
+        or "its client takes padding on any side"
+    )
+    raise UserError(
+        f"{OPTION} {cache.name} needs every attention of {spec.name} as one operation with its cache\n"
+        f"  value: {reasons}\n  Leave it out, or choose another --layout or --precision where the reason names one."
+    )
+
+
+def no_inputs(why: str) -> UserError:
+    """The error where nothing representative calibrates the scales of a cache."""
+    return UserError(
+        f"{OPTION} needs inputs that the model is made for, to calibrate its scales\n  value: {why}\n"
+        "  Pass --calibrate, or leave it out."
+    )

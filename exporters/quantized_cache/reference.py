@@ -1,0 +1,84 @@
+"""A PyTorch model that attends to rounded keys and values, as the kernels do: a prompt to its own codes, too.
+
+Both sides compute keys in float32, in different orders, so that a key next to the border between two codes may go to
+either.  There the code of the file is taken, so that everything after it can be compared; anywhere else it is an error.
+
+Shapes: batch B, key-value heads G, tokens S, head width K.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from exporters.cases import Case
+from exporters.quantized_cache.attending import CachedAttention, CachedAttentions
+from exporters.quantized_cache.scales import QuantizedCache
+from exporters.reference import PRESENT, at_their_places, full_pass, side_by_side
+from exporters.verification import CodeTies
+
+TIE = 2e-5
+"""How far from the border between two codes a key or a value may be to have either, relative to the largest of its layer:
+what float32 sums in another order differ by."""
+
+
+class CachedPass:
+    """All outputs of a model in a case, as :func:`exporters.reference.full_pass` has them, but with the codes of keys and
+    values in their place.
+
+    stored: the codes of the file, B S and those of a token.  ``ties`` counts codes of real tokens in the last call.
+    """
+
+    def __init__(self, cache: QuantizedCache, stored: Tensor) -> None:
+        self._cache, self._stored = cache, stored
+        self.ties = CodeTies(0, 0)
+
+    def __call__(self, model: Any, case: Case) -> dict[str, Tensor]:
+        mask, stored = case.batch.mask, self._stored
+        assert mask is not None
+        if case.gap:  # the tokens of a row stand together at the front
+            order = mask.argsort(dim=1, descending=True, stable=True)
+            stored, real = stored.gather(1, order[..., None].expand_as(stored)), mask.gather(1, order) == 1
+        else:
+            real = mask == 1
+        theirs, codes = _by_layer(stored, model), list[Tensor]()
+        self.ties = CodeTies(0, 0)
+
+        def rounded(values: Tensor, scale: Tensor) -> Tensor:
+            scale, given = scale.to(values.dtype), next(theirs).to(values.dtype)
+            own = self._cache.format.codes(values, scale)
+            chosen = at_ties(values, scale, own, given)
+            differs = (chosen != own).transpose(1, 2)[real]
+            self.ties += CodeTies(differs.numel(), int(differs.sum()))
+            codes.append(chosen)
+            return chosen * scale
+
+        def replace(call: CachedAttention) -> tuple[Tensor, Tensor]:
+            of_keys, of_values = self._cache.scales[call.path]
+            return rounded(call.key, of_keys), rounded(call.value, of_values)
+
+        with CachedAttentions(model, replace):
+            outputs = full_pass(model, case)
+        present = side_by_side(codes)
+        outputs[PRESENT] = at_their_places(present, mask) if case.gap else present
+        return outputs
+
+
+def at_ties(values: Tensor, scale: Tensor, own: Tensor, given: Tensor) -> Tensor:
+    """The ``given`` codes where they are as near to the values as the ``own`` ones are, but for rounding: B G S K."""
+    far = (values - given * scale).abs()
+    return torch.where(far <= scale.abs() / 2 + TIE * values.abs().max(), given, own)
+
+
+def _by_layer(stored: Tensor, model: Any) -> Iterator[Tensor]:
+    """B S and the codes of a token -> B G S K, the keys and then the values of each layer."""
+    start = 0
+    for block in model.decoder.blocks:
+        heads, *widths = block.attention.cached
+        for width in widths:
+            part = stored[..., start : start + heads * width]
+            start += heads * width
+            yield part.unflatten(-1, (heads, width)).transpose(1, 2)
