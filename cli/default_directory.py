@@ -22,6 +22,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "rounding": lambda rounding: rounding,
     "budget": lambda size: f"budget-{size}",
     "cache_length": lambda length: f"cache-{length}",
+    "cache_precision": lambda precision: f"{precision}-cache",
     "via": lambda tracer: f"via-{tracer}",
 }
 """What names an option that is not the default, in the order of the words."""

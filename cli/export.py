@@ -9,6 +9,7 @@ from cli.export_options import (
     BlockSize,
     Budget,
     CacheLength,
+    CachePrecision,
     Calibrate,
     HeadPrecision,
     LayoutName,
@@ -52,6 +53,7 @@ def export(
     via: Via = "fx",
     layout: LayoutName = "onnx",
     cache_length: CacheLength = None,
+    cache_precision: CachePrecision = "float",
     calibrate: Calibrate = None,
     max_kl: MaxKl = None,
     min_cosine: MinCosine = None,
@@ -74,6 +76,7 @@ def export(
       zoo export smollm2-135m --target cpu --precision int4 --logits last
       zoo export smollm2-135m --weights path/to/checkpoint --target cpu --layout genai
       zoo export my.yaml --weights model.gguf --precision int4 --calibrate book.txt --max-kl 0.2
+      zoo export smollm2-135m --weights path/to/checkpoint --target cpu --precision int4 --cache-precision int8
       zoo export gpt3-175b --weights none
     """
     from cli.export_tables import print_export
@@ -92,6 +95,7 @@ def export(
         logits=logits,
         layout=layout,
         cache_length=cache_length,
+        cache_precision=cache_precision,
         calibrate=calibrate,
         max_kl=max_kl,
         min_cosine=min_cosine,

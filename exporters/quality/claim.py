@@ -98,8 +98,9 @@ class Claim:
         limits: Limits,
         stored: Stored,
         progress: Progress,
+        cache: str = "float",
     ) -> tuple[Quality, Representative]:
-        """Judge graphs against the model in float32.
+        """Judge graphs, with a ``cache`` of this precision, against the model in float32.
 
         Raises :class:`QualityError`, with the parts that cost most, where they lose more than allowed.
         """
@@ -113,12 +114,12 @@ class Claim:
 
         files = Files.open(graphs, self.spec, target, precision)
         figures = judge(self._bounded, inputs.judged, files, FloatModel(model), speech, tell)
-        budget = budget_of(figures, precision.name, limits.max_kl, limits.min_cosine)
+        budget = budget_of(figures, precision.name, limits.max_kl, limits.min_cosine, cache)
         quality = Quality(inputs.description, "PyTorch, float32", figures, budget)
         if not quality.passed:
             del files  # ONNX Runtime gives its memory back
             raise QualityError(
-                with_costs(self.spec, model, stored, inputs, quality, progress), _remedies(precision)
+                with_costs(self.spec, model, stored, inputs, quality, progress), _remedies(precision, cache)
             )
         return quality, inputs
 
@@ -147,11 +148,13 @@ def with_costs(
     return replace(quality, layers=costs(layer_of), roles=costs(role_of), weights=every.cost)
 
 
-def _remedies(precision: Precision) -> str:
+def _remedies(precision: Precision, cache: str) -> str:
     """What loses less."""
-    return {
+    lossless = {"int8": "a float cache loses nothing", "int4": "an int8 cache loses less"}.get(cache)
+    weights = {
         "int4": "int8 loses less; so do int4 with smaller blocks, or with zero points (asymmetric)",
         "int8": "fp16 loses less",
         "bf16": "fp16 loses less where its range is wide enough",
         "fp16": "fp32 loses nothing",
-    }[precision.name]
+    }.get(precision.name)
+    return "; ".join(remedy for remedy in (lossless, weights) if remedy)

@@ -104,5 +104,5 @@ def shares(quality: Quality) -> str:
     """How much of the loss is due to weights."""
     return (
         f"Rounding all weights costs {quality.weights:.1e} of {quality.loss:.1e}; what is more than that comes from rounding "
-        "activations."
+        "activations and the cache."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from exporters.graph import Graph
+from exporters.layouts.layout import Layout
 from exporters.quantized_cache.scales import format_of
 from exporters.quantized_cache.scheme import CacheFormat
 from exporters.targets import TARGETS, Target
@@ -14,8 +15,11 @@ from specs.model import Model
 OPTION = "--cache-precision"
 
 
-def check_cache_format(spec: Model, target: Target, via: str, cache: CacheFormat | None) -> None:
-    """Raise :class:`specs.errors.UserError` where a model has no cache, or a target or a tracer none of this format."""
+def check_cache_format(
+    spec: Model, target: Target, layout: Layout, via: str, cache: CacheFormat | None
+) -> None:
+    """Raise :class:`specs.errors.UserError` where a model has no cache, or a target, a client or a tracer none of this
+    format."""
     if cache is None:
         return
     if spec.architecture != "decoder":
@@ -33,6 +37,12 @@ def check_cache_format(spec: Model, target: Target, via: str, cache: CacheFormat
             f"{OPTION} {cache.name} needs attention operations with scales for their cache\n"
             f"  value: --target {target.name}\n  Pass {able}, or leave it out."
         )
+    if layout.target(target).padding != "right":
+        raise UserError(
+            f"{OPTION} {cache.name} needs attention operations that pad rows on the right\n"
+            f"  value: --layout {layout.name}, whose client pads on the left\n"
+            "  Pass --layout onnx or genai, or leave it out."
+        )
     if via != "fx":
         raise UserError(
             f"{OPTION} needs zoo's own tracer\n  value: --via {via}\n  Pass --via fx, or leave it out."
@@ -44,13 +54,10 @@ def check_cache_fused(spec: Model, graphs: Iterable[Graph], cache: CacheFormat |
     graphs = list(graphs)
     if cache is None or format_of(graphs) is not None:
         return
-    reasons = (
-        "; ".join(reason for graph in graphs for reason in graph.unfused)
-        or "its client takes padding on any side"
-    )
+    reasons = "; ".join(reason for graph in graphs for reason in graph.unfused)
     raise UserError(
         f"{OPTION} {cache.name} needs every attention of {spec.name} as one operation with its cache\n"
-        f"  value: {reasons}\n  Leave it out, or choose another --layout or --precision where the reason names one."
+        f"  value: {reasons}\n  Leave it out, or pass another --precision where the reason names one."
     )
 
 
