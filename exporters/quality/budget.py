@@ -20,14 +20,16 @@ class Limits:
 
 
 LIMITS = {
-    "fp32": Limits(0.0, 1.0),
     "fp16": Limits(1e-3, 0.9999),
     "bf16": Limits(1e-2, 0.999),
     "int8": Limits(0.05, 0.98),
     "int4": Limits(0.5, 0.95),
 }
-"""The default budget of each precision: above what published models lose when every weight goes to its nearest
+"""The default budget of each precision that rounds: above what published models lose when every weight goes to its nearest
 code.  SmolLM2-135M has a divergence of 0.008 in int8 and of 0.30 in int4, MiniLM-L6 cosines of 0.992 and 0.964."""
+
+EXACT = Limits(0.0, 1.0)
+"""What a precision may lose that does not round."""
 
 CACHE_LIMITS = {"int8": Limits(0.01, 0.999), "int4": Limits(0.3, 0.98)}
 """What a quantized cache may lose in addition."""
@@ -72,7 +74,7 @@ def budget_of(
     cache: str = "float",
 ) -> Budget:
     """The budget of what was measured: the limit given for it, or the default of the precision and the cache."""
-    limits, own = LIMITS[precision], CACHE_LIMITS.get(cache)
+    limits, own = LIMITS.get(precision, EXACT), CACHE_LIMITS.get(cache)
     if own is not None:
         limits = Limits(limits.max_kl + own.max_kl, limits.min_cosine + own.min_cosine - 1)
         precision = f"{precision} with an {cache} cache"

@@ -1,9 +1,10 @@
 """Scales of cached keys and values from what a model caches on representative inputs, found by search.
 
-Each channel of each head gets the scale with the least squared error over all tokens: clipping the largest
-values costs less than coarse steps for all.  Keys are taken as they are cached, after rotation.
+Each channel of each head gets the scale with the least squared error over all tokens, each weighted by how much its error
+changes what attentions give; clipping the largest values costs less than coarse steps for all.  Keys are taken as they
+are cached, after rotation.
 
-Shapes: batch B, key-value heads G, tokens N, head width K.
+Shapes: batch B, heads H, key-value heads G, query tokens T, key tokens S, tokens of all rows N, head width K.
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ from exporters.quantized_cache.scheme import CacheFormat
 from exporters.reference import full_pass
 from exporters.rounding import joined
 from specs.model import Model
+from zoo import functional
 from zoo.builder import ZooModel, assemble
 from zoo.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
-SHARES = tuple(0.3 + 0.02 * step for step in range(36))
+EXAMPLES = 8
+"""The most windows that are looked at: SmolLM2's scales hardly change with more."""
+
+SHARES = tuple(0.3 + 0.035 * step for step in range(21))
 """The largest code stands for one of these shares of a channel's largest value."""
 
 LEAST = 1e-8
@@ -57,7 +62,8 @@ def calibration_case(
     claim = claim.written_by(model, progress)
     assert claim.inputs is not None
     examples = claim.inputs.calibration or claim.inputs.judged
-    return claim, Case("calibration", input_batch(spec, joined(spec, examples)))
+    some = examples[:: -(-len(examples) // EXAMPLES)]
+    return claim, Case("calibration", input_batch(spec, joined(spec, some)))
 
 
 def calibrate_caches(
@@ -74,17 +80,17 @@ def calibrated_scales(cache: CacheFormat, spec: Model, source: WeightSource, cas
     """The scales of every attention with a cache, by its path; weights are read layer by layer."""
     assert case.batch.mask is not None
     real, model = case.batch.mask == 1, assemble(spec)  # B N
-    seen: dict[str, list[tuple[Tensor, Tensor]]] = {}
+    seen: dict[str, list[tuple[Tensor, ...]]] = {}
     found: dict[str, tuple[Tensor, Tensor]] = {}
     left = Counter(attention_paths(model))
 
     def take(call: CachedAttention) -> tuple[Tensor, Tensor]:
-        pair = call.key.transpose(1, 2)[real], call.value.transpose(1, 2)[real]  # N G K
-        seen.setdefault(call.path, []).append(pair)
+        parts = (call.key, call.value, *importances(call))
+        seen.setdefault(call.path, []).append(tuple(part.transpose(1, 2)[real] for part in parts))
         left[call.path] -= 1
         if not left[call.path]:  # layers may share a block
-            keys, values = zip(*seen.pop(call.path), strict=True)
-            found[call.path] = searched(cache, torch.cat(keys)), searched(cache, torch.cat(values))
+            keys, values, *weights = map(torch.cat, zip(*seen.pop(call.path), strict=True))
+            found[call.path] = searched(cache, keys, weights[0]), searched(cache, values, weights[1])
         return call.key, call.value
 
     def run(model: ZooModel) -> None:
@@ -95,13 +101,35 @@ def calibrated_scales(cache: CacheFormat, spec: Model, source: WeightSource, cas
     return found
 
 
-def searched(cache: CacheFormat, values: Tensor) -> Tensor:
-    """The scale of each channel with the least squared error: N G K -> G 1 K, float32."""
-    heads = values.transpose(0, 1).contiguous()  # G N K
+def importances(call: CachedAttention) -> tuple[Tensor, Tensor]:
+    """How much errors of each key and each value change what an attention gives, in squares: B G S each.
+
+    The output o of a query is the sum of p_s v_s.  An error of v_s changes it by p_s times that error, an error of the
+    score of k_s by p_s (v_s - o) times that one.
+    """
+    options = {name: option for name, option in call.options.items() if name != "dropout"}
+    groups = call.key.shape[1]
+    of_keys, of_values = [], []
+    for row in range(len(call.key)):
+        query, key, value = (part[row : row + 1] for part in (call.query, call.key, call.value))
+        bias = None if call.bias is None else call.bias[row % len(call.bias)][None]
+        weights = functional.attention_weights(query, key, bias, **options)[0, ..., : key.shape[2]]
+        squares = weights.square().unflatten(0, (groups, -1))  # G H/G T S
+        output = weights.unflatten(0, (groups, -1)) @ value[0][:, None]  # G H/G T K
+        lengths = value[0].square().sum(-1)[:, None, None]  # G 1 1 S
+        distances = lengths - 2 * output @ value[0][:, None].mT + output.square().sum(-1, keepdim=True)
+        of_keys.append((squares * distances).sum((1, 2)))
+        of_values.append(squares.sum((1, 2)))
+    return torch.stack(of_keys), torch.stack(of_values)
+
+
+def searched(cache: CacheFormat, values: Tensor, weights: Tensor) -> Tensor:
+    """The scale of each channel with the least squared error, each token's times its weight: N G K and N G -> G 1 K."""
+    heads, weights = values.transpose(0, 1).contiguous(), weights.transpose(0, 1)[..., None]  # G N K, G N 1
     largest = heads.abs().amax(1, keepdim=True).clamp(min=LEAST) / cache.high
     best, least = largest, torch.full_like(largest, torch.inf)
     for share in SHARES:
         scale = largest * share
-        error = (cache.codes(heads, scale) * scale - heads).square().sum(1, keepdim=True)
+        error = ((cache.codes(heads, scale) * scale - heads).square() * weights).sum(1, keepdim=True)
         best, least = torch.where(error < least, scale, best), torch.minimum(error, least)
     return best
