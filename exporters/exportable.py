@@ -8,6 +8,7 @@ from exporters.layouts import LAYOUTS, Deployment, check_layout
 from exporters.options import Options
 from exporters.precisions import PRECISIONS
 from exporters.quality.claim import Claim
+from exporters.quantized_cache.check import check_cache_format
 from exporters.static_cache import check_cache
 from exporters.subject import COPIES, check_memory
 from exporters.targets import TARGETS
@@ -47,6 +48,7 @@ def check_options(model: ZooModel, spec: Model, options: Options) -> None:
     check_layout(LAYOUTS[options.layout], deployment)
     check_logits(spec, options.logits)
     check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
+    check_cache_format(spec, deployment.target, LAYOUTS[options.layout], options.via, options.cache)
 
 
 def check_logits(spec: Model, logits: str) -> None:

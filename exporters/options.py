@@ -12,11 +12,12 @@ from exporters.layouts import LAYOUTS
 from exporters.precisions import PRECISIONS
 from exporters.quantization.scheme import BLOCK_SIZES
 from exporters.quantization.size_budget import SizeBudget
+from exporters.quantized_cache.scheme import CACHE_FORMATS, CacheFormat
 from exporters.targets import TARGETS, Target
 from specs.errors import UserError
 from specs.suggest import did_you_mean
 
-SHAPING = ("via", "logits", "block_size", "asymmetric", "head_precision", "cache_length")
+SHAPING = ("via", "logits", "block_size", "asymmetric", "head_precision", "cache_length", "cache_precision")
 """The options that shape the files, beside target, precision and layout."""
 
 
@@ -30,7 +31,8 @@ class Options:
     safetensors; ``verify`` compares the files with the
     PyTorch model; ``via`` is fx, our tracer, or torch, PyTorch's exporter; ``layout`` is the client's that is to load the
     directory.  Raises :class:`specs.errors.UserError` where there is no such ``target``, ``via`` or ``layout``, or they
-    do not go together.  ``cache_length`` is that of caches that do not grow, in tokens (default: the context length).
+    do not go together.  ``cache_precision`` is how a decoder caches keys and values: float, as activations are, or as codes
+    in int8 or int4 (:mod:`exporters.quantized_cache`).  ``cache_length`` is that of caches that do not grow, in tokens (default: the context length).
     ``rounding`` is how int4 rounds: nearest, or gptq (:mod:`exporters.quantization.gptq`; the default for real weights of
     encoders and decoders).
     ``calibrate`` is a file of representative inputs (:mod:`exporters.quality.inputs`), for which real weights are rounded
@@ -56,6 +58,7 @@ class Options:
     min_cosine: float | None = None
     rounding: str | None = None
     budget: str | None = None
+    cache_precision: str = "float"
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -66,6 +69,7 @@ class Options:
             ("--precision", self.precision, PRECISIONS),
             ("--head-precision", self.head_precision, ("int4", "int8")),
             ("--rounding", self.rounding or "nearest", ("gptq", "nearest")),
+            ("--cache-precision", self.cache_precision, CACHE_FORMATS),
         ):
             if value not in known:
                 raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
@@ -107,7 +111,17 @@ class Options:
     @property
     def judges(self) -> bool:
         """Whether what rounding changes is held to a budget: that of real weights, where anything is verified."""
-        return self.verify and self._real and PRECISIONS[self.precision].rounds
+        return self.verify and self._real and (PRECISIONS[self.precision].rounds or self.cache is not None)
+
+    @property
+    def cache(self) -> CacheFormat | None:
+        """The format of a quantized cache; None for float."""
+        return CACHE_FORMATS[self.cache_precision]
+
+    @property
+    def calibrates_cache(self) -> bool:
+        """Whether the scales of a quantized cache are calibrated on the inputs that the model is made for."""
+        return self._real and self.cache is not None
 
     @property
     def calibrates(self) -> bool:
@@ -135,7 +149,8 @@ class Options:
                 f"--rounding gptq is for weights that mean something, and these are {self.weights}\n"
                 "  give --weights, or leave it out"
             )
-        if given and not self.judges and not (given == ["--calibrate"] and (self.calibrates or self.budget)):
+        calibrates = self.calibrates or self.budget or self.calibrates_cache
+        if given and not self.judges and not (given == ["--calibrate"] and calibrates):
             why = (
                 "is not verified"
                 if not self.verify

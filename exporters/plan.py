@@ -12,6 +12,7 @@ import onnx
 
 from exporters.cases import ROWS
 from exporters.data_file import Region, lay_out
+from exporters.fusing.quantized_cache import with_quantized_cache
 from exporters.graph import Graph
 from exporters.layouts import LAYOUTS, Layout
 from exporters.mixed_precision import recorded_blocks
@@ -87,7 +88,10 @@ class Plan:
     @property
     def graph_paths(self) -> dict[str, Task]:
         """The tasks by the paths of their graphs in the directory."""
-        return {self.layout.graph_path(task.name): task for task in self.tasks}
+        return {
+            self.layout.graph_path(task.name): with_quantized_cache(task, self.options.cache)
+            for task in self.tasks
+        }
 
     @cached_property
     def graphs(self) -> list[Graph]:
@@ -96,7 +100,9 @@ class Plan:
             return []
         context = self.spec.context_length_of(self.spec.last_stack)
         return [
-            trace_and_lower(self.model, task, self.target, context, self._quantization(task))
+            trace_and_lower(
+                self.model, task, self.target, context, self._quantization(task), self.options.cache
+            )
             for task in self.tasks
         ]
 

@@ -17,6 +17,8 @@ from exporters.quality.judge import cases_of
 from exporters.quantization.calibrated import CalibratedWeights
 from exporters.quantization.carried import carried_blocks
 from exporters.quantization.size_budget import SizeBudget
+from exporters.quantized_cache.calibrate import calibrate_caches, calibration_case, random_case
+from exporters.quantized_cache.check import check_cache_fused
 from exporters.reference import reference_of
 from exporters.rounding import rounded_for, roundings_of
 from exporters.static_cache import cache_length
@@ -52,6 +54,7 @@ def traced(plan: Plan, source: WeightSource | None, progress: Progress) -> Conte
     check_measurable(plan.options, claim)
     progress(Stage("trace"))
     graphs = plan.graphs
+    check_cache_fused(plan.spec, graphs, plan.options.cache)
     if plan.options.budget is not None:
         check_smallest(plan.model, SizeBudget.parse(plan.options.budget), graphs)
     subject = None
@@ -63,7 +66,7 @@ def traced(plan: Plan, source: WeightSource | None, progress: Progress) -> Conte
 def _claim(plan: Plan, progress: Progress) -> Claim | None:
     """What weights are rounded for, and what that is judged on, where it is."""
     options, spec = plan.options, plan.spec
-    if not (options.judges or options.calibrates or options.budget):
+    if not (options.judges or options.calibrates or options.budget or options.calibrates_cache):
         return None
     progress(Stage("read representative inputs"))
     static = plan.target.static_cache and spec.architecture != "encoder"
@@ -73,14 +76,30 @@ def _claim(plan: Plan, progress: Progress) -> Claim | None:
 
 @contextmanager
 def prepared(contents: Contents, directory: Path, progress: Progress) -> Iterator[Contents]:
-    """The same with weights that are rounded for representative inputs, where they are to be, and the bits that a budget
-    allows; codes lie beside the ``directory`` within the block."""
+    """The same with weights that are rounded for representative inputs, where they are to be, the bits that a budget
+    allows, and the scales of a quantized cache; codes lie beside the ``directory`` within the block."""
     with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.codes-") as codes:
         contents = _calibrated(contents, Path(codes), progress)
         budget = contents.plan.options.budget
         if budget is not None and contents.claim is not None:
             contents = _mixed(contents, SizeBudget.parse(budget), contents.claim, progress)
-        yield contents
+        yield _with_cache_scales(contents, progress)
+
+
+def _with_cache_scales(contents: Contents, progress: Progress) -> Contents:
+    plan, source, subject, claim = contents.plan, contents.source, contents.subject, contents.claim
+    if plan.options.cache is None or source is None:
+        return contents
+    if claim is None:
+        case = random_case(plan.spec)
+    else:
+        model = None
+        if claim.inputs is None and subject is not None and not subject.is_twin:
+            model = reference_of(subject, progress).model
+        claim, case = calibration_case(plan.spec, claim, model, progress)
+        contents = replace(contents, claim=claim, calibrated_on=claim.inputs)
+    calibrate_caches(plan.graphs, plan.spec, source, case, progress)
+    return contents
 
 
 def _calibrated(contents: Contents, codes: Path, progress: Progress) -> Contents:

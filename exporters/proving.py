@@ -18,6 +18,8 @@ from exporters.quality.claim import Claim, Limits
 from exporters.quality.inputs import Representative
 from exporters.quality.quality import Quality
 from exporters.quantization.carried import weight_limits
+from exporters.quantized_cache.calibrate import calibrate_caches, random_case
+from exporters.quantized_cache.scales import cache_of
 from exporters.reference import Reference, reference_of
 from exporters.rounding import calibrated
 from exporters.stored_weights import StoredWeight, stored_weights, take_stored
@@ -110,6 +112,7 @@ def _judged(
         Limits(plan.options.max_kl, plan.options.min_cosine),
         lambda model: stored_weights(model, directory / plan.data_paths[0], plan.regions),
         progress,
+        plan.options.cache_precision,
     )
     return replace(found, quality=quality, judged_on=inputs)
 
@@ -138,6 +141,8 @@ def _twin_files(
     with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.twin-") as name:
         place = Path(name)
         held = HeldWeights(reference.model, subject.source)
+        if plan.options.cache is not None:
+            calibrate_caches(plan.graphs, plan.spec, subject.source, random_case(plan.spec), progress)
         write_weights([place / path for path in plan.data_paths], plan.regions, held, progress)
         write_graphs(place, plan.messages(), {})
         yield place, reference
@@ -177,6 +182,7 @@ def verified(
             take if plan.precision.rounds else None,
             plan.graphs[-1].padding if plan.graphs else "either",
             main_only,
+            cache_of(plan.graphs),
             weight_limits(plan.quantized, subject.source)
             | dict.fromkeys(calibrated(subject.source), 0.0)
             | raised_limits(plan.raised),

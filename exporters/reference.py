@@ -281,26 +281,3 @@ def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch
     if batch.mask is None or output not in per_token:
         return rows
     return (batch.mask == 1) & rows[:, None]
-
-
-def overflow_of(model: nn.Module, cases: Iterable[Case], dtype: torch.dtype) -> str:
-    """The layer with the largest results in float32, where they are too large for a dtype."""
-    largest: dict[str, float] = {}
-
-    def look(path: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: Any, output: Tensor) -> None:
-            largest[path] = max(largest.get(path, 0.0), float(output.abs().max()))
-
-        return hook
-
-    layers = [(path, module) for path, module in model.named_modules() if isinstance(module, nn.Linear)]
-    hooks = [module.register_forward_hook(look(path)) for path, module in layers]
-    for case in cases:
-        full_pass(model, case)
-    for each in hooks:
-        each.remove()
-    path, result = max(largest.items(), key=lambda item: item[1], default=("", 0.0))
-    limit = torch.finfo(dtype).max
-    if result <= limit:
-        return ""
-    return f"{path} gives up to {result:.1e}, and {str(dtype).removeprefix('torch.')} ends at {limit:.1e}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import onnx
@@ -20,8 +20,9 @@ from torch import Tensor
 from exporters.cases import Case, cases
 from exporters.exact_graph import Constants, lost_constants
 from exporters.observed import Loaded, RefusalError, load, load_exact, run
+from exporters.overflow import overflow_of
 from exporters.precisions import Precision
-from exporters.quantized_cache.reference import CachedPass
+from exporters.quantized_cache.reference import with_stored_codes
 from exporters.quantized_cache.scales import QuantizedCache
 from exporters.reference import (
     PRESENT,
@@ -30,10 +31,8 @@ from exporters.reference import (
     Reference,
     TakeStored,
     expect,
-    overflow_of,
     real_places,
     roundings_of,
-    run_again,
 )
 from exporters.rounded_products import worst_product
 from exporters.targets import Padding, Target
@@ -41,7 +40,6 @@ from exporters.verification import (
     LIFTED,
     NOT_FINITE,
     THE_FILES,
-    CodeTies,
     Comparison,
     RoundedProduct,
     RoundedWeight,
@@ -87,11 +85,6 @@ class Proof:
     limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def rounds(self) -> bool:
-        """Whether weights, activations or the cache are rounded."""
-        return self.precision.rounds or self.cache is not None
-
-    @property
     def dtype(self) -> torch.dtype:
         """The dtype of activations."""
         return self.precision.dtype_on(self.target)
@@ -113,7 +106,11 @@ def verify(proof: Proof) -> Verification:
         expected = expect(reference, wanted, proof.progress, proof.written, proof.take_stored)
         reference.drop()  # PyTorch gives its memory back before ONNX Runtime takes its own
         exact, provider = _outcomes(loading.result, proof, expected, padding, "exact form")
-        expected, ties = _with_codes(proof, expected, exact)
+        ties = None
+        if proof.cache is not None and not isinstance(exact, RefusalError):
+            stored = [None if isinstance(each, RefusalError) else each[PRESENT] for each in exact]
+            expected, ties = with_stored_codes(reference, expected, proof.cache, stored, proof.progress)
+            reference.drop()
         real = exact
         if proof.precision.rounds:
             real, provider = _outcomes(lambda: _load(proof), proof, expected, padding, "the files")
@@ -138,25 +135,6 @@ def verify(proof: Proof) -> Verification:
     if not result.passed:
         raise VerificationError(result)
     return result
-
-
-def _with_codes(
-    proof: Proof, expected: Expected, exact: list[Outcome] | RefusalError
-) -> tuple[Expected, CodeTies | None]:
-    """What is expected with a quantized cache, whose keys and values have the codes of the exact form at ties."""
-    if proof.cache is None or isinstance(exact, RefusalError):
-        return expected, None
-    model, found, ties = proof.reference.model, list[ExpectedCase](), CodeTies(0, 0)
-    for each, outcome in zip(expected.cases, exact, strict=True):
-        if isinstance(outcome, RefusalError):
-            found.append(each)
-            continue
-        proof.progress(f"{each.case.name}, PyTorch, {proof.cache.format.name} cache")
-        run = CachedPass(proof.cache, outcome[PRESENT])
-        found.append(run_again(model, each, run))
-        ties += run.ties
-    proof.reference.drop()
-    return replace(expected, cases=tuple(found)), ties
 
 
 def _load_exact(proof: Proof) -> list[Loaded]:
@@ -268,7 +246,7 @@ class _Compare:
             difference <= tolerance,
             rounding=rounding,
             moved=_largest(real - before) / (_largest(before) or 1.0)
-            if self.proof.rounds and not codes
+            if (self.proof.precision.rounds or self.proof.cache is not None) and not codes
             else None,
         )
 

@@ -8,7 +8,8 @@ Shapes: batch B, key-value heads G, tokens S, head width K.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -17,7 +18,16 @@ from torch import Tensor
 from exporters.cases import Case
 from exporters.quantized_cache.attending import CachedAttention, CachedAttentions
 from exporters.quantized_cache.scales import QuantizedCache
-from exporters.reference import PRESENT, at_their_places, full_pass, side_by_side
+from exporters.reference import (
+    PRESENT,
+    Expected,
+    ExpectedCase,
+    Reference,
+    at_their_places,
+    full_pass,
+    run_again,
+    side_by_side,
+)
 from exporters.verification import CodeTies
 
 TIE = 2e-5
@@ -56,15 +66,38 @@ class CachedPass:
             codes.append(chosen)
             return chosen * scale
 
-        def replace(call: CachedAttention) -> tuple[Tensor, Tensor]:
+        def in_codes(call: CachedAttention) -> tuple[Tensor, Tensor]:
             of_keys, of_values = self._cache.scales[call.path]
             return rounded(call.key, of_keys), rounded(call.value, of_values)
 
-        with CachedAttentions(model, replace):
+        with CachedAttentions(model, in_codes):
             outputs = full_pass(model, case)
         present = side_by_side(codes)
         outputs[PRESENT] = at_their_places(present, mask) if case.gap else present
         return outputs
+
+
+def with_stored_codes(
+    reference: Reference,
+    expected: Expected,
+    cache: QuantizedCache,
+    stored: Sequence[Tensor | None],
+    progress: Callable[[str], None],
+) -> tuple[Expected, CodeTies]:
+    """What is expected with a quantized cache, and its codes at ties.
+
+    stored: the codes of the file in each case, as :class:`CachedPass` takes them, or None where it does not run.
+    """
+    found, ties = list[ExpectedCase](), CodeTies(0, 0)
+    for each, codes in zip(expected.cases, stored, strict=True):
+        if codes is None:
+            found.append(each)
+            continue
+        progress(f"{each.case.name}, PyTorch, {cache.format.name} cache")
+        run = CachedPass(cache, codes)
+        found.append(run_again(reference.model, each, run))
+        ties += run.ties
+    return replace(expected, cases=tuple(found)), ties
 
 
 def at_ties(values: Tensor, scale: Tensor, own: Tensor, given: Tensor) -> Tensor:

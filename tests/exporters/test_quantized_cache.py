@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from exporters.emitters import group_query_attention as emitter
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.opened import opened
+from exporters.options import Options
 from exporters.quality.budget import CACHE_LIMITS, LIMITS, Budget, budget_of
 from exporters.quantized_cache import calibrate, reference
 from exporters.quantized_cache.scales import CacheScale
