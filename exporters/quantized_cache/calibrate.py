@@ -62,7 +62,7 @@ def calibration_case(
     claim = claim.written_by(model, progress)
     assert claim.inputs is not None
     examples = claim.inputs.calibration or claim.inputs.judged
-    some = examples[:: max(1, len(examples) // EXAMPLES)]
+    some = examples[:: -(-len(examples) // EXAMPLES)]
     return claim, Case("calibration", input_batch(spec, joined(spec, some)))
 
 
