@@ -15,7 +15,7 @@ import onnx
 
 from exporters.checking import Checked
 from exporters.quality.quality import Quality
-from exporters.targets import OPERATIONS, Target, minimum_runtime
+from exporters.targets import OPERATIONS, QUANTIZED_CACHE, Target, minimum_runtime
 from exporters.verification import Verification
 from specs.model import Model
 from specs.resolved import resolved
@@ -152,7 +152,7 @@ def graph_record(
         nodes=len(model.graph.node),
         opset=opset,
         ir_version=model.ir_version,
-        minimum_runtime=f"onnxruntime {minimum_runtime(opset, used)}",
+        minimum_runtime=f"onnxruntime {minimum_runtime(opset, [*used, *_quantized_caches(model)])}",
         operations={name: used[name] for name in OPERATIONS if name in used},
         unfused=tuple(unfused),
         checked=CheckRecord(**checked.as_dict()),
@@ -160,6 +160,14 @@ def graph_record(
         inputs={value.name: _shape(value) for value in model.graph.input},
         outputs={value.name: _shape(value) for value in model.graph.output},
     )
+
+
+def _quantized_caches(model: onnx.ModelProto) -> list[str]:
+    """The name under which :data:`exporters.targets.OPERATIONS` has attention with a quantized cache, where there is one."""
+    cached = any(
+        attribute.name == "kv_cache_bit_width" for node in model.graph.node for attribute in node.attribute
+    )
+    return [QUANTIZED_CACHE] if cached else []
 
 
 def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:

@@ -21,6 +21,10 @@ CONTRIB = "com.microsoft"
 """The domain of ONNX Runtime's own operations."""
 
 
+QUANTIZED_CACHE = "GroupQueryAttention with a quantized cache"
+"""ONNX Runtime 1.27 takes float32 queries there, and 1.29 float16, too."""
+
+
 @dataclass(frozen=True)
 class Operation:
     """An operation that not every target has: its domain ("" is standard ONNX), and the first version with it.
@@ -43,6 +47,7 @@ OPERATIONS = {
         Operation("MatMulNBits", domain=CONTRIB, runtime="1.22"),
         Operation("GatherBlockQuantized", domain=CONTRIB, runtime="1.22"),
         Operation("GroupQueryAttention", domain=CONTRIB, runtime="1.23"),
+        Operation(QUANTIZED_CACHE, domain=CONTRIB, runtime="1.29"),
         Operation("FusedMatMul", domain=CONTRIB),
         Operation("BiasGelu", domain=CONTRIB),
         Operation("FastGelu", domain=CONTRIB),

@@ -136,6 +136,7 @@ def test_a_decoder_with_a_quantized_cache(tmp_path: Path, bits: int) -> None:
     assert found.manifest.options.cache_precision == f"int{bits}"
     facts = found.graphs["model.onnx"]
     assert facts["inputs"]["past_key_values.0.key"][-1] == 16 * bits // 8
+    assert facts["minimum_runtime"] == "onnxruntime 1.29"
     ties = found.verification.ties
     assert ties.compared > 1000
     assert ties.passed
