@@ -63,6 +63,11 @@ def print_verification(verification: Verification) -> None:
             f"rounding, PyTorch itself is up to {furthest:.1e} from arithmetic that is more exact",
             "yellow",
         )
+    if (ties := verification.ties) is not None:
+        say(
+            f"The cache: {ties.compared:,} codes compared, of which {ties.at_ties:,} lie at the border between two codes, as "
+            "near as float32 can tell."
+        )
     if (rounded := verification.worst_weight) is not None:
         say(_rounding_text(verification, rounded))
 
