@@ -102,6 +102,15 @@ Budget = Annotated[
         show_default=False,
     ),
 ]
+Activations = Annotated[
+    str | None,
+    typer.Option(
+        metavar="static|dynamic",
+        help="Scales of the inputs of 8-bit products (int8 encoders on portable and cpu): static scales come from "
+        "calibration and lose far less, dynamic ones from each input.  [default: static for real weights]",
+        show_default=False,
+    ),
+]
 Verify = Annotated[
     bool,
     typer.Option(

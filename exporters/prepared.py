@@ -19,6 +19,7 @@ from exporters.quantization.carried import carried_blocks
 from exporters.quantization.size_budget import SizeBudget
 from exporters.reference import reference_of
 from exporters.rounding import rounded_for, roundings_of
+from exporters.static_activations import may_be_static, with_activations
 from exporters.static_cache import cache_length
 from exporters.subject import Subject, check_memory, choose_subject
 from specs.errors import UserError
@@ -48,6 +49,7 @@ class Contents:
 def traced(plan: Plan, source: WeightSource | None, progress: Progress) -> Contents:
     """The graphs of a plan with the weights as they come.  Raises :class:`specs.errors.UserError`."""
     claim = _claim(plan, progress)
+    plan = with_activations(plan, claim)
     check_rounding(plan.spec, plan.options, claim)
     check_measurable(plan.options, claim)
     progress(Stage("trace"))
@@ -63,7 +65,7 @@ def traced(plan: Plan, source: WeightSource | None, progress: Progress) -> Conte
 def _claim(plan: Plan, progress: Progress) -> Claim | None:
     """What weights are rounded for, and what that is judged on, where it is."""
     options, spec = plan.options, plan.spec
-    if not (options.judges or options.calibrates or options.budget):
+    if not (options.judges or options.calibrates or options.budget or may_be_static(plan)):
         return None
     progress(Stage("read representative inputs"))
     static = plan.target.static_cache and spec.architecture != "encoder"

@@ -14,6 +14,7 @@ from exporters.quality.inputs import Example
 from exporters.quality.judge import input_batch
 from exporters.quantization.calibrated import CalibratedWeights, Rounding, calibrate
 from exporters.quantization.matrix import QuantizedMatrix
+from exporters.quantization.static_matrix import StaticMatrix
 from exporters.reference import full_pass
 from specs.model import Model
 from zoo.builder import assemble
@@ -21,7 +22,7 @@ from zoo.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
 LEAST_BITS = 8
-"""Nearest is good enough from here on."""
+"""Nearest is good enough from here on, unless inputs are rounded with static scales, too."""
 
 
 def roundings_of(regions: Mapping[str, Region], source: WeightSource) -> dict[str, Rounding]:
@@ -29,7 +30,8 @@ def roundings_of(regions: Mapping[str, Region], source: WeightSource) -> dict[st
     return {
         name: Rounding.of(content)
         for content in contents(regions.values())
-        if isinstance(content, QuantizedMatrix) and content.blocks.bits < LEAST_BITS
+        if isinstance(content, QuantizedMatrix)
+        and (content.blocks.bits < LEAST_BITS or isinstance(content, StaticMatrix))
         for name in content.names
         if (codes := source.codes(name)) is None or codes.blocks != content.blocks
     }

@@ -123,6 +123,7 @@ class ShapingRecord(Record):
     asymmetric: bool
     head_precision: str
     cache_length: Annotated[int, Field(gt=0)] | None
+    activations: Literal["dynamic", "static"] | None = None
 
 
 class BlocksRecord(Record):
