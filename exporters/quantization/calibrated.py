@@ -78,7 +78,9 @@ class CalibratedWeights(WeightSource):
             return self._source.codes(name)
         rounding = self._kept[name][0]
         scales = self.input_scales(rounding.names)
-        return Codes(rounding.blocks, lambda: self._rows(name), None if scales is None else scales.multipliers)
+        return Codes(
+            rounding.blocks, lambda: self._rows(name), None if scales is None else scales.multipliers
+        )
 
     def input_scales(self, names: tuple[str, ...]) -> InputScales | None:
         return self._inputs.get(names)

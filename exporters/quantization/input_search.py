@@ -43,5 +43,7 @@ def _smoothed(x: Tensor, weight: Tensor, strength: float) -> InputScales:
 
 
 def _error(x: Tensor, weight: Tensor, blocks: Blocks, scales: InputScales, wanted: Tensor) -> float:
-    stored = blocks.restore(blocks.quantize(weight / scales.multipliers), weight.shape[1]) * scales.multipliers
+    stored = (
+        blocks.restore(blocks.quantize(weight / scales.multipliers), weight.shape[1]) * scales.multipliers
+    )
     return float((scales.rounded(x) @ stored.T - wanted).square().mean())

@@ -58,7 +58,12 @@ class Quantization:
 
     def input_bits(self, names: tuple[str, ...]) -> int | None:
         """The bits of a product's inputs where their scales are static, else None."""
-        if not self.static_inputs or names[0] in self.own or not names[0].startswith(STACK) or is_table(names):
+        if (
+            not self.static_inputs
+            or names[0] in self.own
+            or not names[0].startswith(STACK)
+            or is_table(names)
+        ):
             return None
         return 16 if {name.split(".")[-2] for name in names} & WIDE_INPUTS else 8
 

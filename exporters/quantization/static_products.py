@@ -9,7 +9,13 @@ import torch
 
 from exporters.emitters.registry import Call, Operand
 from exporters.graph import Parameter, Value
-from exporters.quantization.static_matrix import INPUT_SCALE, INPUT_ZERO, MULTIPLIERS, REST_SCALE, StaticMatrix
+from exporters.quantization.static_matrix import (
+    INPUT_SCALE,
+    INPUT_ZERO,
+    MULTIPLIERS,
+    REST_SCALE,
+    StaticMatrix,
+)
 from zoo.weights.blocks import Blocks
 from zoo.weights.input_scales import MIDDLE
 

@@ -11,22 +11,26 @@ import pytest
 import torch
 
 from exporters import rounded_products
-from exporters.export import Options, export
+from exporters.export import export
 from exporters.manifest import Export
 from exporters.opened import opened
+from exporters.options import Options
+from exporters.plan import Plan
 from exporters.quantization import static_matrix
 from exporters.quantization.input_search import searched_inputs
 from exporters.reopened import reopened
 from exporters.runtime.exported import open_export
-from zoo.weights.tensors import weight_tensors
+from exporters.static_activations import with_activations
 from exporters.verification import VerificationError
 from specs.errors import UserError
+from specs.model import Model
 from tests.exporters.quality import checkpoints
 from tests.exporters.test_verification import operation
-from tests.zoo.tiny import bert
+from tests.zoo.tiny import BLOCK, bert, gpt2
 from zoo.manifest import read_record
 from zoo.weights.blocks import Blocks
 from zoo.weights.input_scales import InputScales
+from zoo.weights.tensors import weight_tensors
 
 Patch = pytest.MonkeyPatch
 PER_ROW = Blocks(8, None)
@@ -39,7 +43,9 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def exported(origin: Path, directory: Path, **options: Any) -> Export:
     return export(
-        opened(str(origin)).spec, directory, Options(**{"weights": str(origin), "precision": "int8", **options})
+        opened(str(origin)).spec,
+        directory,
+        Options(**{"weights": str(origin), "precision": "int8", **options}),
     )
 
 
@@ -62,7 +68,9 @@ def test_static_scales_are_the_default_and_integer_products(
     onnxruntime.InferenceSession(
         tmp_path / "None" / "model.onnx", options, providers=["CPUExecutionProvider"]
     )
-    nodes = [node.op_type for node in onnx.load(tmp_path / "optimized.onnx", load_external_data=False).graph.node]
+    nodes = [
+        node.op_type for node in onnx.load(tmp_path / "optimized.onnx", load_external_data=False).graph.node
+    ]
     products = {"cpu": 1 + 1 + 2 + 2, "portable": 3 + 1 + 2 + 2}[target]  # of 8 bits one, of 16 bits two
     assert nodes.count("MatMulIntegerToFloat") == 2 * products
 
@@ -162,7 +170,9 @@ def test_a_kernel_that_adds_errors_to_static_products_is_caught(
     monkeypatch.setattr(
         rounded_products, "_stepped", lambda x, *static: 0.75 * x + 0.25 * original(x, *static)
     )
-    with pytest.raises(VerificationError, match=r"MatMul.*: ONNX Runtime's error from rounding .* 4\.\d times"):
+    with pytest.raises(
+        VerificationError, match=r"MatMul.*: ONNX Runtime's error from rounding .* 4\.\d times"
+    ):
         exported(origin, tmp_path / "x")
 
 
@@ -202,27 +212,13 @@ def test_static_scales_that_cannot_be_had_are_refused(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("changes", "value"),
-    [
-        ({"encoder": {"layers": [{"repeat": 2, "shared": True}]}}, "shared layers"),
-        ({"architecture": "decoder"}, "decoder"),
-    ],
-)
-def test_models_whose_inputs_have_no_one_scale_are_refused(
-    changes: dict[str, Any], value: str, tmp_path: Path
-) -> None:
-    from exporters.precisions import PRECISIONS
-    from exporters.static_activations import chosen_activations
-    from exporters.targets import TARGETS
-    from tests.zoo.tiny import BLOCK, gpt2
+SHARED = bert(encoder={"layers": [{"repeat": 2, "shared": True}], "block": BLOCK})
 
-    if "encoder" in changes:
-        changes["encoder"]["block"] = BLOCK
-        spec = bert(**changes)
-    else:
-        spec = gpt2()
-    chosen = ("static", spec, TARGETS["cpu"], PRECISIONS["int8"], None)
+
+@pytest.mark.parametrize(("spec", "value"), [(SHARED, "shared layers"), (gpt2(), "decoder")])
+def test_models_whose_inputs_have_no_one_scale_are_refused(spec: Model, value: str) -> None:
+    plan = Plan.make(spec, Options(precision="int8", activations="static"))
     with pytest.raises(UserError, match=f"value: {value}"):
-        chosen_activations(*chosen)
-    assert chosen_activations(None, *chosen[1:]) is None
+        with_activations(plan, None)
+    free = Plan.make(spec, Options(precision="int8"))
+    assert with_activations(free, None) == free
