@@ -130,7 +130,7 @@ Calibrate = Annotated[
     typer.Option(
         metavar="FILE",
         help="Inputs that the model is made for: UTF-8 text, token ids (.npy), or arrays by input name (.npz). Real "
-        "weights that are rounded are judged on a part of it, and int4 rounds them for the rest.  [default: a corpus of prose, or text that the model writes]",
+        "weights that are rounded are judged on a part of it; the rest calibrates int4, and int8 of encoders.  [default: a corpus of prose, or text that the model writes]",
         show_default=False,
     ),
 ]
