@@ -17,8 +17,10 @@ from exporters.opened import opened
 from exporters.options import Options
 from exporters.plan import Plan
 from exporters.quantization import static_matrix
+from exporters.quantization.calibrated import Rounding
 from exporters.quantization.input_search import searched_inputs
 from exporters.reopened import reopened
+from exporters.rounding import rounded_for
 from exporters.runtime.exported import open_export
 from exporters.static_activations import with_activations
 from exporters.verification import VerificationError
@@ -27,9 +29,11 @@ from specs.model import Model
 from tests.exporters.quality import checkpoints
 from tests.exporters.test_verification import operation
 from tests.zoo.tiny import BLOCK, bert, gpt2
+from zoo.builder import assemble
 from zoo.manifest import read_record
 from zoo.weights.blocks import Blocks
 from zoo.weights.input_scales import InputScales
+from zoo.weights.random import RandomWeights
 from zoo.weights.tensors import weight_tensors
 
 Patch = pytest.MonkeyPatch
@@ -49,7 +53,7 @@ def exported(origin: Path, directory: Path, **options: Any) -> Export:
     )
 
 
-@pytest.mark.parametrize("target", ["cpu", "portable"])
+@pytest.mark.parametrize("target", ["cpu", pytest.param("portable", marks=pytest.mark.slow)])
 def test_static_scales_are_the_default_and_integer_products(
     origin: Path, target: str, tmp_path: Path
 ) -> None:
@@ -152,7 +156,13 @@ def wrong_rest_scale(patch: Patch) -> None:
 @pytest.mark.parametrize("target", ["cpu", pytest.param("portable", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "sabotage",
-    [wrong_input_scale, wrong_zero_point, smoothed_weights_alone, smoothed_inputs_alone, wrong_rest_scale],
+    [
+        wrong_input_scale,
+        smoothed_weights_alone,
+        wrong_rest_scale,
+        pytest.param(wrong_zero_point, marks=pytest.mark.slow),
+        pytest.param(smoothed_inputs_alone, marks=pytest.mark.slow),
+    ],
 )
 def test_sabotage_of_static_scales_is_caught(
     sabotage: Any, target: str, origin: Path, tmp_path: Path, monkeypatch: Patch
@@ -210,6 +220,15 @@ def test_static_scales_that_cannot_be_had_are_refused(
         exported(origin, tmp_path / "x", **{"activations": "static", **options})
     assert str(caught.value).startswith(message)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_layer_that_calibration_does_not_reach_is_refused(tmp_path: Path) -> None:
+    spec, name = bert(), "encoder.blocks.0.unused.weight"
+    model, ids = assemble(spec), torch.ones(1, 4, dtype=torch.int64)
+    roundings = {name: Rounding(PER_ROW, torch.float32, 8, (name,))}
+    examples = [{"input_ids": ids, "attention_mask": ids}]
+    with pytest.raises(UserError, match=f"value: {name}, which calibration did not reach"):
+        rounded_for(spec, RandomWeights(model, spec), roundings, examples, tmp_path, lambda stage: None)
 
 
 SHARED = bert(encoder={"layers": [{"repeat": 2, "shared": True}], "block": BLOCK})
