@@ -28,7 +28,7 @@ def test_minilm_keeps_its_vectors(tmp_path: Path) -> None:
     ).quality
     assert found is not None
     assert found.figures["cosine"] > 0.999
-    assert found.figures["same_neighbours"] >= 0.97
+    assert found.figures["same_neighbours"] > 0.965  # 0.974 where it was measured
 
 
 @pytest.fixture(scope="module")
