@@ -34,7 +34,7 @@ class HeldWeights(WeightSource):
         return None if self._origin is None else self._origin.codes(name)
 
     def input_scales(self, names: tuple[str, ...]) -> InputScales | None:
-        return self._origin.input_scales(names)
+        return None if self._origin is None else self._origin.input_scales(names)
 
     def format(self, name: str) -> str | None:
         return None if self._origin is None else self._origin.format(name)
