@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.export_options import (
+    Activations,
     Asymmetric,
     BlockSize,
     Budget,
@@ -44,6 +45,7 @@ def build(
     head_precision: HeadPrecision = "int8",
     rounding: Rounding = None,
     budget: Budget = None,
+    activations: Activations = None,
     verify: Verify = True,
     via: Via = "fx",
     layout: LayoutName = "onnx",
@@ -105,6 +107,7 @@ def build(
         head_precision=head_precision,
         rounding=rounding,
         budget=budget,
+        activations=activations,
     )
     check_exportable(model, model_spec, destination, options)
     parameters = parameter_report(model_spec)

@@ -20,6 +20,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "asymmetric": lambda asymmetric: "asymmetric",
     "head_precision": lambda precision: f"head-{precision}",
     "rounding": lambda rounding: rounding,
+    "activations": lambda kind: f"{kind}-activations",
     "budget": lambda size: f"budget-{size}",
     "cache_length": lambda length: f"cache-{length}",
     "cache_precision": lambda precision: f"{precision}-cache",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cli.export_options import (
+    Activations,
     Asymmetric,
     BlockSize,
     Budget,
@@ -49,6 +50,7 @@ def export(
     head_precision: HeadPrecision = "int8",
     rounding: Rounding = None,
     budget: Budget = None,
+    activations: Activations = None,
     verify: Verify = True,
     via: Via = "fx",
     layout: LayoutName = "onnx",
@@ -105,6 +107,7 @@ def export(
         head_precision=head_precision,
         rounding=rounding,
         budget=budget,
+        activations=activations,
     )
     written = run_export(model_spec, *settings, as_json)
     if as_json:

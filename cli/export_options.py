@@ -111,6 +111,15 @@ Budget = Annotated[
         show_default=False,
     ),
 ]
+Activations = Annotated[
+    str | None,
+    typer.Option(
+        metavar="static|dynamic",
+        help="Scales of the inputs of 8-bit products (int8 encoders on portable and cpu): static scales come from "
+        "calibration and lose far less, dynamic ones from each input.  [default: static for real weights]",
+        show_default=False,
+    ),
+]
 Verify = Annotated[
     bool,
     typer.Option(
@@ -130,7 +139,7 @@ Calibrate = Annotated[
     typer.Option(
         metavar="FILE",
         help="Inputs that the model is made for: UTF-8 text, token ids (.npy), or arrays by input name (.npz). Real "
-        "weights that are rounded are judged on a part of it, and int4 rounds them for the rest.  [default: a corpus of prose, or text that the model writes]",
+        "weights that are rounded are judged on a part of it; the rest calibrates int4, and int8 of encoders.  [default: a corpus of prose, or text that the model writes]",
         show_default=False,
     ),
 ]

@@ -1,8 +1,8 @@
 """An exported graph with the rounding of activations switched off: what it computes apart from its precision.
 
 The graph reads the same data file.  Half floats become float32 in every tensor, and constants take the values that they
-had before they were stored in half; inputs of integer products are scaled and shifted but not rounded; MatMulNBits works in
-float32.  Everything else stays as it was written, so a wrong scale, a
+had before they were stored in half; inputs of integer products are scaled and shifted but not rounded (of 16-bit inputs, the
+second 8 bits are not: :mod:`exporters.exact_qdq`); MatMulNBits works in float32.  Everything else stays as it was written, so a wrong scale, a
 swapped zero point or a missing bias shows at the tolerance of float32, whatever the precision.
 """
 
@@ -21,6 +21,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, num
 
 from exporters import targets
 from exporters.content import Computed
+from exporters.exact_qdq import StaticInputs
 from exporters.graph import STATED_ROUNDING, Graph
 from exporters.proto import DTYPES
 
@@ -69,8 +70,9 @@ def exact(model: onnx.ModelProto, half: torch.dtype | None, unrounded: Constants
     graph = result.graph
     del graph.node[:], graph.value_info[:]
     _widen_weights(graph, narrow, unrounded)
+    static = StaticInputs.of(model)
     for node in model.graph.node:
-        graph.node.extend(_exact_nodes(node, graph, narrow))
+        graph.node.extend(static.exact_nodes(node) or _exact_nodes(node, graph, narrow))
     for value in (*graph.input, *graph.output):
         if value.type.tensor_type.elem_type == narrow:
             value.type.tensor_type.elem_type = FLOAT

@@ -30,6 +30,8 @@ NUMPY = {
     torch.int64: np.int64,
     torch.int32: np.int32,
     torch.bool: np.bool_,
+    torch.int8: np.int8,
+    torch.uint8: np.uint8,
 }
 
 

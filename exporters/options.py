@@ -17,8 +17,13 @@ from exporters.targets import TARGETS, Target
 from specs.errors import UserError
 from specs.suggest import did_you_mean
 
-SHAPING = ("via", "logits", "block_size", "asymmetric", "head_precision", "cache_length", "cache_precision")
+SHAPING = (
+    "via", "logits", "block_size", "asymmetric", "head_precision", "cache_length", "cache_precision", "activations",
+)  # fmt: skip
 """The options that shape the files, beside target, precision and layout."""
+
+ACTIVATIONS = ("dynamic", "static")
+"""How 8 bits of inputs are scaled: as each input comes, or with scales that calibration found."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class Options:
     and on which they are judged; ``max_kl`` and ``min_cosine`` are what they may lose (default: :data:`exporters.quality.budget.LIMITS`).
     ``budget`` is the largest size of an int4 export of real weights, such as 105MB or 4.8bits per weight: matrices that lose
     most in 4 bits get 8 or 16 (:mod:`exporters.mixed_precision`).
+    ``activations`` says how int8 rounds the inputs of products: with static scales from calibration, or dynamic ones
+    (default: static for real weights of encoders, where the target multiplies integers and there are inputs).
     """
 
     target: str = "portable"
@@ -59,6 +66,7 @@ class Options:
     rounding: str | None = None
     budget: str | None = None
     cache_precision: str = "float"
+    activations: str | None = None
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -70,6 +78,7 @@ class Options:
             ("--head-precision", self.head_precision, ("int4", "int8")),
             ("--rounding", self.rounding or "nearest", ("gptq", "nearest")),
             ("--cache-precision", self.cache_precision, CACHE_FORMATS),
+            ("--activations", self.activations or "dynamic", ACTIVATIONS),
         ):
             if value not in known:
                 raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
@@ -101,6 +110,10 @@ class Options:
             )
         if self.via == "torch" and self.precision != "fp32":
             raise UserError(f"--via torch writes fp32 alone: give --via fx for {self.precision}")
+        if self.activations is not None and self.precision != "int8":
+            raise UserError(
+                f"--activations applies to --precision int8\n  value: {self.precision}\n  Leave it out."
+            )
         if self.head_precision == "int4" and not _looks_up(TARGETS[self.target]):
             able = " or ".join(name for name, target in TARGETS.items() if _looks_up(target))
             raise UserError(
@@ -111,7 +124,7 @@ class Options:
     @property
     def judges(self) -> bool:
         """Whether what rounding changes is held to a budget: that of real weights, where anything is verified."""
-        return self.verify and self._real and (PRECISIONS[self.precision].rounds or self.cache is not None)
+        return self.verify and self.real and (PRECISIONS[self.precision].rounds or self.cache is not None)
 
     @property
     def cache(self) -> CacheFormat | None:
@@ -121,15 +134,17 @@ class Options:
     @property
     def calibrates_cache(self) -> bool:
         """Whether the scales of a quantized cache are calibrated on the inputs that the model is made for."""
-        return self._real and self.cache is not None
+        return self.real and self.cache is not None
 
     @property
     def calibrates(self) -> bool:
         """Whether weights are rounded for the inputs that they will see."""
-        return self._real and self.precision == "int4" and self.rounding != "nearest"
+        gptq = self.precision == "int4" and self.rounding != "nearest"
+        return self.real and (gptq or self.activations == "static")
 
     @property
-    def _real(self) -> bool:
+    def real(self) -> bool:
+        """Whether weights mean something."""
         return self.weights not in ("random", "none")
 
     def _check_quality(self) -> None:
@@ -139,12 +154,12 @@ class Options:
             "--min-cosine": self.min_cosine,
         }
         given = [option for option, value in asked.items() if value is not None]
-        if self.budget is not None and not self._real:
+        if self.budget is not None and not self.real:
             raise UserError(
                 f"--budget applies to real weights, whose rounding can be measured\n  value: {self.weights} weights\n"
                 "  Pass --weights, or leave --budget out."
             )
-        if self.rounding == "gptq" and not self._real:
+        if self.rounding == "gptq" and not self.real:
             raise UserError(
                 f"--rounding gptq is for weights that mean something, and these are {self.weights}\n"
                 "  give --weights, or leave it out"
@@ -155,7 +170,7 @@ class Options:
                 "is not verified"
                 if not self.verify
                 else f"has {self.weights} weights"
-                if not self._real
+                if not self.real
                 else f"is {self.precision}, which rounds nothing"
             )
             raise UserError(

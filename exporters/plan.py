@@ -145,6 +145,7 @@ class Plan:
             blocks=Blocks(4, options.block_size, not options.asymmetric),
             table_bits=4 if options.head_precision == "int4" else 8,
             own={**carried_blocks(self.quantized), **self.raised},
+            static_inputs=options.activations == "static",
         )
 
 

@@ -72,6 +72,7 @@ def quantization_of(
     blocks: Blocks,
     table_bits: int,
     own: Mapping[str, Blocks | None] = MappingProxyType({}),
+    static_inputs: bool = False,
 ) -> Quantization | None:
     """How a graph's weights are quantized; ``decodes`` says whether its model generates token by token, and
     ``graph_decodes`` whether the graph does; weights in blocks of their ``own`` are given by name.
@@ -89,6 +90,7 @@ def quantization_of(
             matrices=in_blocks if graph_decodes or in_half else per_row,
             tables=in_blocks if (lookups if in_half else decodes) else per_row,
             own=own,
+            static_inputs=static_inputs,
         )
     tables = blocks if table_bits == 4 else in_blocks
     return Quantization(

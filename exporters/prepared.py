@@ -21,6 +21,7 @@ from exporters.quantized_cache.calibrate import calibrate_caches, calibration_ca
 from exporters.quantized_cache.check import check_cache_fused
 from exporters.reference import reference_of
 from exporters.rounding import rounded_for, roundings_of
+from exporters.static_activations import may_be_static, with_activations
 from exporters.static_cache import cache_length
 from exporters.subject import Subject, check_memory, choose_subject
 from specs.errors import UserError
@@ -50,6 +51,7 @@ class Contents:
 def traced(plan: Plan, source: WeightSource | None, progress: Progress) -> Contents:
     """The graphs of a plan with the weights as they come.  Raises :class:`specs.errors.UserError`."""
     claim = _claim(plan, progress)
+    plan = with_activations(plan, claim)
     check_rounding(plan.spec, plan.options, claim)
     check_measurable(plan.options, claim)
     progress(Stage("trace"))
@@ -66,7 +68,8 @@ def traced(plan: Plan, source: WeightSource | None, progress: Progress) -> Conte
 def _claim(plan: Plan, progress: Progress) -> Claim | None:
     """What weights are rounded for, and what that is judged on, where it is."""
     options, spec = plan.options, plan.spec
-    if not (options.judges or options.calibrates or options.budget or options.calibrates_cache):
+    calibrates = options.calibrates or options.calibrates_cache or may_be_static(plan)
+    if not (options.judges or calibrates or options.budget):
         return None
     progress(Stage("read representative inputs"))
     static = plan.target.static_cache and spec.architecture != "encoder"

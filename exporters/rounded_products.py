@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import NodeProto, helper
+from onnx import NodeProto, helper, numpy_helper
 
 from exporters.bf16_emulation import FLOAT
 from exporters.exact_graph import exact_file
@@ -33,28 +33,37 @@ Array = np.ndarray[Any, Any]
 @dataclass(frozen=True)
 class Product:
     """A product in a graph: the names of its input and its result, its width, and whether the runtime rounds all rows of
-    the input with one scale."""
+    the input with one scale; where that is ``static``, the scale and the zero point."""
 
     name: str
     x: str
     y: str
     width: int
     whole: bool
+    static: tuple[float, int] | None = None
+
+    def inputs(self, rows: int) -> Array:
+        """Inputs to try it on: rows x width."""
+        return _inputs(rows, self.width) if self.static is None else _within(rows, self.width, *self.static)
+
+    def rounded(self, x: Array) -> Array:
+        """Inputs as 8 bits hold them."""
+        return _rounded(x, whole=self.whole) if self.static is None else _stepped(x, *self.static)
 
 
 def worst_product(path: Path, target: Target) -> RoundedProduct | None:
     """The product of a file with the largest error of its own; None where none rounds its inputs."""
     from exporters.observed import session
 
-    found = list(products(onnx.load(path, load_external_data=False)))
+    found = list(products(onnx.load(path, load_external_data=False), path.parent))
     if not found:
         return None
     errors = dict.fromkeys((product.name for product in found), 0.0)
     with _alone(path, found) as place, exact_file(place) as exact_place:
         real, exact = session(place, target), session(exact_place, target, exact=True)
         for rows in ROWS:
-            inputs = {product.x: _inputs(rows, product.width) for product in found}
-            rounded = {product.x: _rounded(inputs[product.x], whole=product.whole) for product in found}
+            inputs = {product.x: product.inputs(rows) for product in found}
+            rounded = {product.x: product.rounded(inputs[product.x]) for product in found}
             got, ideal, expected = (
                 _run(*each) for each in ((real, inputs), (exact, inputs), (exact, rounded))
             )
@@ -65,8 +74,9 @@ def worst_product(path: Path, target: Target) -> RoundedProduct | None:
     return max((RoundedProduct(*each) for each in errors.items()), key=lambda product: product.error)
 
 
-def products(model: onnx.ModelProto) -> Iterator[Product]:
-    """The products in float32 whose inputs a runtime may round."""
+def products(model: onnx.ModelProto, directory: Path) -> Iterator[Product]:
+    """The products in float32 whose inputs a runtime may round; the data file is in a directory."""
+    values = {weight.name: weight for weight in model.graph.initializer}
     sizes = {weight.name: (weight.data_type, list(weight.dims)) for weight in model.graph.initializer}
     made = {output: node for node in model.graph.node for output in node.output}
     readers: dict[str, list[NodeProto]] = {}
@@ -89,7 +99,13 @@ def products(model: onnx.ModelProto) -> Iterator[Product]:
             yield Product(node.name, made[codes].input[0], scaled.output[0], width, whole=True)
         elif node.op_type == "MatMul" and node.input[1] in made:
             whole = made[node.input[1]]
-            if whole.op_type == "DequantizeLinear" and sizes[whole.input[1]][0] == FLOAT:
+            given = made.get(node.input[0])
+            if given is not None and given.op_type == "DequantizeLinear":
+                scale, zero = (_scalar(values[name], directory) for name in given.input[1:])
+                width = sizes[whole.input[0]][1][0]
+                x = made[given.input[0]].input[0]
+                yield Product(node.name, x, node.output[0], width, True, (scale, int(zero)))
+            elif whole.op_type == "DequantizeLinear" and sizes[whole.input[1]][0] == FLOAT:
                 width = sizes[whole.input[0]][1][0]
                 yield Product(node.name, node.input[0], node.output[0], width, whole=False)
 
@@ -124,6 +140,21 @@ def _alone(path: Path, found: Sequence[Product]) -> Iterator[Path]:
         yield place
     finally:
         place.unlink(missing_ok=True)
+
+
+def _scalar(tensor: onnx.TensorProto, directory: Path) -> float:
+    return float(numpy_helper.to_array(tensor, str(directory)))
+
+
+def _within(rows: int, width: int, scale: float, zero: int) -> Array:
+    """Inputs over the whole range of static scales."""
+    codes = np.random.default_rng(width + rows).uniform(0, 255, (rows, width))
+    return ((codes - zero) * scale).astype(np.float32)
+
+
+def _stepped(x: Array, scale: float, zero: int) -> Array:
+    codes = np.clip(np.round(x / scale) + zero, 0, 255)
+    return ((codes - zero) * scale).astype(np.float32)
 
 
 def _inputs(rows: int, width: int) -> Array:

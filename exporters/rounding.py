@@ -14,14 +14,16 @@ from exporters.quality.inputs import Example
 from exporters.quality.judge import input_batch
 from exporters.quantization.calibrated import CalibratedWeights, Rounding, calibrate
 from exporters.quantization.matrix import QuantizedMatrix
+from exporters.quantization.static_matrix import StaticMatrix
 from exporters.reference import full_pass
+from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import assemble
 from zoo.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
 LEAST_BITS = 8
-"""Nearest is good enough from here on."""
+"""Nearest is good enough from here on, unless inputs are rounded with static scales, too."""
 
 
 def roundings_of(regions: Mapping[str, Region], source: WeightSource) -> dict[str, Rounding]:
@@ -29,7 +31,8 @@ def roundings_of(regions: Mapping[str, Region], source: WeightSource) -> dict[st
     return {
         name: Rounding.of(content)
         for content in contents(regions.values())
-        if isinstance(content, QuantizedMatrix) and content.blocks.bits < LEAST_BITS
+        if isinstance(content, QuantizedMatrix)
+        and (content.blocks.bits < LEAST_BITS or isinstance(content, StaticMatrix))
         for name in content.names
         if (codes := source.codes(name)) is None or codes.blocks != content.blocks
     }
@@ -48,13 +51,16 @@ def rounded_for(
     directory: Path,
     progress: Progress,
 ) -> CalibratedWeights:
-    """The weights of an encoder or a decoder with codes for some matrices; ``directory`` holds these while they are used."""
+    """The weights of an encoder or a decoder with codes for some matrices; ``directory`` holds these while they are used.
+
+    Raises :class:`specs.errors.UserError` where inputs of a layer that did not run are to have static scales.
+    """
     case = Case("calibration", input_batch(spec, joined(spec, examples)))
 
     def told(done: int, count: int) -> None:
         progress(Stage(f"round weights: {done} of {count} matrices"))
 
-    return calibrate(
+    found = calibrate(
         assemble(spec),
         source,
         roundings,
@@ -63,6 +69,13 @@ def rounded_for(
         told,
         None if case.batch.mask is None else case.batch.mask == 1,
     )
+    for name, rounding in roundings.items():
+        if rounding.inputs is not None and found.input_scales(rounding.names) is None:
+            raise UserError(
+                "--activations static needs layers that run on every input\n"
+                f"  value: {name}, which calibration did not reach\n  Pass --activations dynamic."
+            )
+    return found
 
 
 def joined(spec: Model, examples: Sequence[Example]) -> Example:

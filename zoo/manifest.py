@@ -126,6 +126,7 @@ class ShapingRecord(Record):
     head_precision: str
     cache_length: Annotated[int, Field(gt=0)] | None
     cache_precision: str = "float"
+    activations: Literal["dynamic", "static"] | None = None
 
 
 class BlocksRecord(Record):

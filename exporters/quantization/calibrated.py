@@ -17,11 +17,14 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from exporters.quantization.gptq import gptq
+from exporters.quantization.input_search import searched_inputs
 from exporters.quantization.matrix import VALUES, QuantizedMatrix, whole_rows
 from exporters.quantization.scales import searched
 from exporters.quantization.scheme import is_table
+from exporters.quantization.static_matrix import StaticMatrix
 from zoo.builder import ZooModel
 from zoo.weights.blocks import Blocks, Codes, Quantized
+from zoo.weights.input_scales import InputScales
 from zoo.weights.materialize import whole
 from zoo.weights.source import WeightSource
 from zoo.weights.tensors import weight_tensors
@@ -35,14 +38,21 @@ Told = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Rounding:
-    """How a matrix is to be rounded: its blocks, and the dtype of their scales."""
+    """How a matrix is to be rounded: its blocks, and the dtype of their scales.
+
+    ``inputs``: the bits of the inputs of a product whose scales are static; ``names`` are then all its weights.
+    """
 
     blocks: Blocks
     dtype: torch.dtype
+    inputs: int | None = None
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, matrix: QuantizedMatrix) -> Rounding:
         """As a matrix of the data file has it."""
+        if isinstance(matrix, StaticMatrix):
+            return cls(matrix.blocks, matrix.dtype, matrix.input_bits, matrix.names)
         return cls(matrix.blocks, matrix.dtype)
 
 
@@ -53,6 +63,7 @@ class CalibratedWeights(WeightSource):
         self.description = source.description
         self._source, self._directory = source, directory
         self._kept: dict[str, tuple[Rounding, Path]] = {}
+        self._inputs: dict[tuple[str, ...], InputScales] = {}
         self._count = 0
 
     def pieces(self, name: str) -> Iterator[Tensor]:
@@ -65,7 +76,14 @@ class CalibratedWeights(WeightSource):
     def codes(self, name: str) -> Codes | None:
         if name not in self._kept:
             return self._source.codes(name)
-        return Codes(self._kept[name][0].blocks, lambda: self._rows(name))
+        rounding = self._kept[name][0]
+        scales = self.input_scales(rounding.names)
+        return Codes(
+            rounding.blocks, lambda: self._rows(name), None if scales is None else scales.multipliers
+        )
+
+    def input_scales(self, names: tuple[str, ...]) -> InputScales | None:
+        return self._inputs.get(names)
 
     def format(self, name: str) -> str | None:
         return self._source.format(name)
@@ -74,6 +92,10 @@ class CalibratedWeights(WeightSource):
     def calibrated(self) -> list[str]:
         """The matrices that have codes of their own."""
         return [*self._kept]
+
+    def keep_inputs(self, names: tuple[str, ...], scales: InputScales) -> None:
+        """Give the inputs of a product static scales."""
+        self._inputs[names] = scales
 
     def keep(self, name: str, rounding: Rounding, codes: Quantized) -> None:
         """Give a matrix codes of its own."""
@@ -156,7 +178,7 @@ class _Pass:
         self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
         self._meta: dict[tuple[nn.Module, str], Tensor] = {}
-        self._seen: tuple[Tensor, Tensor] | None = None
+        self._seen: tuple[Tensor, InputScales | None, Tensor] | None = None
         self._done = 0
 
     def width(self, name: str) -> int:
@@ -206,7 +228,8 @@ class _Pass:
         for module in block.modules():
             self._leave(module)
 
-    def _enter_matrix(self, module: nn.Module, args: tuple[Tensor]) -> None:
+    def _enter_matrix(self, module: nn.Module, args: tuple[Tensor]) -> Tensor | None:
+        """Round a layer's weight, and where their scales are static its inputs."""
         weight = module.weight
         assert isinstance(weight, Tensor)
         name = self._names[id(weight)]
@@ -215,27 +238,48 @@ class _Pass:
         rounding = self._roundings.get(name)
         if rounding is None:
             self._fill(module)
-            return
-        width = weight.shape[-1]
+            return None
+        width, x = weight.shape[-1], args[0]
+        scales = None if rounding.inputs is None else self._input_scales(rounding, x)
         rounded = self._found.restored(name, width)
         if rounded is None:
             values = whole(weight, self._found.pieces(name))
-            products = self._products(args[0])
+            values = values if scales is None else values / scales.multipliers
+            products = self._products(x, scales)
             self._found.keep(name, rounding, gptq(rounding.blocks, values, products, rounding.dtype))
             self._done += 1
             self._told(self._done)
             rounded = self._found.restored(name, width)
             assert rounded is not None
         self._fill(module, weight=rounded)
+        return None if scales is None else scales.rounded(x)
 
-    def _products(self, x: Tensor) -> Tensor:
-        """x^T x over all tokens, ... K -> K K; layers side by side have the same x."""
-        if self._seen is None or self._seen[0] is not x:
-            padded = self._real is not None and x.shape[:-1] == self._real.shape
-            rows = x[self._real] if padded else x.flatten(0, -2)
-            rows = rows.float()
-            self._seen = x, rows.T @ rows
-        return self._seen[1]
+    def _input_scales(self, rounding: Rounding, x: Tensor) -> InputScales:
+        """How the inputs of a product are rounded; found when the first of its layers comes."""
+        known = self._found.input_scales(rounding.names)
+        if known is not None:
+            return known
+        assert rounding.inputs is not None
+        weights = [
+            whole(torch.empty(self._shapes[name], device="meta"), self._found.pieces(name))
+            for name in rounding.names
+        ]
+        found = searched_inputs(self._rows(x), torch.cat(weights).float(), rounding.blocks, rounding.inputs)
+        self._found.keep_inputs(rounding.names, found)
+        return found
+
+    def _products(self, x: Tensor, scales: InputScales | None) -> Tensor:
+        """x^T x over all tokens, ... K -> K K, of x as it is multiplied; layers side by side have the same x."""
+        if self._seen is None or self._seen[0] is not x or self._seen[1] is not scales:
+            rows = self._rows(x)
+            rows = rows if scales is None else scales.rounded(rows) * scales.multipliers
+            self._seen = x, scales, rows.T @ rows
+        return self._seen[2]
+
+    def _rows(self, x: Tensor) -> Tensor:
+        """The tokens that are no padding, ... K -> M K."""
+        padded = self._real is not None and x.shape[:-1] == self._real.shape
+        return (x[self._real] if padded else x.flatten(0, -2)).float()
 
     def _fill(self, module: nn.Module, **known: Tensor) -> None:
         """Give a module its own weights, but for those that it has."""

@@ -11,6 +11,7 @@ from exporters.emitters.registry import Call, Operand
 from exporters.graph import Parameter, Value
 from exporters.quantization.matrix import Layout, QuantizedMatrix
 from exporters.quantization.scheme import is_table
+from exporters.quantization.static_products import static_product
 from exporters.targets import CONTRIB
 from zoo.weights.blocks import Blocks
 
@@ -42,6 +43,9 @@ class _Tensors:
 def quantized_product(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
     """x @ weight^T + bias, where the weight is stored in few bits."""
     if blocks.size is None and call.graph.target.takes("MatMulInteger", torch.float32):
+        assert call.graph.quantization is not None
+        if (bits := call.graph.quantization.input_bits(weight.content.names)) is not None:
+            return static_product(call, x, weight, bias, blocks, bits)
         return _dynamic(call, x, weight, bias, blocks)
     if call.graph.target.takes("MatMulNBits", x.dtype):
         return _in_blocks(call, x, weight, bias, blocks)

@@ -137,11 +137,16 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Codes:
-    """A matrix in few bits: the layout of its blocks, and its rows in order, some at a time."""
+    """A matrix in few bits: the layout of its blocks, and its rows in order, some at a time.
+
+    ``multipliers``: K, what the columns that the codes stand for are multiplied by (default: 1).
+    """
 
     blocks: Blocks
     rows: Callable[[], Iterator[Quantized]]
+    multipliers: Tensor | None = None
 
     def values(self, width: int) -> Tensor:
         """What the codes stand for: N K in float32, for rows of K values."""
-        return self.blocks.restore(Quantized.joined(self.rows()), width)
+        values = self.blocks.restore(Quantized.joined(self.rows()), width)
+        return values if self.multipliers is None else values * self.multipliers

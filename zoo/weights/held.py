@@ -8,6 +8,7 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from zoo.weights.blocks import Codes
+from zoo.weights.input_scales import InputScales
 from zoo.weights.source import WeightSource
 from zoo.weights.tensors import weight_tensors
 
@@ -31,6 +32,9 @@ class HeldWeights(WeightSource):
 
     def codes(self, name: str) -> Codes | None:
         return None if self._origin is None else self._origin.codes(name)
+
+    def input_scales(self, names: tuple[str, ...]) -> InputScales | None:
+        return None if self._origin is None else self._origin.input_scales(names)
 
     def format(self, name: str) -> str | None:
         return None if self._origin is None else self._origin.format(name)

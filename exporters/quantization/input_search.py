@@ -1,0 +1,49 @@
+"""Static scales of a product's inputs, by search: the multipliers whose rounding changes the product least."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from zoo.weights.blocks import Blocks
+from zoo.weights.input_scales import InputScales
+
+STRENGTHS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""How much of the difference between columns of inputs is moved to the weights: 0 none, 1 all of it."""
+
+ROWS = 1024
+"""Inputs on which the multipliers are compared."""
+
+LEAST = 1e-5
+"""The least that a column is taken to reach to."""
+
+ROOM = 4.0
+"""How many times the range that was seen 16 bits cover: the largest inputs are rare, and steps are fine."""
+
+
+def searched_inputs(x: Tensor, weight: Tensor, blocks: Blocks, bits: int) -> InputScales:
+    """Scales for inputs x, M K, of a product with a weight, N K, that is stored in blocks."""
+    low, high = float(x.min()), float(x.max())
+    if bits == 16:
+        return InputScales.ranging(torch.ones(x.shape[1]), ROOM * low, ROOM * high, bits)
+    some = x[:: max(1, len(x) // ROWS)]
+    wanted = some @ weight.T
+    found = [_smoothed(x, weight, strength) for strength in STRENGTHS]
+    errors = [_error(some, weight, blocks, scales, wanted) for scales in found]
+    return found[errors.index(min(errors))]
+
+
+def _smoothed(x: Tensor, weight: Tensor, strength: float) -> InputScales:
+    """Columns of inputs and weights nearer to one range each (SmoothQuant, https://arxiv.org/abs/2211.10438, equation 4)."""
+    inputs, weights = (each.abs().amax(0).clamp(min=LEAST) for each in (x, weight))
+    multipliers = weights ** (1 - strength) / inputs**strength
+    multipliers = multipliers / multipliers.log().mean().exp()
+    scaled = x * multipliers
+    return InputScales.ranging(multipliers, float(scaled.min()), float(scaled.max()))
+
+
+def _error(x: Tensor, weight: Tensor, blocks: Blocks, scales: InputScales, wanted: Tensor) -> float:
+    stored = (
+        blocks.restore(blocks.quantize(weight / scales.multipliers), weight.shape[1]) * scales.multipliers
+    )
+    return float((scales.rounded(x) @ stored.T - wanted).square().mean())

@@ -1,0 +1,55 @@
+"""Models with outliers are written in every precision on every target, or refused for what they lose, with the figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exporters.export import export
+from exporters.opened import opened
+from exporters.options import Options
+from exporters.precisions import PRECISIONS
+from exporters.quality.quality import QualityError
+from exporters.targets import TARGETS
+from tests.exporters.quality import outliers
+
+ROUNDED = [name for name, precision in PRECISIONS.items() if precision.rounds]
+
+
+@pytest.fixture(scope="module")
+def origins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {name: make(tmp_path_factory.mktemp(name)) for name, make in outliers.MODELS.items()}
+
+
+def outcome(origin: Path, directory: Path, target: str, precision: str) -> str:
+    """The figures of quality of an export, or why they are not good enough; anything else is an error."""
+    spec = opened(str(origin)).spec
+    static = TARGETS[target].static_cache and spec.architecture != "encoder"
+    options = Options(
+        weights=str(origin), target=target, precision=precision, cache_length=128 if static else None
+    )
+    try:
+        found = export(spec, directory, options).quality
+    except QualityError as error:
+        return str(error).splitlines()[0]
+    assert found is not None
+    return ", ".join(f"{name} {value:.3g}" for name, value in found.figures.items())
+
+
+def test_an_encoder_with_outliers_is_written_in_int8(origins: dict[str, Path], tmp_path: Path) -> None:
+    assert outcome(origins["bert"], tmp_path / "x", "cpu", "int8").startswith("cosine 1")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("precision", ROUNDED)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("model", outliers.MODELS)
+def test_outliers_are_written_or_refused_for_what_they_lose(
+    model: str, target: str, precision: str, origins: dict[str, Path], tmp_path: Path
+) -> None:
+    found = outcome(origins[model], tmp_path / "x", target, precision)
+    refused = found.startswith(f"{precision} loses too much")
+    assert (tmp_path / "x").exists() != refused, found
+    assert not refused or precision in ("int8", "int4"), found
