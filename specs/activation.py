@@ -1,6 +1,21 @@
 """The activations of a feed-forward, a pooler or a transform."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-Activation = Literal["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid", "identity"]
-"""`gelu` is the exact form (erf), `gelu_tanh` its tanh approximation, `quick_gelu` is x * sigmoid(1.702 x)."""
+from specs.descriptions import ValueDescriptions
+
+Activation = Annotated[
+    Literal["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid", "identity"],
+    ValueDescriptions(
+        {
+            "relu": "The rectifier: max(x, 0).",
+            "gelu": "The exact GELU: x times the standard normal CDF of x, by erf (Hendrycks and Gimpel, 2016).",
+            "gelu_tanh": "The tanh approximation of GELU (`gelu_new` and `gelu_pytorch_tanh` in Hugging Face).",
+            "quick_gelu": "`x * sigmoid(1.702 * x)`, the sigmoid approximation of GELU (CLIP).",
+            "silu": "`x * sigmoid(x)`, also called swish.",
+            "tanh": "The hyperbolic tangent.",
+            "sigmoid": "The logistic function.",
+            "identity": "No activation: x itself.",
+        }
+    ),
+]

@@ -17,6 +17,7 @@ from specs.base import (
     Width,
     custom_error,
 )
+from specs.descriptions import ValueDescriptions
 from specs.norm import LayerNorm, Norm, RMSNorm
 from specs.registry import register
 from specs.scalars import boolean_remedy
@@ -28,12 +29,16 @@ Window = Annotated[int, Field(ge=1, le=2**24)]
 
 
 class ProjectionBiases(Spec):
-    """Which of the four projections add a bias; ``true`` or ``false`` stands for all four."""
+    """Which of the four projections add a bias; `true` or `false` stands for all four."""
 
     query: bool
+    """Whether the query projection adds a bias."""
     key: bool
+    """Whether the key projection adds a bias."""
     value: bool
+    """Whether the value projection adds a bias."""
     output: bool
+    """Whether the output projection adds a bias."""
 
     @model_validator(mode="before")
     @classmethod
@@ -56,14 +61,21 @@ class ProjectionBiases(Spec):
 
 
 class QKNorm(Spec):
-    """A norm of queries and one of keys, before they are rotated.
-
-    ``over: head`` is one norm as wide as a head, for all heads (Qwen3, Gemma 3); ``width`` is one norm over all
-    heads together (OLMo 2); ``each_head`` has weights of its own for every head (StableLM 2).
-    """
+    """A norm of queries and one of keys, before they are rotated."""
 
     norm: Norm
-    over: Literal["head", "width", "each_head"] = "head"
+    """Norm of the queries and, with weights of its own, of the keys."""
+    over: Annotated[
+        Literal["head", "width", "each_head"],
+        ValueDescriptions(
+            {
+                "head": "One norm as wide as a head, shared by all heads (Qwen3, Gemma 3).",
+                "width": "One norm over all heads together (OLMo 2).",
+                "each_head": "A norm of each head, with weights of its own (StableLM 2).",
+            }
+        ),
+    ] = "head"
+    """What each norm spans: a head, all heads together, or each head with weights of its own."""
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
         """The broken rules of the norm, and between it and ``over``."""
@@ -84,27 +96,32 @@ def divisors(number: int) -> str:
 
 
 class MultiHeadShape(Component):
-    """What every kind of attention states.
-
-    ``head_dim`` is the width of one head (default: d_model / heads); ``scale`` multiplies the scores
-    (default: head_dim ** -0.5; T5 and GPT-Neo use 1).  ``window`` is how many tokens a causal query sees, the last
-    of which is itself (Mistral); a bidirectional one sees half as many on either side (ModernBERT).  ``softcap``
-    turns the scores into softcap * tanh(scores / softcap) (Gemma 2).  ``sinks`` are trained numbers, one per head,
-    that join the softmax as one more score (GPT-OSS).  ``clip`` bounds the projected queries, keys and values to
-    +-clip (OLMo).  ``position`` overrides the stack's in this attention (SmolLM3 has layers with none).
-    """
+    """What every kind of attention states."""
 
     heads: Heads
+    """Number of query heads. It must divide `d_model`, unless `head_dim` is given."""
     head_dim: Width | None = None
+    """Width of one head. Default: `d_model / heads`."""
     bias: ProjectionBiases = ProjectionBiases(query=True, key=True, value=True, output=True)
+    """Biases of the query, key, value and output projections: one boolean for all four, or a mapping of each."""
     scale: PositiveFloat | None = None
+    """Factor on the attention scores. Default: `head_dim ** -0.5`; T5 and GPT-Neo use 1."""
     dropout: Probability = 0.0
+    """Dropout probability on the attention weights during training."""
     window: Window | None = None
+    """Sliding-window size in tokens. A causal query sees the last `window` tokens, itself included (Mistral); a
+    bidirectional one sees half as many on either side (ModernBERT). Default: no limit."""
     softcap: PositiveFloat | None = None
+    """Bound c on the scores, which become `c * tanh(score / c)` before the mask (Gemma 2). Default: unbounded."""
     sinks: Annotated[bool, Unsaid()] = False
+    """Whether each head has a trained score that joins the softmax but carries no value (GPT-OSS)."""
     qk_norm: QKNorm | None = None
+    """Norms of queries and keys, applied before rotation. Default: none."""
     clip: PositiveFloat | None = None
+    """Bound c on the projected queries, keys and values, which are clamped to [-c, c] (OLMo). Default: unbounded."""
     position: Annotated[Component, Slot("position")] | None = None
+    """Position kind of this attention: `rope`, `alibi`, `relative_bias` or `none` (SmolLM3 has layers with none).
+    Default: that of the stack."""
 
     @property
     def key_value_heads(self) -> int:
@@ -155,10 +172,11 @@ class MultiHead(MultiHeadShape):
 
 @register("attention")
 class GroupedQuery(MultiHeadShape):
-    """Grouped-query attention (Ainslie et al., 2023): ``kv_heads`` shared by equal groups of query heads."""
+    """Grouped-query attention (Ainslie et al., 2023): groups of query heads share a head of keys and values."""
 
     kind: Literal["grouped_query"] = "grouped_query"
     kv_heads: Heads
+    """Number of key/value heads, each shared by `heads / kv_heads` query heads. It must divide `heads`."""
 
     @property
     def key_value_heads(self) -> int:

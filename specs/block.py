@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 import specs.mixture  # noqa: F401 - registers its kind
 from specs.attention import Attention, MultiHeadShape
 from specs.base import Component, Fault, Frame, Probability, Slot
+from specs.descriptions import ValueDescriptions
 from specs.feed_forward import FeedForward
 from specs.norm import Norm
 from specs.registry import register
@@ -15,21 +16,25 @@ Block = Annotated[Component, Slot("block")]
 
 
 class BlockParts(Component):
-    """What every kind of block states.
-
-    ``cross_attention`` is for the decoder of an encoder-decoder (default there: as ``attention``, but without its
-    window and position); ``dropout`` falls on the output of each branch.  ``attention_norm`` and
-    ``feed_forward_norm`` stand in for ``norm`` in one branch (ModernBERT's first attention has none).
-    """
+    """What every kind of block states."""
 
     norm: Norm
+    """Norm of each branch, with weights of its own in each."""
     attention_norm: Norm | None = None
+    """Norm of the attention branch (ModernBERT's first layer has none). Default: `norm`."""
     feed_forward_norm: Norm | None = None
+    """Norm of the feed-forward branch. Default: `norm`."""
     attention: Attention
+    """Self-attention, the first branch."""
     cross_attention: Attention | None = None
+    """Attention to the encoder's output, in the decoder of an encoder-decoder only. Default: as `attention`, without its
+    window and position."""
     feed_forward: FeedForward
+    """Feed-forward network, the last branch."""
     residual: Residual = Add()
+    """How the output of a branch joins the residual stream. Default: `add`."""
     dropout: Probability = 0.0
+    """Dropout probability on the output of each branch during training."""
 
     output_is_normalised: ClassVar[bool] = False
 
@@ -89,14 +94,14 @@ class BlockParts(Component):
 
 @register("block")
 class PreNorm(BlockParts):
-    """x + f(norm(x)) (GPT-2, Llama, T5)."""
+    """Norm before each branch f: x + f(norm(x)) (GPT-2, Llama, T5)."""
 
     kind: Literal["pre_norm"] = "pre_norm"
 
 
 @register("block")
 class PostNorm(BlockParts):
-    """norm(x + f(x)) (the original Transformer, BERT)."""
+    """Norm after each residual sum: norm(x + f(x)) (the original Transformer, BERT)."""
 
     kind: Literal["post_norm"] = "post_norm"
     output_is_normalised: ClassVar[bool] = True
@@ -104,10 +109,19 @@ class PostNorm(BlockParts):
 
 @register("block")
 class Parallel(BlockParts):
-    """x + attention(norm(x)) + feed_forward(norm(x)) (GPT-J, PaLM); GPT-NeoX has ``norms: separate``."""
+    """Branches side by side: x + attention(norm(x)) + feed_forward(norm(x)) (GPT-J, PaLM)."""
 
     kind: Literal["parallel"] = "parallel"
-    norms: Literal["shared", "separate"] = "shared"
+    norms: Annotated[
+        Literal["shared", "separate"],
+        ValueDescriptions(
+            {
+                "shared": "Both branches read the output of one norm (GPT-J).",
+                "separate": "Each branch has a norm of its own (GPT-NeoX).",
+            }
+        ),
+    ] = "shared"
+    """Whether the branches share one norm or have a norm each."""
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
         yield from super().faults(frame)
@@ -124,13 +138,13 @@ class Parallel(BlockParts):
 
 @register("block")
 class BranchNorm(BlockParts):
-    """x + norm(f(x)): only what a branch adds is normalised (Swin V2; OLMo 2)."""
+    """Norm of what a branch f adds: x + norm(f(x)) (Swin V2, OLMo 2)."""
 
     kind: Literal["branch_norm"] = "branch_norm"
 
 
 @register("block")
 class Sandwich(BlockParts):
-    """x + norm(f(norm(x))): a norm before and after each branch (CogView; Gemma 2)."""
+    """Norms before and after each branch f: x + norm(f(norm(x))) (CogView, Gemma 2)."""
 
     kind: Literal["sandwich"] = "sandwich"

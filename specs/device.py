@@ -18,18 +18,20 @@ FloatPrecision = Literal["fp32", "fp16", "bf16"]
 
 
 class Device(Spec):
-    """A device, as its maker states it.
-
-    ``memory`` is in bytes, ``bandwidth`` in bytes per second, ``flops`` the most FLOPs per second of dense matrix products
-    in each precision that it has.
-    """
+    """A device, as its maker states it."""
 
     name: Annotated[str, Field(pattern=r"^[\w.+-]+$")]
+    """Name of the device in tables: letters, digits and `. _ + -`."""
     summary: str = ""
+    """One line about the device."""
     source: str = ""
+    """Where the figures are published."""
     memory: PositiveFloat
+    """Memory in bytes."""
     bandwidth: PositiveFloat
+    """Memory bandwidth in bytes per second."""
     flops: Annotated[dict[FloatPrecision, PositiveFloat], Field(min_length=1)]
+    """Peak FLOPs per second of dense matrix products, in each precision that the device has."""
 
 
 def device_names() -> list[str]:

@@ -1,4 +1,4 @@
-"""Embeddings: from what goes into a model, tokens, an image or a sound, to vectors of width d_model."""
+"""Embeddings: from the input of a model, tokens, an image or audio, to vectors of width d_model."""
 
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
@@ -7,6 +7,7 @@ from pydantic import Field
 
 from specs.activation import Activation
 from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Slot, Spec, Width
+from specs.descriptions import ValueDescriptions
 from specs.norm import Norm
 from specs.registry import register
 
@@ -37,31 +38,40 @@ class EmbeddingKind(Component):
 
 
 class Projection(Spec):
-    """A matrix from the embedding's width to d_model.
-
-    It stands ``last`` (ALBERT, ELECTRA), or ``first``: before token types, positions and norm (OPT-350m).
-    """
+    """A matrix from the width of the token table to `d_model`."""
 
     bias: bool = True
-    place: Literal["last", "first"] = "last"
+    """Whether the projection adds a bias."""
+    place: Annotated[
+        Literal["last", "first"],
+        ValueDescriptions(
+            {
+                "last": "After token types, positions and the norm (ALBERT, ELECTRA).",
+                "first": "Before token types, positions and the norm (OPT-350m).",
+            }
+        ),
+    ] = "last"
+    """Where the projection stands in the embedding."""
 
 
 @register("embedding", default=True)
 class Tokens(EmbeddingKind):
-    """Token ids: token * scale + token type + position, then norm, then projection.
-
-    ``width`` is the width of the table where it differs from d_model (ALBERT, ELECTRA): a projection follows,
-    with a bias unless ``projection`` says otherwise.  ``scale`` multiplies the token vectors.  ``token_types``
-    counts segment embeddings (BERT: 2).
-    """
+    """Token ids: token * scale + token type + position, then norm, then projection."""
 
     kind: Annotated[Literal["tokens"], Field(exclude=True)] = "tokens"
     token_types: Annotated[int, Field(ge=0, le=2**16)] = 0
+    """Number of segment embeddings (BERT: 2). With 0, the model has no `token_type_ids` input."""
     width: Width | None = None
+    """Width of the token table (ALBERT, ELECTRA); where it differs from `d_model`, a projection follows. Default:
+    `d_model`."""
     projection: Projection | None = None
+    """Projection from `width` to `d_model`. Default: one with a bias where the two differ, otherwise none."""
     scale: PositiveFloat | Literal["sqrt_d_model"] | None = None
+    """Factor on the token vectors: a number, or `sqrt_d_model` (the original Transformer, Gemma). Default: 1."""
     norm: Norm | None = None
+    """Norm of the sum of token, token type and position vectors (BERT). Default: none."""
     dropout: Probability = 0.0
+    """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "input_ids"
     takes_tokens: ClassVar[bool] = True
@@ -79,17 +89,22 @@ class Tokens(EmbeddingKind):
 class Patches(EmbeddingKind):
     """An image as a sequence of its square patches, each through one matrix (ViT: Dosovitskiy et al., 2020).
 
-    The image is ``image_size`` high and wide; what is left of it beside whole patches is not seen.  With
-    ``class_token`` a trained vector goes before the patches.  The number of vectors is the context length.
+    Pixels beyond the last whole patch are ignored. The number of vectors is the context length.
     """
 
     kind: Literal["patches"] = "patches"
     image_size: Width
+    """Height and width of the image, in pixels."""
     patch_size: Width
+    """Height and width of a patch, in pixels. It must not exceed `image_size`."""
     channels: Width = 3
+    """Number of color channels."""
     class_token: bool = True
+    """Whether a trained vector goes before the patches (the `[CLS]` token of ViT)."""
     bias: bool = True
+    """Whether the projection of the patches adds a bias."""
     dropout: Probability = 0.0
+    """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "pixel_values"
 
@@ -112,18 +127,19 @@ class Patches(EmbeddingKind):
 
 @register("embedding")
 class Spectrogram(EmbeddingKind):
-    """A sound as its log-mel spectrogram, through two convolutions over time (Whisper: Radford et al., 2022).
-
-    An input has ``mel_bins`` rows and ``stride`` columns for each vector of the context; the second convolution
-    moves by ``stride``.
-    """
+    """Audio as a log-mel spectrogram, through two convolutions over time (Whisper: Radford et al., 2022)."""
 
     kind: Literal["spectrogram"] = "spectrogram"
     mel_bins: Width
+    """Number of mel frequency bins: the rows of an input (Whisper: 80, large-v3: 128)."""
     kernel: Annotated[int, Field(gt=0, le=2**10)] = 3
+    """Width of both convolutions, in frames. It must be odd."""
     stride: Annotated[int, Field(gt=0, le=2**10)] = 2
+    """Stride of the second convolution, in frames: an input has `stride * context_length` of them."""
     activation: Activation = "gelu"
+    """Activation after each convolution."""
     dropout: Probability = 0.0
+    """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "input_features"
 

@@ -15,26 +15,29 @@ class TwoLayer(Component):
     """What every feed-forward with a hidden layer states."""
 
     hidden: Width
+    """Width of the hidden layer (GPT-2: `4 * d_model`)."""
     activation: Activation
+    """Activation of the hidden layer; of `gated`, that of the gate."""
     bias: bool = True
+    """Whether all layers of the feed-forward add a bias."""
     dropout: Probability = 0.0
+    """Dropout probability on the hidden layer during training."""
 
 
 @register("feed_forward")
 class MLP(TwoLayer):
-    """down(activation(up(x))) (Vaswani et al., 2017)."""
+    """Two layers: down(activation(up(x))) (Vaswani et al., 2017)."""
 
     kind: Literal["mlp"] = "mlp"
 
 
 @register("feed_forward")
 class Gated(TwoLayer):
-    """down(activation(gate(x)) * up(x)): GLU variants (Shazeer, 2020). SwiGLU is silu, GeGLU is gelu.
-
-    ``limit`` clamps the gate to at most that much and up to between plus and minus that much; ``up_offset`` is added
-    to up (GPT-OSS: 7.0 and 1.0, with quick_gelu).
-    """
+    """Gated linear unit: down(activation(gate(x)) * up(x)) (Shazeer, 2020). SwiGLU is `silu`, GeGLU is `gelu`."""
 
     kind: Literal["gated"] = "gated"
     limit: PositiveFloat | None = None
+    """Bound c before the activation: the gate is clamped to at most c, up to [-c, c] (GPT-OSS: 7.0). Default:
+    unbounded."""
     up_offset: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    """Number added to up before the product (GPT-OSS: 1.0). Default: 0."""

@@ -7,6 +7,7 @@ from pydantic import Discriminator, Field, Tag
 
 from specs.activation import Activation
 from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Slot, Spec, Unsaid, Width
+from specs.descriptions import ValueDescriptions
 from specs.norm import Norm
 from specs.registry import register
 
@@ -14,32 +15,40 @@ Head = Annotated[Component, Slot("head")]
 
 
 class AtToken(Spec):
-    """At the first token with this id; in a sequence that has none, at its last token (CLIP: its end token)."""
+    """The first token with a certain id, or the last token of a sequence without one (CLIP: the end token)."""
 
     token: Annotated[int, Field(ge=0)]
+    """Token id to look for, below `vocab_size`."""
 
 
-PoolingName = Literal["first", "last", "mean", "max", "weighted_mean", "mean_sqrt_length"]
+PoolingName = Annotated[
+    Literal["first", "last", "mean", "max", "weighted_mean", "mean_sqrt_length"],
+    ValueDescriptions(
+        {
+            "first": "The first token (BERT's `[CLS]`); not in decoders, whose first token sees no other.",
+            "last": "The last token that is not padding (decoders).",
+            "mean": "The mean over all tokens.",
+            "max": "The largest value of each feature over all tokens.",
+            "weighted_mean": "The mean over all tokens, the n-th weighted by n (SGPT).",
+            "mean_sqrt_length": "The sum over all tokens, divided by the square root of their number.",
+        }
+    ),
+]
 
 Pooling = Annotated[
     Annotated[PoolingName, Tag("name")] | Annotated[AtToken, Tag("mapping")],
     Discriminator(lambda pooling: "mapping" if isinstance(pooling, dict | AtToken) else "name"),
 ]
-"""The vector that stands for a sequence: its first or last token's, that of a certain token, or one made of all tokens.
-
-``max`` takes the largest value of each feature, ``weighted_mean`` weights the n-th token by n (SGPT), and
-``mean_sqrt_length`` divides the sum by the square root of the number of tokens.
-"""
+"""The vector that stands for a sequence: its first or last token's, that of a certain token, or one made of all tokens."""
 
 
 class VocabularyHead(Component):
-    """A head that scores every token of the vocabulary; tied, it shares the token embedding's matrix.
-
-    ``bias: fixed`` adds a stored vector that is neither trained nor counted (BART).
-    """
+    """A head that scores every token of the vocabulary."""
 
     tie_embeddings: bool = True
+    """Whether the scores use the matrix of the token embedding, which is then stored and counted once."""
     bias: bool | Literal["fixed"] = False
+    """Whether scores add a trained bias; `fixed` adds a stored vector that is neither trained nor counted (BART)."""
 
     @property
     def scores_embeddings(self) -> bool:
@@ -49,16 +58,15 @@ class VocabularyHead(Component):
 
 @register("head")
 class LanguageModeling(VocabularyHead):
-    """Scores of the next token.
-
-    ``scale`` multiplies the hidden state first (T5: inverse_sqrt_d_model), ``projection`` takes it to the width
-    of the embedding, without a bias (OPT-350m); ``softcap: c`` bounds the scores: c * tanh(scores / c) (Gemma 2).
-    """
+    """Scores of the next token: `logits`, batch x tokens x vocabulary."""
 
     kind: Literal["language_modeling"] = "language_modeling"
     scale: PositiveFloat | Literal["inverse_sqrt_d_model"] | None = None
+    """Factor on the hidden state: a number, or `inverse_sqrt_d_model` (T5). Default: 1."""
     projection: Annotated[bool, Unsaid()] = False
+    """Whether a matrix without a bias takes the hidden state to the width of the embedding first (OPT-350m)."""
     softcap: PositiveFloat | None = None
+    """Bound c on the scores, which become `c * tanh(score / c)` (Gemma 2). Default: unbounded."""
 
     @property
     def scores_embeddings(self) -> bool:
@@ -66,15 +74,14 @@ class LanguageModeling(VocabularyHead):
 
 
 class TransformingHead(Component):
-    """A head that may transform a vector before it reads it.
-
-    ``activation`` puts a dense layer with that activation first (BERT: tanh), with a bias unless ``dense_bias``
-    is false, and ``norm`` normalises what comes out (ModernBERT).
-    """
+    """A head that may transform a vector before it reads it."""
 
     activation: Activation | None = None
+    """Activation of a dense layer before the output layer (BERT: `tanh`). Default: no dense layer."""
     dense_bias: Annotated[bool, Unsaid()] = True
+    """Whether that dense layer adds a bias (ModernBERT: false)."""
     norm: Norm | None = None
+    """Norm after the dense layer (ModernBERT). Default: none."""
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
         if self.activation is None and self.norm is not None:
@@ -95,17 +102,17 @@ class TransformingHead(Component):
 
 @register("head")
 class MaskedLanguageModeling(VocabularyHead):
-    """Scores of the masked token: dense, activation, norm, vocabulary (BERT).
-
-    The dense layer ends at the width of the embedding (ALBERT, ELECTRA); ``dense_bias: false`` leaves out its
-    bias (ModernBERT).
-    """
+    """Scores of masked tokens: dense layer, activation, norm, vocabulary (BERT). Gives `logits`, batch x tokens x vocabulary."""
 
     kind: Literal["masked_language_modeling"] = "masked_language_modeling"
     activation: Activation = "gelu"
+    """Activation of the dense layer, whose output is as wide as the token table (ALBERT, ELECTRA)."""
     dense_bias: Annotated[bool, Unsaid()] = True
+    """Whether the dense layer adds a bias (ModernBERT: false)."""
     norm: Norm
+    """Norm between the dense layer and the scores."""
     bias: bool = True
+    """Whether the scores add a trained bias."""
 
     @property
     def scores_embeddings(self) -> bool:
@@ -114,20 +121,18 @@ class MaskedLanguageModeling(VocabularyHead):
 
 @register("head")
 class Pooler(Component):
-    """The last hidden state, and the first token through a dense layer and an activation (BERT)."""
+    """BERT's pooler: `last_hidden_state`, and as `pooler_output` its first token through a dense layer."""
 
     kind: Literal["pooler"] = "pooler"
     activation: Activation = "tanh"
+    """Activation of the dense layer."""
 
 
 class SequenceHead(TransformingHead):
-    """A head that reads one vector for the whole sequence.
-
-    ``pooling`` takes the first token (encoders), the last (decoders), the mean or another summary of all tokens, or
-    ``{token: id}``: the first token with that id.
-    """
+    """A head that reads one vector for the whole sequence."""
 
     pooling: Pooling = "first"
+    """How one vector is made of the tokens; `{token: ID}` takes the first token with that id."""
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
         yield from super().faults(frame)
@@ -158,57 +163,74 @@ def sought_token(head: Component) -> int | None:
 
 @register("head")
 class Classification(SequenceHead):
-    """Scores of ``labels`` classes for the whole sequence: pooling, transform, dropout, classifier."""
+    """Scores of classes for the whole sequence: pooling, transform, dropout, classifier. Gives `logits`, batch x labels."""
 
     kind: Literal["classification"] = "classification"
     labels: Width
+    """Number of classes."""
     bias: bool = True
+    """Whether the classifier adds a bias."""
     dropout: Probability = 0.0
+    """Dropout probability before the classifier during training."""
 
 
 @register("head")
 class Pooled(SequenceHead):
-    """The last hidden state, and one vector for the sequence (CLIP text, sentence embeddings).
-
-    After pooling and transform, ``projection`` takes the vector to another width, without a bias (CLIP), and
-    ``normalize`` divides it by its length.  ``output`` is the name that clients look for.
-    """
+    """The `last_hidden_state`, and one vector per sequence: pooling, transform, projection, normalisation (CLIP text)."""
 
     kind: Literal["pooled"] = "pooled"
     projection: Width | None = None
+    """Width to which a matrix without a bias takes the vector (CLIP). Default: no projection."""
     normalize: bool = False
-    output: Literal["pooler_output", "text_embeds", "sentence_embedding"] = "pooler_output"
+    """Whether the vector is divided by its Euclidean norm (sentence embeddings)."""
+    output: Annotated[
+        Literal["pooler_output", "text_embeds", "sentence_embedding"],
+        ValueDescriptions(
+            {
+                "pooler_output": "As Hugging Face models name it.",
+                "text_embeds": "As CLIP's text model with projection names it.",
+                "sentence_embedding": "As sentence-transformers names it.",
+            }
+        ),
+    ] = "pooler_output"
+    """Name of the output that holds the vector."""
 
 
 @register("head")
 class TokenClassification(TransformingHead):
-    """Scores of ``labels`` classes for each token: transform, dropout, classifier."""
+    """Scores of classes for each token: transform, dropout, classifier. Gives `logits`, batch x tokens x labels."""
 
     kind: Literal["token_classification"] = "token_classification"
     labels: Width
+    """Number of classes."""
     bias: bool = True
+    """Whether the classifier adds a bias."""
     dropout: Probability = 0.0
+    """Dropout probability before the classifier during training."""
 
 
 @register("head")
 class QuestionAnswering(TransformingHead):
-    """For each token, how well an answer would start and end there: transform, dropout, two scores."""
+    """Where an answer starts and ends: `start_logits` and `end_logits`, batch x tokens, after transform and dropout."""
 
     kind: Literal["question_answering"] = "question_answering"
     bias: bool = True
+    """Whether the output layer adds a bias."""
     dropout: Probability = 0.0
+    """Dropout probability before the output layer during training."""
 
 
 @register("head")
 class ReplacedTokenDetection(TransformingHead):
-    """For each token one score, of whether it stands in another's place: transform, score (ELECTRA's discriminator)."""
+    """Which tokens were replaced: `logits`, batch x tokens, after transform (ELECTRA's discriminator)."""
 
     kind: Literal["replaced_token_detection"] = "replaced_token_detection"
     bias: bool = True
+    """Whether the output layer adds a bias."""
 
 
 @register("head")
 class NoHead(Component):
-    """The last hidden state alone."""
+    """The `last_hidden_state` alone, batch x tokens x d_model."""
 
     kind: Literal["none"] = "none"

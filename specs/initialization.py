@@ -10,27 +10,29 @@ Initialization = Annotated[Component, Slot("initialization")]
 
 @register("initialization")
 class Normal(Component):
-    """Matrices and tables from N(0, std), biases 0, norms 1 (BERT).
-
-    ``depth_scaled`` divides the std of the projections that write to the residual stream by
-    sqrt(2 * layers) (GPT-2).
-    """
+    """Matrices and tables normal around 0, biases 0, weights of norms 1 (BERT)."""
 
     kind: Literal["normal"] = "normal"
     std: PositiveFloat = 0.02
+    """Standard deviation of matrices and tables."""
     depth_scaled: bool = False
+    """Whether `std` is divided by `sqrt(2 * layers)` in the projections that write to the residual stream (GPT-2)."""
 
 
 @register("initialization")
 class XavierUniform(Component):
-    """Matrices uniform in +-sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010); tables N(0, d_model ** -0.5)."""
+    """Matrices uniform within +-sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
+
+    Tables are normal with a standard deviation of `d_model ** -0.5`.
+    """
 
     kind: Literal["xavier_uniform"] = "xavier_uniform"
 
 
 @register("initialization")
 class T5Factors(Component):
-    """T5's own: each matrix normal with a std from its fan-in, times ``factor``; tables N(0, factor)."""
+    """T5's own recipe: each matrix normal with a standard deviation that follows from its fan-in."""
 
     kind: Literal["t5"] = "t5"
     factor: PositiveFloat = 1.0
+    """Factor on every standard deviation (`initializer_factor` in Hugging Face)."""

@@ -13,23 +13,30 @@ from specs.registry import register
 class Latent(Component):
     """Multi-head latent attention (DeepSeek-V2, 2024).
 
-    Keys and values are projected down to ``kv_rank``, normalised, and up again; queries to ``query_rank`` likewise, or
-    straight where it is null.  Of each head ``head_dim`` dimensions are never rotated; ``rope_dim`` more are, and the
-    keys have those in common.  Values are ``value_dim`` wide.  ``bias`` is that of the projections down and of the
-    output; ``scale`` multiplies the scores (default: (head_dim + rope_dim) ** -0.5).
+    Keys and values are projected down to a narrow latent, normalised, and projected up again; queries may be, too.
     """
 
     kind: Literal["latent"] = "latent"
     heads: Heads
+    """Number of heads of queries, keys and values."""
     query_rank: Width | None = None
+    """Width of the latent of the queries. Default: no latent; queries are projected directly (DeepSeek-V2-Lite)."""
     kv_rank: Width
+    """Width of the latent that keys and values share."""
     head_dim: Width
+    """Unrotated dimensions of each head's queries and keys."""
     rope_dim: Width
+    """Rotated dimensions of each head, added to `head_dim`; all heads share those of the keys. It must be even."""
     value_dim: Width
+    """Width of each head's values."""
     norm: Norm = RMSNorm()
+    """Norm of the latents, between the projections down and up. Default: RMS norm."""
     bias: bool = False
+    """Whether the projections down and the output projection add a bias."""
     scale: PositiveFloat | None = None
+    """Factor on the attention scores. Default: `(head_dim + rope_dim) ** -0.5`."""
     dropout: Probability = 0.0
+    """Dropout probability on the attention weights during training."""
 
     def head_width(self, d_model: int) -> int:
         """The width of what a position rotates of each head."""

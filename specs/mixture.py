@@ -7,6 +7,7 @@ from pydantic import Field
 
 from specs.attention import divisors
 from specs.base import Component, Fault, Frame, PositiveFloat, Spec
+from specs.descriptions import ValueDescriptions
 from specs.feed_forward import FeedForward, TwoLayer
 from specs.registry import register
 
@@ -14,47 +15,62 @@ Count = Annotated[int, Field(gt=0, le=2**16)]
 
 
 class Groups(Spec):
-    """Experts in ``count`` equal groups, of which only the ``top`` are open to a token (DeepSeek).
-
-    A group scores the sum of its ``best`` best experts (DeepSeek-V2: 1, V3: 2).
-    """
+    """Experts in equal groups, of which only the best are open to a token (DeepSeek)."""
 
     count: Count
+    """Number of groups. It must divide `experts`."""
     top: Count
+    """Number of groups open to each token: those with the highest scores."""
     best: Count = 1
+    """Number of experts whose summed scores are the score of their group (DeepSeek-V2: 1, V3: 2)."""
 
 
 class Router(Spec):
-    """How a token's experts are chosen and weighted.
+    """How a token's experts are chosen and weighted."""
 
-    ``scores`` are a softmax over all experts or a sigmoid of each.  ``normalize`` divides the weights of those chosen by
-    their sum, then ``scale`` multiplies them.  ``correction`` is a stored, untrained number per expert, which is
-    added to the scores for the choice alone (DeepSeek-V3).
-    """
-
-    scores: Literal["softmax", "sigmoid"] = "softmax"
+    scores: Annotated[
+        Literal["softmax", "sigmoid"],
+        ValueDescriptions(
+            {
+                "softmax": "A softmax over all experts (Mixtral, Qwen).",
+                "sigmoid": "A sigmoid of each expert's logit (DeepSeek-V3).",
+            }
+        ),
+    ] = "softmax"
+    """How the router's logits become scores."""
     normalize: bool = True
+    """Whether the weights of the chosen experts are divided by their sum."""
     bias: bool = False
+    """Whether the router's projection adds a bias (GPT-OSS)."""
     scale: PositiveFloat = 1.0
+    """Factor on the weights of the chosen experts, after `normalize` (DeepSeek-V3: 2.5)."""
     groups: Groups | None = None
+    """Restriction of each token to the experts of its best groups. Default: none; all experts compete."""
     correction: bool = False
+    """Whether a stored, untrained number per expert is added to the scores when experts are chosen, but not when they are
+    weighted (DeepSeek-V3)."""
 
 
 @register("feed_forward")
 class Mixture(Component):
-    """The weighted sum of ``top_k`` of ``experts`` feed-forwards, as a router chooses for each token (Shazeer et al., 2017).
+    """Mixture of experts: the weighted sum of the feed-forwards that a router chooses per token (Shazeer et al., 2017).
 
-    Every expert is an ``expert``; ``shared`` is a feed-forward that every token passes besides (DeepSeek), times
-    sigmoid of a linear score of the token with ``shared_gate`` (Qwen2-MoE).
+    Every expert computes every token, so that no shape depends on data; those not chosen have weight 0.
     """
 
     kind: Literal["mixture"] = "mixture"
     experts: Count
+    """Number of experts."""
     top_k: Count
+    """Number of experts chosen for each token."""
     expert: FeedForward
+    """Feed-forward network of each expert: `mlp` or `gated`."""
     router: Router = Router()
+    """How the experts of a token are chosen and weighted."""
     shared: FeedForward | None = None
+    """Feed-forward network that every token passes in addition to its experts (DeepSeek). Default: none."""
     shared_gate: bool = False
+    """Whether the shared network's output is multiplied by the sigmoid of a linear score of the token (Qwen2-MoE)."""
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
         if not isinstance(self.expert, TwoLayer):

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from specs.base import Fault, Frame, Spec, Width
+from specs.descriptions import ValueDescriptions
 from specs.embedding import Embedding, EmbeddingKind, Tokens
 from specs.errors import MISSING
 from specs.head import Head, NoHead, VocabularyHead
@@ -16,41 +17,63 @@ from specs.initialization import Initialization, Normal
 from specs.position import NoPosition, Position, PositionKind
 from specs.stack import Stack
 
-Architecture = Literal["encoder", "decoder", "encoder-decoder"]
+Architecture = Annotated[
+    Literal["encoder", "decoder", "encoder-decoder"],
+    ValueDescriptions(
+        {
+            "encoder": "One stack in which every token sees all others (BERT, ViT).",
+            "decoder": "One causal stack, which predicts each token from those before it (GPT, Llama).",
+            "encoder-decoder": "An encoder, and a decoder that attends to its output (T5, BART, Whisper).",
+        }
+    ),
+]
 
 
 class Expectation(Spec):
-    """Published counts that a build must meet: of the whole model, and of modules by path.
-
-    The key of ``modules`` is a path as ``zoo params`` shows it, or several: ``encoder + decoder``.
-    """
+    """Published parameter counts that a build must meet."""
 
     parameters: Annotated[int, Field(gt=0)] | None = None
+    """Exact number of parameters of the model, shared weights counted once. Default: not checked."""
     modules: dict[str, Annotated[int, Field(gt=0)]] = {}
+    """Exact numbers of parameters of modules. A key is a module path as `zoo params` shows it, or several:
+    `encoder + decoder`."""
 
 
 class Model(Spec):
-    """A transformer.
-
-    Widths are stated once, here, and flow down to the components.  ``vocab_size`` is there where tokens go in.
-    ``context_length`` is the longest input the model is made for; learned positions need it.
-    """
+    """A transformer.  Widths are stated once, here, and flow down to the components."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=,@-]*$", max_length=200)]
+    """Name of the model, and of the directories built from it: letters, digits and `. _ - + = , @`."""
     summary: str = ""
+    """One line about the model, shown in lists. It is not inherited by `extends`."""
     source: str = ""
+    """Where the architecture is published: authors, year and address."""
     year: Annotated[int, Field(ge=1950, le=2100)] | None = None
+    """Year of publication."""
     architecture: Architecture
+    """Which stacks the model has."""
     vocab_size: Width | None = None
+    """Number of tokens in the vocabulary. Required where tokens go in, and not allowed elsewhere."""
     d_model: Width
+    """Width of the residual stream (`hidden_size` in Hugging Face). Every component derives its widths from it."""
     context_length: Width | None = None
+    """Longest input that the model is made for, in tokens. Learned positions and spectrograms need it. Default: no
+    limit."""
     position: Position = NoPosition()
+    """How the model knows where a token stands. Default: `none`."""
     embedding: Embedding = Tokens()
+    """How inputs become vectors. Default: `tokens`."""
     encoder: Stack | None = None
+    """Layers of the encoder, in an `encoder` or `encoder-decoder`."""
     decoder: Stack | None = None
+    """Layers of the decoder, in a `decoder` or `encoder-decoder`."""
     head: Head = NoHead()
+    """What the model computes from the last hidden state. Default: `none`."""
     initialization: Initialization = Normal()
+    """How random weights are drawn. Default: `normal`."""
     expect: Expectation = Expectation()
+    """Published parameter counts. `zoo params` and `zoo build` fail when the built model has others. It is not inherited
+    by `extends`."""
 
     def stacks(self) -> Iterator[tuple[Literal["encoder", "decoder"], Stack]]:
         """The stacks there are, encoder first."""

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from specs.attention import MultiHeadShape
 from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Unsaid, Width
+from specs.descriptions import ValueDescriptions
 from specs.latent import Latent
 from specs.registry import register
 from specs.rope_scaling import RopeScaling, RopeScalingKind, YarnScaling
@@ -30,10 +31,11 @@ class PositionKind(Component):
 
 @register("position")
 class Learned(PositionKind):
-    """A trained vector per position (BERT, GPT-2); the table has context_length + offset rows (OPT: 2)."""
+    """A trained vector per position, added to the embeddings (BERT, GPT-2); needs the model's `context_length`."""
 
     kind: Literal["learned"] = "learned"
     offset: Annotated[int, Field(ge=0, le=2**16)] = 0
+    """Row of the table for position 0; the table has `context_length + offset` rows (OPT, RoBERTa: 2)."""
     embedded: ClassVar[bool] = True
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
@@ -48,20 +50,35 @@ class Learned(PositionKind):
 
 @register("position")
 class Sinusoidal(PositionKind):
-    """Fixed sines and cosines (Vaswani et al., 2017).
-
-    ``interleaved`` puts sine and cosine of one frequency side by side, as the paper does; ``half_split``
-    puts all sines first (tensor2tensor, Marian, Pegasus).  Of n frequencies, ``paper`` has base ** (-i / n), which
-    stops short of 1 / base, and ``tensor2tensor`` base ** (-i / (n - 1)), which reaches it (Whisper).  ``table`` keeps
-    the context_length vectors as a weight that is not trained: checkpoints may store it, and counts include it
-    (Whisper, Marian, Pegasus).
-    """
+    """Fixed sines and cosines, added to the embeddings (Vaswani et al., 2017)."""
 
     kind: Literal["sinusoidal"] = "sinusoidal"
-    layout: Literal["interleaved", "half_split"] = "interleaved"
+    layout: Annotated[
+        Literal["interleaved", "half_split"],
+        ValueDescriptions(
+            {
+                "interleaved": "Sine and cosine of one frequency side by side, as in the paper.",
+                "half_split": "All sines first (tensor2tensor, Marian, Pegasus).",
+            }
+        ),
+    ] = "interleaved"
+    """Order of sines and cosines in a vector."""
     base: PositiveFloat = 10000.0
-    spacing: Annotated[Literal["paper", "tensor2tensor"], Unsaid()] = "paper"
+    """Base of the geometric sequence of wavelengths."""
+    spacing: Annotated[
+        Literal["paper", "tensor2tensor"],
+        ValueDescriptions(
+            {
+                "paper": "`base ** (-i / n)`, which stops short of `1 / base`.",
+                "tensor2tensor": "`base ** (-i / (n - 1))`, which ends at `1 / base` (Whisper).",
+            }
+        ),
+        Unsaid(),
+    ] = "paper"
+    """Frequency i of n, in radians per position."""
     table: Annotated[bool, Unsaid()] = False
+    """Whether the `context_length` vectors are an untrained weight, which checkpoints may store and counts include
+    (Whisper, Marian, Pegasus)."""
     embedded: ClassVar[bool] = True
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
@@ -83,17 +100,25 @@ class Sinusoidal(PositionKind):
 
 @register("position")
 class Rope(PositionKind):
-    """Rotary embedding of queries and keys (Su et al., 2021).
-
-    ``dimensions`` of each head are rotated (default: all); ``half_split`` pairs dimension i with i + n/2
-    (Llama, NeoX), ``interleaved`` pairs neighbours (the paper, GPT-J).
-    """
+    """Rotary embedding of queries and keys (Su et al., 2021)."""
 
     kind: Literal["rope"] = "rope"
     theta: PositiveFloat = 10000.0
+    """Base of the frequencies: pair i of n rotates by `theta ** (-i / n)` radians per position (Llama 3: 500000)."""
     dimensions: Width | None = None
-    layout: Literal["half_split", "interleaved"] = "half_split"
+    """Rotated dimensions of each head, the first ones; it must be even (GPT-J: 64, Phi-2: 32). Default: all."""
+    layout: Annotated[
+        Literal["half_split", "interleaved"],
+        ValueDescriptions(
+            {
+                "half_split": "Dimension i is paired with i + n/2 of n (Llama, GPT-NeoX).",
+                "interleaved": "Neighbouring dimensions are paired (the paper, GPT-J).",
+            }
+        ),
+    ] = "half_split"
+    """Which dimensions rotate together."""
     scaling: RopeScaling | None = None
+    """Rescaling of the frequencies for contexts longer than those trained on. Default: none."""
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
         if self.dimensions is not None and self.dimensions % 2:
@@ -138,15 +163,22 @@ class Rope(PositionKind):
 
 @register("position")
 class Alibi(PositionKind):
-    """A penalty on the scores that is linear in distance (Press et al., 2021); no parameters.
-
-    ``scale`` multiplies it.  ``precision: bfloat16`` rounds it as Falcon computes it: slope, position and their
-    product, which grows with the position of the key where the penalty would shrink with its distance.
-    """
+    """ALiBi: a penalty on the scores that is linear in distance (Press et al., 2021); no parameters."""
 
     kind: Literal["alibi"] = "alibi"
     scale: Annotated[PositiveFloat, Unsaid()] = 1.0
-    precision: Annotated[Literal["float32", "bfloat16"], Unsaid()] = "float32"
+    """Factor on the penalty (Falcon: `head_dim ** -0.5`)."""
+    precision: Annotated[
+        Literal["float32", "bfloat16"],
+        ValueDescriptions(
+            {
+                "float32": "No rounding.",
+                "bfloat16": "Slope, position of the key and their product are rounded, as Falcon computes them.",
+            }
+        ),
+        Unsaid(),
+    ] = "float32"
+    """Rounding of the penalty; `bfloat16` works only in causal stacks."""
     needs_equal_heads: ClassVar[bool] = True
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
@@ -161,11 +193,13 @@ class Alibi(PositionKind):
 
 @register("position")
 class RelativeBias(PositionKind):
-    """A trained bias per head and bucket of distances, shared by the layers of a stack (T5)."""
+    """A trained bias on the scores per head and bucket of distances, shared by the layers of a stack (T5)."""
 
     kind: Literal["relative_bias"] = "relative_bias"
     buckets: Annotated[int, Field(ge=2, le=2**16)] = 32
+    """Number of buckets: near distances have one each, farther ones share buckets of logarithmic width."""
     max_distance: Annotated[int, Field(gt=0, le=2**20)] = 128
+    """Distance in tokens from which on all share the last bucket."""
     needs_equal_heads: ClassVar[bool] = True
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
@@ -190,6 +224,6 @@ class RelativeBias(PositionKind):
 
 @register("position")
 class NoPosition(PositionKind):
-    """None: attention sees a set of tokens (a causal mask still tells their order in part)."""
+    """No position: attention sees a set of tokens, though a causal mask tells their order in part (NoPE)."""
 
     kind: Literal["none"] = "none"

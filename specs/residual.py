@@ -10,7 +10,7 @@ Residual = Annotated[Component, Slot("residual")]
 
 @register("residual")
 class Add(Component):
-    """x + branch (He et al., 2016)."""
+    """The sum x + branch (He et al., 2016)."""
 
     kind: Literal["add"] = "add"
 

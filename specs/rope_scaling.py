@@ -31,21 +31,26 @@ class RopeScalingKind(Component):
 
 @register("rope_scaling")
 class LinearScaling(RopeScalingKind):
-    """Positions divided by ``factor`` (Chen et al., 2023)."""
+    """Position interpolation: all positions divided by one factor (Chen et al., 2023)."""
 
     kind: Literal["linear"] = "linear"
     factor: Factor
+    """Divisor of the positions, 1 or more: how many times longer the context becomes."""
 
 
 @register("rope_scaling")
 class Llama3Scaling(RopeScalingKind):
-    """Low frequencies divided by ``factor``, high ones kept, smooth between (Llama 3.1)."""
+    """Low frequencies divided by a factor, high ones kept, and a smooth transition between them (Llama 3.1)."""
 
     kind: Literal["llama3"] = "llama3"
     factor: Factor
+    """Divisor of the low frequencies, 1 or more (Llama 3.1: 8)."""
     low_freq_factor: PositiveFloat
+    """Turns over `original_context_length` up to which a frequency is divided in full (Llama 3.1: 1)."""
     high_freq_factor: PositiveFloat
+    """Turns over `original_context_length` from which on a frequency is kept (Llama 3.1: 4)."""
     original_context_length: Width
+    """Context length before rescaling, in tokens (Llama 3.1: 8192)."""
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
         if self.high_freq_factor <= self.low_freq_factor:
@@ -59,20 +64,23 @@ class Llama3Scaling(RopeScalingKind):
 
 @register("rope_scaling")
 class YarnScaling(RopeScalingKind):
-    """YaRN (Peng et al., 2023): a ramp between kept and divided frequencies, and a scale on cos and sin.
-
-    ``attention_factor`` defaults to 0.1 ln(factor) + 1; ``truncate`` rounds the ends of the ramp outwards.  Where a config
-    has mscale and mscale_all_dim (DeepSeek), it is the ratio of 0.1 mscale ln(factor) + 1 for the two, and the square
-    of the latter multiplies the scale of the attention.
-    """
+    """YaRN (Peng et al., 2023): a ramp between kept and divided frequencies, and a factor on cos and sin."""
 
     kind: Literal["yarn"] = "yarn"
     factor: Factor
+    """Divisor of the low frequencies, 1 or more: how many times longer the context becomes."""
     original_context_length: Width
+    """Context length before rescaling, in tokens."""
     beta_fast: PositiveFloat = 32.0
+    """Turns over `original_context_length` at which the ramp begins: faster frequencies are kept."""
     beta_slow: PositiveFloat = 1.0
+    """Turns over `original_context_length` at which the ramp ends: slower frequencies are divided in full."""
     attention_factor: PositiveFloat | None = None
+    """Factor on cos and sin. Default: `0.1 * ln(factor) + 1`. A config with `mscale` and `mscale_all_dim` (DeepSeek)
+    means the ratio of `0.1 * mscale * ln(factor) + 1` for the two, and the square of the latter on the attention's
+    `scale`."""
     truncate: bool = True
+    """Whether the ends of the ramp are rounded outwards to whole pairs (GPT-OSS: false)."""
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
         if self.beta_fast <= self.beta_slow:
@@ -89,16 +97,18 @@ class YarnScaling(RopeScalingKind):
 
 @register("rope_scaling")
 class DynamicNTKScaling(RopeScalingKind):
-    """A larger theta where the input is longer than ``original_context_length`` (dynamic NTK, bloc97 and emozilla, 2023).
+    """Dynamic NTK (bloc97 and emozilla, 2023): a larger `theta` for inputs longer than the original context.
 
-    theta is multiplied by (factor * length / original_context_length - factor + 1) ** (n / (n - 2)) for n rotated
-    dimensions, where the length is that of the longest row.  Keys that are cached keep the angles they got.
+    `theta` is multiplied by `(factor * length / original_context_length - factor + 1) ** (n / (n - 2))` for n rotated
+    dimensions, where the length is that of the longest row. Cached keys keep their angles.
     """
 
     kind: Literal["dynamic_ntk"] = "dynamic_ntk"
     by_length: ClassVar[bool] = True
     factor: Factor
+    """How fast `theta` grows with the length of the input, 1 or more."""
     original_context_length: Width
+    """Length in tokens up to which `theta` is unchanged."""
 
     def width_faults(self, dimensions: int) -> Iterable[Fault]:
         if dimensions == 2:
@@ -108,19 +118,19 @@ class DynamicNTKScaling(RopeScalingKind):
 
 @register("rope_scaling")
 class LongRopeScaling(RopeScalingKind):
-    """Frequencies divided each by a factor of its own (LongRoPE, Ding et al., 2024; Phi-3).
-
-    ``long_factor`` holds where the longest row is longer than ``original_context_length``, ``short_factor`` elsewhere: a
-    number per rotated pair.  ``attention_factor`` multiplies cos and sin (default: sqrt(1 + ln(s) /
-    ln(original_context_length)), where s is the model's context_length over the original).
-    """
+    """LongRoPE (Ding et al., 2024; Phi-3): each frequency divided by a factor of its own."""
 
     kind: Literal["longrope"] = "longrope"
     by_length: ClassVar[bool] = True
     short_factor: Factors
+    """Divisors, one per rotated pair, where no row is longer than `original_context_length`."""
     long_factor: Factors
+    """Divisors, one per rotated pair, where the longest row exceeds `original_context_length`."""
     original_context_length: Annotated[int, Field(ge=2, le=2**24)]
+    """Length in tokens of the longest row up to which `short_factor` applies (Phi-3: 4096)."""
     attention_factor: PositiveFloat | None = None
+    """Factor on cos and sin. Default: `sqrt(1 + ln(s) / ln(original_context_length))`, where s is the model's
+    `context_length` divided by the original."""
 
     def faults(self, frame: Frame) -> Iterable[Fault]:
         if len(self.long_factor) != len(self.short_factor):

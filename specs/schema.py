@@ -9,19 +9,35 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from specs import registry
 from specs.base import SLOT_KEY
+from specs.catalog import presets
+from specs.descriptions import field_descriptions, one_line
 from specs.model import Model
 from specs.stack import Stack
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PARTIAL = ".partial"
-_EXTENDS = {"type": "string", "description": "A preset, or a file beside this one, that this spec changes."}
 
 
-class _Untitled(GenerateJsonSchema):
-    """Pydantic's generator without a title for every field, which would only repeat its key."""
+class _Described(GenerateJsonSchema):
+    """Pydantic's generator with the docstrings of fields, and without titles, which would only repeat their keys."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
+
+    def sort(self, value: Any, parent_key: str | None = None) -> Any:
+        return value  # keys in the order of the classes are as good, and take no time
+
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        generated = super().model_schema(schema)
+        model: type[BaseModel] = schema["cls"]
+        fields: dict[str, Any] = generated.get("properties", {})
+        for name, text in field_descriptions(model).items():
+            fields[name].setdefault("description", text)
+        if "description" in generated:
+            generated["description"] = one_line(generated["description"])
+            if "kind" in fields:
+                fields["kind"].setdefault("description", generated["description"].partition("\n")[0])
+        return generated
 
 
 def json_schema() -> dict[str, Any]:
@@ -36,7 +52,7 @@ def json_schema() -> dict[str, Any]:
     for model in models:
         model.model_rebuild()
     references, generated = models_json_schema(
-        [(model, "validation") for model in models], schema_generator=_Untitled
+        [(model, "validation") for model in models], schema_generator=_Described
     )
     whole = _tidied(generated["$defs"])
     for slot, specs in kinds.items():
@@ -52,7 +68,7 @@ def json_schema() -> dict[str, Any]:
     partial = {f"{name}{_PARTIAL}": _partial(definition) for name, definition in whole.items()}
     root = _name(references[Model, "validation"])
     variant = partial[root + _PARTIAL]
-    variant["properties"] = {"extends": _EXTENDS, **variant["properties"]}
+    variant["properties"] = {"extends": _extends(), **variant["properties"]}
     return {
         "$schema": _DIALECT,
         "title": "zoo spec",
@@ -64,13 +80,28 @@ def json_schema() -> dict[str, Any]:
     }
 
 
+def _extends() -> dict[str, Any]:
+    """The schema of ``extends``: editors complete the presets, and any path is right."""
+    found = presets()
+    names = {
+        "enum": [preset.name for preset in found],
+        "enumDescriptions": [preset.summary for preset in found],
+    }
+    return {
+        "description": "Base of this spec, which states only its changes: a preset, or the path of a file relative to this one.",
+        "anyOf": [names, {"type": "string"}],
+    }
+
+
 def _name(reference: dict[str, Any]) -> str:
     """The name of a definition that a ``$ref`` points to."""
     return str(reference["$ref"]).rpartition("/")[2]
 
 
 def _tidied(node: Any, *, names: bool = True) -> Any:
-    """A schema with slots as references, and without titles or defaults that are null.
+    """A schema with slots as references, descriptions that editors show as Markdown, and no titles.
+
+    Defaults are those of values: null says nothing, and the keys of a part have their own.
 
     ``names`` says that the keys of a mapping are a user's words, such as property names, not the schema's.
     """
@@ -78,13 +109,19 @@ def _tidied(node: Any, *, names: bool = True) -> Any:
         return [_tidied(item, names=False) for item in node]
     if not isinstance(node, dict):
         return node
-    if SLOT_KEY in node:
-        return {"$ref": f"#/$defs/{node[SLOT_KEY]}"}
-    tidied = {}
+    if names:
+        return {key: _tidied(value, names=False) for key, value in node.items()}
+    tidied: dict[str, Any] = {}
     for key, value in node.items():
-        if not names and (key == "title" or (key == "default" and value is None)):
-            continue
-        tidied[key] = value if key == "default" else _tidied(value, names=not names and key == "properties")
+        if key == SLOT_KEY:
+            tidied["$ref"] = f"#/$defs/{value}"
+        elif key == "default":
+            if value is not None and not isinstance(value, dict) and SLOT_KEY not in node:
+                tidied[key] = value
+        elif key != "title":
+            tidied[key] = _tidied(value, names=key == "properties")
+            if key == "description" and "`" in value:
+                tidied["markdownDescription"] = value  # editors take a plain description literally
     return tidied
 
 

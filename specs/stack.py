@@ -21,22 +21,25 @@ Layers = Annotated[int, Field(gt=0, le=MAX_LAYERS)]
 
 
 class LayerRun(Spec):
-    """``repeat`` layers of the block named ``use`` (default: the stack's ``block``).
-
-    ``shared`` makes them one and the same layer, passed through so many times (ALBERT).
-    """
+    """A run of equal layers."""
 
     use: str | None = None
+    """Name of one of the stack's `blocks`. Default: the stack's `block`."""
     repeat: Layers = 1
+    """Number of layers in the run."""
     shared: Annotated[bool, Unsaid()] = False
+    """Whether the layers of the run are one layer with one set of weights, applied `repeat` times (ALBERT)."""
 
 
 class LayerGroup(Spec):
-    """A pattern of layers, ``repeat`` times over; ``shared`` makes every time use the layers of the first."""
+    """A repeated pattern of runs of layers."""
 
     pattern: Annotated[tuple[LayerRun, ...], Field(strict=False, min_length=1)]
+    """Runs of layers, in order."""
     repeat: Layers = 1
+    """Number of times that the pattern is repeated."""
     shared: Annotated[bool, Unsaid()] = False
+    """Whether every repetition uses the layers, and weights, of the first."""
 
 
 LayerEntry = Annotated[
@@ -51,28 +54,29 @@ def _has(entry: Any, key: str) -> bool:
 
 
 class Stack(Spec):
-    """The layers of an encoder or a decoder.
-
-    ``block`` is what a layer is; ``blocks`` names variants of it, each giving only what differs.
-    ``layers`` is a count, or a list of ``{use: name, repeat: n}`` and ``{pattern: [...], repeat: n}``; with
-    ``shared: true`` the repeated layers are one.
-    ``final_norm`` ends the stack with one more norm (default: where the blocks leave their output
-    unnormalised, so not after post_norm); ``embedding``, ``position`` and ``context_length`` override the model's.
-    ``causal`` says whether the tokens of an encoder see only those before them (CLIP's text encoder); those of a
-    decoder always do.
-    """
+    """The layers of an encoder or a decoder."""
 
     layers: Annotated[
         Annotated[Layers, Tag("count")] | Annotated[LayerEntries, Tag("entries")],
         Discriminator(lambda layers: "entries" if isinstance(layers, list | tuple) else "count"),
     ]
+    """Number of layers, or a list of runs `{use: NAME, repeat: N}` and groups `{pattern: [...], repeat: N}`."""
     block: Block
+    """Block of every layer that uses no other."""
     blocks: dict[str, Block] = {}
+    """Variants of `block` by name, for layers to `use`. Each states only its changes to `block`."""
     final_norm: bool | None = None
+    """Whether one more norm, like that of the last block, ends the stack. Default: true where blocks leave their output
+    unnormalised, so not after `post_norm`."""
     embedding: Embedding | None = None
+    """Embedding of this stack's inputs. Default: the model's."""
     position: Position | None = None
+    """Position kind of this stack. Default: the model's."""
     causal: bool | None = None
+    """Whether each token sees only itself and the tokens before it, in an encoder (CLIP's text encoder: true). Default:
+    false for encoders; decoders are always causal."""
     context_length: Width | None = None
+    """Longest input of this stack, in tokens or other vectors. Default: the model's."""
 
     def runs(self) -> Iterator[LayerRun]:
         """The runs of equal layers, from first to last."""
