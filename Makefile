@@ -1,5 +1,6 @@
 # make run    build bert-base: table, checks, ONNX, verification
 # make test   lint, types, import contracts, and the quick tests
+# make docs   the documentation, in build/site
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +9,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.t
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4
 SOURCES := specs zoo exporters cli
 
-.PHONY: run test test-slow test-all test-browser test-clients lint types contracts format bench peers clean
+.PHONY: run test test-slow test-all test-browser test-clients lint types contracts format docs bench peers clean
 
 run: $(VENV)/.installed
 	$(BIN)/zoo build bert-base
@@ -46,6 +47,11 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# Strict: a link to nowhere, a name that is gone, or anything loaded from another host fails.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html; with search: $(BIN)/python -m http.server -d build/site"
+
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
 
@@ -66,6 +72,10 @@ $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e '.[test]'
 	$(BIN)/python -m compileall -q $(SOURCES)
 	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e '.[docs]'
+	touch $@
 
 .clients/%/.installed: tests/clients/%.txt constraints.txt | $(BIN)/python
 	$(BIN)/python -m venv .clients/$*

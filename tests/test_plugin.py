@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-PLUGIN = Path(__file__).parent / "data" / "plugin"
+PLUGIN = Path(__file__).parents[1] / "examples" / "plugin"
 
 SPEC = """
 name: primer

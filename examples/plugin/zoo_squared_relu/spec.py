@@ -10,7 +10,8 @@ from specs.registry import register
 
 @register("feed_forward", implementation="zoo_squared_relu.module")
 class SquaredReLU(Component):
-    """down(relu(up(x)) ** 2) (So et al., 2021)."""
+    """Two layers with a squared ReLU between them: down(relu(up(x)) ** 2) (Primer: So et al., 2021)."""
 
     kind: Literal["squared_relu"] = "squared_relu"
     hidden: Annotated[int, Field(gt=0)]
+    """Width of the hidden layer."""

@@ -1,0 +1,55 @@
+"""The reference of the command line, from the commands themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from typer.main import get_command
+
+from cli.app import app
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]|])")
+
+
+def cli_page() -> str:
+    """Every command with its arguments, options and examples, as Markdown."""
+    program: Any = get_command(app)
+    lines = ["# Command line", ""]
+    lines += _help(program.help)
+    lines += ["`zoo --install-completion` completes commands, presets and files in your shell.", ""]
+    for name, command in program.commands.items():
+        lines += _command(name, command)
+    return "\n".join(lines)
+
+
+def _command(name: str, command: Any) -> Iterator[str]:
+    context = command.make_context(f"zoo {name}", [], resilient_parsing=True)
+    yield from (
+        f"## zoo {name}",
+        "",
+        "```text",
+        command.get_usage(context).removeprefix("Usage: "),
+        "```",
+        "",
+    )
+    yield from _help(command.help)
+    yield from ("| argument or option | meaning |", "|---|---|")
+    for parameter in command.params:
+        if record := parameter.get_help_record(context):
+            yield f"| `{record[0].removesuffix(' <str>')}` | {_plain(record[1])} |"
+    yield ""
+
+
+def _help(text: str) -> Iterator[str]:
+    """Help text as Markdown: paragraphs, and what follows a backspace as it stands."""
+    for paragraph in text.split("\n\n"):
+        if paragraph.startswith("\b"):
+            yield from ("```text", paragraph.strip("\b\n"), "```", "")
+        else:
+            yield from (_plain(paragraph), "")
+
+
+def _plain(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text).replace("<", "&lt;").replace(">", "&gt;")

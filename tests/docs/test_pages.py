@@ -1,0 +1,65 @@
+"""What the documentation shows works: commands parse, code compiles, specs validate, and the first guide runs."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from typer.main import get_command
+
+from cli.app import app
+from specs.device import Device
+from specs.load import load
+from specs.reading import read_text
+from tests.cli.process import environment, zoo
+from tests.docs.pages import ROOT, blocks, commands
+
+PROGRAM = get_command(app)
+SHOWN = [command for block in blocks() if block.language in ("console", "sh") for command in commands(block)]
+
+
+@pytest.mark.parametrize("command", SHOWN, ids=lambda command: " ".join(command.arguments)[:60])
+def test_a_command_parses(command):
+    name, *arguments = command.arguments
+    PROGRAM.commands[name].make_context(f"zoo {name}", arguments)
+
+
+def test_there_are_commands_to_parse():
+    assert len(SHOWN) > 40
+
+
+def test_python_compiles():
+    found = [
+        ast.parse(block.text)
+        for block in blocks()
+        if block.language == "python" and "--8<--" not in block.text
+    ]
+    assert len(found) > 4
+
+
+def test_specs_validate(tmp_path):
+    found = [block for block in blocks() if block.language == "yaml" and "--8<--" not in block.text]
+    assert len(found) > 4
+    for block in found:
+        path = tmp_path / (block.title or "shown.yaml")
+        path.write_text(block.text)
+        if block.title == "my-device.yaml":
+            Device.model_validate(read_text(block.text, block.title).data)
+        elif block.title != "wrong.yaml":
+            load(path)
+
+
+@pytest.mark.slow
+def test_the_first_guide_runs_as_it_is_shown(tmp_path):
+    ran = 0
+    for block in blocks(ROOT / "docs" / "guides" / "first-variant.md"):
+        if block.language == "yaml":
+            (tmp_path / block.title).write_text(block.text)
+        for command in commands(block) if block.language == "console" else ():
+            done = zoo(*command.arguments, cwd=tmp_path, env=environment())
+            assert done.returncode == command.status, f"{command.arguments}: {done.stdout}{done.stderr}"
+            if command.output and "..." not in command.output:
+                printed = (done.stdout + done.stderr).splitlines()
+                assert [line.rstrip() for line in printed] == command.output.splitlines(), command.arguments
+            ran += 1
+    assert ran > 8
