@@ -49,7 +49,7 @@ format: $(VENV)/.installed-test
 
 # Strict: a link to nowhere, a name that is gone, or anything loaded from another host fails.
 docs: $(VENV)/.installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "build/site/index.html; with search: $(BIN)/python -m http.server -d build/site"
 
 bench: $(VENV)/.installed-test
