@@ -1,0 +1,43 @@
+"""The files around the code: CI runs one list of steps, and the package has its license."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_workflow_runs_what_ci_runs():
+    steps = re.findall(r"^\s*make ([\w-]+)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    assert workflow["jobs"]["make"]["strategy"]["matrix"]["target"] == steps
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(steps) <= targets
+
+
+def test_hooks_run_the_tools_of_make_test():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    makefile = (ROOT / "Makefile").read_text()
+    for hook in hooks:
+        tool = hook["entry"].split()[0].removeprefix(".venv/bin/")
+        assert f"$(BIN)/{tool}" in makefile, tool
+
+
+def test_the_package_has_its_license():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["license"] == "Apache-2.0"
+    text = (ROOT / project["license-files"][0]).read_text()
+    assert "Apache License" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+
+
+def test_issue_forms_are_valid_yaml():
+    for form in sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")):
+        data = yaml.safe_load(form.read_text())
+        if form.name != "config.yml":
+            assert {"name", "description", "body"} <= set(data)
+            assert all(field.get("id") and field["attributes"]["label"] for field in data["body"])
