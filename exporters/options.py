@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -86,6 +87,8 @@ class Options:
         if self.budget is not None:
             SizeBudget.parse(self.budget)
         self._check_quality()
+        if self.via == "torch" and not all(map(find_spec, ("onnxscript", "onnx_ir"))):
+            raise UserError("--via torch needs libraries: pip install 'zoo[torch-export]'")
         if self.via == "torch" and self.weights == "none":
             raise UserError("--via torch needs weights: give --weights random or a path")
         if self.via == "torch" and self.layout != "onnx":

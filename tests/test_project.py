@@ -6,7 +6,9 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 
@@ -33,6 +35,26 @@ def test_the_package_has_its_license():
     text = (ROOT / project["license-files"][0]).read_text()
     assert "Apache License" in text
     assert "END OF TERMS AND CONDITIONS" in text
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "package"),
+    [
+        ("linux", "x86_64", "onnxruntime-gpu"),
+        ("win32", "AMD64", "onnxruntime-gpu"),
+        ("linux", "aarch64", "onnxruntime"),
+        ("win32", "ARM64", "onnxruntime"),
+        ("darwin", "arm64", "onnxruntime"),
+        ("darwin", "x86_64", "onnxruntime"),
+    ],
+)
+def test_one_onnx_runtime_is_installed_where_it_exists(system, machine, package):
+    required = map(
+        Requirement, tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    )
+    place = {"sys_platform": system, "platform_machine": machine}
+    found = [each.name for each in required if not each.marker or each.marker.evaluate(place)]
+    assert [name for name in found if name.startswith("onnxruntime")] == [package]
 
 
 def test_issue_forms_are_valid_yaml():

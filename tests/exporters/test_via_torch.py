@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import onnxruntime
 import pytest
 import torch
 from torch import Tensor
+from typer.testing import CliRunner
 
+from cli.app import app
 from exporters.cases import cases
 from exporters.export import export
 from exporters.lowering import NoEmitterError
@@ -63,6 +66,17 @@ def test_without_the_way_out_the_module_and_the_function_are_named(
     ):
         export(gpt2(), tmp_path / "x", GRAPH_ONLY)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("library", ["onnxscript", "onnx_ir"])
+def test_its_libraries_are_an_extra(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    for command in ("export", "build"):
+        result = CliRunner().invoke(app, [command, "tiny-gpt", "--via", "torch", "-o", str(tmp_path / "x")])
+        assert result.exit_code == 2
+        assert result.stderr == "--via torch needs libraries: pip install 'zoo[torch-export]'\n"
+    assert not list(tmp_path.iterdir())
+    Options(via="fx")
 
 
 @pytest.mark.slow
