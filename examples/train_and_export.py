@@ -21,7 +21,7 @@ def batch(size: int, generator: torch.Generator) -> torch.Tensor:
 
 
 def train(model: torch.nn.Module, steps: int) -> float:
-    """The share of answers that are right after so many steps of AdamW."""
+    """Train with AdamW; returns the share of right answers on new rows."""
     generator = torch.Generator().manual_seed(0)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     model.train()

@@ -21,7 +21,8 @@ class ValueDescriptions:
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         generated: dict[str, Any] = handler(schema)
-        return {**generated, "enumDescriptions": [self.descriptions[value] for value in generated["enum"]]}
+        values = generated.get("enum", ())
+        return {**generated, "enumDescriptions": [self.descriptions.get(value, "") for value in values]}
 
 
 def one_line(text: str) -> str:

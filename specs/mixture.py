@@ -1,4 +1,4 @@
-"""Mixtures of experts: many feed-forwards, of which a router chooses a few for each token."""
+"""Mixtures of experts: many feed-forwards, and a router that chooses a few for each token."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal
@@ -15,7 +15,7 @@ Count = Annotated[int, Field(gt=0, le=2**16)]
 
 
 class Groups(Spec):
-    """Experts in equal groups, of which only the best are open to a token (DeepSeek)."""
+    """Experts in equal groups, where each token uses only those of its best groups (DeepSeek)."""
 
     count: Count
     """Number of groups. It must divide `experts`."""

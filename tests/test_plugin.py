@@ -79,6 +79,7 @@ def test_a_plugin_kind_builds_checks_exports_and_verifies(site: Path, spec: Path
 def test_a_plugin_kind_is_in_the_schema_and_in_suggestions(site: Path, spec: Path) -> None:
     zoo = zoo_with(site)
     assert '"squared_relu"' in zoo("schema").stdout
+    assert zoo("validate", PLUGIN / "primer.yaml").returncode == 0
     wrong = zoo("validate", spec, "--set", "decoder.block.feed_forward.kind=sqared_relu")
     assert wrong.returncode == 2
     assert "did you mean 'squared_relu'?" in wrong.stdout + wrong.stderr

@@ -9,7 +9,7 @@ from pydantic import Field
 import specs.registry
 from specs.base import Component
 from specs.catalog import preset_names
-from specs.descriptions import field_descriptions
+from specs.descriptions import ValueDescriptions, field_descriptions
 from specs.device import Device
 from specs.registry import register
 from specs.schema import json_schema
@@ -104,6 +104,7 @@ def test_a_plugin_s_fields_are_described_in_either_way_or_not_at_all(slots):
         """Factor on every channel."""
         shift: Annotated[float, Field(description="Added to every channel.")] = 0.0
         undescribed: int = 0
+        single: Annotated[Literal["one"], ValueDescriptions({})] = "one"
 
     definition = json_schema()["$defs"]["Scaled"]
     fields = definition["properties"]
