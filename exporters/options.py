@@ -12,8 +12,8 @@ import torch
 from exporters.layouts import LAYOUTS
 from exporters.precisions import PRECISIONS
 from exporters.quantization.scheme import BLOCK_SIZES
-from exporters.quantization.size_budget import SizeBudget
 from exporters.quantized_cache.scheme import CACHE_FORMATS, CacheFormat
+from exporters.rounding.size_budget import SizeBudget
 from exporters.targets import TARGETS, Target
 from specs.errors import UserError
 from specs.suggest import did_you_mean
@@ -39,12 +39,12 @@ class Options:
     directory.  Raises :class:`specs.errors.UserError` where there is no such ``target``, ``via`` or ``layout``, or they
     do not go together.  ``cache_precision`` is how a decoder caches keys and values: float, as activations are, or as codes
     in int8 or int4 (:mod:`exporters.quantized_cache`).  ``cache_length`` is that of caches that do not grow, in tokens (default: the context length).
-    ``rounding`` is how int4 rounds: nearest, or gptq (:mod:`exporters.quantization.gptq`; the default for real weights of
+    ``rounding`` is how int4 rounds: nearest, or gptq (:mod:`exporters.rounding.gptq`; the default for real weights of
     encoders and decoders).
     ``calibrate`` is a file of representative inputs (:mod:`exporters.quality.inputs`), for which real weights are rounded
     and on which they are judged; ``max_kl`` and ``min_cosine`` are what they may lose (default: :data:`exporters.quality.budget.LIMITS`).
     ``budget`` is the largest size of an int4 export of real weights, such as 105MB or 4.8bits per weight: matrices that lose
-    most in 4 bits get 8 or 16 (:mod:`exporters.mixed_precision`).
+    most in 4 bits get 8 or 16 (:mod:`exporters.rounding.bit_plan`).
     ``activations`` says how int8 rounds the inputs of products: with static scales from calibration, or dynamic ones
     (default: static for real weights of encoders, where the target multiplies integers and there are inputs).
     """

@@ -15,12 +15,12 @@ from exporters.data_file import Region, lay_out
 from exporters.fusing.quantized_cache import with_quantized_cache
 from exporters.graph import Graph
 from exporters.layouts import LAYOUTS, Layout
-from exporters.mixed_precision import recorded_blocks
 from exporters.options import Options
 from exporters.precisions import PRECISIONS, Precision, quantization_of
 from exporters.proto import model_proto
 from exporters.quantization.carried import carried_blocks, quantized_weights
 from exporters.quantization.scheme import Quantization
+from exporters.rounding.bit_plan import recorded_blocks
 from exporters.static_cache import cache_length
 from exporters.targets import TARGETS, Target
 from exporters.writing import trace_and_lower

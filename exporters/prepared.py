@@ -9,18 +9,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from exporters.exportable import check_measurable, check_rounding
-from exporters.mixed_precision import check_smallest, measured, planned
 from exporters.plan import Plan
 from exporters.quality.claim import Claim
 from exporters.quality.inputs import Representative
 from exporters.quality.judge import cases_of
-from exporters.quantization.calibrated import CalibratedWeights
 from exporters.quantization.carried import carried_blocks
-from exporters.quantization.size_budget import SizeBudget
 from exporters.quantized_cache.calibrate import calibrate_caches, calibration_case, random_case
 from exporters.quantized_cache.check import check_cache_fused
 from exporters.reference import reference_of
-from exporters.rounding import rounded_for, roundings_of
+from exporters.rounding.bit_costs import measured
+from exporters.rounding.bit_plan import check_smallest, planned
+from exporters.rounding.calibrated_weights import CalibratedWeights
+from exporters.rounding.calibration import rounded_for, roundings_of
+from exporters.rounding.size_budget import SizeBudget
 from exporters.static_activations import may_be_static, with_activations
 from exporters.static_cache import cache_length
 from exporters.subject import Subject, check_memory, choose_subject
@@ -146,7 +147,6 @@ def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progr
         budget,
         lambda own: replace(plan, raised=own).graphs,
         carried_blocks(plan.quantized),
-        plan.options.block_size,
         measured(plan.spec, model, source, cases, dtype, progress),
     )
     if isinstance(source, CalibratedWeights):

@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 
 from exporters.exact_graph import unrounded_values
 from exporters.graph import Graph
-from exporters.mixed_precision import raised_limits
 from exporters.plan import Plan
 from exporters.prepared import Contents
 from exporters.quality.claim import Claim, Limits
@@ -21,7 +20,8 @@ from exporters.quantization.carried import weight_limits
 from exporters.quantized_cache.calibrate import calibrate_caches, random_case
 from exporters.quantized_cache.scales import cache_of
 from exporters.reference import Reference, reference_of
-from exporters.rounding import calibrated
+from exporters.rounding.bit_plan import raised_limits
+from exporters.rounding.calibration import calibrated
 from exporters.stored_weights import StoredWeight, stored_weights, take_stored
 from exporters.subject import Subject, wiring_subject
 from exporters.targets import OPERATIONS

@@ -1,1 +1,1 @@
-"""Weights in few bits: how they are rounded, how they lie in the data file, and the operations that read them."""
+"""Weights in few bits: which blocks they have, how they lie in the data file, and the operations that read them."""

@@ -20,13 +20,13 @@ from exporters.cases import Case, cases
 from exporters.graph import Graph
 from exporters.quality.claim import Claim
 from exporters.quality.judge import input_batch
-from exporters.quantization.calibrated import calibrate
 from exporters.quantized_cache.attending import CachedAttention, CachedAttentions, attention_paths
 from exporters.quantized_cache.check import no_inputs
 from exporters.quantized_cache.scales import Scales, fill, format_of
 from exporters.quantized_cache.scheme import CacheFormat
 from exporters.reference import full_pass
-from exporters.rounding import joined
+from exporters.rounding.calibration import joined
+from exporters.rounding.streaming import calibrate
 from specs.model import Model
 from zoo import functional
 from zoo.builder import ZooModel, assemble

@@ -17,10 +17,10 @@ from exporters.opened import opened
 from exporters.options import Options
 from exporters.plan import Plan
 from exporters.quantization import static_matrix
-from exporters.quantization.calibrated import Rounding
-from exporters.quantization.input_search import searched_inputs
 from exporters.reopened import reopened
-from exporters.rounding import rounded_for
+from exporters.rounding.calibrated_weights import Rounding
+from exporters.rounding.calibration import rounded_for
+from exporters.rounding.input_search import searched_inputs
 from exporters.runtime.exported import open_export
 from exporters.static_activations import with_activations
 from exporters.verification import VerificationError

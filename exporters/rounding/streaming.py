@@ -6,24 +6,21 @@ inputs that they will see.  No more than the weights of a layer are held at a ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from exporters.quantization.gptq import gptq
-from exporters.quantization.input_search import searched_inputs
-from exporters.quantization.matrix import VALUES, QuantizedMatrix, whole_rows
-from exporters.quantization.scales import searched
+from exporters.quantization.matrix import whole_rows
 from exporters.quantization.scheme import is_table
-from exporters.quantization.static_matrix import StaticMatrix
+from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
+from exporters.rounding.gptq import gptq
+from exporters.rounding.input_search import searched_inputs
+from exporters.rounding.scales import searched
 from zoo.builder import ZooModel
-from zoo.weights.blocks import Blocks, Codes, Quantized
+from zoo.weights.blocks import Quantized
 from zoo.weights.input_scales import InputScales
 from zoo.weights.materialize import whole
 from zoo.weights.source import WeightSource
@@ -34,94 +31,6 @@ Run = Callable[[ZooModel], object]
 
 Told = Callable[[int, int], None]
 """Takes how many matrices have been rounded, and how many are to be."""
-
-
-@dataclass(frozen=True)
-class Rounding:
-    """How a matrix is to be rounded: its blocks, and the dtype of their scales.
-
-    ``inputs``: the bits of the inputs of a product whose scales are static; ``names`` are then all its weights.
-    """
-
-    blocks: Blocks
-    dtype: torch.dtype
-    inputs: int | None = None
-    names: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, matrix: QuantizedMatrix) -> Rounding:
-        """As a matrix of the data file has it."""
-        if isinstance(matrix, StaticMatrix):
-            return cls(matrix.blocks, matrix.dtype, matrix.input_bits, matrix.names)
-        return cls(matrix.blocks, matrix.dtype)
-
-
-class CalibratedWeights(WeightSource):
-    """A source with the codes of some of its matrices, which lie in files of a directory."""
-
-    def __init__(self, source: WeightSource, directory: Path) -> None:
-        self.description = source.description
-        self._source, self._directory = source, directory
-        self._kept: dict[str, tuple[Rounding, Path]] = {}
-        self._inputs: dict[tuple[str, ...], InputScales] = {}
-        self._count = 0
-
-    def pieces(self, name: str) -> Iterator[Tensor]:
-        """The values before they are rounded."""
-        return self._source.pieces(name)
-
-    def raw(self, name: str) -> tuple[Path, int, int] | None:
-        return self._source.raw(name)
-
-    def codes(self, name: str) -> Codes | None:
-        if name not in self._kept:
-            return self._source.codes(name)
-        rounding = self._kept[name][0]
-        scales = self.input_scales(rounding.names)
-        return Codes(
-            rounding.blocks, lambda: self._rows(name), None if scales is None else scales.multipliers
-        )
-
-    def input_scales(self, names: tuple[str, ...]) -> InputScales | None:
-        return self._inputs.get(names)
-
-    def format(self, name: str) -> str | None:
-        return self._source.format(name)
-
-    @property
-    def calibrated(self) -> list[str]:
-        """The matrices that have codes of their own."""
-        return [*self._kept]
-
-    def keep_inputs(self, names: tuple[str, ...], scales: InputScales) -> None:
-        """Give the inputs of a product static scales."""
-        self._inputs[names] = scales
-
-    def keep(self, name: str, rounding: Rounding, codes: Quantized) -> None:
-        """Give a matrix codes of its own."""
-        path = self._directory / f"{self._count}.safetensors"
-        self._count += 1
-        save_file({"codes": codes.codes, "scales": codes.scales, "zeros": codes.zeros}, path)
-        self._kept[name] = rounding, path
-
-    def forget(self, names: Iterable[str]) -> None:
-        """Take codes away: matrices get the values that they had, or the codes that the source has."""
-        for name in names:
-            self._kept.pop(name, None)
-
-    def restored(self, name: str, width: int) -> Tensor | None:
-        """The values that the codes of a matrix stand for, N K, or None where it has none of its own."""
-        codes = self.codes(name) if name in self._kept else None
-        return None if codes is None else codes.values(width)
-
-    def _rows(self, name: str) -> Iterator[Quantized]:
-        with safe_open(self._kept[name][1], "pt") as file:
-            codes, scales, zeros = (file.get_slice(part) for part in ("codes", "scales", "zeros"))
-            rows, count, size = codes.get_shape()
-            step = max(1, VALUES // (count * size))
-            for start in range(0, rows, step):
-                end = start + step
-                yield Quantized(codes[start:end], scales[start:end], zeros[start:end])
 
 
 def calibrate(
@@ -135,7 +44,7 @@ def calibrate(
 ) -> CalibratedWeights:
     """Round matrices of a model, which is on the meta device and stays there, for the inputs that ``run`` gives it.
 
-    Linear layers by GPTQ (:mod:`exporters.quantization.gptq`), those used in several places for the first of them; tables,
+    Linear layers by GPTQ (:mod:`exporters.rounding.gptq`), those used in several places for the first of them; tables,
     which look up rows, by scales of the least error.  ``real``: B T, the tokens that are no padding (default: all).
     Raises what the source and ``run`` raise.
     """

@@ -12,10 +12,11 @@ from exporters.cases import Case
 from exporters.data_file import Region, contents
 from exporters.quality.inputs import Example
 from exporters.quality.judge import input_batch
-from exporters.quantization.calibrated import CalibratedWeights, Rounding, calibrate
 from exporters.quantization.matrix import QuantizedMatrix
 from exporters.quantization.static_matrix import StaticMatrix
 from exporters.reference import full_pass
+from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
+from exporters.rounding.streaming import calibrate
 from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import assemble

@@ -16,12 +16,13 @@ from exporters.export import export
 from exporters.manifest import Export
 from exporters.opened import opened
 from exporters.options import Options
-from exporters.quantization.calibrated import Rounding, calibrate
-from exporters.quantization.gptq import gptq
 from exporters.quantization.matrix import QuantizedMatrix
-from exporters.quantization.scales import searched
 from exporters.quantization.scheme import LEAST, is_table
 from exporters.reference import full_pass
+from exporters.rounding.calibrated_weights import Rounding
+from exporters.rounding.gptq import gptq
+from exporters.rounding.scales import searched
+from exporters.rounding.streaming import calibrate
 from exporters.verification import VerificationError
 from specs.errors import UserError
 from specs.model import Model

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from exporters.quantization.scales import searched
+from exporters.rounding.scales import searched
 from zoo.weights.blocks import Blocks, Quantized
 
 DAMPING = 0.01

@@ -14,9 +14,9 @@ from exporters.export import export
 from exporters.manifest import Export
 from exporters.opened import opened
 from exporters.options import Options
-from exporters.quantization.mixed import Form, Group, choose
-from exporters.quantization.size_budget import Size, SizeBudget
 from exporters.reopened import reopened
+from exporters.rounding.bit_choice import Form, Group, choose
+from exporters.rounding.size_budget import Size, SizeBudget
 from exporters.runtime.exported import open_export
 from specs.errors import UserError
 from tests.exporters.quality import checkpoints
@@ -189,6 +189,18 @@ def test_with_other_options(llama: Path, tmp_path: Path, options: dict[str, Any]
     mixed = planned(exported(llama, tmp_path / "out", "7bits", **options))
     assert mixed.bits_per_weight <= 7
     assert any(each.raised for each in mixed.groups)
+
+
+def test_tables_raised_to_8_bits_have_blocks_as_large_as_other_matrices(llama: Path, tmp_path: Path) -> None:
+    mixed = planned(exported(llama, tmp_path / "out", "8.2bits", head_precision="int4", verify=False))
+    raised = {each.name: each.blocks for each in mixed.groups if each.raised and each.bits == 8}
+    sizes = {name: blocks.size for name, blocks in raised.items() if blocks is not None}
+    assert (
+        sizes["embedding.token"]
+        == sizes["head.vocabulary"]
+        == sizes["decoder.blocks.0.attention.output"]
+        == 64
+    )
 
 
 @pytest.mark.parametrize("make", [checkpoints.bert, checkpoints.t5])

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from exporters.quantization.gptq import DAMPING, gptq
-from exporters.quantization.scales import searched
+from exporters.rounding.gptq import DAMPING, gptq
+from exporters.rounding.scales import searched
 from zoo.weights.blocks import Blocks
 
 SYMMETRIC, ASYMMETRIC = Blocks(4, 32), Blocks(4, 32, symmetric=False)

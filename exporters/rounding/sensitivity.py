@@ -20,8 +20,8 @@ from torch.overrides import TorchFunctionMode
 
 from exporters.cases import Batch, Case
 from exporters.quality.tallies import Outputs, Scores, Vectors, tally_for
-from exporters.quantization.mixed import Key
 from exporters.reference import full_pass
+from exporters.rounding.bit_choice import Key
 from specs.model import Model
 from zoo.weights.tensors import weight_tensors
 

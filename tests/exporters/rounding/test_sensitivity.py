@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from exporters.opened import opened
-from exporters.quality import sensitivity
 from exporters.quality.blame import blame
 from exporters.quality.inputs import representative
 from exporters.quality.judge import cases_of
-from exporters.quality.sensitivity import sensitivities
+from exporters.rounding import sensitivity
+from exporters.rounding.sensitivity import sensitivities
 from exporters.runtime.text import find_text
 from tests.exporters.quality import checkpoints
 from zoo.builder import assemble

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import torch
-from torch import Tensor
 
-from exporters.cases import Case
 from exporters.content import Content
 from exporters.data_file import Region, lay_out, total_bytes
 from exporters.graph import Graph, Parameter
 from exporters.precisions import INT8_BLOCK, PRECISIONS
-from exporters.quality.sensitivity import sensitivities
 from exporters.quantization.matrix import QuantizedMatrix
-from exporters.quantization.mixed import Choice, Form, Group, Key, choose
-from exporters.quantization.scheme import fitted, is_table
-from exporters.quantization.size_budget import Size, SizeBudget
+from exporters.quantization.scheme import fitted
+from exporters.rounding.bit_choice import Choice, Form, Group, Key, choose
+from exporters.rounding.bit_costs import Measure
+from exporters.rounding.size_budget import Size, SizeBudget
 from specs.errors import UserError
-from specs.model import Model
 from zoo.builder import ZooModel
 from zoo.manifest import BlocksRecord, GroupRecord, MixedRecord
-from zoo.progress import Progress, Stage
-from zoo.weights.blocks import Blocks, Quantized
-from zoo.weights.source import WeightSource
+from zoo.weights.blocks import Blocks
 from zoo.weights.tensors import weight_tensors
 
 Own = Mapping[str, Blocks | None]
@@ -33,9 +27,6 @@ Own = Mapping[str, Blocks | None]
 
 Lower = Callable[[Own], Sequence[Graph]]
 """Makes the graphs of an export in which some weights have blocks of their own."""
-
-Measure = Callable[[Sequence[Group]], Mapping[Key, float]]
-"""Gives what the low form of each group costs."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +86,12 @@ def planned(
     budget: SizeBudget,
     lower: Lower,
     carried: Iterable[str],
-    table_size: int,
     measure: Measure,
 ) -> Plan:
     """The form of every group of matrices, such that the data file is within a budget.
 
     Groups are raised from the bits of the precision to 8; where everything can have 8 bits, from 8 to 16.  ``carried`` are
-    the weights whose codes are the checkpoint's, which stay; ``table_size`` is the block size of tables in 8 bits.
+    the weights whose codes are the checkpoint's, which stay.
     Raises :class:`specs.errors.UserError` where even the smallest file is larger than the budget.
     """
     shapes = _shapes(model)
@@ -110,7 +100,7 @@ def planned(
     size_of = _sizes(model, low)
     contents = _matrices(low, frozenset(carried))
     eight: dict[str, Blocks | None] = {
-        name: fitted(Blocks(8, table_size if is_table(content.names) else INT8_BLOCK), shapes[name][1])
+        name: fitted(Blocks(8, INT8_BLOCK), shapes[name][1])
         for content in contents
         if content.blocks.bits < 8
         for name in content.names
@@ -222,40 +212,3 @@ def _mixed(low: Iterable[Graph], high: Iterable[Graph], raised: Iterable[Group])
     for first, second in zip(low, high, strict=True):
         yield from (p for p in first.parameters.values() if not names & {*p.content.names})
         yield from (p for p in second.parameters.values() if names & {*p.content.names})
-
-
-def changes_of(source: WeightSource, group: Group, model: ZooModel, dtype: torch.dtype) -> dict[str, Tensor]:
-    """What the low form of a group adds to each of its weights, in bfloat16."""
-    blocks, found = group.low.blocks, dict[str, Tensor]()
-    assert blocks is not None
-    held = dict(weight_tensors(model))
-    for name in group.weights:
-        width = held[name].shape[1]
-        matrix = QuantizedMatrix((name,), width, blocks, "blocks", dtype)
-        rounded = blocks.restore(Quantized.joined(matrix.rounded(source, name)), width)
-        found[name] = (rounded - held[name]).to(torch.bfloat16)
-    return found
-
-
-def measured(
-    spec: Model,
-    model: Any,
-    source: WeightSource,
-    cases: Sequence[Case],
-    dtype: torch.dtype,
-    progress: Progress,
-) -> Measure:
-    """Measures groups on cases, with the weights that ``source`` gives as they would be stored."""
-
-    def measure(groups: Sequence[Group]) -> Mapping[Key, float]:
-        changes = {}
-        for done, group in enumerate(groups):
-            progress(Stage(f"mixed precision: round {done + 1} of {len(groups)} groups"))
-            changes[group.weights] = changes_of(source, group, model, dtype)
-
-        def told(done: int, count: int) -> None:
-            progress(Stage(f"mixed precision: measure {len(groups)} groups, input {done + 1} of {count}"))
-
-        return sensitivities(spec, model, cases, changes, told)
-
-    return measure

@@ -1,0 +1,60 @@
+"""What the low form of each group of matrices costs, measured on cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from exporters.cases import Case
+from exporters.quantization.matrix import QuantizedMatrix
+from exporters.rounding.bit_choice import Group, Key
+from exporters.rounding.sensitivity import sensitivities
+from specs.model import Model
+from zoo.builder import ZooModel
+from zoo.progress import Progress, Stage
+from zoo.weights.blocks import Quantized
+from zoo.weights.source import WeightSource
+from zoo.weights.tensors import weight_tensors
+
+Measure = Callable[[Sequence[Group]], Mapping[Key, float]]
+"""Gives what the low form of each group costs."""
+
+
+def changes_of(source: WeightSource, group: Group, model: ZooModel, dtype: torch.dtype) -> dict[str, Tensor]:
+    """What the low form of a group adds to each of its weights, in bfloat16."""
+    blocks, found = group.low.blocks, dict[str, Tensor]()
+    assert blocks is not None
+    held = dict(weight_tensors(model))
+    for name in group.weights:
+        width = held[name].shape[1]
+        matrix = QuantizedMatrix((name,), width, blocks, "blocks", dtype)
+        rounded = blocks.restore(Quantized.joined(matrix.rounded(source, name)), width)
+        found[name] = (rounded - held[name]).to(torch.bfloat16)
+    return found
+
+
+def measured(
+    spec: Model,
+    model: Any,
+    source: WeightSource,
+    cases: Sequence[Case],
+    dtype: torch.dtype,
+    progress: Progress,
+) -> Measure:
+    """Measures groups on cases, with the weights that ``source`` gives as they would be stored."""
+
+    def measure(groups: Sequence[Group]) -> Mapping[Key, float]:
+        changes = {}
+        for done, group in enumerate(groups):
+            progress(Stage(f"mixed precision: round {done + 1} of {len(groups)} groups"))
+            changes[group.weights] = changes_of(source, group, model, dtype)
+
+        def told(done: int, count: int) -> None:
+            progress(Stage(f"mixed precision: measure {len(groups)} groups, input {done + 1} of {count}"))
+
+        return sensitivities(spec, model, cases, changes, told)
+
+    return measure
