@@ -34,7 +34,8 @@ def evaluate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Inputs that the model is made for: UTF-8 text, token ids (.npy), or arrays by input name (.npz).  "
+            help="Inputs that the model is made for: UTF-8 text, token ids (.npy), arrays by input name (.npz), or audio "
+            "(.wav, or a directory of them).  "
             "[default: a corpus of prose; for random weights random ids]",
             show_default=False,
         ),
@@ -55,7 +56,7 @@ def evaluate(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how well an export does on text, and how far it is from another model.
+    """Measure how well an export does on text or audio, and how far it is from another model.
 
     A decoder gets its perplexity and, against a float model or another export, the KL divergence and the share of
     positions with the same top token. Models that give vectors get cosines and the share of equal nearest neighbours;
@@ -67,6 +68,7 @@ def evaluate(
       zoo eval build/smol-int4 --against smol.yaml --weights model.gguf --layers
       zoo eval build/minilm-int8 --against path/to/checkpoint --json
       zoo eval build/new --against build/old --text book.txt
+      zoo eval build/whisper-int8 --against path/to/whisper --text recordings/
     """
     from cli.progress import stage_progress
     from cli.quality_tables import print_quality

@@ -97,7 +97,7 @@ Rounding = Annotated[
     typer.Option(
         metavar="gptq|nearest",
         help="Of int4: gptq rounds each layer for the inputs that it sees, which loses far less and takes a pass over "
-        "representative inputs.  [default: gptq for real weights of encoders and decoders]",
+        "representative inputs.  [default: gptq for real weights]",
         show_default=False,
     ),
 ]
@@ -138,8 +138,9 @@ Calibrate = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Inputs that the model is made for: UTF-8 text, token ids (.npy), or arrays by input name (.npz). Real "
-        "weights that are rounded are judged on a part of it; the rest calibrates int4, and int8 of encoders.  [default: a corpus of prose, or text that the model writes]",
+        help="Inputs that the model is made for: UTF-8 text, token ids (.npy), arrays by input name (.npz), or audio (.wav, "
+        "or a directory of them). Real weights that are rounded are judged on a part of it; the rest calibrates int4, and "
+        "int8 of encoders.  [default: a corpus of prose, or text that the model writes; none for images and audio]",
         show_default=False,
     ),
 ]

@@ -120,6 +120,8 @@ def print_export(written: Export) -> None:
         print_quality(written.quality)
     elif written.unjudged:
         say(f"What rounding changes was not judged: {written.unjudged}", "yellow")
+        if written.manifest.precision == "int4" and written.manifest.calibrated_on is None:
+            say("int4 weights are rounded to nearest: calibration needs the same inputs.", "yellow")
     rows, manifest = [], written.manifest
     if manifest.mixed is not None:
         say()

@@ -63,15 +63,10 @@ def check_logits(spec: Model, logits: str) -> None:
     )
 
 
-def check_rounding(spec: Model, options: Options, claim: Claim | None) -> None:
+def check_rounding(options: Options, claim: Claim | None) -> None:
     """Raise :class:`specs.errors.UserError` where rounding by GPTQ is asked for and cannot be."""
     if options.rounding != "gptq":
         return
-    if spec.architecture == "encoder-decoder":
-        raise UserError(
-            f"--rounding gptq is for encoders and decoders, and {spec.name} is an encoder-decoder\n"
-            "  give --rounding nearest"
-        )
     if claim is not None and claim.unjudged:
         raise UserError(
             f"--rounding gptq needs inputs that the model is made for: {claim.unjudged}\n"

@@ -39,8 +39,7 @@ class Options:
     directory.  Raises :class:`specs.errors.UserError` where there is no such ``target``, ``via`` or ``layout``, or they
     do not go together.  ``cache_precision`` is how a decoder caches keys and values: float, as activations are, or as codes
     in int8 or int4 (:mod:`exporters.quantized_cache`).  ``cache_length`` is that of caches that do not grow, in tokens (default: the context length).
-    ``rounding`` is how int4 rounds: nearest, or gptq (:mod:`exporters.rounding.gptq`; the default for real weights of
-    encoders and decoders).
+    ``rounding`` is how int4 rounds: nearest, or gptq (:mod:`exporters.rounding.gptq`; the default for real weights).
     ``calibrate`` is a file of representative inputs (:mod:`exporters.quality.inputs`), for which real weights are rounded
     and on which they are judged; ``max_kl`` and ``min_cosine`` are what they may lose (default: :data:`exporters.quality.budget.LIMITS`).
     ``budget`` is the largest size of an int4 export of real weights, such as 105MB or 4.8bits per weight: matrices that lose

@@ -16,11 +16,11 @@ from exporters.quality.judge import cases_of
 from exporters.quantization.carried import carried_blocks
 from exporters.quantized_cache.calibrate import calibrate_caches, calibration_case, random_case
 from exporters.quantized_cache.check import check_cache_fused
-from exporters.reference import reference_of
+from exporters.reference import Reference, reference_of
 from exporters.rounding.bit_costs import measured
 from exporters.rounding.bit_plan import check_smallest, planned
 from exporters.rounding.calibrated_weights import CalibratedWeights
-from exporters.rounding.calibration import rounded_for, roundings_of
+from exporters.rounding.calibration import rounded_for, roundings_of, unwritten
 from exporters.rounding.size_budget import SizeBudget
 from exporters.static_activations import may_be_static, with_activations
 from exporters.static_cache import cache_length
@@ -38,7 +38,8 @@ class Contents:
     """A plan, and the weights that fill its graphs.
 
     ``subject`` is what they are verified on, ``claim`` what is judged of rounding, None each where they are not;
-    ``calibrated_on`` are the inputs for which weights are rounded, and ``mixed`` the bits that a budget gives to each group.
+    ``calibrated_on`` are the inputs for which weights are rounded, and ``mixed`` the bits that a budget gives to each group;
+    ``reference`` is the model itself where any of that took it.
     """
 
     plan: Plan
@@ -47,13 +48,14 @@ class Contents:
     claim: Claim | None
     calibrated_on: Representative | None = None
     mixed: MixedRecord | None = None
+    reference: Reference | None = None
 
 
 def traced(plan: Plan, source: WeightSource | None, progress: Progress) -> Contents:
     """The graphs of a plan with the weights as they come.  Raises :class:`specs.errors.UserError`."""
     claim = _claim(plan, progress)
     plan = with_activations(plan, claim)
-    check_rounding(plan.spec, plan.options, claim)
+    check_rounding(plan.options, claim)
     check_measurable(plan.options, claim)
     progress(Stage("trace"))
     graphs = plan.graphs
@@ -99,7 +101,7 @@ def _with_cache_scales(contents: Contents, progress: Progress) -> Contents:
     else:
         model = None
         if claim.inputs is None and subject is not None and not subject.is_twin:
-            model = reference_of(subject, progress).model
+            model = (contents.reference or reference_of(subject, progress)).model
         claim, case = calibration_case(plan.spec, claim, model, progress)
         contents = replace(contents, claim=claim, calibrated_on=claim.inputs)
     calibrate_caches(plan.graphs, plan.spec, source, case, progress)
@@ -110,15 +112,17 @@ def _calibrated(contents: Contents, codes: Path, progress: Progress) -> Contents
     plan, source, subject, claim = contents.plan, contents.source, contents.subject, contents.claim
     if claim is None or claim.unjudged or not plan.options.calibrates or source is None:
         return contents
-    if claim.inputs is None:
-        if subject is None or subject.is_twin:
-            return contents
-        claim = claim.written_by(reference_of(subject, progress).model, progress)
-        contents = replace(contents, claim=claim)
+    if claim.awaits_model:
+        whole = subject or choose_subject(plan.spec, lambda spec: plan.of(spec).held_bytes, source)
+        if whole.is_twin:
+            return replace(contents, claim=unwritten(claim, plan.options.rounding))
+        reference = reference_of(whole, progress)
+        claim = claim.written_by(reference.model, progress)
+        contents = replace(contents, claim=claim, reference=reference)
     inputs = claim.inputs
     assert inputs is not None
     roundings = roundings_of(plan.regions, source)
-    if not inputs.calibration or not roundings or plan.spec.architecture == "encoder-decoder":
+    if not inputs.calibration or not roundings:
         return contents
     rounded = rounded_for(plan.spec, source, roundings, inputs.calibration, codes, progress)
     if subject is not None and not subject.is_twin:
@@ -132,7 +136,8 @@ def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progr
     assert source is not None
     check_memory("--budget measures the model, which", 8 * weight_count(plan.model), "leave --budget out")
     subject = Subject(plan.spec, source, is_twin=False, description="the model itself")
-    model = reference_of(subject, progress).model
+    reference = contents.reference or reference_of(subject, progress)
+    model = reference.model
     claim = claim.written_by(model, progress)
     assert claim.inputs is not None
     cases = list(cases_of(plan.spec, claim.inputs.calibration))
@@ -157,4 +162,5 @@ def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progr
         claim=claim,
         calibrated_on=claim.inputs,
         mixed=found.record,
+        reference=reference,
     )

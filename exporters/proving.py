@@ -57,7 +57,7 @@ def write_and_prove(contents: Contents, directory: Path, told: Told, progress: P
     paths = [directory / name for name in plan.data_paths]
     unjudged = "" if claim is None else claim.unjudged
     if subject is not None and not subject.is_twin:
-        reference = reference_of(subject, progress)
+        reference = contents.reference or reference_of(subject, progress)
 
         def write() -> None:
             write_weights(paths, plan.regions, HeldWeights(reference.model, subject.source), progress, told)

@@ -13,9 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from exporters.quality.examples import MASK
 from specs.errors import UserError
-
-MASK = "attention_mask"
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ from typing import Any
 from torch import Tensor
 
 from exporters.precisions import Precision
+from exporters.quality.audio import LogMel
 from exporters.quality.blame import blame, layer_of, role_of
 from exporters.quality.budget import budget_of
+from exporters.quality.examples import DECODED
 from exporters.quality.generated import generated
 from exporters.quality.inputs import NoInputsError, Representative, representative
-from exporters.quality.judge import Speech, cases_of, check_judgeable, judge
+from exporters.quality.judge import Speech, cases_of, check_judgeable, judge, said_by
 from exporters.quality.quality import Cost, Quality, QualityError
 from exporters.quality.runners import Files, FloatModel
 from exporters.runtime.text import find_text
@@ -66,7 +68,9 @@ class Claim:
             return replace(claim, unjudged=str(error).splitlines()[0])
         try:
             tokenizer = find_text(origin, None, needed=calibrate is not None)
-            return replace(claim, inputs=representative(claim._bounded, calibrate, tokenizer))
+            return replace(
+                claim, inputs=representative(claim._bounded, calibrate, tokenizer, LogMel.beside(origin))
+            )
         except NoInputsError as error:
             if spec.architecture == "decoder" and isinstance(spec.head, LanguageModeling):
                 return claim
@@ -80,8 +84,24 @@ class Claim:
         decoder = self.spec.decoder.model_copy(update={"context_length": self.longest})
         return self.spec.model_copy(update={"decoder": decoder})
 
+    @property
+    def awaits_model(self) -> bool:
+        """Whether the model itself has to write what its decoder reads to calibrate."""
+        return self.inputs is None or self.spec.architecture == "encoder-decoder"
+
     def written_by(self, model: Any, progress: Progress) -> Claim:
-        """The same; where no inputs were read, with what a decoder writes itself."""
+        """The same with what the model writes itself: where no inputs were read, all that a decoder reads, and what the
+        decoder of an encoder-decoder reads of the inputs that calibrate."""
+        claim = self._with_inputs(model, progress)
+        assert claim.inputs is not None
+        examples = claim.inputs.calibration
+        if self.spec.architecture != "encoder-decoder" or not examples or DECODED in examples[0]:
+            return claim
+        progress(Stage("quality: the model says what its decoder reads"))
+        said = said_by(self._bounded, model, examples, speech_of(self.origin))
+        return replace(claim, inputs=replace(claim.inputs, calibration=said))
+
+    def _with_inputs(self, model: Any, progress: Progress) -> Claim:
         if self.inputs is not None:
             return self
         progress(Stage("quality: the model writes what it is judged on"))
@@ -105,7 +125,7 @@ class Claim:
         Raises :class:`QualityError`, with the parts that cost most, where they lose more than allowed.
         """
         speech = speech_of(self.origin)
-        inputs = self.written_by(model, progress).inputs
+        inputs = self._with_inputs(model, progress).inputs
         assert inputs is not None
         count = len(inputs.judged)
 

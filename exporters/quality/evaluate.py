@@ -9,6 +9,7 @@ from exporters.layouts import LAYOUTS
 from exporters.opened import Opened
 from exporters.plan import graphs_of
 from exporters.precisions import PRECISIONS
+from exporters.quality.audio import LogMel
 from exporters.quality.claim import speech_of, with_costs
 from exporters.quality.inputs import Representative, random_ids, representative
 from exporters.quality.judge import check_judgeable, judge
@@ -50,7 +51,7 @@ def evaluate(
         )
     inputs = _inputs(exported, against, text, tokenizer, random=random)
     progress(Stage("load the files"))
-    files = _files(exported)
+    files = files_of(exported)
     reference, name, model = _reference(exported, against, progress)
     count = len(inputs.judged)
 
@@ -65,7 +66,8 @@ def evaluate(
     return with_costs(spec, model, lambda model: weights_of(exported, model), inputs, quality, progress)
 
 
-def _files(exported: Exported) -> Files:
+def files_of(exported: Exported) -> Files:
+    """The graphs of an export, loaded as a client would."""
     options = options_of(exported)
     target = LAYOUTS[options.layout].target(TARGETS[options.target])
     graphs = {exported.directory / name: task for name, task in graphs_of(exported.spec, options).items()}
@@ -80,7 +82,7 @@ def _reference(
         return None, "", None
     progress(Stage("load what the files are compared with"))
     if against.exported is not None:
-        return _files(against.exported), str(against.exported.directory), None
+        return files_of(against.exported), str(against.exported.directory), None
     model, weights = against.model(exported.manifest.seed or 0)
     return FloatModel(model), f"PyTorch, float32, weights {weights}", model
 
@@ -111,7 +113,9 @@ def _inputs(
     takes_tokens = exported.spec.embedding_of(exported.spec.encoder or exported.spec.last_stack).takes_tokens
     if text is None and random and takes_tokens:
         return random_ids(exported.spec)
+    places = [exported.directory]
     found = find_text(exported.directory, tokenizer, needed=text is not None)
-    if found is None and against is not None and against.exported is None:
-        found = find_text(against.origin, None, needed=text is not None)
-    return representative(exported.spec, text, found, calibrates=False)
+    if against is not None and against.exported is None:
+        places.append(against.origin)
+        found = found or find_text(against.origin, None, needed=text is not None)
+    return representative(exported.spec, text, found, LogMel.beside(*places), calibrates=False)

@@ -1,11 +1,17 @@
-"""Text that a decoder writes: what it was trained on, as far as it remembers it, where no tokenizer is at hand."""
+"""What models write themselves: what they were trained on, as far as they remember it, and what they say of their inputs.
+
+Shapes: batch B, tokens T.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
 
+from exporters.cases import Batch
+from exporters.quality.examples import of_tokens
 from exporters.quality.inputs import Representative
 from specs.model import Model
 
@@ -34,8 +40,27 @@ def generated(spec: Model, model: Any, start: object) -> Representative:
             past = outputs.present_key_values
             new = torch.multinomial(outputs.logits[:, -1].softmax(-1), 1, generator=generator)
             ids = torch.cat([ids, new], 1)
-    rows = [{"input_ids": row[None], "attention_mask": torch.ones_like(row)[None]} for row in ids]
+    rows = [of_tokens(row[None]) for row in ids]
     judged = rows[ROWS // 3 :]
     return Representative(
         f"text that the model writes, seed {SEED}, {len(judged)} x {length} tokens", rows[: ROWS // 3], judged
     )
+
+
+def greedy(model: Any, encoder: Batch, start: int, ends: Collection[int], most: int) -> list[list[int]]:
+    """What an encoder-decoder says of each row of its input: at most so many tokens, up to one that ends it."""
+    with torch.inference_mode():
+        encoded = model.encode(encoder.inputs, encoder.mask, encoder.types).present_key_values
+        rows = len(encoder.inputs)
+        found: list[list[int]] = [[] for _ in range(rows)]
+        new, past, over = torch.full((rows, 1), start), None, [False] * rows
+        for _ in range(most):
+            outputs = model.decode(new, encoded, encoder.mask, past)
+            new, past = outputs.logits[:, -1:].argmax(-1), outputs.present_key_values
+            for row, token in enumerate(new[:, 0].tolist()):
+                if not over[row]:
+                    found[row].append(token)
+                    over[row] = token in ends
+            if all(over):
+                break
+    return found

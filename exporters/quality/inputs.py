@@ -1,22 +1,24 @@
 """Representative inputs: what a model is made for, in one part for calibrating and another for judging.
 
-A file gives them (text through the checkpoint's tokenizer, token ids in .npy, the model's inputs by name in .npz), or
+A file gives them (text through the checkpoint's tokenizer, token ids in .npy, the model's inputs by name in .npz, audio in .wav), or
 else the corpus that ships with the project, or else a decoder's own output.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from exporters.quality.arrays import read_ids, read_named
+from exporters.quality.audio import PREPROCESSOR, LogMel, is_audio, read_audio
+from exporters.quality.examples import Example, joined, of_tokens
+from exporters.quality.texts import read_text
 from exporters.runtime.text import Text
 from specs.errors import UserError
 from specs.model import Model
@@ -39,14 +41,11 @@ SOURCES = 12
 BATCH = 8
 """Sentences that an encoder reads at once."""
 
+SOURCES_CALIBRATING = 64
+"""Texts that an encoder-decoder reads to calibrate, at most."""
+
 CALIBRATES = 3
 """One part in so many calibrates, the first; the others are judged."""
-
-LARGEST = 2**22
-"""Bytes of a text that are read."""
-
-Example = dict[str, Tensor]
-"""The inputs of one call, by the names of the model's inputs; the first axis is the batch."""
 
 
 class NoInputsError(UserError):
@@ -76,12 +75,24 @@ class _Source:
     sha256: str
 
 
+class _Most(NamedTuple):
+    """How many examples calibrate at most, and how many are judged."""
+
+    calibrating: int
+    judged: int
+
+
 def representative(
-    spec: Model, given: Path | None, tokenizer: Text | None, *, calibrates: bool = True
+    spec: Model,
+    given: Path | None,
+    tokenizer: Text | None,
+    log_mel: LogMel | None = None,
+    *,
+    calibrates: bool = True,
 ) -> Representative:
     """The inputs in a file, or of the corpus where none is given.  Without ``calibrates``, all are judged.
 
-    Raises :class:`NoInputsError` where nothing is given and the corpus cannot be tokenized, and
+    ``tokenizer`` and ``log_mel`` are those of the checkpoint, for text and for audio.  Raises :class:`NoInputsError` where nothing is given and the corpus cannot be tokenized, and
     :class:`specs.errors.UserError` for a file that does not fit the model.
     """
     embedding = spec.embedding_of(spec.encoder or spec.last_stack)
@@ -97,21 +108,22 @@ def representative(
         _check_length(spec, source.name, arrays.get("input_ids"))
         return _parted(source.name, source.sha256, rows, share, _most(spec), "examples")
     if not embedding.takes_tokens:
+        hears = embedding.input_name == "input_features"
+        if hears and given is not None and is_audio(given):
+            return _of_audio(spec, given, log_mel, share)
+        remedy = f"Give {'audio as .wav files, or ' if hears else ''}a .npz file with an array {embedding.input_name}."
         if given is None:
-            raise NoInputsError(
-                f"{spec.name} takes {embedding.input_name}, which no text gives\n"
-                f"  Give a .npz file with an array {embedding.input_name}."
-            )
+            raise NoInputsError(f"{spec.name} takes {embedding.input_name}, which no text gives\n  {remedy}")
         raise UserError(
             f"{given}: {spec.name} takes {embedding.input_name}, which no text gives\n"
-            f"  value: {given.suffix or given.name}\n  Give a .npz file with an array {embedding.input_name}."
+            f"  value: {given.suffix or given.name}\n  {remedy}"
         )
     if given is not None and given.suffix == ".npy":
         ids, sha256 = read_ids(given)
         _check_vocabulary(spec, str(given), ids, "Give ids of the model's own tokenizer.")
         if ids.dim() == 2:
             _check_length(spec, str(given), ids)
-            rows = [_tokens(row[None]) for row in ids]
+            rows = [of_tokens(row[None]) for row in ids]
             return _parted(str(given), sha256, rows, share, _most(spec), "rows")
         return _windows(spec, str(given), sha256, ids, [], share)
     if tokenizer is None:
@@ -123,7 +135,7 @@ def representative(
         raise (NoInputsError if given is None else UserError)(
             f"{given or 'the corpus'}: text needs a tokenizer, and there is no tokenizer.json beside the weights\n  {remedy}"
         )
-    text, name, sha256 = _read_text(given)
+    text, name, sha256 = read_text(given)
     if spec.architecture == "decoder":
         ids = torch.tensor(tokenizer.plain(text), dtype=torch.int64)
         _check_vocabulary(
@@ -133,11 +145,6 @@ def representative(
     return _of_sentences(spec, name, sha256, text, tokenizer, share)
 
 
-def corpus() -> str:
-    """The text that ships with the project: paragraphs of English prose on many subjects."""
-    return files("exporters.quality").joinpath("corpus/prose.txt").read_text("utf-8")
-
-
 def random_ids(spec: Model, seed: int = 0) -> Representative:
     """Random tokens, for random weights alone: to these no text means more than any other."""
     generator = torch.Generator().manual_seed(seed)
@@ -145,29 +152,7 @@ def random_ids(spec: Model, seed: int = 0) -> Representative:
     stack = spec.encoder or spec.last_stack
     length = min(WINDOW, spec.context_length_of(stack) or WINDOW)
     rows = torch.randint(spec.vocab_size, (WINDOWS, length), generator=generator)
-    return Representative(f"random token ids, seed {seed}", [], [_tokens(row[None]) for row in rows])
-
-
-def _read_text(given: Path | None) -> tuple[str, str, str]:
-    """A text, its name and the digest of what is read of it."""
-    if given is None:
-        text = corpus()
-        return text, "the corpus of zoo", hashlib.sha256(text.encode()).hexdigest()
-    try:
-        with given.open("rb") as file:
-            content = file.read(LARGEST)
-    except OSError as error:
-        raise UserError(f"{given} cannot be read: {error.strerror}\n  Check the path.") from None
-    sha256 = hashlib.sha256(content).hexdigest()
-    try:
-        return content.decode("utf-8-sig"), str(given), sha256
-    except UnicodeDecodeError as error:
-        if len(content) == LARGEST and error.start > LARGEST - 4:  # cut within a character
-            return content[: error.start].decode("utf-8-sig"), str(given), sha256
-        raise UserError(
-            f"{given}: a text must be UTF-8, and byte {error.start} is 0x{content[error.start]:02x}\n"
-            "  Save the file as UTF-8, or give token ids in a .npy file."
-        ) from None
+    return Representative(f"random token ids, seed {seed}", [], [of_tokens(row[None]) for row in rows])
 
 
 def _windows(
@@ -186,7 +171,7 @@ def _windows(
     border = max(own, len(ids) // share) if share else 0
     front = torch.tensor(prefix, dtype=torch.int64)
     first, rest = (
-        [_tokens(torch.cat([front, window])[None]) for window in _spread(part, own, most)]
+        [of_tokens(torch.cat([front, window])[None]) for window in _spread(part, own, most)]
         for part, most in ((ids[:border], CALIBRATING), (ids[border:], WINDOWS))
     )
     return Representative(_described(name, _size_of(rest)), first, rest, sha256)
@@ -202,6 +187,19 @@ def _spread(part: Tensor, length: int, most: int) -> list[Tensor]:
     return [part[start : start + length] for start in starts]
 
 
+def _of_audio(spec: Model, given: Path, log_mel: LogMel | None, share: int) -> Representative:
+    """Spectrograms of audio files."""
+    source, features = read_audio(given, log_mel)
+    if features.shape[1:] != _sizes(spec):
+        wanted, got = (" x ".join(map(str, shape)) for shape in (_sizes(spec), features.shape[1:]))
+        raise UserError(
+            f"{given}: spectrograms must be {wanted} for {spec.name}\n"
+            f"  value: {got}, by the {PREPROCESSOR} beside the weights\n  Put that of the model there."
+        )
+    rows = [{"input_features": torch.from_numpy(each)[None]} for each in features]
+    return _parted(source.name, source.sha256, rows, share, _most(spec), "recordings")
+
+
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+")
 
 
@@ -211,7 +209,7 @@ def _of_sentences(
     """Sentences with the special tokens that the tokenizer adds."""
     sentences = [" ".join(found.split()) for found in _SENTENCE.split(text)]
     sentences = [sentence for sentence in sentences if len(sentence) > 1]
-    most = _most(spec) * max(2, share)
+    most = max(_most(spec).judged * 2, _most(spec).calibrating * share)
     sentences = (
         [sentences[at * len(sentences) // most] for at in range(most)] if len(sentences) > most else sentences
     )
@@ -223,14 +221,20 @@ def _of_sentences(
         _check_vocabulary(
             spec, f"{tokenizer.path} on {name}", every, "Give the tokenizer that came with the model."
         )
-    examples = [_tokens(torch.tensor([row])) for row in rows]
+    examples = [of_tokens(torch.tensor([row])) for row in rows]
     found = _parted(name, sha256, examples, share, _most(spec), "sentences")
     if spec.architecture == "encoder":
-        return Representative(found.description, _batched(found.calibration), _batched(found.judged), sha256)
+        calibration, judged = (
+            [joined(part[at : at + BATCH]) for at in range(0, len(part), BATCH)]
+            for part in (found.calibration, found.judged)
+        )
+        return Representative(found.description, calibration, judged, sha256)
     return found
 
 
-def _parted(name: str, sha256: str, rows: list[Example], share: int, most: int, what: str) -> Representative:
+def _parted(
+    name: str, sha256: str, rows: list[Example], share: int, most: _Most, what: str
+) -> Representative:
     """The first part of some examples, for calibrating, and some of the rest, to judge."""
     least = 2 + bool(share)
     if len(rows) < least:
@@ -240,8 +244,9 @@ def _parted(name: str, sha256: str, rows: list[Example], share: int, most: int, 
             + f"\n  value: {len(rows)} {what}\n  Give more."
         )
     border = max(1, len(rows) // share) if share else 0
-    judged = rows[border:][:most]
-    return Representative(_described(name, f"{len(judged)} {what}"), rows[:border][:most], judged, sha256)
+    judged = rows[border:][: most.judged]
+    calibration = rows[:border][: most.calibrating]
+    return Representative(_described(name, f"{len(judged)} {what}"), calibration, judged, sha256)
 
 
 def _described(name: str, size: str) -> str:
@@ -249,28 +254,12 @@ def _described(name: str, size: str) -> str:
     return f"{Path(name).name}, {size}"
 
 
-def _most(spec: Model) -> int:
-    """How many examples are judged at most."""
-    return {"encoder": SENTENCES, "decoder": WINDOWS, "encoder-decoder": SOURCES}[spec.architecture]
-
-
-def _tokens(ids: Tensor) -> Example:
-    return {"input_ids": ids.to(torch.int64), "attention_mask": torch.ones_like(ids, dtype=torch.int64)}
-
-
-def _batched(rows: list[Example]) -> list[Example]:
-    """Several rows at once, padded on the right."""
-    found = []
-    for start in range(0, len(rows), BATCH):
-        part = rows[start : start + BATCH]
-        longest = max(row["input_ids"].shape[1] for row in part)
-        found.append({
-            name: torch.cat([
-                torch.nn.functional.pad(row[name], (0, longest - row[name].shape[1])) for row in part
-            ])
-            for name in ("input_ids", "attention_mask")
-        })  # fmt: skip
-    return found
+def _most(spec: Model) -> _Most:
+    """How many examples are taken at most."""
+    if spec.architecture == "encoder-decoder":
+        takes_tokens = spec.embedding_of(spec.encoder or spec.last_stack).takes_tokens
+        return _Most(SOURCES_CALIBRATING if takes_tokens else SOURCES, SOURCES)
+    return {"encoder": _Most(SENTENCES, SENTENCES), "decoder": _Most(CALIBRATING, WINDOWS)}[spec.architecture]
 
 
 def _check_vocabulary(spec: Model, where: str, ids: Tensor | None, remedy: str) -> None:

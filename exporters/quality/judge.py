@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from exporters.cases import Batch, Case
-from exporters.quality.inputs import Example
+from exporters.quality.examples import DECODED, Example, joined
+from exporters.quality.generated import greedy
 from exporters.quality.measures import token_error_rate
 from exporters.quality.runners import Files, Runner, decoding
 from exporters.quality.tallies import Tally, tally_for
@@ -17,6 +19,9 @@ from specs.model import Model
 
 NEW_TOKENS = 32
 """Tokens that an encoder-decoder says of each input."""
+
+ROWS = 16
+"""Inputs of which it says something at once."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +80,28 @@ def _speak(
     spec: Model, example: Example, files: Files, reference: Runner, speech: Speech, tally: Tally
 ) -> tuple[list[int], list[int]]:
     """What both say of an input, after their scores were compared on what the reference says."""
-    assert spec.decoder is not None
-    most = min(NEW_TOKENS, (spec.context_length_of(spec.decoder) or NEW_TOKENS + 1) - 1)
-    encoder = input_batch(spec, example)
+    most, encoder = _longest(spec), input_batch(spec, example)
     said = reference.greedy(encoder, speech.start, speech.ends, most)
     case = decoding(torch.tensor([[speech.start, *said[:-1]]]), encoder)
     tally.add(case, reference.outputs(case), files.outputs(case))
     return said, files.greedy_near(encoder, speech.start, speech.ends, most, said)
+
+
+def said_by(spec: Model, model: Any, examples: Sequence[Example], speech: Speech) -> list[Example]:
+    """The examples of an encoder-decoder, of one row each, with what its decoder reads to say what it says of them."""
+    found = []
+    for start in range(0, len(examples), ROWS):
+        part = examples[start : start + ROWS]
+        said = greedy(model, input_batch(spec, joined(part)), speech.start, speech.ends, _longest(spec))
+        for example, tokens in zip(part, said, strict=True):
+            found.append({**example, DECODED: torch.tensor([[speech.start, *tokens[:-1]]])})
+    return found
+
+
+def _longest(spec: Model) -> int:
+    """How many tokens an encoder-decoder says at most."""
+    assert spec.decoder is not None
+    return min(NEW_TOKENS, (spec.context_length_of(spec.decoder) or NEW_TOKENS + 1) - 1)
 
 
 def input_batch(spec: Model, example: Example) -> Batch:
@@ -92,10 +112,12 @@ def input_batch(spec: Model, example: Example) -> Batch:
 
 
 def cases_of(spec: Model, examples: Sequence[Example]) -> Iterator[Case]:
-    """The examples as cases in which every output can be compared; an encoder-decoder's decoder reads one token."""
+    """The examples as cases in which every output can be compared; an encoder-decoder's decoder reads what they say, or else
+    one token."""
     for example in examples:
         batch = input_batch(spec, example)
         if spec.architecture != "encoder-decoder":
             yield Case("judged", batch)
         else:
-            yield decoding(torch.zeros(len(batch.inputs), 1, dtype=torch.int64), batch)
+            one = torch.zeros(len(batch.inputs), 1, dtype=torch.int64)
+            yield decoding(example.get(DECODED, one), batch)

@@ -13,6 +13,7 @@ from torch import Tensor
 from exporters.cases import Batch, Case
 from exporters.observed import Loaded, RefusalError, load, run
 from exporters.precisions import Precision
+from exporters.quality.generated import greedy
 from exporters.reference import ENCODED, PRESENT, full_pass
 from exporters.targets import Target
 from specs.errors import UserError
@@ -44,14 +45,7 @@ class FloatModel:
         return full_pass(self.model, case)
 
     def greedy(self, encoder: Batch, start: int, ends: Collection[int], most: int) -> list[int]:
-        model, found = self.model, list[int]()
-        encoded = model.encode(encoder.inputs, encoder.mask, encoder.types).present_key_values
-        token, past = start, None
-        while len(found) < most and token not in (ends if found else ()):
-            outputs = model.decode(torch.tensor([[token]]), encoded, encoder.mask, past)
-            token, past = int(outputs.logits[0, -1].argmax()), outputs.present_key_values
-            found.append(token)
-        return found
+        return greedy(self.model, encoder, start, ends, most)[0]
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ from torch import Tensor
 from exporters.cases import Case, cases
 from exporters.graph import Graph
 from exporters.quality.claim import Claim
+from exporters.quality.examples import joined
 from exporters.quality.judge import input_batch
 from exporters.quantized_cache.attending import CachedAttention, CachedAttentions, attention_paths
 from exporters.quantized_cache.check import no_inputs
 from exporters.quantized_cache.scales import Scales, fill, format_of
 from exporters.quantized_cache.scheme import CacheFormat
-from exporters.reference import full_pass
-from exporters.rounding.calibration import joined
-from exporters.rounding.streaming import calibrate
+from exporters.rounding.calibration import pass_over
+from exporters.rounding.streaming import Rows, calibrate
 from specs.model import Model
 from zoo import functional
 from zoo.builder import ZooModel, assemble
@@ -63,7 +63,7 @@ def calibration_case(
     assert claim.inputs is not None
     examples = claim.inputs.calibration or claim.inputs.judged
     some = examples[:: -(-len(examples) // EXAMPLES)]
-    return claim, Case("calibration", input_batch(spec, joined(spec, some)))
+    return claim, Case("calibration", input_batch(spec, joined(some)))
 
 
 def calibrate_caches(
@@ -93,9 +93,9 @@ def calibrated_scales(cache: CacheFormat, spec: Model, source: WeightSource, cas
             found[call.path] = searched(cache, keys, weights[0]), searched(cache, values, weights[1])
         return call.key, call.value
 
-    def run(model: ZooModel) -> None:
+    def run(model: ZooModel, rows: Rows) -> None:
         with CachedAttentions(model, take):
-            full_pass(model, case)
+            pass_over(case)(model, rows)
 
     calibrate(model, source, {}, run, Path(), lambda done, count: None)
     return found

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
-import torch.nn.functional as F
+from torch import Tensor
 
-from exporters.cases import Case
+from exporters.cases import Batch, Case
 from exporters.data_file import Region, contents
-from exporters.quality.inputs import Example
+from exporters.quality.claim import Claim
+from exporters.quality.examples import DECODED, Example, joined, padded
 from exporters.quality.judge import input_batch
 from exporters.quantization.matrix import QuantizedMatrix
 from exporters.quantization.static_matrix import StaticMatrix
-from exporters.reference import full_pass
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
-from exporters.rounding.streaming import calibrate
+from exporters.rounding.streaming import Rows, Run, calibrate
 from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import assemble
+from zoo.components.attention import KeyValue
 from zoo.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
@@ -44,6 +47,19 @@ def calibrated(source: WeightSource) -> Sequence[str]:
     return source.calibrated if isinstance(source, CalibratedWeights) else ()
 
 
+def unwritten(claim: Claim, rounding: str | None) -> Claim:
+    """The claim of an export whose model cannot write what it reads: it does not fit in memory, and rounds to nearest.
+
+    Raises :class:`specs.errors.UserError` where ``rounding`` asks for GPTQ.
+    """
+    if rounding == "gptq":
+        raise UserError(
+            f"--rounding gptq needs memory for {claim.spec.name} itself, which writes what its decoder reads\n"
+            "  value: the model does not fit\n  Use a larger machine, or pass --rounding nearest."
+        )
+    return replace(claim, unjudged="there is too little memory to run the model itself")
+
+
 def rounded_for(
     spec: Model,
     source: WeightSource,
@@ -52,24 +68,16 @@ def rounded_for(
     directory: Path,
     progress: Progress,
 ) -> CalibratedWeights:
-    """The weights of an encoder or a decoder with codes for some matrices; ``directory`` holds these while they are used.
+    """The weights of a model with codes for some matrices; ``directory`` holds these while they are used.
 
-    Raises :class:`specs.errors.UserError` where inputs of a layer that did not run are to have static scales.
+    The examples of an encoder-decoder say what its decoder reads.  Raises :class:`specs.errors.UserError` where inputs of a
+    layer that did not run are to have static scales.
     """
-    case = Case("calibration", input_batch(spec, joined(spec, examples)))
 
     def told(done: int, count: int) -> None:
         progress(Stage(f"round weights: {done} of {count} matrices"))
 
-    found = calibrate(
-        assemble(spec),
-        source,
-        roundings,
-        lambda model: full_pass(model, case),
-        directory,
-        told,
-        None if case.batch.mask is None else case.batch.mask == 1,
-    )
+    found = calibrate(assemble(spec), source, roundings, pass_over(_case(spec, examples)), directory, told)
     for name, rounding in roundings.items():
         if rounding.inputs is not None and found.input_scales(rounding.names) is None:
             raise UserError(
@@ -79,13 +87,51 @@ def rounded_for(
     return found
 
 
-def joined(spec: Model, examples: Sequence[Example]) -> Example:
+def pass_over(case: Case) -> Run:
+    """One pass over a case: of an encoder-decoder first the encoder, then the decoder, whose layers project what the
+    encoder gives when their turn comes."""
+
+    def run(model: Any, rows: Rows) -> None:
+        batch, source = case.batch, case.encoder
+        rows(_tokens(batch if source is None else source))
+        if source is None:
+            model(batch.inputs, batch.mask, token_type_ids=batch.types)
+            return
+        hidden = model.encoder_output(source.inputs, source.mask, source.types)
+        encoded = _Projected(model.decoder.blocks, hidden, _tokens(source), _tokens(batch), rows)
+        model.decode(batch.inputs, encoded, source.mask)
+
+    return run
+
+
+class _Projected(Sequence[KeyValue]):
+    """The keys and values of an encoder's output for each layer of a decoder, made when they are looked at and not kept."""
+
+    def __init__(
+        self, blocks: Sequence[Any], hidden: Tensor, source: Tensor | None, target: Tensor | None, rows: Rows
+    ) -> None:
+        self._blocks, self._hidden, self._rows = blocks, hidden, rows
+        self._source, self._target = source, target
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def __getitem__(self, layer: Any) -> Any:
+        self._rows(self._source)
+        found = self._blocks[layer].cross_attention.keys_values(self._hidden)
+        self._rows(self._target)
+        return found
+
+
+def _tokens(batch: Batch) -> Tensor | None:
+    return None if batch.mask is None else batch.mask == 1
+
+
+def _case(spec: Model, examples: Sequence[Example]) -> Case:
     """Examples as one batch, padded on the right: whatever a layer sees has to come at once."""
-    names = {*examples[0]} - {"attention_mask"}
-    if "attention_mask" not in examples[0]:
-        return {name: torch.cat([example[name] for example in examples]) for name in names}
-    longest = max(example["attention_mask"].shape[1] for example in examples)
-    return {
-        name: torch.cat([F.pad(each[name], (0, longest - each[name].shape[1])) for each in examples])
-        for name in (*names, "attention_mask")
-    }
+    batch = input_batch(spec, joined(examples))
+    if spec.architecture != "encoder-decoder":
+        return Case("calibration", batch)
+    rows = [example[DECODED] for example in examples]
+    ids, mask = padded(rows), padded([torch.ones_like(row) for row in rows])
+    return Case("calibration", Batch("input_ids", ids, mask, torch.zeros_like(ids)), encoder=batch)

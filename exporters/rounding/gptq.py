@@ -23,6 +23,7 @@ def gptq(blocks: Blocks, rows: Tensor, products: Tensor, dtype: torch.dtype = to
     """Codes of rows, N K, for inputs x whose products x^T x are K K: the error of rows @ x is small, summed over the inputs.
 
     Scales are of a dtype.  Inputs that are 0 throughout say nothing about their columns, which go to the nearest codes.
+    Beside rows and products, which stay as they are, it holds twice the memory of each.
     """
     width = rows.shape[1]
     importance = products.diagonal().clone()
@@ -31,29 +32,52 @@ def gptq(blocks: Blocks, rows: Tensor, products: Tensor, dtype: torch.dtype = to
     order = importance.argsort(descending=True)
     inverse = _factor_of_inverse(products, importance, order)  # K K, upper
     size, (count, _) = blocks.size_in(width), rows.shape
-    scales = found.scales.to(torch.float32)[:, order // size]  # N K
-    zeros = found.zeros.to(torch.float32)[:, order // size]
-    left, codes = rows.to(torch.float32)[:, order], torch.empty(count, width)
+    scales, zeros = (values.to(torch.float32).T.contiguous() for values in (found.scales, found.zeros))  # B N
+    block = (order // size).tolist()
+    left = rows.T[order].to(torch.float32)  # K N: a column lies together
+    codes = torch.empty(width, count, dtype=torch.uint8)
     for start in range(0, width, STRIDE):
         end = min(start + STRIDE, width)
-        errors = torch.empty(count, end - start)
+        errors = torch.empty(end - start, count)
         for column in range(start, end):
             done = column - start
-            value = left[:, column] - errors[:, :done] @ inverse[start:column, column]
-            scale, zero = scales[:, column], zeros[:, column]
+            value = left[column] - inverse[start:column, column] @ errors[:done]
+            scale, zero = scales[block[column]], zeros[block[column]]
             code = (value / scale + zero).round_().clamp_(0, blocks.last)
-            codes[:, column] = code
-            errors[:, done] = (value - (code - zero) * scale) / inverse[column, column]
-        left[:, end:] -= errors @ inverse[start:end, end:]
-    placed = torch.empty_like(codes)
-    placed[:, order] = codes
-    split = blocks.split(placed).to(torch.uint8)
-    return Quantized(split, found.scales, found.zeros)
+            codes[order[column]] = code
+            errors[done] = (value - (code - zero) * scale) / inverse[column, column]
+        left[end:].addmm_(inverse[start:end, end:].T, errors, alpha=-1)
+    del left, inverse
+    return Quantized(blocks.split(codes.T.contiguous()).to(torch.uint8), found.scales, found.zeros)
+
+
+def products_of(rows: Tensor) -> Tensor:
+    """x^T x over inputs x, N K -> K K, with what N inputs are too few to show left out.
+
+    Products of different columns shrink by the share of their squared correlations that inputs without any would show as
+    well (Schäfer and Strimmer, 2005, https://doi.org/10.2202/1544-6115.1175): with few inputs columns would make up for each
+    other's errors in ways that hold for these inputs alone.
+    """
+    products = rows.T @ rows
+    squares = products.diagonal().clone()
+    scale = squares.clamp(min=torch.finfo(torch.float32).tiny).rsqrt()
+    live = (squares > 0).float()
+    seen, random = 0.0, 0.0  # sums over pairs of columns that are not 0, some columns at a time
+    for start in range(0, len(products), STRIDE):
+        part = slice(start, start + STRIDE)
+        correlations = (products[part] * scale[part, None] * scale).square_()  # S K
+        correlations[:, part].fill_diagonal_(0)
+        seen += float(correlations.sum())
+        random += float(live[part] @ (1 - correlations).square_() @ live - live[part].sum()) / len(rows)
+    products *= 1 - min(1.0, random / max(seen, torch.finfo(torch.float32).tiny))
+    products.diagonal().copy_(squares)
+    return products
 
 
 def _factor_of_inverse(products: Tensor, importance: Tensor, order: Tensor) -> Tensor:
     """The upper Cholesky factor of the inverse of the products, with their columns in order."""
-    ordered = products[order][:, order]
-    ordered.diagonal().copy_(importance[order] + DAMPING * importance.mean())
-    lower = torch.linalg.cholesky(ordered)
-    return torch.linalg.cholesky(torch.cholesky_inverse(lower), upper=True)
+    matrix = products[order[:, None], order]
+    matrix.diagonal().copy_(importance[order] + DAMPING * importance.mean())
+    matrix = torch.linalg.cholesky(matrix)  # one after another: no more than two are held at a time
+    matrix = torch.cholesky_inverse(matrix)
+    return torch.linalg.cholesky(matrix, upper=True)

@@ -16,18 +16,22 @@ from torch import Tensor, nn
 from exporters.quantization.matrix import whole_rows
 from exporters.quantization.scheme import is_table
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
-from exporters.rounding.gptq import gptq
+from exporters.rounding.gptq import gptq, products_of
 from exporters.rounding.input_search import searched_inputs
 from exporters.rounding.scales import searched
 from zoo.builder import ZooModel
+from zoo.components.attention import KeyValue
 from zoo.weights.blocks import Quantized
 from zoo.weights.input_scales import InputScales
 from zoo.weights.materialize import whole
 from zoo.weights.source import WeightSource
 from zoo.weights.tensors import weight_tensors
 
-Run = Callable[[ZooModel], object]
-"""Runs a model once over all calibration inputs."""
+Rows = Callable[[Tensor | None], None]
+"""Takes which rows of the inputs of layers are tokens from now on and not padding: B T booleans; None for all."""
+
+Run = Callable[[ZooModel, Rows], object]
+"""Runs a model once over all calibration inputs, and says which rows are tokens."""
 
 Told = Callable[[int, int], None]
 """Takes how many matrices have been rounded, and how many are to be."""
@@ -40,23 +44,21 @@ def calibrate(
     run: Run,
     directory: Path,
     told: Told,
-    real: Tensor | None = None,
 ) -> CalibratedWeights:
     """Round matrices of a model, which is on the meta device and stays there, for the inputs that ``run`` gives it.
 
     Linear layers by GPTQ (:mod:`exporters.rounding.gptq`), those used in several places for the first of them; tables,
-    which look up rows, by scales of the least error.  ``real``: B T, the tokens that are no padding (default: all).
-    Raises what the source and ``run`` raise.
+    which look up rows, by scales of the least error.  Raises what the source and ``run`` raise.
     """
     found = CalibratedWeights(source, directory)
     tables = [name for name in roundings if is_table((name,))]
-    passing = _Pass(model, found, roundings, lambda done: told(len(tables) + done, len(roundings)), real)
+    passing = _Pass(model, found, roundings, lambda done: told(len(tables) + done, len(roundings)))
     with torch.no_grad():
         for done, name in enumerate(tables):
             told(done, len(roundings))
             found.keep(name, roundings[name], _searched(source, name, roundings[name], passing.width(name)))
         with passing.hooked(), suppress(_ScoringError):
-            run(model)
+            run(model, passing.see)
     return found
 
 
@@ -80,15 +82,18 @@ class _Pass:
         found: CalibratedWeights,
         roundings: Mapping[str, Rounding],
         told: Callable[[int], None],
-        real: Tensor | None,
     ) -> None:
         self._model, self._found, self._roundings, self._told = model, found, roundings, told
-        self._real = real
+        self._real: Tensor | None = None
         self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
         self._meta: dict[tuple[nn.Module, str], Tensor] = {}
         self._seen: tuple[Tensor, InputScales | None, Tensor] | None = None
         self._done = 0
+
+    def see(self, real: Tensor | None) -> None:
+        """From now on layers see these rows."""
+        self._real = None if real is None or bool(real.all()) else real
 
     def width(self, name: str) -> int:
         """The columns of a matrix."""
@@ -114,6 +119,11 @@ class _Pass:
                         module.register_forward_pre_hook(self._enter_block),
                         module.register_forward_hook(self._leave_block),
                     ]
+                elif module in within and not [*module.children()]:  # norms are called outside blocks, too
+                    handles += [
+                        module.register_forward_pre_hook(self._enter),
+                        module.register_forward_hook(self._leave),
+                    ]
                 if module not in within and not self._is_matrix(module):
                     self._fill(module)
             yield
@@ -133,9 +143,18 @@ class _Pass:
             if not self._is_matrix(module):
                 self._fill(module)
 
-    def _leave_block(self, block: nn.Module, args: object, result: object) -> None:
+    def _leave_block(
+        self, block: nn.Module, args: object, result: tuple[Tensor, KeyValue]
+    ) -> tuple[Tensor, KeyValue]:
+        """Take the weights of a block away, and its keys and values, which nothing reads again."""
         for module in block.modules():
             self._leave(module)
+        self._seen = None
+        x, (key, value) = result
+        return x, (key[:, :, :0].clone(), value[:, :, :0].clone())
+
+    def _enter(self, module: nn.Module, args: object) -> None:
+        self._fill(module)
 
     def _enter_matrix(self, module: nn.Module, args: tuple[Tensor]) -> Tensor | None:
         """Round a layer's weight, and where their scales are static its inputs."""
@@ -178,11 +197,11 @@ class _Pass:
         return found
 
     def _products(self, x: Tensor, scales: InputScales | None) -> Tensor:
-        """x^T x over all tokens, ... K -> K K, of x as it is multiplied; layers side by side have the same x."""
+        """The products of all tokens, ... K -> K K, of x as it is multiplied; layers side by side have the same x."""
         if self._seen is None or self._seen[0] is not x or self._seen[1] is not scales:
             rows = self._rows(x)
             rows = rows if scales is None else scales.rounded(rows) * scales.multipliers
-            self._seen = x, scales, rows.T @ rows
+            self._seen = x, scales, products_of(rows)
         return self._seen[2]
 
     def _rows(self, x: Tensor) -> Tensor:

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 from cli.app import app
 from cli.quality_tables import LISTED, print_quality
-from exporters.quality.inputs import corpus
 from exporters.quality.quality import Cost, Quality
+from exporters.quality.texts import corpus
 from tests.exporters.quality import checkpoints
 
 Run = Callable[..., Result]

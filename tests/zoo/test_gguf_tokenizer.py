@@ -11,7 +11,7 @@ import pytest
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import AutoTokenizer
 
-from exporters.quality.inputs import corpus
+from exporters.quality.texts import corpus
 from exporters.runtime.text import find_text
 from zoo.checkpoints.carried import carry_files, special_tokens
 from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer

@@ -49,10 +49,17 @@ class EncoderDecoder(nn.Module):
         Returns last_hidden_state: B S D, and as ``present_key_values`` the keys and values that each decoder
         layer attends to, B G S K twice: they are projected here, once per sequence.
         """
+        x = self.encoder_output(inputs, attention_mask, token_type_ids)
+        return Outputs({"last_hidden_state": x}, self.keys_values(x))
+
+    def encoder_output(
+        self, inputs: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        """The last hidden state of the encoder alone, B S D; inputs as in ``encode``."""
         mask, positions = self.encoder_embedding.places(inputs, attention_mask)  # B S
         x = self.encoder_embedding(inputs, positions, token_type_ids)  # B S D
         x, _ = self.encoder(x, positions, mask)
-        return Outputs({"last_hidden_state": x}, self.keys_values(x))
+        return x
 
     def keys_values(self, hidden: Tensor) -> list[KeyValue]:
         """What each decoder layer attends to of the encoder's output: B S D -> B G S K twice."""

@@ -8,7 +8,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
-from exporters.quality.inputs import corpus
+from exporters.quality.texts import corpus
 
 PAD, BOS, EOS = "<pad>", "<s>", "</s>"
 VOCABULARY = 300

@@ -14,8 +14,8 @@ from exporters.manifest import Export
 from exporters.opened import opened
 from exporters.options import Options
 from exporters.quality.budget import LIMITS, Budget, budget_of
-from exporters.quality.inputs import corpus
 from exporters.quality.quality import QualityError
+from exporters.quality.texts import corpus
 from specs.errors import UserError
 from tests.exporters.quality import checkpoints
 from zoo.manifest import read_record

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from exporters.quality.inputs import NoInputsError, corpus, random_ids, representative
+from exporters.quality.inputs import NoInputsError, random_ids, representative
+from exporters.quality.texts import corpus
 from exporters.runtime.text import Text
 from specs.errors import UserError
 from specs.load import load

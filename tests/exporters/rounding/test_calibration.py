@@ -11,28 +11,36 @@ import pytest
 import torch
 from torch import nn
 
+from cli.export_tables import print_export
 from exporters.cases import Batch, Case
 from exporters.export import export
 from exporters.manifest import Export
 from exporters.opened import opened
 from exporters.options import Options
+from exporters.quality.claim import Claim
+from exporters.quality.examples import DECODED
+from exporters.quality.judge import NEW_TOKENS, input_batch
+from exporters.quality.runners import FloatModel
 from exporters.quantization.matrix import QuantizedMatrix
 from exporters.quantization.scheme import LEAST, is_table
 from exporters.reference import full_pass
 from exporters.rounding.calibrated_weights import Rounding
-from exporters.rounding.gptq import gptq
+from exporters.rounding.calibration import pass_over
+from exporters.rounding.gptq import gptq, products_of
 from exporters.rounding.scales import searched
 from exporters.rounding.streaming import calibrate
+from exporters.subject import Subject
 from exporters.verification import VerificationError
 from specs.errors import UserError
 from specs.model import Model
 from tests.exporters.quality import checkpoints
 from tests.exporters.reduced_presets import structures
-from tests.zoo.tiny import bert, gpt2
+from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import ZooModel, assemble
 from zoo.manifest import read_record
 from zoo.weights.blocks import Blocks
 from zoo.weights.materialize import materialize
+from zoo.weights.open import open_weights
 from zoo.weights.random import RandomWeights
 from zoo.weights.tensors import weight_tensors
 
@@ -40,7 +48,7 @@ BLOCKS = Blocks(4, 32, symmetric=False)
 STRUCTURES = {
     name: spec
     for name, spec in structures().items()
-    if spec.architecture != "encoder-decoder" and spec.embedding_of(spec.last_stack).takes_tokens
+    if spec.embedding_of(spec.encoder or spec.last_stack).takes_tokens
 }
 
 
@@ -54,11 +62,22 @@ def wanted(model: nn.Module) -> dict[str, Rounding]:
 
 
 def batch(spec: Model, *, padded: bool = False) -> Case:
-    ids = torch.randint(spec.vocab_size or 2, (3, 8), generator=torch.Generator().manual_seed(1))
-    mask = torch.ones_like(ids)
+    """Rows of tokens; both sides of an encoder-decoder have as many, with other padding."""
+    read, said = (
+        torch.randint(spec.vocab_size or 2, (3, 8), generator=torch.Generator().manual_seed(seed))
+        for seed in (1, 2)
+    )
+    masks = torch.ones_like(read), torch.ones_like(said)
     if padded:
-        mask[1, 5:] = 0
-    return Case("calibration", Batch("input_ids", ids, mask, torch.zeros_like(ids)))
+        masks[0][1, 5:] = 0
+        masks[1][2, 4:] = 0
+    first, second = (
+        Batch("input_ids", ids, mask, torch.zeros_like(ids))
+        for ids, mask in zip((read, said), masks, strict=True)
+    )
+    if spec.architecture != "encoder-decoder":
+        return Case("calibration", first)
+    return Case("calibration", second, encoder=first)
 
 
 def rounded_whole(spec: Model, case: Case) -> ZooModel:
@@ -66,7 +85,7 @@ def rounded_whole(spec: Model, case: Case) -> ZooModel:
     model = assemble(spec)
     materialize(model, RandomWeights(model, spec))
     names = {id(tensor): name for name, tensor in weight_tensors(model)}
-    roundings, real = wanted(model), case.batch.mask == 1
+    roundings, names_of = wanted(model), {id(module): path for path, module in model.named_modules()}
     for name, table in weight_tensors(model):
         if is_table((name,)):
             table.data.copy_(
@@ -78,8 +97,15 @@ def rounded_whole(spec: Model, case: Case) -> ZooModel:
         if name not in roundings or is_table((name,)):
             return
         (x,) = args
+        path = names_of[id(linear)]
+        reads = (
+            path.startswith("encoder") or ".cross_attention.key" in path or ".cross_attention.value" in path
+        )
+        side = case.encoder if reads and case.encoder is not None else case.batch
+        assert side.mask is not None
+        real = side.mask == 1
         rows = x[real] if x.shape[:-1] == real.shape else x.flatten(0, -2)
-        codes = gptq(BLOCKS, linear.weight.detach(), rows.T @ rows)
+        codes = gptq(BLOCKS, linear.weight.detach(), products_of(rows))
         linear.weight.data.copy_(BLOCKS.restore(codes, linear.weight.shape[1]))
 
     for module in model.modules():
@@ -90,14 +116,14 @@ def rounded_whole(spec: Model, case: Case) -> ZooModel:
     return model
 
 
-@pytest.mark.parametrize("make", [gpt2, bert])
+@pytest.mark.parametrize("make", [gpt2, bert, t5])
 @pytest.mark.parametrize("padded", [False, True])
 def test_streaming_finds_what_a_whole_model_would(make: Any, padded: bool, tmp_path: Path) -> None:
     spec = make(d_model=64)
     case, model = batch(spec, padded=padded), assemble(spec)
     found = calibrate(
-        model, RandomWeights(model, spec), wanted(model), lambda m: full_pass(m, case), tmp_path,
-        lambda done, count: None, case.batch.mask == 1,
+        model, RandomWeights(model, spec), wanted(model), pass_over(case), tmp_path,
+        lambda done, count: None,
     )  # fmt: skip
     assert all(tensor.is_meta for _, tensor in weight_tensors(model))
     expected = dict(weight_tensors(rounded_whole(spec, case)))
@@ -117,7 +143,7 @@ def test_every_structure_can_be_rounded_for_its_inputs(name: str, tmp_path: Path
     model, told = assemble(spec), list[tuple[int, int]]()
     roundings = wanted(model)
     found = calibrate(
-        model, RandomWeights(model, spec), roundings, lambda m: full_pass(m, batch(spec)), tmp_path,
+        model, RandomWeights(model, spec), roundings, pass_over(batch(spec)), tmp_path,
         lambda done, count: told.append((done, count)),
     )  # fmt: skip
     assert set(found.calibrated) == set(roundings)
@@ -144,7 +170,7 @@ def exported(origin: Path, directory: Path, **options: Any) -> Export:
 @pytest.mark.parametrize(
     "target", ["cpu", *(pytest.param(name, marks=pytest.mark.slow) for name in ("portable", "cuda"))]
 )
-@pytest.mark.parametrize("family", ["llama", "bert"])
+@pytest.mark.parametrize("family", ["llama", "bert", "t5"])
 def test_int4_of_real_weights_loses_less_than_rounding_to_nearest(
     origins: dict[str, Path], family: str, target: str, tmp_path: Path
 ) -> None:
@@ -153,7 +179,7 @@ def test_int4_of_real_weights_loses_less_than_rounding_to_nearest(
         found = exported(origins[family], tmp_path / rounding, target=target, rounding=rounding)
         assert found.quality is not None
         figures = found.quality.figures
-        loss[rounding] = figures["kl"] if family == "llama" else 1 - figures["cosine"]
+        loss[rounding] = 1 - figures["cosine"] if family == "bert" else figures["kl"]
         manifest = read_record(tmp_path / rounding).manifest
         assert (manifest.calibrated_on is not None) == (rounding == "gptq")
     assert loss["gptq"] < 0.9 * loss["nearest"]
@@ -170,11 +196,13 @@ def test_gptq_is_the_default_and_needs_no_verification(origins: dict[str, Path],
     assert written["default"] == written["asked"] == written["alone"]
 
 
-@pytest.mark.parametrize("family", ["t5", "vit"])
-def test_what_is_not_calibrated_is_rounded_to_nearest(
-    origins: dict[str, Path], family: str, tmp_path: Path
+def test_what_has_no_inputs_is_rounded_to_nearest_and_said_to_be(
+    origins: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported(origins[family], tmp_path / "out")
+    print_export(exported(origins["vit"], tmp_path / "out", verify=False))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "takes pixel_values, which no text gives. Give a .npz file" in printed
+    assert "int4 weights are rounded to nearest: calibration needs the same inputs." in printed
     assert read_record(tmp_path / "out").manifest.calibrated_on is None
 
 
@@ -206,7 +234,6 @@ def _off(restored: Any) -> Any:
     ("family", "options", "message"),
     [
         ("llama", {"rounding": "gtpq"}, "there is no --rounding 'gtpq': did you mean 'gptq'"),
-        ("t5", {"rounding": "gptq"}, "--rounding gptq is for encoders and decoders, and"),
         ("vit", {"rounding": "gptq"}, "--rounding gptq needs inputs that the model is made for: "),
     ],
 )
@@ -217,6 +244,37 @@ def test_what_cannot_be_is_told_and_nothing_written(
         exported(origins[family], tmp_path / "out", **options)
     assert str(caught.value).startswith(message)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_decoder_of_an_encoder_decoder_reads_what_the_model_says(origins: dict[str, Path]) -> None:
+    spec = opened(str(origins["t5"])).spec
+    model = assemble(spec)
+    materialize(model, open_weights(str(origins["t5"]), model, spec, seed=0))
+    claim = Claim.prepare(spec, origins["t5"], None).written_by(model, lambda stage: None)
+    assert claim.inputs is not None
+    assert claim.written_by(model, lambda stage: None) is claim
+    lengths = {example["input_ids"].shape[1] for example in claim.inputs.calibration}
+    assert len(lengths) > 3  # rows of a batch are padded
+    for example in claim.inputs.calibration[::8]:
+        start, *said = example[DECODED][0].tolist()
+        encoder = input_batch(spec, example)
+        assert start == 0
+        assert said == FloatModel(model).greedy(encoder, start, [2], NEW_TOKENS)[:-1]
+
+
+def test_a_model_that_does_not_fit_in_memory_is_rounded_to_nearest(
+    origins: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        Subject, "is_twin", property(lambda self: True, lambda self, value: None), raising=False
+    )
+    found = exported(origins["t5"], tmp_path / "out", verify=False)
+    assert found.manifest.calibrated_on is None
+    assert found.unjudged == "there is too little memory to run the model itself"
+    with pytest.raises(UserError) as caught:
+        exported(origins["t5"], tmp_path / "asked", verify=False, rounding="gptq")
+    assert str(caught.value).startswith("--rounding gptq needs memory for ")
+    assert not (tmp_path / "asked").exists()
 
 
 def test_options_that_do_not_go_together() -> None:

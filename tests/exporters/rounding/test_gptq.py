@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from exporters.rounding.gptq import DAMPING, gptq
+from exporters.rounding.gptq import DAMPING, gptq, products_of
 from exporters.rounding.scales import searched
 from zoo.weights.blocks import Blocks
 
@@ -99,3 +99,25 @@ def test_searched_scales_are_never_worse(
     found = blocks.restore(searched(blocks, rows, importance, torch.float32), width)
     nearest = blocks.restore(blocks.quantize(rows), width)
     assert error(found) <= error(nearest) * (1 + 1e-5)
+
+
+def test_few_inputs_do_not_decide_what_columns_make_up_for() -> None:
+    rows, inputs, others = drawn(64, 256), drawn(128, 256, seed=1), drawn(600, 256, seed=2)
+
+    def error(products: Tensor) -> float:
+        found = SYMMETRIC.restore(gptq(SYMMETRIC, rows, products), 256)
+        return float(((found - rows) @ others.T).square().mean())
+
+    nearest = SYMMETRIC.restore(SYMMETRIC.quantize(rows), 256)
+    unaided = float(((nearest - rows) @ others.T).square().mean())
+    assert error(inputs.T @ inputs) > 2 * unaided
+    assert error(products_of(inputs)) < unaided
+
+
+def test_many_inputs_decide_as_they_are() -> None:
+    inputs = correlated(4000, 256)
+    plain, found = inputs.T @ inputs, products_of(inputs)
+    assert torch.equal(found.diagonal(), plain.diagonal())
+    assert (found - plain).norm() < 0.02 * plain.norm()
+    inputs[:, 5] = 0
+    assert products_of(inputs)[5].abs().max() == 0

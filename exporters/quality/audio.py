@@ -1,0 +1,141 @@
+"""Audio files as the log-mel spectrograms that Whisper reads (Radford et al., 2022).
+
+Shapes: samples N, mel bins M, frames T, frequencies F.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import wave
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exporters.quality.arrays import ArrayFile
+from specs.errors import UserError
+from zoo.checkpoints.carried import stated_in
+
+PREPROCESSOR = "preprocessor_config.json"
+SUFFIX = ".wav"
+
+HIGHEST = 8000.0
+"""The highest frequency of a mel bin in Hz, whatever the rate."""
+
+Samples = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class LogMel:
+    """What a checkpoint says of its spectrograms: the rate in Hz, the bins, and the window, the hop and the length of an
+    input in samples."""
+
+    rate: int
+    bins: int
+    window: int
+    hop: int
+    length: int
+
+    @classmethod
+    def beside(cls, *directories: Path) -> LogMel | None:
+        """That of the first directory whose preprocessor_config.json states one; None without any."""
+        for directory in directories:
+            stated = stated_in(directory / PREPROCESSOR)
+            names = ("sampling_rate", "feature_size", "n_fft", "hop_length", "n_samples")
+            values = [value for name in names if isinstance(value := stated.get(name), int) and value > 0]
+            if len(values) == len(names):
+                return cls(*values)
+        return None
+
+    def features(self, samples: Samples) -> Samples:
+        """log10 of the mel spectrogram, within 8 of its largest, scaled to about -1..1: N -> M T.
+
+        Samples are cut or filled up with 0 to the length of an input.
+        """
+        padded = np.zeros(self.length, np.float64)
+        padded[: min(self.length, len(samples))] = samples[: self.length]
+        padded = np.pad(padded, self.window // 2, mode="reflect")
+        frames = np.lib.stride_tricks.sliding_window_view(padded, self.window)[:: self.hop][:-1]  # T window
+        hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(self.window) / self.window)
+        power = np.abs(np.fft.rfft(frames * hann)) ** 2  # T F
+        logs = np.log10(np.maximum(_mel_filters(self) @ power.T, 1e-10))
+        return ((np.maximum(logs, logs.max() - 8) + 4) / 4).astype(np.float32)
+
+
+def read_audio(given: Path, form: LogMel | None) -> tuple[ArrayFile, Samples]:
+    """The spectrograms of a .wav file, or of those in a directory by name, each cut into inputs: B M T.
+
+    Raises :class:`specs.errors.UserError` for files that hold no such audio, and where ``form`` is missing.
+    """
+    if form is None:
+        raise UserError(
+            f"{given}: audio needs a {PREPROCESSOR} beside the weights, which says how spectrograms are made\n"
+            "  value: none that states sampling_rate, feature_size, n_fft, hop_length and n_samples\n"
+            "  Put that of the checkpoint there, or give a .npz file with an array input_features."
+        )
+    paths = sorted(given.glob(f"*{SUFFIX}")) if given.is_dir() else [given]
+    if not paths:
+        raise UserError(
+            f"{given}: must have {SUFFIX} files\n  value: none\n  Give a directory that has some."
+        )
+    digest, parts = hashlib.sha256(), list[Samples]()
+    for path in paths:
+        samples, content = _samples(path, form.rate)
+        digest.update(content)
+        parts += [samples[at : at + form.length] for at in range(0, max(1, len(samples)), form.length)]
+    found = np.stack([form.features(part) for part in parts])
+    return ArrayFile(str(given), digest.hexdigest(), len(found)), found
+
+
+def is_audio(given: Path) -> bool:
+    """Whether a path is that of audio: a .wav file, or a directory."""
+    return given.suffix.lower() == SUFFIX or given.is_dir()
+
+
+def _samples(path: Path, rate: int) -> tuple[Samples, bytes]:
+    """The samples of a file from -1 to 1, the mean of its channels, and its content."""
+    try:
+        content = path.read_bytes()
+        with wave.open(str(path)) as file:
+            channels, width, own = file.getnchannels(), file.getsampwidth(), file.getframerate()
+            frames = file.readframes(file.getnframes())
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}\n  Check the path.") from None
+    except (wave.Error, EOFError) as error:
+        raise UserError(f"{path} is no {SUFFIX} file of PCM: {error}\n  Save it as 16-bit PCM.") from None
+    if width != 2 or own != rate:
+        raise UserError(
+            f"{path}: must have 16 bits per sample and {rate} samples per second\n"
+            f"  value: {8 * width} bits, {own} Hz\n  Convert it: ffmpeg -i {path.name} -ar {rate} -c:a pcm_s16le ..."
+        )
+    values = np.frombuffer(frames, "<i2").reshape(-1, channels).mean(1) / 32768
+    return values.astype(np.float32), content
+
+
+def _mel_filters(form: LogMel) -> npt.NDArray[np.float64]:
+    """Triangles, evenly spaced on Slaney's mel scale from 0 to :data:`HIGHEST`, each of area 1: M F."""
+    frequencies = np.linspace(0, form.rate / 2, form.window // 2 + 1)  # F
+    corners = _hertz(np.linspace(0, _mel(HIGHEST), form.bins + 2))  # M + 2
+    slopes = frequencies - corners[:, None]  # M + 2, F
+    widths = np.diff(corners)[:, None]
+    rising, falling = slopes[:-2] / widths[:-1], -slopes[2:] / widths[1:]
+    triangles = np.maximum(0, np.minimum(rising, falling))
+    return np.asarray(triangles * (2 / (corners[2:] - corners[:-2]))[:, None])
+
+
+_LINEAR, _LOG_FROM = 200 / 3, 1000.0
+"""Slaney's mel scale: 200 / 3 Hz per mel up to 1000 Hz, and from there 27 mels for a factor of 6.4."""
+_PER_LOG = 27 / np.log(6.4)
+
+
+def _mel(hertz: float) -> float:
+    if hertz < _LOG_FROM:
+        return hertz / _LINEAR
+    return float(_LOG_FROM / _LINEAR + np.log(hertz / _LOG_FROM) * _PER_LOG)
+
+
+def _hertz(mels: Any) -> Any:
+    start = _LOG_FROM / _LINEAR
+    return np.where(mels < start, mels * _LINEAR, _LOG_FROM * np.exp((mels - start) / _PER_LOG))

@@ -1,0 +1,39 @@
+"""Texts: the corpus that ships with the project, and files."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+
+from specs.errors import UserError
+
+LARGEST = 2**22
+"""Bytes of a text that are read."""
+
+
+def corpus() -> str:
+    """The text that ships with the project: paragraphs of English prose on many subjects."""
+    return files("exporters.quality").joinpath("corpus/prose.txt").read_text("utf-8")
+
+
+def read_text(given: Path | None) -> tuple[str, str, str]:
+    """A text, its name and the digest of what is read of it."""
+    if given is None:
+        text = corpus()
+        return text, "the corpus of zoo", hashlib.sha256(text.encode()).hexdigest()
+    try:
+        with given.open("rb") as file:
+            content = file.read(LARGEST)
+    except OSError as error:
+        raise UserError(f"{given} cannot be read: {error.strerror}\n  Check the path.") from None
+    sha256 = hashlib.sha256(content).hexdigest()
+    try:
+        return content.decode("utf-8-sig"), str(given), sha256
+    except UnicodeDecodeError as error:
+        if len(content) == LARGEST and error.start > LARGEST - 4:  # cut within a character
+            return content[: error.start].decode("utf-8-sig"), str(given), sha256
+        raise UserError(
+            f"{given}: a text must be UTF-8, and byte {error.start} is 0x{content[error.start]:02x}\n"
+            "  Save the file as UTF-8, or give token ids in a .npy file."
+        ) from None

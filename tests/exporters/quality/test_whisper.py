@@ -1,0 +1,74 @@
+"""Whisper with its published weights hears in few bits what it hears in float, and what was said."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from cli.app import app
+from exporters.quality.audio import LogMel, read_audio
+from exporters.quality.evaluate import files_of
+from exporters.quality.judge import NEW_TOKENS, input_batch
+from exporters.runtime.exported import open_export
+from exporters.runtime.text import find_text
+from tests.exporters.quality import whisper_tiny
+from zoo.manifest import read_record
+
+SENTENCE = "he might even have been made amiable himself"
+"""One of the recordings, which no precision mistakes."""
+
+MOST_ERRORS = 10
+"""Token error rate against float, in percent: each of the recordings has some 20 tokens."""
+
+
+@pytest.fixture(scope="module")
+def whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return whisper_tiny.checkpoint(tmp_path_factory.mktemp("whisper"))
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, str]:
+    return whisper_tiny.speech(tmp_path_factory.mktemp("speech"))
+
+
+def said(directory: Path, recording: Path) -> str:
+    """What an export hears in a recording: lower-case words."""
+    exported = open_export(directory)
+    text = find_text(directory, None, needed=True)
+    _, features = read_audio(recording, LogMel.beside(directory))
+    encoder = input_batch(exported.spec, {"input_features": torch.from_numpy(features)})
+    start, end = whisper_tiny.CONFIG["decoder_start_token_id"], whisper_tiny.CONFIG["eos_token_id"]
+    assert text is not None
+    tokens = files_of(exported).greedy(encoder, start, [end], NEW_TOKENS)
+    return " ".join(re.findall(r"[a-z]+", text.text(tokens).lower()))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("target", ["cpu", "portable"])
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+def test_speech_is_heard_in_few_bits(
+    whisper: Path, recordings: dict[Path, str], precision: str, target: str, tmp_path: Path
+) -> None:
+    audio, out, spec = next(iter(recordings)).parent, tmp_path / "out", tmp_path / "whisper.yaml"
+    zoo("import", whisper, "-o", spec)
+    options = ["--precision", precision, "--target", target, "--calibrate", audio]
+    zoo("export", spec, "--weights", whisper, *options, "-o", out)
+    manifest = read_record(out).manifest
+    assert (manifest.calibrated_on is not None) == (precision == "int4")
+    judged = zoo("eval", out, "--against", whisper, "--text", audio)
+    (share,) = re.findall(r"token error rate against float +([0-9.]+)%", judged)
+    assert float(share) <= MOST_ERRORS
+    recording = next(path for path, words in recordings.items() if words == SENTENCE)
+    assert said(out, recording) == SENTENCE
+
+
+def zoo(*arguments: object) -> str:
+    """What a command that does its work prints."""
+    found = CliRunner(env={"COLUMNS": "160"}).invoke(app, [*map(str, arguments)], prog_name="zoo")
+    assert found.exit_code == 0, found.output
+    return found.output
