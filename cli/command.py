@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from cli.exit_status import READER_LEFT, WRONG_INPUT
 from cli.out_of_memory import is_out_of_memory
 from cli.render import color_wanted, print_json, say
-from specs.errors import SpecError, UserError
+from specs.errors import SpecError, UserError, with_flags
 
 
 class Program(TyperGroup):
@@ -68,7 +68,7 @@ def _end(error: UserError | str, as_json: bool) -> NoReturn:
                 {"errors": error_data(error) if isinstance(error, UserError) else [{"message": error}]}
             )
         else:
-            say(str(error), "red", err=True)
+            say(error if isinstance(error, str) else with_flags(error.text), "red", err=True)
     sys.exit(WRONG_INPUT)
 
 
@@ -83,4 +83,4 @@ def error_data(error: UserError) -> list[dict[str, Any]]:
     """An error as JSON data: the parts of each problem of a spec, and the text that the terminal would show."""
     if isinstance(error, SpecError):
         return [{**problem.as_dict(), "message": problem.render()} for problem in error.problems]
-    return [{"message": str(error)}]
+    return [{"message": with_flags(error.text)}]

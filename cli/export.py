@@ -138,31 +138,40 @@ def run_export(spec: Model, destination: Path, options: Options, as_json: bool) 
     from exporters.export import export as export_files
     from exporters.quality.quality import QualityError
     from exporters.verification import VerificationError
+    from specs.errors import with_flags
 
     try:
         with stage_progress(quiet=as_json) as progress:
             return export_files(spec, destination, options, progress)
     except VerificationError as error:
         if as_json:
-            print_json({"name": spec.name, "error": str(error), "verification": error.verification.as_dict()})
+            print_json(
+                {
+                    "name": spec.name,
+                    "error": with_flags(error.text),
+                    "verification": error.verification.as_dict(),
+                }
+            )
         else:
             print_verification(error.verification)
-            say(f"{error}\nnothing was written", "red", err=True)
+            say(f"{with_flags(error.text)}\nnothing was written", "red", err=True)
         raise typer.Exit(FAILED) from None
     except QualityError as error:
         if as_json:
-            print_json({"name": spec.name, "error": str(error), "quality": error.quality.as_dict()})
+            print_json(
+                {"name": spec.name, "error": with_flags(error.text), "quality": error.quality.as_dict()}
+            )
         else:
             print_quality(error.quality)
             say(
-                f"{error}\n  Pass --max-kl or --min-cosine to allow more.\nnothing was written",
+                f"{with_flags(error.text)}\n  Pass --max-kl or --min-cosine to allow more.\nnothing was written",
                 "red",
                 err=True,
             )
         raise typer.Exit(FAILED) from None
     except InvalidGraphError as error:
         if as_json:
-            print_json({"name": spec.name, "error": str(error), "verification": None})
+            print_json({"name": spec.name, "error": with_flags(error.text), "verification": None})
         else:
-            say(f"{error}\nnothing was written", "red", err=True)
+            say(f"{with_flags(error.text)}\nnothing was written", "red", err=True)
         raise typer.Exit(FAILED) from None

@@ -116,7 +116,7 @@ def _with_remedy(error: UnmodelledError) -> UserError:
     if len(error.fields) > _LISTED:
         return error
     options = " ".join(f"--ignore {shlex.quote(field)}" for field in error.fields)
-    return UserError(f"{error}\n  If they change nothing that the model computes, pass {options}")
+    return UserError(f"{error.text}\n  If they change nothing that the model computes, pass {options}")
 
 
 def _has_weights(path: Path) -> bool:

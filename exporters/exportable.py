@@ -12,7 +12,7 @@ from exporters.quantized_cache.check import check_cache_format
 from exporters.static_cache import check_cache
 from exporters.subject import COPIES, check_memory
 from exporters.targets import TARGETS
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.head import VocabularyHead
 from specs.model import Model
 from zoo.builder import ZooModel
@@ -35,7 +35,11 @@ def check_exportable(
         None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)
     )
     if options.via == "torch":
-        check_memory("--via torch", size * (1 + (COPIES if options.verify else 1)), "export with --via fx")
+        check_memory(
+            f"{option_name('via')} torch",
+            size * (1 + (COPIES if options.verify else 1)),
+            f"export with {option_name('via')} fx",
+        )
     precision = PRECISIONS[options.precision]
     check_destination(destination, 0 if source is None else precision.least_bytes(weight_count(model)))
     return source
@@ -57,7 +61,7 @@ def check_logits(spec: Model, logits: str) -> None:
     if logits == "all" or (decodes and isinstance(spec.head, VocabularyHead)):
         return
     raise UserError(
-        f"--logits last needs a decoder whose head scores the vocabulary for each token\n"
+        f"{option_name('logits')} last needs a decoder whose head scores the vocabulary for each token\n"
         f"  value: {spec.architecture}, head {spec.head.kind}\n"
         f"  leave it out" + (", or set head.kind=language_modeling" if decodes else "")
     )
@@ -69,8 +73,8 @@ def check_rounding(options: Options, claim: Claim | None) -> None:
         return
     if claim is not None and claim.unjudged:
         raise UserError(
-            f"--rounding gptq needs inputs that the model is made for: {claim.unjudged}\n"
-            "  give --calibrate, or --rounding nearest"
+            f"{option_name('rounding')} gptq needs inputs that the model is made for: {claim.unjudged}\n"
+            f"  give {option_name('calibrate')}, or {option_name('rounding')} nearest"
         )
 
 
@@ -78,6 +82,6 @@ def check_measurable(options: Options, claim: Claim | None) -> None:
     """Raise :class:`specs.errors.UserError` where a budget asks for measuring and there are no inputs."""
     if options.budget is not None and claim is not None and claim.unjudged:
         raise UserError(
-            f"--budget needs inputs that the model is made for\n  value: {claim.unjudged}\n"
-            "  Pass --calibrate, or leave --budget out."
+            f"{option_name('budget')} needs inputs that the model is made for\n  value: {claim.unjudged}\n"
+            f"  Pass {option_name('calibrate')}, or leave {option_name('budget')} out."
         )

@@ -13,7 +13,7 @@ from exporters.fusing.functions import group_query_attention
 from exporters.graph import Graph, GraphBuilder, Value
 from exporters.quantization.scheme import Quantization
 from exporters.targets import Target
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from zoo.tracing.facts import Facts
 from zoo.tracing.symbols import Placeholder, Symbols
 
@@ -82,7 +82,7 @@ def lower(
 def _refusal(path: str, node: fx.Node, reason: str, detail: str) -> NoEmitterError:
     function = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", node.target)
     return NoEmitterError(
-        f"{path or 'the model'} calls {function}, which has {reason}\n  {detail}, or export with --via torch"
+        f"{path or 'the model'} calls {function}, which has {reason}\n  {detail}, or export it through torch.onnx ({option_name('via')} torch)"
     )
 
 

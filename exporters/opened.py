@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from specs.catalog import preset_names
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.load import load
 from specs.model import Model
 from zoo.configs.config import CONFIG
@@ -57,7 +57,7 @@ class Opened:
 
         model = assemble(self.spec)
         stack = next(name for name, _ in self.spec.stacks())
-        fewer = f"take fewer layers, such as --set {stack}.layers=2"
+        fewer = f"take fewer layers, such as {option_name('set')} {stack}.layers=2"
         check_memory(f"{self.spec.name} in float32", weight_bytes(model), fewer)
         if self.exported is not None:
             from exporters.reopened import reopened
@@ -89,13 +89,15 @@ def opened(reference: str, assignments: Sequence[str] = (), weights: str | None 
             else "write its spec to a file with zoo import -o, and give that"
         )
         raise UserError(
-            f"--set changes a spec, and {reference} has its own\n  value: {assignments[0]}\n  {own}, with --weights"
+            f"{option_name('set')} changes a spec, and {reference} has its own\n  value: {assignments[0]}\n  {own}, with {option_name('weights')}"
         )
     if is_export:
         from exporters.runtime.exported import open_export
 
         if weights:
-            raise UserError(f"{reference} is an export, and has weights of its own\n  leave out --weights")
+            raise UserError(
+                f"{reference} is an export, and has weights of its own\n  leave out {option_name('weights')}"
+            )
         exported = open_export(path)
         return Opened(exported.spec, "", path, exported)
     if is_file or (path / CONFIG).is_file():

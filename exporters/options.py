@@ -15,7 +15,7 @@ from exporters.quantization.scheme import BLOCK_SIZES
 from exporters.quantized_cache.scheme import CACHE_FORMATS, CacheFormat
 from exporters.rounding.size_budget import SizeBudget
 from exporters.targets import TARGETS, Target
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.suggest import did_you_mean
 
 SHAPING = (
@@ -70,15 +70,15 @@ class Options:
 
     def __post_init__(self) -> None:
         for option, value, known in (
-            ("--target", self.target, TARGETS),
-            ("--via", self.via, ("fx", "torch")),
-            ("--logits", self.logits, ("all", "last")),
-            ("--layout", self.layout, LAYOUTS),
-            ("--precision", self.precision, PRECISIONS),
-            ("--head-precision", self.head_precision, ("int4", "int8")),
-            ("--rounding", self.rounding or "nearest", ("gptq", "nearest")),
-            ("--cache-precision", self.cache_precision, CACHE_FORMATS),
-            ("--activations", self.activations or "dynamic", ACTIVATIONS),
+            (option_name("target"), self.target, TARGETS),
+            (option_name("via"), self.via, ("fx", "torch")),
+            (option_name("logits"), self.logits, ("all", "last")),
+            (option_name("layout"), self.layout, LAYOUTS),
+            (option_name("precision"), self.precision, PRECISIONS),
+            (option_name("head_precision"), self.head_precision, ("int4", "int8")),
+            (option_name("rounding"), self.rounding or "nearest", ("gptq", "nearest")),
+            (option_name("cache_precision"), self.cache_precision, CACHE_FORMATS),
+            (option_name("activations"), self.activations or "dynamic", ACTIVATIONS),
         ):
             if value not in known:
                 raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
@@ -87,40 +87,48 @@ class Options:
             SizeBudget.parse(self.budget)
         self._check_quality()
         if self.via == "torch" and not all(map(find_spec, ("onnxscript", "onnx_ir"))):
-            raise UserError("--via torch needs libraries: pip install 'zoo[torch-export]'")
+            raise UserError(f"{option_name('via')} torch needs libraries: pip install 'zoo[torch-export]'")
         if self.via == "torch" and self.weights == "none":
-            raise UserError("--via torch needs weights: give --weights random or a path")
+            raise UserError(
+                f"{option_name('via')} torch needs weights: give {option_name('weights')} random or a path"
+            )
         if self.via == "torch" and self.layout != "onnx":
-            raise UserError(f"--via torch writes --layout onnx, and not {self.layout}: export with --via fx")
+            raise UserError(
+                f"{option_name('via')} torch writes {option_name('layout')} onnx, and not {self.layout}: export with {option_name('via')} fx"
+            )
 
     def _check_precision(self) -> None:
         if self.block_size not in BLOCK_SIZES:
             sizes = ", ".join(map(str, BLOCK_SIZES))
-            raise UserError(f"there is no --block-size {self.block_size}: it is one of {sizes}")
+            raise UserError(
+                f"there is no {option_name('block_size')} {self.block_size}: it is one of {sizes}"
+            )
         asked = {
-            "--block-size": self.block_size != 32,
-            "--asymmetric": self.asymmetric,
-            "--head-precision": self.head_precision != "int8",
-            "--rounding": self.rounding is not None,
-            "--budget": self.budget is not None,
+            option_name("block_size"): self.block_size != 32,
+            option_name("asymmetric"): self.asymmetric,
+            option_name("head_precision"): self.head_precision != "int8",
+            option_name("rounding"): self.rounding is not None,
+            option_name("budget"): self.budget is not None,
         }
         for option in (option for option, given in asked.items() if given and self.precision != "int4"):
-            raise UserError(f"{option} is of --precision int4, and this is {self.precision}")
+            raise UserError(f"{option} is of {option_name('precision')} int4, and this is {self.precision}")
         if self.asymmetric and not TARGETS[self.target].zero_points:
             raise UserError(
-                f"--asymmetric gives weights zero points, which --target {self.target} does not read\n  leave it out"
+                f"{option_name('asymmetric')} gives weights zero points, which {option_name('target')} {self.target} does not read\n  leave it out"
             )
         if self.via == "torch" and self.precision != "fp32":
-            raise UserError(f"--via torch writes fp32 alone: give --via fx for {self.precision}")
+            raise UserError(
+                f"{option_name('via')} torch writes fp32 alone: give {option_name('via')} fx for {self.precision}"
+            )
         if self.activations is not None and self.precision != "int8":
             raise UserError(
-                f"--activations applies to --precision int8\n  value: {self.precision}\n  Leave it out."
+                f"{option_name('activations')} applies to {option_name('precision')} int8\n  value: {self.precision}\n  Leave it out."
             )
         if self.head_precision == "int4" and not _looks_up(TARGETS[self.target]):
             able = " or ".join(name for name, target in TARGETS.items() if _looks_up(target))
             raise UserError(
-                f"--target {self.target} looks up embeddings in 8 bits at least: give --head-precision int8, "
-                f"or --target {able}"
+                f"{option_name('target')} {self.target} looks up embeddings in 8 bits at least: give {option_name('head_precision')} int8, "
+                f"or {option_name('target')} {able}"
             )
 
     @property
@@ -151,23 +159,23 @@ class Options:
 
     def _check_quality(self) -> None:
         asked = {
-            "--calibrate": self.calibrate,
-            "--max-kl": self.max_kl,
-            "--min-cosine": self.min_cosine,
+            option_name("calibrate"): self.calibrate,
+            option_name("max_kl"): self.max_kl,
+            option_name("min_cosine"): self.min_cosine,
         }
         given = [option for option, value in asked.items() if value is not None]
         if self.budget is not None and not self.real:
             raise UserError(
-                f"--budget applies to real weights, whose rounding can be measured\n  value: {self.weights} weights\n"
-                "  Pass --weights, or leave --budget out."
+                f"{option_name('budget')} applies to real weights, whose rounding can be measured\n  value: {self.weights} weights\n"
+                f"  Pass {option_name('weights')}, or leave {option_name('budget')} out."
             )
         if self.rounding == "gptq" and not self.real:
             raise UserError(
-                f"--rounding gptq is for weights that mean something, and these are {self.weights}\n"
-                "  give --weights, or leave it out"
+                f"{option_name('rounding')} gptq is for weights that mean something, and these are {self.weights}\n"
+                f"  give {option_name('weights')}, or leave it out"
             )
         calibrates = self.calibrates or self.budget or self.calibrates_cache
-        if given and not self.judges and not (given == ["--calibrate"] and calibrates):
+        if given and not self.judges and not (given == [option_name("calibrate")] and calibrates):
             why = (
                 "is not verified"
                 if not self.verify
@@ -179,10 +187,12 @@ class Options:
                 f"{given[0]} applies to real weights that are rounded and verified, and this export {why}\n  Leave it out."
             )
         if self.max_kl is not None and not 0 <= self.max_kl < math.inf:
-            raise UserError(f"--max-kl must be 0 nats or more\n  value: {self.max_kl}\n  0.05 would work")
+            raise UserError(
+                f"{option_name('max_kl')} must be 0 nats or more\n  value: {self.max_kl}\n  0.05 would work"
+            )
         if self.min_cosine is not None and not -1 <= self.min_cosine <= 1:
             raise UserError(
-                f"--min-cosine must be from -1 to 1\n  value: {self.min_cosine}\n  0.99 would work"
+                f"{option_name('min_cosine')} must be from -1 to 1\n  value: {self.min_cosine}\n  0.99 would work"
             )
 
 

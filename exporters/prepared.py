@@ -25,7 +25,7 @@ from exporters.rounding.size_budget import SizeBudget
 from exporters.static_activations import may_be_static, with_activations
 from exporters.static_cache import cache_length
 from exporters.subject import Subject, check_memory, choose_subject
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from zoo.checkpoints.carried import tokenizer_origin
 from zoo.manifest import MixedRecord
 from zoo.progress import Progress, Stage
@@ -134,7 +134,11 @@ def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progr
     """The same with bits for each group of matrices, by what low ones cost."""
     plan, source = contents.plan, contents.source
     assert source is not None
-    check_memory("--budget measures the model, which", 8 * weight_count(plan.model), "leave --budget out")
+    check_memory(
+        f"{option_name('budget')} measures the model, which",
+        8 * weight_count(plan.model),
+        f"leave {option_name('budget')} out",
+    )
     subject = Subject(plan.spec, source, is_twin=False, description="the model itself")
     reference = contents.reference or reference_of(subject, progress)
     model = reference.model
@@ -143,8 +147,8 @@ def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progr
     cases = list(cases_of(plan.spec, claim.inputs.calibration))
     if not cases:
         raise UserError(
-            f"--budget needs inputs to measure on, apart from those that are judged\n  value: "
-            f"{claim.inputs.description}\n  Pass --calibrate with more."
+            f"{option_name('budget')} needs inputs to measure on, apart from those that are judged\n  value: "
+            f"{claim.inputs.description}\n  Pass {option_name('calibrate')} with more."
         )
     dtype = plan.precision.dtype_on(plan.target)
     found = planned(

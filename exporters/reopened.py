@@ -16,7 +16,7 @@ from exporters.precisions import PRECISIONS
 from exporters.runtime.exported import Exported
 from exporters.stored_weights import alike, stored_weights
 from exporters.targets import TARGETS
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from zoo.builder import ZooModel, assemble
 from zoo.destination import MANIFEST
 from zoo.weights.materialize import put
@@ -55,8 +55,8 @@ def weights_of(exported: Exported, model: ZooModel) -> Iterator[tuple[str, Tenso
 
 def _unreadable(exported: Exported) -> UserError:
     return UserError(
-        f"{exported.directory}: its weights cannot be read back: it was written by --via torch, or another version\n"
-        "  give its spec.yaml, and the checkpoint that it was made of with --weights"
+        f"{exported.directory}: its weights cannot be read back: it was written by {option_name('via')} torch, or another version\n"
+        f"  give its spec.yaml, and the checkpoint that it was made of with {option_name('weights')}"
     )
 
 

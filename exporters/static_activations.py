@@ -7,7 +7,7 @@ from dataclasses import replace
 from exporters.plan import Plan
 from exporters.precisions import IN_HALF
 from exporters.quality.claim import Claim
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 
 
 def with_activations(plan: Plan, claim: Claim | None) -> Plan:
@@ -21,7 +21,9 @@ def with_activations(plan: Plan, claim: Claim | None) -> Plan:
         return plan
     refusal = unfit or _without_inputs(claim)
     if asked == "static" and refusal:
-        raise UserError(f"--activations static {refusal}\n  Pass --activations dynamic, or leave it out.")
+        raise UserError(
+            f"{option_name('activations')} static {refusal}\n  Pass {option_name('activations')} dynamic, or leave it out."
+        )
     chosen = asked or ("dynamic" if refusal else "static")
     return replace(plan, options=replace(plan.options, activations=chosen))
 
@@ -44,7 +46,7 @@ def _unfit(plan: Plan) -> str:
     """Why the inputs of a model's products have no static scales, or nothing."""
     spec, stack = plan.spec, plan.spec.encoder
     if plan.precision.name != "int8":
-        return f"applies to --precision int8\n  value: {plan.precision.name}"
+        return f"applies to {option_name('precision')} int8\n  value: {plan.precision.name}"
     if plan.target.name in IN_HALF:
         return f"applies to targets that multiply 8-bit integers: portable, cpu\n  value: {plan.target.name}"
     if spec.architecture != "encoder" or stack is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from exporters.targets import TARGETS, Target
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Model
 
-OPTION = "--cache-length"
+OPTION = option_name("cache_length")
 
 
 def cache_length(spec: Model, wanted: int | None) -> int:
@@ -26,7 +26,7 @@ def check_cache(spec: Model, target: Target, wanted: int | None) -> None:
         raise UserError(f"{OPTION} must be at least 1; it is {wanted}\n  {context or 1024} would work")
     if wanted is None and context is None:
         raise UserError(
-            f"--target {target.name} needs the length of its caches, and {spec.name} has no context_length\n"
+            f"{option_name('target')} {target.name} needs the length of its caches, and {spec.name} has no context_length\n"
             f"  give {OPTION} 1024, or as many tokens as a sequence is to have"
         )
     if wanted is not None and context is not None and wanted > context:
@@ -39,5 +39,7 @@ def check_cache(spec: Model, target: Target, wanted: int | None) -> None:
 def _no_use(spec: Model, target: Target) -> str:
     if spec.architecture == "encoder":
         return f"{spec.name} is an encoder, which has no cache"
-    static = ", ".join(f"--target {other.name}" for other in TARGETS.values() if other.static_cache)
+    static = ", ".join(
+        f"{option_name('target')} {other.name}" for other in TARGETS.values() if other.static_cache
+    )
     return f"caches grow here; they do not with {static}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.builder import assemble
 from zoo.checks.probe import ProbeWeights
@@ -69,7 +69,9 @@ def choose_subject(spec: Model, size_of: Callable[[Model], int], source: WeightS
             return Subject(
                 small, RandomWeights(assemble(small), small), True, f"{description}, with random weights"
             )
-    raise _shortage(f"verification, on {description}, needs", size * COPIES, "export with --no-verify")
+    raise _shortage(
+        f"verification, on {description}, needs", size * COPIES, f"export with {option_name('verify', False)}"
+    )
 
 
 def check_memory(what: str, needed: int, instead: str) -> None:

@@ -99,8 +99,35 @@ def _is_finite(value: object) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
+_NAMED = re.compile("\x1f([a-z_]+)(=False)?\x1f")
+
+
+def option_name(name: str, value: bool = True) -> str:
+    """The name of an option in a message: a keyword in Python, a flag on the command line.
+
+    ``value`` False is that of one that is switched off.
+    """
+    return f"\x1f{name}\x1f" if value else f"\x1f{name}=False\x1f"
+
+
+def with_flags(text: str) -> str:
+    """A message as the command line says it: `--max-kl` for ``max_kl``."""
+    return _NAMED.sub(lambda found: f"--{'no-' if found[2] else ''}{found[1].replace('_', '-')}", text)
+
+
 class UserError(Exception):
-    """A mistake of the user's, told without a traceback; the command exits with status 2."""
+    """A mistake of the user's, told without a traceback; the command exits with status 2.
+
+    ``text`` is the message with its options as :func:`option_name` has them.
+    """
+
+    @property
+    def text(self) -> str:
+        return super().__str__()
+
+    def __str__(self) -> str:
+        """The message as a caller in Python reads it."""
+        return _NAMED.sub(lambda found: found[1] + (found[2] or ""), self.text)
 
 
 class SpecError(UserError):
@@ -111,7 +138,8 @@ class SpecError(UserError):
         assert self.problems, "a SpecError needs at least one problem"
         super().__init__(self.problems)
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
         """The first problems as plain text, and how many more there are."""
         shown = [problem.render() for problem in self.problems[:_LISTED]]
         if len(self.problems) > _LISTED:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.head import LanguageModeling
 from specs.model import Model
 
@@ -90,13 +90,13 @@ class Grid:
             for length in self.lengths or [str(min(USUAL, room))]
         ]
         longest = max(map(max, rows))
-        _check_fits(spec, "--length", longest, room)
+        _check_fits(spec, option_name("length"), longest, room)
         if spec.decoder is None:
             return [Workload("encode", each) for each in rows]
         room = (spec.context_length_of(spec.decoder) or sys.maxsize) - 1
         pasts = self.past or (min(USUAL, room),)
-        _check_fits(spec, "--past", max(pasts), room)
-        _check_fits(spec, "--new-tokens", self.new or 0, room + 1 - (longest if generates else 1))
+        _check_fits(spec, option_name("past"), max(pasts), room)
+        _check_fits(spec, option_name("new_tokens"), self.new or 0, room + 1 - (longest if generates else 1))
         steps = [Workload("step", (longest,) * batch, past) for batch in self.batches for past in pasts]
         generated = [] if self.new is None else [Workload("generate", each, new=self.new) for each in rows]
         return [*(Workload("prompt", each) for each in rows), *steps, *generated]
@@ -115,7 +115,7 @@ def _rows(batch: int, length: str) -> tuple[int, ...]:
     low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
     if low > high:
         raise UserError(
-            f"--length must be tokens, or a range of them\n  value: {length!r}\n  128 or 16-128 would work"
+            f"{option_name('length')} must be tokens, or a range of them\n  value: {length!r}\n  128 or 16-128 would work"
         )
     return tuple(high - (high - low) * row // max(1, batch - 1) for row in range(batch))
 

@@ -7,7 +7,7 @@ from exporters.layouts.layout import Deployment, Layout
 from exporters.layouts.onnx import ONNX
 from exporters.layouts.optimum import OPTIMUM
 from exporters.layouts.transformers_js import TRANSFORMERS_JS
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 
 __all__ = ["LAYOUTS", "Deployment", "Layout", "LayoutError", "check_layout"]
 
@@ -23,6 +23,6 @@ def check_layout(layout: Layout, deployment: Deployment) -> None:
     if fault := layout.misfit(deployment):
         fitting = [other.name for other in LAYOUTS.values() if other.misfit(deployment) is None]
         raise LayoutError(
-            f"--layout {layout.name}: {layout.client} cannot load {deployment.spec.name}: {fault}\n"
+            f"{option_name('layout')} {layout.name}: {layout.client} cannot load {deployment.spec.name}: {fault}\n"
             f"  layouts that work: {', '.join(fitting)}"
         )

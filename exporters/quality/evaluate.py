@@ -19,7 +19,7 @@ from exporters.reopened import options_of, weights_of
 from exporters.runtime.exported import Exported
 from exporters.runtime.text import find_text
 from exporters.targets import TARGETS
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from zoo.progress import Progress, Stage
 
 
@@ -47,7 +47,7 @@ def evaluate(
     if costs and (against is None or against.exported is not None):
         raise UserError(
             "the cost of each part is measured in PyTorch, and there is no float model to compare with\n"
-            "  Name a spec or a checkpoint with --against, or leave out --layers."
+            f"  Name a spec or a checkpoint with {option_name('against')}, or leave out {option_name('layers')}."
         )
     inputs = _inputs(exported, against, text, tokenizer, random=random)
     progress(Stage("load the files"))
@@ -98,12 +98,12 @@ def _check_alike(exported: Exported, against: Opened) -> None:
         if first != second:
             raise UserError(
                 f"{ours.name} and {theirs.name} cannot be compared: {what} must be the same\n"
-                f"  value: {first} and {second}\n  Name the model that the export was made of with --against."
+                f"  value: {first} and {second}\n  Name the model that the export was made of with {option_name('against')}."
             )
     if against.weights == "random" and exported.manifest.weights == "checkpoint":
         raise UserError(
             f"{theirs.name} has no weights to compare with\n"
-            "  Name them with --weights: the checkpoint that the export was made of."
+            f"  Name them with {option_name('weights')}: the checkpoint that the export was made of."
         )
 
 

@@ -14,7 +14,7 @@ from exporters.quality.generated import greedy
 from exporters.quality.measures import token_error_rate
 from exporters.quality.runners import Files, Runner, decoding
 from exporters.quality.tallies import Tally, tally_for
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Model
 
 NEW_TOKENS = 32
@@ -66,13 +66,13 @@ def check_judgeable(spec: Model, *, has_reference: bool) -> None:
     if spec.architecture == "encoder-decoder" and not generates:
         raise UserError(
             f"judging {spec.name} needs a head of kind language_modeling: what it says is compared\n"
-            f"  value: head {spec.head.kind}\n  Judge it with --set head.kind=language_modeling."
+            f"  value: head {spec.head.kind}\n  Judge it with {option_name('set')} head.kind=language_modeling."
         )
     if not has_reference and not (spec.architecture == "decoder" and generates):
         raise UserError(
             f"judging {spec.name} needs a model to compare with: it has no scores of a next token\n"
             f"  value: {spec.architecture}, head {spec.head.kind}\n"
-            "  Name the float model, or another export of it, with --against."
+            f"  Name the float model, or another export of it, with {option_name('against')}."
         )
 
 

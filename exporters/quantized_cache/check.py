@@ -9,10 +9,10 @@ from exporters.layouts.layout import Layout
 from exporters.quantized_cache.scales import format_of
 from exporters.quantized_cache.scheme import CacheFormat
 from exporters.targets import TARGETS, Target
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Model
 
-OPTION = "--cache-precision"
+OPTION = option_name("cache_precision")
 
 
 def check_cache_format(
@@ -31,21 +31,23 @@ def check_cache_format(
         raise UserError(f"{OPTION} applies to decoders\n  value: {spec.name}; {why}\n  Leave it out.")
     if cache.bits not in target.cache_bits:
         able = " or ".join(
-            f"--target {other.name}" for other in TARGETS.values() if cache.bits in other.cache_bits
+            f"{option_name('target')} {other.name}"
+            for other in TARGETS.values()
+            if cache.bits in other.cache_bits
         )
         raise UserError(
             f"{OPTION} {cache.name} needs attention operations with scales for their cache\n"
-            f"  value: --target {target.name}\n  Pass {able}, or leave it out."
+            f"  value: {option_name('target')} {target.name}\n  Pass {able}, or leave it out."
         )
     if layout.target(target).padding != "right":
         raise UserError(
             f"{OPTION} {cache.name} needs attention operations that pad rows on the right\n"
-            f"  value: --layout {layout.name}, whose client pads on the left\n"
-            "  Pass --layout onnx or genai, or leave it out."
+            f"  value: {option_name('layout')} {layout.name}, whose client pads on the left\n"
+            f"  Pass {option_name('layout')} onnx or genai, or leave it out."
         )
     if via != "fx":
         raise UserError(
-            f"{OPTION} needs zoo's own tracer\n  value: --via {via}\n  Pass --via fx, or leave it out."
+            f"{OPTION} needs zoo's own tracer\n  value: {option_name('via')} {via}\n  Pass {option_name('via')} fx, or leave it out."
         )
 
 
@@ -57,7 +59,7 @@ def check_cache_fused(spec: Model, graphs: Iterable[Graph], cache: CacheFormat |
     reasons = "; ".join(reason for graph in graphs for reason in graph.unfused)
     raise UserError(
         f"{OPTION} {cache.name} needs every attention of {spec.name} as one operation with its cache\n"
-        f"  value: {reasons}\n  Leave it out, or pass another --precision where the reason names one."
+        f"  value: {reasons}\n  Leave it out, or pass another {option_name('precision')} where the reason names one."
     )
 
 
@@ -65,5 +67,5 @@ def no_inputs(why: str) -> UserError:
     """The error where nothing representative calibrates the scales of a cache."""
     return UserError(
         f"{OPTION} needs inputs that the model is made for, to calibrate its scales\n  value: {why}\n"
-        "  Pass --calibrate, or leave it out."
+        f"  Pass {option_name('calibrate')}, or leave it out."
     )

@@ -16,7 +16,7 @@ from exporters.quantization.scheme import fitted
 from exporters.rounding.bit_choice import Choice, Form, Group, Key, choose
 from exporters.rounding.bit_costs import Measure
 from exporters.rounding.size_budget import Size, SizeBudget
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from zoo.builder import ZooModel
 from zoo.manifest import BlocksRecord, GroupRecord, MixedRecord
 from zoo.weights.blocks import Blocks
@@ -160,10 +160,10 @@ def _sizes(model: ZooModel, low: Sequence[Graph]) -> Callable[[Iterable[Paramete
 
 def _too_small(budget: SizeBudget, smallest: Size) -> UserError:
     return UserError(
-        "--budget must be at least the smallest size that this export can have\n"
+        f"{option_name('budget')} must be at least the smallest size that this export can have\n"
         f"  value: {budget.text}; smallest: {smallest.data} bytes, {smallest.bits:.3f} bits per weight\n"
-        f"  Pass --budget {budget.smallest(smallest)} or more, or store less: a larger --block-size, "
-        "--head-precision int4, no --asymmetric."
+        f"  Pass {option_name('budget')} {budget.smallest(smallest)} or more, or store less: a larger {option_name('block_size')}, "
+        f"{option_name('head_precision')} int4, no {option_name('asymmetric')}."
     )
 
 

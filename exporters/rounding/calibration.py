@@ -19,7 +19,7 @@ from exporters.quantization.matrix import QuantizedMatrix
 from exporters.quantization.static_matrix import StaticMatrix
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
 from exporters.rounding.streaming import Rows, Run, calibrate
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.builder import assemble
 from zoo.components.attention import KeyValue
@@ -54,8 +54,8 @@ def unwritten(claim: Claim, rounding: str | None) -> Claim:
     """
     if rounding == "gptq":
         raise UserError(
-            f"--rounding gptq needs memory for {claim.spec.name} itself, which writes what its decoder reads\n"
-            "  value: the model does not fit\n  Use a larger machine, or pass --rounding nearest."
+            f"{option_name('rounding')} gptq needs memory for {claim.spec.name} itself, which writes what its decoder reads\n"
+            f"  value: the model does not fit\n  Use a larger machine, or pass {option_name('rounding')} nearest."
         )
     return replace(claim, unjudged="there is too little memory to run the model itself")
 
@@ -81,8 +81,8 @@ def rounded_for(
     for name, rounding in roundings.items():
         if rounding.inputs is not None and found.input_scales(rounding.names) is None:
             raise UserError(
-                "--activations static needs layers that run on every input\n"
-                f"  value: {name}, which calibration did not reach\n  Pass --activations dynamic."
+                f"{option_name('activations')} static needs layers that run on every input\n"
+                f"  value: {name}, which calibration did not reach\n  Pass {option_name('activations')} dynamic."
             )
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 
 _UNITS = {
     "": 1.0,
@@ -58,4 +58,6 @@ class SizeBudget:
 
 
 def _refused(text: str, rule: str) -> UserError:
-    return UserError(f"--budget {rule}\n  value: {text!r}\n  Pass a size such as 105MB or 4.8bits.")
+    return UserError(
+        f"{option_name('budget')} {rule}\n  value: {text!r}\n  Pass a size such as 105MB or 4.8bits."
+    )

@@ -13,7 +13,7 @@ import numpy as np
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, host_array
 from exporters.runtime.tokens import padded, token_inputs
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.head import Classification, MaskedLanguageModeling, NoHead, Pooled, Pooler
 from zoo.generation.prompts import check_prompts
 
@@ -47,7 +47,7 @@ class Encoder:
             raise UserError(
                 f"zoo run shows vectors, classes, masked tokens and generated ones\n"
                 f"  value: {exported.spec.architecture}, head {head.kind}\n"
-                f"  run its graph with onnxruntime, or build it with --set head.kind=none"
+                f"  run its graph with onnxruntime, or build it with {option_name('set')} head.kind=none"
             )
         self.spec = exported.spec
         self.graph = exported.open(0, threads)

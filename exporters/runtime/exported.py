@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from exporters.runtime.graph import Graph
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.load import load
 from specs.model import Model
 from zoo.checkpoints.carried import GENERATION, stated_in
@@ -67,7 +67,7 @@ def open_export(directory: Path) -> Exported:
     manifest = read_manifest(directory)
     if manifest.weights == "none":
         raise UserError(
-            f"{directory} cannot be run: it was exported without weights\n  export it with --weights random, or a path"
+            f"{directory} cannot be run: it was exported without weights\n  export it with {option_name('weights')} random, or a path"
         )
     check_sizes(directory, manifest)
     settings = {**stated_in(directory / CONFIG), **stated_in(directory / GENERATION)}

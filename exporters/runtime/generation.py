@@ -14,7 +14,7 @@ from exporters.runtime.decoding import PAST, Decoding
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Graph
 from exporters.runtime.tokens import padded, token_inputs
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.head import LanguageModeling
 from zoo.generation.prompts import check_prompts
 from zoo.generation.sampling import GREEDY, Sampler, Sampling
@@ -58,7 +58,7 @@ class Generator:
             raise UserError(
                 f"generating needs a decoder with a head of kind language_modeling\n"
                 f"  value: {spec.architecture}, head {spec.head.kind}\n"
-                f"  export it with --set head.kind=language_modeling, or run its graph with onnxruntime"
+                f"  export it with {option_name('set')} head.kind=language_modeling, or run its graph with onnxruntime"
             )
         self.exported, self.spec = exported, spec
         self.encoder: Graph | None = None
@@ -66,7 +66,7 @@ class Generator:
             if exported.manifest.layout != "onnx":
                 raise UserError(
                     f"an encoder-decoder must be in the layout onnx to be run here\n"
-                    f"  value: {exported.manifest.layout}\n  export it with --layout onnx, or run it with its client"
+                    f"  value: {exported.manifest.layout}\n  export it with {option_name('layout')} onnx, or run it with its client"
                 )
             self.encoder = exported.open(0, threads)
         self.decoder = exported.open(-1, threads)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onnxruntime import OrtValue
 
 from exporters.providers import CPU, present
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -62,7 +62,7 @@ class Graph:
             reason = str(error).strip().splitlines()[0]
             raise UserError(
                 f"{path}: ONNX Runtime does not load it: {reason}\n"
-                f"  export it again, for a --target and in a --precision that this machine runs"
+                f"  export it again, for a {option_name('target')} and in a {option_name('precision')} that this machine runs"
             ) from error
         self.load_seconds = time.perf_counter() - begun
         self.provider: str = self.session.get_providers()[0]

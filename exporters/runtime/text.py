@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 
 FILE = "tokenizer.json"
 
@@ -70,7 +70,7 @@ class Text:
         found = self.tokenizer.token_to_id(token)
         if found is None:
             raise UserError(
-                f"--stop must be one token, as the tokenizer calls it, or a token's id\n"
+                f"{option_name('stop')} must be one token, as the tokenizer calls it, or a token's id\n"
                 f"  value: {token!r}\n  {FILE} lists them, as vocab and added_tokens"
             )
         return int(found)
@@ -108,7 +108,7 @@ def _faults_told(path: Path, what: str = ": the tokenizer fails") -> Iterator[No
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise UserError(
-            f"{path}{what}: {error}\n  Pass another {FILE} with --tokenizer, or token ids with --ids."
+            f"{path}{what}: {error}\n  Pass another {FILE} with {option_name('tokenizer')}, or token ids with {option_name('ids')}."
         ) from None
 
 

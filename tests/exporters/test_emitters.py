@@ -419,7 +419,7 @@ def test_what_an_emitter_does_not_write_is_refused(
         graph_of(Module(function), *inputs)
     assert message in str(error.value)
     assert str(error.value).startswith("the model calls ")
-    assert str(error.value).endswith("or export with --via torch")
+    assert str(error.value).endswith("or export it through torch.onnx (via torch)")
 
 
 @pytest.mark.parametrize(

@@ -579,7 +579,7 @@ def test_where_nothing_fits_it_says_how_much_is_free(tmp_path: Path, monkeypatch
         UserError, match=r"verification, on .*, needs .* of memory, and 1\.0 kB are free"
     ) as error:
         written(gpt2(), tmp_path / "x")
-    assert "or export with --no-verify" in str(error.value)
+    assert "or export with verify=False" in str(error.value)
     assert not list(tmp_path.iterdir())
 
 
@@ -601,7 +601,7 @@ def test_the_probing_twin_of_a_large_model_takes_no_memory_to_speak_of(preset: s
 
 
 def test_via_torch_needs_weights(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--via torch needs weights: give --weights random or a path"):
+    with pytest.raises(UserError, match="via torch needs weights: give weights random or a path"):
         export(gpt2(), tmp_path / "x", Options(weights="none", via="torch"))
 
 

@@ -330,7 +330,7 @@ def test_what_a_client_cannot_load_is_refused_with_the_layouts_that_work(
 ) -> None:
     with pytest.raises(LayoutError) as refused:
         check_layout(LAYOUTS[layout], deployment(spec))
-    assert f"--layout {layout}: {LAYOUTS[layout].client} cannot load {spec.name}" in str(refused.value)
+    assert f"layout {layout}: {LAYOUTS[layout].client} cannot load {spec.name}" in str(refused.value)
     assert reason in str(refused.value)
     assert str(refused.value).endswith(f"layouts that work: {others}")
 
@@ -357,7 +357,5 @@ def test_a_refusal_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_the_stock_exporter_writes_one_layout() -> None:
-    with pytest.raises(
-        UserError, match="--via torch writes --layout onnx, and not genai: export with --via fx"
-    ):
+    with pytest.raises(UserError, match="via torch writes layout onnx, and not genai: export with via fx"):
         Options(via="torch", layout="genai")

@@ -233,20 +233,20 @@ def test_the_manifest_says_what_was_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"precision": "fp8"}, "there is no --precision 'fp8': choose from: fp32, fp16, bf16, int8, int4"),
-        ({"precision": "int4", "block_size": 48}, "there is no --block-size 48: it is one of 32, 64, 128"),
-        ({"precision": "int8", "block_size": 64}, "--block-size is of --precision int4, and this is int8"),
-        ({"asymmetric": True}, "--asymmetric is of --precision int4, and this is fp32"),
+        ({"precision": "fp8"}, "there is no precision 'fp8': choose from: fp32, fp16, bf16, int8, int4"),
+        ({"precision": "int4", "block_size": 48}, "there is no block_size 48: it is one of 32, 64, 128"),
+        ({"precision": "int8", "block_size": 64}, "block_size is of precision int4, and this is int8"),
+        ({"asymmetric": True}, "asymmetric is of precision int4, and this is fp32"),
         (
             {"precision": "fp16", "head_precision": "int4"},
-            "--head-precision is of --precision int4, and this is fp16",
+            "head_precision is of precision int4, and this is fp16",
         ),
-        ({"precision": "int4", "head_precision": "int2"}, "there is no --head-precision 'int2'"),
+        ({"precision": "int4", "head_precision": "int2"}, "there is no head_precision 'int2'"),
         (
             {"precision": "int4", "head_precision": "int4"},
-            "--target portable looks up embeddings in 8 bits at least: give --head-precision int8, or --target cpu or cuda",
+            "target portable looks up embeddings in 8 bits at least: give head_precision int8, or target cpu or cuda",
         ),
-        ({"precision": "fp16", "via": "torch"}, "--via torch writes fp32 alone: give --via fx for fp16"),
+        ({"precision": "fp16", "via": "torch"}, "via torch writes fp32 alone: give via fx for fp16"),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: dict[str, Any], message: str) -> None:

@@ -225,13 +225,13 @@ def test_sabotage_of_a_quantized_cache_is_caught(sabotage: Any, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("spec", "options", "message"),
     [
-        (gpt2(), {"cache_precision": "int2"}, "there is no --cache-precision 'int2'"),
-        (bert(), {}, "--cache-precision applies to decoders\n  value: tiny-bert; an encoder has no cache\n  Leave it out."),
-        (t5(), {}, "--cache-precision applies to decoders\n  value: tiny-t5; the caches of an encoder-decoder grow"),
-        (grouped(), {"target": "portable"}, "--cache-precision int8 needs attention operations with scales for their cache\n"
-         "  value: --target portable\n  Pass --target cpu or --target cuda, or leave it out."),
-        (grouped(), {"via": "torch"}, "--cache-precision needs zoo's own tracer\n  value: --via torch\n"),
-        (grouped(), {"precision": "bf16"}, "--cache-precision int8 needs every attention of tiny-gpt2 as one operation with its cache\n"
+        (gpt2(), {"cache_precision": "int2"}, "there is no cache_precision 'int2'"),
+        (bert(), {}, "cache_precision applies to decoders\n  value: tiny-bert; an encoder has no cache\n  Leave it out."),
+        (t5(), {}, "cache_precision applies to decoders\n  value: tiny-t5; the caches of an encoder-decoder grow"),
+        (grouped(), {"target": "portable"}, "cache_precision int8 needs attention operations with scales for their cache\n"
+         "  value: target portable\n  Pass target cpu or target cuda, or leave it out."),
+        (grouped(), {"via": "torch"}, "cache_precision needs zoo's own tracer\n  value: via torch\n"),
+        (grouped(), {"precision": "bf16"}, "cache_precision int8 needs every attention of tiny-gpt2 as one operation with its cache\n"
          "  value: GroupQueryAttention: decoder.blocks.0.attention: GroupQueryAttention has no kernel for bfloat16\n"),
         (gpt2(), {}, "heads are 4 wide, and it takes multiples of 8"),
     ],
@@ -249,9 +249,7 @@ def test_what_cannot_have_a_quantized_cache(
 def test_clients_that_pad_on_the_left_have_float_caches(layout: str, tmp_path: Path) -> None:
     origin = checkpoints.llama(tmp_path / "checkpoint")
     options = Options(weights=str(origin), layout=layout, target="cpu", cache_precision="int8")
-    message = (
-        f"--layout {layout}, whose client pads on the left\n  Pass --layout onnx or genai, or leave it out."
-    )
+    message = f"layout {layout}, whose client pads on the left\n  Pass layout onnx or genai, or leave it out."
     with pytest.raises(UserError) as error:
         export(opened(str(origin)).spec, tmp_path / "x", options)
     assert message in str(error.value)

@@ -73,8 +73,8 @@ def refused(directory: Path) -> None:
     with pytest.raises(UserError) as told:
         reopened(open_export(directory))
     assert str(told.value) == (
-        f"{directory}: its weights cannot be read back: it was written by --via torch, or another version\n"
-        "  give its spec.yaml, and the checkpoint that it was made of with --weights"
+        f"{directory}: its weights cannot be read back: it was written by via torch, or another version\n"
+        "  give its spec.yaml, and the checkpoint that it was made of with weights"
     )
 
 
@@ -128,9 +128,9 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
     written, out = str(checkpoint(gpt2(), tmp_path / "checkpoint")), str(tmp_path / "out")
     (tmp_path / "empty").mkdir()
     cases = [
-        (out, ["decoder.layers=1"], None, "--set changes a spec, and {} has its own\n  value: decoder.layers=1\n  give its spec.yaml, with --weights"),
-        (written, ["decoder.layers=1"], None, "--set changes a spec, and {} has its own\n  value: decoder.layers=1\n  write its spec to a file"),
-        (out, [], "random", "{} is an export, and has weights of its own\n  leave out --weights"),
+        (out, ["decoder.layers=1"], None, "set changes a spec, and {} has its own\n  value: decoder.layers=1\n  give its spec.yaml, with weights"),
+        (written, ["decoder.layers=1"], None, "set changes a spec, and {} has its own\n  value: decoder.layers=1\n  write its spec to a file"),
+        (out, [], "random", "{} is an export, and has weights of its own\n  leave out weights"),
         (str(tmp_path / "empty"), [], None, "{} has neither an export.json nor a config.json\n  give a directory that zoo"),
     ]  # fmt: skip
     for reference, assignments, weights, message in cases:
@@ -145,5 +145,5 @@ def test_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         opened("llama-3-8b").model()
     assert str(told.value) == (
         "llama-3-8b in float32 needs 32.1 GB of memory, and 1.7 GB are free\n"
-        "  use a larger machine, or take fewer layers, such as --set decoder.layers=2"
+        "  use a larger machine, or take fewer layers, such as set decoder.layers=2"
     )

@@ -353,12 +353,12 @@ def test_draws_follow_the_probabilities_and_the_seed() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"temperature": -1.0}, "--temperature must be 0 or more, and finite\n  value: -1.0\n  0 takes"),
-        ({"temperature": float("nan")}, "--temperature must be 0 or more, and finite\n  value: nan"),
-        ({"top_k": 0}, "--top-k must be 1 or more\n  value: 0\n  leave it out"),
-        ({"top_p": 0.0}, "--top-p must be above 0 and at most 1\n  value: 0.0\n"),
-        ({"top_p": 1.5}, "--top-p must be above 0 and at most 1\n  value: 1.5\n"),
-        ({"seed": -1}, "--seed must be 0 or more\n  value: -1\n"),
+        ({"temperature": -1.0}, "temperature must be 0 or more, and finite\n  value: -1.0\n  0 takes"),
+        ({"temperature": float("nan")}, "temperature must be 0 or more, and finite\n  value: nan"),
+        ({"top_k": 0}, "top_k must be 1 or more\n  value: 0\n  leave it out"),
+        ({"top_p": 0.0}, "top_p must be above 0 and at most 1\n  value: 0.0\n"),
+        ({"top_p": 1.5}, "top_p must be above 0 and at most 1\n  value: 1.5\n"),
+        ({"seed": -1}, "seed must be 0 or more\n  value: -1\n"),
     ],
 )
 def test_numbers_that_mean_nothing(settings: dict[str, Any], message: str) -> None:

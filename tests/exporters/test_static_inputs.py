@@ -207,10 +207,10 @@ def test_multipliers_bring_columns_nearer_to_one_range() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"precision": "int4"}, "--activations applies to --precision int8\n  value: int4"),
-        ({"target": "cuda"}, "--activations static applies to targets that multiply 8-bit integers"),
-        ({"weights": "random"}, "--activations static needs real weights"),
-        ({"activations": "statik"}, "there is no --activations 'statik': did you mean 'static'"),
+        ({"precision": "int4"}, "activations applies to precision int8\n  value: int4"),
+        ({"target": "cuda"}, "activations static applies to targets that multiply 8-bit integers"),
+        ({"weights": "random"}, "activations static needs real weights"),
+        ({"activations": "statik"}, "there is no activations 'statik': did you mean 'static'"),
     ],
 )
 def test_static_scales_that_cannot_be_had_are_refused(

@@ -174,13 +174,13 @@ def test_the_cache_is_as_long_as_the_context_unless_told(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("spec", "options", "reason"),
     [
-        (t5(), {}, "tiny-t5 has no context_length\n  give --cache-length 1024"),
+        (t5(), {}, "tiny-t5 has no context_length\n  give cache_length 1024"),
         (gpt2(), {"cache_length": 11}, "must not exceed the context_length, which is 10; it is 11"),
         (gpt2(), {"cache_length": 0}, "must be at least 1; it is 0"),
         (
             gpt2(),
             {"cache_length": 8, "target": "cpu"},
-            "caches grow here; they do not with --target tensorrt",
+            "caches grow here; they do not with target tensorrt",
         ),
         (
             gpt2(),
@@ -287,6 +287,6 @@ def test_weights_in_few_bits_are_multiplied_as_floats(
 
 def test_zero_points_are_refused() -> None:
     with pytest.raises(
-        UserError, match="--asymmetric gives weights zero points, which --target tensorrt does not"
+        UserError, match="asymmetric gives weights zero points, which target tensorrt does not"
     ):
         Options(target="tensorrt", precision="int4", asymmetric=True)

@@ -57,7 +57,7 @@ def test_without_the_way_out_the_module_and_the_function_are_named(
         export(gpt2(), tmp_path / "x", GRAPH_ONLY)
     assert str(error.value) == (
         "decoder.blocks.0.feed_forward calls einsum, which has no ONNX emitter\n"
-        "  write one with exporters.emitters.emits, or export with --via torch"
+        "  write one with exporters.emitters.emits, or export it through torch.onnx (via torch)"
     )
     monkeypatch.setattr(MLP, "forward", untraceable)
     with pytest.raises(

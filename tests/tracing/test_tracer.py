@@ -243,7 +243,10 @@ def test_what_cannot_be_traced_names_module_and_line(function: Callable[..., Any
     number = function.__code__.co_firstlineno
     assert f"{__file__}:" in line
     assert int(line.split(f"{__file__}:")[1].split(":")[0]) - number in (0, 1)
-    assert remedy == "  write it without Python decisions on tensor values, or export with --via torch"
+    assert (
+        remedy
+        == "  write it without Python decisions on tensor values, or export it through torch.onnx (via torch)"
+    )
 
 
 def test_tensors_made_of_sizes_are_followed_without_being_made() -> None:

@@ -151,7 +151,7 @@ def test_an_attention_without_weights_is_named() -> None:
         list(attend(model, Reading([1, 2]), choose(gpt2())))
     assert str(told.value) == (
         "layer 1 of decoder shows no weights: its attention does not call zoo.functional.attention\n"
-        "  choose others with --layer, or have its component call it"
+        "  choose others with layer, or have its component call it"
     )
     (step,) = attend(model, Reading([1, 2]), choose(gpt2(), layers=[0]))
     assert [each.layer for each in step.maps] == [0]
@@ -209,11 +209,11 @@ def test_a_decoder_that_nobody_looks_at_reads_nothing() -> None:
 
 
 REFUSED = {
-    ("tower",): "there is no --stack 'tower': choose from: encoder, decoder, cross",
-    ("cros",): "there is no --stack 'cros': did you mean 'cross'?",
+    ("tower",): "there is no stack 'tower': choose from: encoder, decoder, cross",
+    ("cros",): "there is no stack 'cros': did you mean 'cross'?",
     (
         "cross",
-    ): "tiny-gpt2 has no such attention: its architecture is decoder\n  value: --stack cross\n  decoder would work",
+    ): "tiny-gpt2 has no such attention: its architecture is decoder\n  value: stack cross\n  decoder would work",
 }
 
 
@@ -228,10 +228,10 @@ def test_no_such_layer_or_head() -> None:
     with pytest.raises(UserError) as told:
         choose(t5(), ["cross"], [0, 2])
     assert str(told.value) == (
-        "the cross-attention of tiny-t5 has no such layer\n  value: --layer 2\n  0 to 1 would work"
+        "the cross-attention of tiny-t5 has no such layer\n  value: layer 2\n  0 to 1 would work"
     )
     with pytest.raises(UserError) as told:
         choose(t5(), layers=[1], heads=[1, 5])
     assert str(told.value) == (
-        "layer 1 of the encoder of tiny-t5 has no such head\n  value: --head 5\n  0 to 1 would work"
+        "layer 1 of the encoder of tiny-t5 has no such head\n  value: head 5\n  0 to 1 would work"
     )

@@ -171,7 +171,7 @@ def test_models_are_compared_at_a_length_that_both_are_made_for():
     assert sizes("t5-small", "t5-base", length=4096) == Sizes(2, 4096, 4096)
     assert sizes("llama-3-8b", "gpt2", length=100) == Sizes(2, 100, 100)
     with pytest.raises(
-        UserError, match="--length must fit the context of bert-base\n  value: 513\n  512 or less"
+        UserError, match="length must fit the context of bert-base\n  value: 513\n  512 or less"
     ):
         sizes("gpt2", "bert-base", length=513)
 

@@ -459,7 +459,7 @@ def test_a_png_needs_its_libraries_and_a_bound(monkeypatch):
     with pytest.raises(UserError) as error:
         draw_png(load("tiny-gpt"), 100.0)
     assert re.fullmatch(
-        r"tiny-gpt at scale 100 has [\d,]+ pixels, more than 200,000,000\n  --scale [\d.]+ would work, or SVG",
+        r"tiny-gpt at scale 100 has [\d,]+ pixels, more than 200,000,000\n  scale [\d.]+ would work, or SVG",
         str(error.value),
     )
     monkeypatch.setitem(sys.modules, "resvg_py", None)

@@ -241,14 +241,14 @@ def test_sizes_are_usual_ones_where_nothing_is_said() -> None:
 
 
 WRONG: list[tuple[str, dict[str, int], str]] = [
-    ("gpt2", {"length": 1025}, "--length must fit the context of gpt2\n  value: 1025\n  1024 or less would work"),
-    ("gpt2", {"past": 1024}, "--past must fit the context of gpt2\n  value: 1024\n  1023 or less would work"),
-    ("bert-base", {"past": 1}, "--past is of decoders, and bert-base is an encoder\n  value: 1\n  leave it out"),
-    ("gpt2", {"source": 4}, "--source-length is of models with an encoder and a decoder, and gpt2 is a decoder\n"
-     "  value: 4\n  --length would work"),
-    ("bart-base", {"source": 2000}, "--source-length must fit the context of bart-base\n  value: 2000\n"
+    ("gpt2", {"length": 1025}, "length must fit the context of gpt2\n  value: 1025\n  1024 or less would work"),
+    ("gpt2", {"past": 1024}, "past must fit the context of gpt2\n  value: 1024\n  1023 or less would work"),
+    ("bert-base", {"past": 1}, "past is of decoders, and bert-base is an encoder\n  value: 1\n  leave it out"),
+    ("gpt2", {"source": 4}, "source_length is of models with an encoder and a decoder, and gpt2 is a decoder\n"
+     "  value: 4\n  length would work"),
+    ("bart-base", {"source": 2000}, "source_length must fit the context of bart-base\n  value: 2000\n"
      "  1024 or less would work"),
-    ("vit-base-16", {"length": 9}, "--length of vit-base-16 is fixed: its embedding gives 197 vectors\n  value: 9\n"
+    ("vit-base-16", {"length": 9}, "length of vit-base-16 is fixed: its embedding gives 197 vectors\n  value: 9\n"
      "  leave it out"),
 ]  # fmt: skip
 

@@ -176,7 +176,7 @@ def test_shrunk_models_of_all_kinds_learn(name: str, tmp_path: Path) -> None:
 
 
 def test_widths_that_cannot_be() -> None:
-    with pytest.raises(UserError, match=r"--width must be even\n  value: 33\n  32 or 34 would work"):
+    with pytest.raises(UserError, match=r"width must be even\n  value: 33\n  32 or 34 would work"):
         shrunk(tiny.gpt2(), width=33)
     rope = {"kind": "rope", "dimensions": 768}
     narrow = {"attention": {"kind": "multi_head", "heads": 1, "head_dim": 768, "position": rope}}
@@ -316,7 +316,7 @@ def test_a_broken_file_is_told(name: str, tmp_path: Path) -> None:
     (directory,) = tmp_path.iterdir()
     (directory / "result.json").unlink()
     (directory / name).write_bytes(b"{nonsense")
-    with pytest.raises(UserError, match=rf"{name} is no .* of a training.*\n  --fresh starts over"):
+    with pytest.raises(UserError, match=rf"{name} is no .* of a training.*\n  fresh starts over"):
         compare(fit, task, settings, tmp_path)
     compare(fit, task, settings, tmp_path, fresh=True)
 
@@ -426,12 +426,12 @@ def test_an_encoder_decoder_without_positions_cannot_reverse(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("spec", "task", "message"),
     [
-        (tiny.bert(), NextByte(8, TEXT), r"tiny-bert cannot be trained on next-byte, which is for decoder and encoder-decoder models: .*\n  architecture: encoder\n  --task masked-byte"),
-        (tiny.gpt2(), MaskedByte(8, TEXT), r"tiny-gpt2 cannot be trained on masked-byte, which is for encoder models: .*\n  architecture: decoder\n  --task next-byte"),
+        (tiny.bert(), NextByte(8, TEXT), r"tiny-bert cannot be trained on next-byte, which is for decoder and encoder-decoder models: .*\n  architecture: encoder\n  task masked-byte"),
+        (tiny.gpt2(), MaskedByte(8, TEXT), r"tiny-gpt2 cannot be trained on masked-byte, which is for encoder models: .*\n  architecture: decoder\n  task next-byte"),
         (tiny.vit(), Copy(2), r"tiny-vit cannot be trained on copy: its encoder must take tokens\n  embedding: patches"),
         (tiny.whisper(), Copy(2), r"its encoder must take tokens\n  embedding: spectrogram"),
-        (tiny.gpt2(), Copy(6), r"copy of --length 6 must fit the context of its decoder\n  value: 12 tokens, and the context has 10\n  --length 5 or less would work, or --set context_length=12"),
-        (tiny.gpt2(context_length=1), Copy(6), r"the context has 1\n  --set context_length=12"),
+        (tiny.gpt2(), Copy(6), r"copy of length 6 must fit the context of its decoder\n  value: 12 tokens, and the context has 10\n  length 5 or less would work, or set context_length=12"),
+        (tiny.gpt2(context_length=1), Copy(6), r"the context has 1\n  set context_length=12"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_a_task(spec: Model, task: Task, message: str) -> None:
@@ -441,6 +441,6 @@ def test_what_does_not_fit_a_task(spec: Model, task: Task, message: str) -> None
 
 def test_a_model_too_large_is_refused_before_it_is_made() -> None:
     with pytest.raises(
-        UserError, match=r"big is too large to train here: its 173,.*\n  --layers 4 --width 128 would work"
+        UserError, match=r"big is too large to train here: its 173,.*\n  layers 4 width 128 would work"
     ):
         contenders([Contender("big", load("gpt3-175b"))], Copy(3))

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from zoo.attending.choice import Choice, StackName
 from zoo.attending.maps import LayerMap, grown
 from zoo.attending.reading import Reading
@@ -150,7 +150,7 @@ def _check(choice: Choice, reader: Reader, maps: Sequence[LayerMap]) -> None:
             if (stack, layer) not in found:
                 raise UserError(
                     f"layer {layer} of {stack} shows no weights: its attention does not call "
-                    "zoo.functional.attention\n  choose others with --layer, or have its component call it"
+                    f"zoo.functional.attention\n  choose others with {option_name('layer')}, or have its component call it"
                 )
 
 

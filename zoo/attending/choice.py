@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Model
 from specs.stack import Stack
 from specs.suggest import did_you_mean
@@ -42,11 +42,11 @@ def choose(
     there = heads_by_layer(spec)
     for name in stacks:
         if name not in STACKS:
-            raise UserError(f"there is no --stack {name!r}: {did_you_mean(name, STACKS)}")
+            raise UserError(f"there is no {option_name('stack')} {name!r}: {did_you_mean(name, STACKS)}")
         if STACKS[name] not in there:
             raise UserError(
                 f"{spec.name} has no such attention: its architecture is {spec.architecture}\n"
-                f"  value: --stack {name}\n  {' or '.join(there)} would work"
+                f"  value: {option_name('stack')} {name}\n  {' or '.join(there)} would work"
             )
     chosen = {name: there[name] for name in there if name in (stacks or there)}
     for name, counts in chosen.items():
@@ -55,7 +55,7 @@ def choose(
             if layer >= len(counts):
                 raise UserError(
                     f"{where} of {spec.name} has no such layer\n"
-                    f"  value: --layer {layer}\n  {_to(len(counts))} would work"
+                    f"  value: {option_name('layer')} {layer}\n  {_to(len(counts))} would work"
                 )
         for layer in range(len(counts)) if layers is None else layers:
             count = counts[layer]
@@ -63,7 +63,7 @@ def choose(
                 if count is not None and head >= count:
                     raise UserError(
                         f"layer {layer} of {where} of {spec.name} has no such head\n"
-                        f"  value: --head {head}\n  {_to(count)} would work"
+                        f"  value: {option_name('head')} {head}\n  {_to(count)} would work"
                     )
     wanted = {name: range(len(counts)) if layers is None else layers for name, counts in chosen.items()}
     return Choice(wanted, heads)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from zoo.drawing.scene import Scene
 from zoo.drawing.svg import plain, svg
 
@@ -22,7 +22,7 @@ def png(scene: Scene, scale: float = 2.0) -> bytes:
         most = (MOST_PIXELS / scene.width / scene.height) ** 0.5
         raise UserError(
             f"{scene.title} at scale {scale:g} has {pixels:,.0f} pixels, more than {MOST_PIXELS:,}\n"
-            f"  --scale {math.floor(most * 10) / 10:g} would work, or SVG"
+            f"  {option_name('scale')} {math.floor(most * 10) / 10:g} would work, or SVG"
         )
     try:
         import matplotlib

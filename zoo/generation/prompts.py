@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Model
 from specs.stack import Stack
 
@@ -21,7 +21,7 @@ def check_prompts(spec: Model, stack: Stack, prompts: Sequence[Sequence[int]], r
     for prompt in prompts:
         if not prompt:
             raise UserError(
-                "a prompt must have at least one token\n  value: []\n  give --text or --ids with some"
+                f"a prompt must have at least one token\n  value: []\n  give {option_name('text')} or {option_name('ids')} with some"
             )
         wrong = [token for token in prompt if not 0 <= token < vocabulary]
         if wrong:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 
 Floats = NDArray[np.float32]
 
@@ -28,10 +28,10 @@ class Sampling:
 
     def __post_init__(self) -> None:
         for option, value, good, rule, remedy in (
-            ("--temperature", self.temperature, 0 <= self.temperature < math.inf, "be 0 or more, and finite", "0 takes the best token, 1 draws by the model's own probabilities"),
-            ("--top-k", self.top_k, self.top_k is None or self.top_k > 0, "be 1 or more", "leave it out for all tokens"),
-            ("--top-p", self.top_p, self.top_p is None or 0 < self.top_p <= 1, "be above 0 and at most 1", "leave it out, or give 1, for all tokens"),
-            ("--seed", self.seed, self.seed >= 0, "be 0 or more", "0 would work"),
+            (option_name("temperature"), self.temperature, 0 <= self.temperature < math.inf, "be 0 or more, and finite", "0 takes the best token, 1 draws by the model's own probabilities"),
+            (option_name("top_k"), self.top_k, self.top_k is None or self.top_k > 0, "be 1 or more", "leave it out for all tokens"),
+            (option_name("top_p"), self.top_p, self.top_p is None or 0 < self.top_p <= 1, "be above 0 and at most 1", "leave it out, or give 1, for all tokens"),
+            (option_name("seed"), self.seed, self.seed >= 0, "be 0 or more", "0 would work"),
         ):  # fmt: skip
             if not good:
                 raise UserError(f"{option} must {rule}\n  value: {value}\n  {remedy}")

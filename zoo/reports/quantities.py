@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.reports.costs import Stage, costs
 from zoo.reports.folding import Folded
@@ -56,7 +56,7 @@ class Sizes:
         shortest, spec = min(limits, key=lambda each: each[0], default=(None, specs[0]))
         if length is not None and shortest is not None and length > shortest:
             raise UserError(
-                f"--length must fit the context of {spec.name}\n  value: {length}\n  {shortest} or less would work"
+                f"{option_name('length')} must fit the context of {spec.name}\n  value: {length}\n  {shortest} or less would work"
             )
         length = length or min(USUAL, shortest or USUAL)
         return cls(batch, length, min(length, (shortest or length + 1) - 1))

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from specs.device import Device, load_device
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Model
 from specs.stack import Stack as StackSpec
 from specs.suggest import did_you_mean
@@ -53,22 +53,22 @@ class Lengths:
         """
         if spec.decoder is None and past is not None:
             raise UserError(
-                f"--past is of decoders, and {spec.name} is an encoder\n  value: {past}\n  leave it out"
+                f"{option_name('past')} is of decoders, and {spec.name} is an encoder\n  value: {past}\n  leave it out"
             )
         if spec.architecture != "encoder-decoder" and source is not None:
             article = "an" if spec.architecture == "encoder" else "a"
             raise UserError(
-                f"--source-length is of models with an encoder and a decoder, and {spec.name} is {article} {spec.architecture}\n"
-                f"  value: {source}\n  --length would work"
+                f"{option_name('source_length')} is of models with an encoder and a decoder, and {spec.name} is {article} {spec.architecture}\n"
+                f"  value: {source}\n  {option_name('length')} would work"
             )
         last, first = spec.last_stack, spec.encoder or spec.last_stack
-        tokens = _length(spec, last, "--length", length)
-        read = _length(spec, first, "--source-length", source)
+        tokens = _length(spec, last, option_name("length"), length)
+        read = _length(spec, first, option_name("source_length"), source)
         room = spec.context_length_of(last)
         if past is None:
             past = min(tokens, room - 1) if room else tokens
         elif room and past > room - 1:
-            raise UserError(_too_long(spec, "--past", past, room - 1))
+            raise UserError(_too_long(spec, option_name("past"), past, room - 1))
         return cls(batch, tokens, past, read)
 
     def symbols(self, stage: str) -> dict[str, int]:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from zoo import functional
 from zoo.tracing.facts import Facts, node_facts, refuse_clamped, rule
 from zoo.tracing.symbols import Placeholder, Symbols
@@ -109,7 +109,7 @@ class Tracer(fx.Tracer):
         return UntraceableError(
             f"{self._where()} cannot be traced: {type(error).__name__}: {reason}\n"
             f"  at {line}\n"
-            f"  write it without Python decisions on tensor values, or export with --via torch"
+            f"  write it without Python decisions on tensor values, or export it through torch.onnx ({option_name('via')} torch)"
         )
 
     def _where(self) -> str:

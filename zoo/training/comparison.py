@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from specs.difference import Difference, differences
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.builder import assemble
 from zoo.memory import available_memory, readable_bytes
@@ -168,7 +168,7 @@ def contenders(named: Sequence[Contender], task: Task) -> list[Contender]:
         if size * _BYTES > available_memory():
             raise UserError(
                 f"{each.label} is too large to train here: its {size:,} parameters take {readable_bytes(size * _BYTES)}, "
-                f"and {readable_bytes(available_memory())} are free\n  --layers 4 --width 128 would work"
+                f"and {readable_bytes(available_memory())} are free\n  {option_name('layers')} 4 {option_name('width')} 128 would work"
             )
     return fit
 

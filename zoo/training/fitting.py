@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import replace
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.head import VocabularyHead
 from specs.model import Model
 from zoo.training.names import MASKED_BYTE, NEXT_BYTE
@@ -40,7 +40,7 @@ def _check_architecture(spec: Model, task: Task) -> None:
     )
     raise UserError(
         f"{spec.name} cannot be trained on {task.name}, which is for {' and '.join(task.architectures)} models: {reason}\n"
-        f"  architecture: {spec.architecture}\n  --task {other}, copy or reverse would work"
+        f"  architecture: {spec.architecture}\n  {option_name('task')} {other}, copy or reverse would work"
     )
 
 
@@ -62,10 +62,10 @@ def _check_lengths(spec: Model, task: Task) -> None:
         context = spec.context_length_of(stack)
         if context is not None and needed(task.length) > context:
             fits = bisect_right(range(1, task.length), context, key=needed)
-            shorter = f"--length {fits} or less would work, or " if fits else ""
+            shorter = f"{option_name('length')} {fits} or less would work, or " if fits else ""
             place = "context_length" if stack.context_length is None else f"{name}.context_length"
             raise UserError(
-                f"{spec.name}: {task.name} of --length {task.length} must fit the context of its {name}\n"
+                f"{spec.name}: {task.name} of {option_name('length')} {task.length} must fit the context of its {name}\n"
                 f"  value: {needed(task.length)} tokens, and the context has {context}\n"
-                f"  {shorter}--set {place}={needed(task.length)}"
+                f"  {shorter}{option_name('set')} {place}={needed(task.length)}"
             )

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.twin import fewer_experts, twin
 
@@ -29,7 +29,9 @@ def shrunk(spec: Model, layers: int | None = None, width: int | None = None) -> 
     if width is None:
         return spec
     if width % 2:
-        raise UserError(f"--width must be even\n  value: {width}\n  {width - 1} or {width + 1} would work")
+        raise UserError(
+            f"{option_name('width')} must be even\n  value: {width}\n  {width - 1} or {width + 1} would work"
+        )
     data = fewer_experts(spec).model_dump(exclude={"expect"})
     ratio = Fraction(width, spec.d_model)
     widening = _scale(data, ratio, spec.d_model)
@@ -41,7 +43,7 @@ def shrunk(spec: Model, layers: int | None = None, width: int | None = None) -> 
         place = ".".join(map(str, first["loc"]))
         raise UserError(
             f"{spec.name} cannot be made {width} wide: {place} {first['msg']}\n"
-            f"  value: {first['input']!r}\n  --width {_rounder(width)} may work, or widths in a spec of your own"
+            f"  value: {first['input']!r}\n  {option_name('width')} {_rounder(width)} may work, or widths in a spec of your own"
         ) from None
 
 

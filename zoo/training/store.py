@@ -15,7 +15,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from specs.base import PositiveFloat
-from specs.errors import UserError, path_text
+from specs.errors import UserError, option_name, path_text
 from specs.model import Model
 from specs.resolved import resolved
 from zoo.files.whole import write_file
@@ -80,7 +80,7 @@ class Store:
             return
         except Exception:  # a damaged pickle raises anything, and so does one of something else
             raise UserError(
-                f"{self._state} is no state of a training to go on with\n  --fresh starts over"
+                f"{self._state} is no state of a training to go on with\n  {option_name('fresh')} starts over"
             ) from None
 
     def keep_state(self, state: dict[str, Any]) -> None:
@@ -100,7 +100,7 @@ class Store:
             place = path_text(first["loc"])
             raise UserError(
                 f"{self._result} is no result of a training: {f'{place}: ' if place else ''}{first['msg']}\n"
-                "  --fresh starts over"
+                f"  {option_name('fresh')} starts over"
             ) from None
 
     def keep_result(self, result: Outcome) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Model
 from specs.suggest import did_you_mean
 from zoo.training.names import MASKED_BYTE, OF_TEXT, TASKS
@@ -23,21 +23,21 @@ def find_task(name: str, text: Path | None, length: int | None, specs: Sequence[
     read a text in ways that cannot be compared.
     """
     if name not in TASKS:
-        raise UserError(f"there is no --task {name!r}: {did_you_mean(name, TASKS)}")
+        raise UserError(f"there is no {option_name('task')} {name!r}: {did_you_mean(name, TASKS)}")
     if name in _SYNTHETIC:
         if text is not None:
             raise UserError(
-                f"--task {name} makes up its own passages and takes no --text\n  value: {str(text)!r}\n"
-                f"  --task {' or '.join(OF_TEXT)} would work"
+                f"{option_name('task')} {name} makes up its own passages and takes no {option_name('text')}\n  value: {str(text)!r}\n"
+                f"  {option_name('task')} {' or '.join(OF_TEXT)} would work"
             )
         kind = _SYNTHETIC[name]
         return kind(length or kind.usual_length)
     if text is None:
-        raise UserError(f"--task {name} needs a text\n  add --text FILE")
+        raise UserError(f"{option_name('task')} {name} needs a text\n  add {option_name('text')} FILE")
     length = length or Text.usual_length
     if length < 2:
         raise UserError(
-            f"--length of a text must be 2 bytes or more\n  value: {length}\n  {Text.usual_length} would work"
+            f"{option_name('length')} of a text must be 2 bytes or more\n  value: {length}\n  {Text.usual_length} would work"
         )
     content = read_text(text, length)
     if name == MASKED_BYTE:

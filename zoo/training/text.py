@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
 from specs.model import Architecture
 from zoo.training.names import MASKED_BYTE, NEXT_BYTE
 from zoo.training.passage import Passage
@@ -111,7 +111,7 @@ def read_text(path: Path, length: int) -> bytes:
     if len(content) // HELD_OUT < length:
         fits = len(content) // HELD_OUT
         remedy = (
-            f"a shorter --length, {fits} or less, would work, or a longer text"
+            f"a shorter {option_name('length')}, {fits} or less, would work, or a longer text"
             if fits > 1
             else "give a longer text"
         )

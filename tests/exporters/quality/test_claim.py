@@ -144,12 +144,12 @@ def test_a_bad_file_is_told_before_anything_is_written(llama: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"precision": "fp32", "max_kl": 1.0}, "--max-kl applies to real weights that are rounded and verified, and this export is fp32, which rounds nothing"),
-        ({"precision": "int8", "verify": False, "calibrate": Path("x")}, "--calibrate applies to real weights that are rounded and verified, and this export is not verified"),
+        ({"precision": "fp32", "max_kl": 1.0}, "max_kl applies to real weights that are rounded and verified, and this export is fp32, which rounds nothing"),
+        ({"precision": "int8", "verify": False, "calibrate": Path("x")}, "calibrate applies to real weights that are rounded and verified, and this export is not verified"),
         ({"precision": "int8", "weights": "random", "min_cosine": 0.5}, "and this export has random weights\n  Leave it out."),
-        ({"precision": "int8", "max_kl": -1.0}, "--max-kl must be 0 nats or more\n  value: -1.0\n"),
-        ({"precision": "int8", "max_kl": float("nan")}, "--max-kl must be 0 nats or more\n  value: nan\n"),
-        ({"precision": "int8", "min_cosine": 1.1}, "--min-cosine must be from -1 to 1\n  value: 1.1\n"),
+        ({"precision": "int8", "max_kl": -1.0}, "max_kl must be 0 nats or more\n  value: -1.0\n"),
+        ({"precision": "int8", "max_kl": float("nan")}, "max_kl must be 0 nats or more\n  value: nan\n"),
+        ({"precision": "int8", "min_cosine": 1.1}, "min_cosine must be from -1 to 1\n  value: 1.1\n"),
     ],
 )  # fmt: skip
 def test_options_that_do_not_go_together(options: dict[str, Any], message: str) -> None:

@@ -233,8 +233,8 @@ def _off(restored: Any) -> Any:
 @pytest.mark.parametrize(
     ("family", "options", "message"),
     [
-        ("llama", {"rounding": "gtpq"}, "there is no --rounding 'gtpq': did you mean 'gptq'"),
-        ("vit", {"rounding": "gptq"}, "--rounding gptq needs inputs that the model is made for: "),
+        ("llama", {"rounding": "gtpq"}, "there is no rounding 'gtpq': did you mean 'gptq'"),
+        ("vit", {"rounding": "gptq"}, "rounding gptq needs inputs that the model is made for: "),
     ],
 )
 def test_what_cannot_be_is_told_and_nothing_written(
@@ -273,14 +273,14 @@ def test_a_model_that_does_not_fit_in_memory_is_rounded_to_nearest(
     assert found.unjudged == "there is too little memory to run the model itself"
     with pytest.raises(UserError) as caught:
         exported(origins["t5"], tmp_path / "asked", verify=False, rounding="gptq")
-    assert str(caught.value).startswith("--rounding gptq needs memory for ")
+    assert str(caught.value).startswith("rounding gptq needs memory for ")
     assert not (tmp_path / "asked").exists()
 
 
 def test_options_that_do_not_go_together() -> None:
-    with pytest.raises(UserError, match=r"--rounding is of --precision int4, and this is int8"):
+    with pytest.raises(UserError, match=r"rounding is of precision int4, and this is int8"):
         Options(precision="int8", rounding="gptq")
     with pytest.raises(
-        UserError, match="--rounding gptq is for weights that mean something, and these are random"
+        UserError, match="rounding gptq is for weights that mean something, and these are random"
     ):
         Options(precision="int4", rounding="gptq")

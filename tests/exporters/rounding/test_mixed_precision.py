@@ -64,7 +64,7 @@ def test_sizes_are_read(text: str, most: float, per_weight: bool) -> None:
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(UserError) as caught:
         Options(precision="int4", weights="some", budget=text)
-    assert str(caught.value).startswith("--budget must be ")
+    assert str(caught.value).startswith("budget must be ")
     assert f"\n  value: {text!r}\n  Pass a size such as 105MB or 4.8bits." in str(caught.value)
 
 
@@ -78,9 +78,9 @@ def test_the_smallest_size_named_is_one_that_is_allowed() -> None:
 @pytest.mark.parametrize(
     ("options", "rule"),
     [
-        ({"precision": "int8", "weights": "some"}, "--budget is of --precision int4"),
-        ({"precision": "int4"}, "--budget applies to real weights"),
-        ({"precision": "int4", "weights": "none"}, "--budget applies to real weights"),
+        ({"precision": "int8", "weights": "some"}, "budget is of precision int4"),
+        ({"precision": "int4"}, "budget applies to real weights"),
+        ({"precision": "int4", "weights": "none"}, "budget applies to real weights"),
     ],
 )
 def test_a_budget_is_for_real_weights_in_int4(options: dict[str, Any], rule: str) -> None:
@@ -217,10 +217,10 @@ def test_a_budget_that_cannot_be_met(llama: Path, tmp_path: Path) -> None:
         with pytest.raises(UserError) as caught:
             exported(llama, tmp_path / "out", budget)
         message = str(caught.value)
-        assert message.startswith("--budget must be at least the smallest size")
+        assert message.startswith("budget must be at least the smallest size")
         assert f"value: {budget}; smallest: " in message
         assert list(tmp_path.iterdir()) == []
-        smallest = message.split("Pass --budget ")[1].split()[0]
+        smallest = message.split("Pass budget ")[1].split()[0]
         assert smallest.endswith(place) or smallest.isdigit()
         mixed = planned(exported(llama, tmp_path / "ok", smallest, verify=False))
         assert not any(each.raised for each in mixed.groups)
@@ -231,7 +231,7 @@ def test_a_budget_that_cannot_be_met(llama: Path, tmp_path: Path) -> None:
 
 def test_measuring_needs_inputs(tmp_path: Path) -> None:
     origin = checkpoints.vit(tmp_path / "origin")
-    with pytest.raises(UserError, match="--budget needs inputs that the model is made for"):
+    with pytest.raises(UserError, match="budget needs inputs that the model is made for"):
         exported(origin, tmp_path / "out", "1MB", target="portable")
     assert not (tmp_path / "out").exists()
 
