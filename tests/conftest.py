@@ -11,6 +11,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from tests.parity.families.recorded import RECORDED, Parity
+from tests.thinned import mark_slow
 
 # As many processes as processors run at once: threads of PyTorch that spin while they wait would take them from each other.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -23,6 +24,11 @@ os.environ.pop("COLUMNS", None)
 # A draw that fails is shown as it was drawn: to shrink one that builds and exports models takes minutes.
 settings.register_profile("as drawn", parent=settings(), phases=(Phase.explicit, Phase.reuse, Phase.generate))
 settings.load_profile("as drawn")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_slow(items)
 
 
 @pytest.hookimpl(hookwrapper=True)

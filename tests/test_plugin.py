@@ -131,6 +131,7 @@ def test_a_kind_registered_twice_is_named(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_kind_that_nothing_builds_is_told(spec: Path, tmp_path: Path) -> None:
     text = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text().replace("zoo_squared_relu", "zoo_unbuilt")
     done = zoo_with(broken_plugin(tmp_path, "zoo_unbuilt", text))("params", spec)
@@ -138,6 +139,7 @@ def test_a_kind_that_nothing_builds_is_told(spec: Path, tmp_path: Path) -> None:
     assert "nothing builds kind 'squared_relu': decorate its module with zoo.registry.builds" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_implementation_that_fails_to_import_is_told(spec: Path, tmp_path: Path) -> None:
     text = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text().replace("zoo_squared_relu", "zoo_lame")
     done = zoo_with(broken_plugin(tmp_path, "zoo_lame", text, "import nowhere_to_be_found"))("params", spec)

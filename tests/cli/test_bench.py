@@ -36,6 +36,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_quality_stands_beside_speed(exported: Path, tmp_path: Path) -> None:
     origin, out = checkpoints.llama(tmp_path / "origin"), tmp_path / "int8"
     assert invoke("import", origin, "-o", tmp_path / "tiny.yaml").exit_code == 0

@@ -113,6 +113,7 @@ def test_a_cheat_is_called_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "trained before" not in run(*arguments, "--fresh").stdout
 
 
+@pytest.mark.slow
 def test_without_braille(tmp_path: Path) -> None:
     command = [
         *ZOO,

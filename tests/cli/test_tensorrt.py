@@ -10,7 +10,6 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from cli.app import app
-from exporters import export
 from exporters.checking import InvalidGraphError
 from exporters.providers import present
 from exporters.targets import TARGETS
@@ -58,7 +57,7 @@ def test_an_invalid_graph_fails_and_nothing_is_written(run, tmp_path, monkeypatc
     def refuse(name: str, graph: object) -> None:
         raise InvalidGraphError(f"{name} is not valid ONNX: so it is said")
 
-    monkeypatch.setattr(export, "check_graph", refuse)
+    monkeypatch.setattr("exporters.publishing.check_graph", refuse)
     result = run("export", "tiny-gpt", "--no-verify", "-o", "out")
     assert result.exit_code == 1
     assert result.stderr == "model.onnx is not valid ONNX: so it is said\nnothing was written\n"

@@ -19,6 +19,7 @@ from exporters.runtime.exported import open_export
 from exporters.verification import VerificationError
 from tests.exporters.carried_values import carried_values
 from tests.exporters.test_verification import operation
+from tests.thinned import one_in
 from tests.zoo.quantized_gguf import HALVES, SHAPES, write_quantized
 from zoo.configs.importing import import_spec
 
@@ -54,6 +55,7 @@ def equal_matrices(directory: Path, values: dict[str, Any]) -> set[str]:
     return found
 
 
+@one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "portable"])
 @pytest.mark.parametrize("kind", HALVES)
@@ -179,6 +181,7 @@ def half_of_the_lift(patch: pytest.MonkeyPatch) -> None:
     operation(patch, op)
 
 
+@one_in(2)
 @pytest.mark.parametrize("target", ["cpu", "portable"])
 @pytest.mark.parametrize(
     "sabotage", [a_minimum_in_the_last_bit, minima_of_the_next_row, minima_subtracted, half_of_the_lift]

@@ -21,6 +21,7 @@ from exporters.verification import TWIN, VerificationError
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo.builder import assemble
 from zoo.manifest import CacheRecord
@@ -47,6 +48,7 @@ def fused(result: Export) -> dict[str, int]:
     return counts
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("preset", "divisor"),
     [

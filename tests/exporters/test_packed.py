@@ -16,6 +16,7 @@ from exporters.export import export
 from exporters.options import Options
 from tests.exporters.carried_values import carried_values
 from tests.parity.reference import build
+from tests.thinned import one_in
 from tests.zoo.packed_checkpoints import awq, compressed, fp8, gptq, group_of, int8, write_packed
 from zoo.builder import assemble
 from zoo.checkpoints.packed.formats import READERS
@@ -87,6 +88,7 @@ def test_values_are_those_of_the_codes(case: str, tmp_path: Path) -> None:
             assert torch.equal(torch.cat(rows), wanted)
 
 
+@one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "portable"])
 @pytest.mark.parametrize("case", [name for name, (_, _, carried) in CASES.items() if carried != ""])

@@ -25,6 +25,7 @@ from specs.model import Model
 from tests.exporters.graphs import message, placeholder
 from tests.exporters.models import written
 from tests.strategies import Data, model_data
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, t5, vit, whisper
 from zoo import functional
 from zoo.builder import assemble
@@ -118,6 +119,7 @@ def masks() -> st.SearchStrategy[Tensor]:
     return rows.map(torch.tensor)
 
 
+@one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_mask_gives_the_models_vectors_at_real_tokens_and_0_elsewhere(
     kind: str, models: Callable[[str], Written]

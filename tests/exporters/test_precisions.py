@@ -20,6 +20,7 @@ from exporters.precisions import PRECISIONS
 from exporters.verification import VerificationError
 from specs.errors import UserError
 from specs.model import Model
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import assemble
 from zoo.weights.blocks import Blocks
@@ -62,6 +63,7 @@ def operations(directory: Path, name: str = "model.onnx") -> list[str]:
     return [node.op_type for node in graph.graph.node]
 
 
+@one_in(3)
 @pytest.mark.parametrize("options", PRECISE, ids=["-".join(map(str, o.values())) for o in PRECISE])
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 @pytest.mark.parametrize("make", [bert, gpt2, pytest.param(t5, marks=pytest.mark.slow)])

@@ -568,13 +568,11 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
 EVERY = [(sabotage, spec) for sabotage, specs in CASES for spec in specs]
 
 
+@thinned(lambda number: number == 0 or EVERY[number][0] is not EVERY[number - 1][0])
 @pytest.mark.parametrize(
     ("sabotage", "spec"),
-    thinned(
-        EVERY,
-        [f"{sabotage.__name__}-{spec.name}-{spec.position.kind}" for sabotage, spec in EVERY],
-        lambda number: number == 0 or EVERY[number][0] is not EVERY[number - 1][0],
-    ),
+    EVERY,
+    ids=[f"{sabotage.__name__}-{spec.name}-{spec.position.kind}" for sabotage, spec in EVERY],
 )
 def test_sabotage_is_caught_and_nothing_is_kept(
     sabotage: Sabotage, spec: Model, tmp_path: Path, monkeypatch: Patch

@@ -60,7 +60,7 @@ def test_at_a_token(ids, mask, expected):
     assert found.flatten().tolist() == expected
 
 
-@pytest.mark.parametrize("pooling", [*get_args(PoolingName), AtToken(token=7)])
+@pytest.mark.parametrize("pooling", [*get_args(get_args(PoolingName)[0]), AtToken(token=7)])
 def test_a_row_of_padding_gives_zeros(pooling):
     mask = torch.zeros(2, 5, dtype=torch.int64)
     assert not pool(X, TokenSequence(torch.full((2, 5), 7), mask), pooling).any()

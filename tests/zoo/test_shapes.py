@@ -151,6 +151,7 @@ def test_nested_values() -> None:
     assert symbols_in("present: 2 x (B x 12 x P+T x 64)") == {"B", "P", "T"}
 
 
+@pytest.mark.slow
 def test_a_deep_model_is_quick() -> None:
     spec = load("gpt3-175b")
     report = shapes(spec)

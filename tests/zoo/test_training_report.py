@@ -21,6 +21,7 @@ import zoo
 from specs.catalog import preset_names
 from specs.load import load
 from specs.model import Model
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2
 from zoo.reports.trace import SYMBOLS
 from zoo.reports.training import training
@@ -119,6 +120,7 @@ def without_dropout(spec: Model) -> Model:
     return Model.model_validate(data)
 
 
+@one_in(4)
 @pytest.mark.parametrize("name", [*PRESETS, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def test_activations_are_the_memory_that_is_kept_for_the_backward_pass(name: str) -> None:
     spec = without_dropout(smallest(name))

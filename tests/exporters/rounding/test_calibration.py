@@ -35,6 +35,7 @@ from specs.errors import UserError
 from specs.model import Model
 from tests.exporters.quality import checkpoints
 from tests.exporters.reduced_presets import structures
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import ZooModel, assemble
 from zoo.manifest import read_record
@@ -137,6 +138,7 @@ def test_streaming_finds_what_a_whole_model_would(make: Any, padded: bool, tmp_p
     assert compared >= 6
 
 
+@one_in(8)
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_every_structure_can_be_rounded_for_its_inputs(name: str, tmp_path: Path) -> None:
     spec = STRUCTURES[name]
@@ -167,6 +169,7 @@ def exported(origin: Path, directory: Path, **options: Any) -> Export:
     return export(opened(str(origin)).spec, directory, settings)
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     "target", ["cpu", *(pytest.param(name, marks=pytest.mark.slow) for name in ("portable", "cuda"))]
 )

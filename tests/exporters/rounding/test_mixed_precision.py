@@ -20,6 +20,7 @@ from exporters.rounding.size_budget import Size, SizeBudget
 from exporters.runtime.exported import open_export
 from specs.errors import UserError
 from tests.exporters.quality import checkpoints
+from tests.thinned import one_in
 from zoo.manifest import MixedRecord
 from zoo.weights.blocks import Blocks
 from zoo.weights.tensors import weight_tensors
@@ -116,6 +117,7 @@ def test_groups_are_named_after_their_modules() -> None:
 # ----------------------------------------------------------------------------------------------------------- exports
 
 
+@one_in(3)
 @pytest.mark.parametrize("target", ["cpu", "portable", "cuda"])
 @pytest.mark.parametrize("budget", ["7bits", "98000"])
 def test_files_are_within_the_budget(llama: Path, tmp_path: Path, target: str, budget: str) -> None:
@@ -162,6 +164,7 @@ def test_the_layer_on_which_most_depends_gets_more_bits(llama: Path, tmp_path: P
     assert name in {each.name for each in changed.groups if each.raised}
 
 
+@pytest.mark.slow
 def test_more_bits_lose_less(llama: Path, tmp_path: Path) -> None:
     kl = []
     for budget in ("6.54bits", "7.2bits", "9bits", "40000000"):
@@ -171,6 +174,7 @@ def test_more_bits_lose_less(llama: Path, tmp_path: Path) -> None:
     assert kl[0] > 1.3 * kl[1] > 1.3 * kl[2]
 
 
+@pytest.mark.slow
 def test_what_is_left_when_everything_has_8_bits_goes_to_16(llama: Path, tmp_path: Path) -> None:
     found = exported(llama, tmp_path / "some", "11bits")
     assert {each.bits for each in planned(found).groups} == {8, 16}
@@ -182,6 +186,7 @@ def test_what_is_left_when_everything_has_8_bits_goes_to_16(llama: Path, tmp_pat
     assert every.bits_per_weight == 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"rounding": "nearest"}, {"head_precision": "int4"}, {"asymmetric": True}]
 )
@@ -203,6 +208,7 @@ def test_tables_raised_to_8_bits_have_blocks_as_large_as_other_matrices(llama: P
     )
 
 
+@one_in(4)
 @pytest.mark.parametrize("make", [checkpoints.bert, checkpoints.t5])
 @pytest.mark.parametrize("target", ["cpu", "portable"])
 def test_other_architectures(tmp_path: Path, make: Any, target: str) -> None:

@@ -24,6 +24,7 @@ from zoo.weights.tensors import weight_tensors
 BLOCKS = Blocks(4, 32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [checkpoints.llama, checkpoints.bert, checkpoints.t5])
 def test_estimates_agree_with_exact_costs(
     make: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,7 @@ from transformers import AlbertConfig, AlbertForMaskedLM
 from tests.parity.families.encoders import classes, draw_bert, labels, sides
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 CONFIGS = {
     "one layer for all": dict(
@@ -30,6 +31,7 @@ CONFIGS = {
 }  # fmt: skip
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(AlbertForMaskedLM, AlbertConfig(**CONFIGS[name]), tmp_path)

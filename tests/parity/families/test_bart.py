@@ -22,6 +22,7 @@ from transformers import (
 from tests.parity.families.end_of_sequence import check_at_end
 from tests.parity.families.harness import check, check_reference
 from tests.parity.reference import build
+from tests.thinned import one_in
 from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import spec_of_config
 
@@ -56,6 +57,7 @@ def drawn(model_class: type, config, seed: int):
     return reference
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("config_class", CLASSES)
 def test_configuration(config_class, name, tmp_path):

@@ -10,6 +10,7 @@ from transformers import BertConfig, BertForMaskedLM
 from tests.parity.families.encoders import classes, draw_bert, labels, sides
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 CONFIGS = {
     "odd heads": dict(
@@ -27,6 +28,7 @@ CONFIGS = {
 }  # fmt: skip
 
 
+@one_in(3)
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tied, tmp_path):

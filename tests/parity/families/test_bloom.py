@@ -18,6 +18,7 @@ from transformers import (
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
 from tests.parity.reference import assert_close, build, load, step_through
+from tests.thinned import one_in
 from zoo.configs.importing import import_spec
 
 CONFIGS = {
@@ -33,6 +34,7 @@ def config_of(**values) -> BloomConfig:
     return BloomConfig(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(BloomForCausalLM, config_of(**CONFIGS[name]), tmp_path)

@@ -18,6 +18,7 @@ from tests.parity.families.encoders import ACTIVATIONS, EPS
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
 from tests.parity.reference import assert_close, build, load
+from tests.thinned import one_in
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import import_spec
 
@@ -41,6 +42,7 @@ def config_of(**values) -> CLIPTextConfig:
     return CLIPTextConfig(**values, bos_token_id=1, pad_token_id=0)
 
 
+@one_in(3)
 @pytest.mark.parametrize("model_class", [CLIPTextModel, CLIPTextModelWithProjection])
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, model_class, tmp_path):

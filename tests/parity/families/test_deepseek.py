@@ -22,6 +22,7 @@ from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, classes, labels, 
 from tests.parity.families.mixtures import breaks_a_rule, check
 from tests.parity.families.refusals import refused
 from tests.parity.reference import build
+from tests.thinned import one_in
 from zoo.builder import assemble
 from zoo.configs.config import Config
 from zoo.configs.exporting import write_config
@@ -85,11 +86,13 @@ def v3(name: str, **more) -> DeepseekV3Config:
     return configured(DeepseekV3Config, **CONFIGS[name], **V3[name], **more)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration_of_v2(name, tmp_path):
     check(DeepseekV2ForCausalLM, v2(name), tmp_path)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration_of_v3(name, tmp_path):
     check(DeepseekV3ForCausalLM, v3(name), tmp_path)

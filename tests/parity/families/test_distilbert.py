@@ -10,6 +10,7 @@ from transformers import DistilBertConfig, DistilBertForMaskedLM
 from tests.parity.families.encoders import ACTIVATIONS, classes, labels, sides
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 from zoo.configs.config import Config
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import spec_of_config
@@ -30,6 +31,7 @@ CONFIGS = {
 }  # fmt: skip
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(DistilBertForMaskedLM, DistilBertConfig(**CONFIGS[name]), tmp_path)

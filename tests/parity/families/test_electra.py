@@ -10,6 +10,7 @@ from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTrainin
 from tests.parity.families.encoders import classes, draw_bert, labels, sides
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 CONFIGS = {
     "odd heads": dict(
@@ -32,6 +33,7 @@ CONFIGS = {
 OTHERS = [ElectraForPreTraining, *classes("Electra")]
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(ElectraForMaskedLM, ElectraConfig(**CONFIGS[name]), tmp_path)

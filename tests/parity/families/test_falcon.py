@@ -18,6 +18,7 @@ from tests.parity.families.harness import check_reference
 from tests.parity.families.llamas import DYNAMIC, LLAMA3
 from tests.parity.families.refusals import refused
 from tests.parity.reference import build
+from tests.thinned import one_in
 
 LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 2.5}
 PLAIN = {"rope_type": "default", "rope_theta": 500.0}
@@ -64,6 +65,7 @@ def check_falcon(model_class, config, directory, *, seed=1, **options):
     check_reference(reference, directory, seed=seed, **options)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check_falcon(FalconForCausalLM, config_of(**CONFIGS[name]), tmp_path)

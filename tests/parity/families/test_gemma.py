@@ -35,6 +35,7 @@ from tests.parity.families.llamas import (
 )
 from tests.parity.families.refusals import refused
 from tests.parity.reference import build
+from tests.thinned import one_in
 from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import import_spec, spec_of_config
 
@@ -123,16 +124,19 @@ def gemma3(name: str, **more) -> Gemma3TextConfig:
     return configured(Gemma3TextConfig, **{**CONFIGS[name], **GEMMA3[name]}, **more)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration_of_gemma(name, tmp_path):
     check(GemmaForCausalLM, gemma(name), tmp_path)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration_of_gemma2(name, tmp_path):
     check(Gemma2ForCausalLM, gemma2(name), tmp_path)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration_of_gemma3(name, tmp_path):
     check(Gemma3ForCausalLM, gemma3(name), tmp_path)

@@ -16,6 +16,7 @@ from transformers import (
 
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 CONFIGS = {
     "odd-heads": dict(
@@ -37,6 +38,7 @@ def config_of(**values) -> GPT2Config:
     return GPT2Config(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(GPT2LMHeadModel, config_of(**CONFIGS[name]), tmp_path)

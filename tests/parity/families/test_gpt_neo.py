@@ -16,6 +16,7 @@ from transformers import (
 
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 CONFIGS = {
     "alternating": dict(
@@ -40,6 +41,7 @@ def config_of(**values) -> GPTNeoConfig:
     )
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(GPTNeoForCausalLM, config_of(**CONFIGS[name]), tmp_path)

@@ -17,6 +17,7 @@ from transformers import (
 from tests.parity.families.harness import check
 from tests.parity.families.llamas import DYNAMIC, LLAMA3
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
 
@@ -51,6 +52,7 @@ def config_of(**values) -> GPTNeoXConfig:
     return GPTNeoXConfig(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(GPTNeoXForCausalLM, config_of(**CONFIGS[name]), tmp_path)

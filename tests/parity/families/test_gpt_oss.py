@@ -20,6 +20,7 @@ from tests.parity.families.llamas import (
 )
 from tests.parity.families.mixtures import check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
 
@@ -54,6 +55,7 @@ def config_of(**values) -> GptOssConfig:
     return GptOssConfig(**{**SPECIAL, **values})
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(GptOssForCausalLM, config_of(**CONFIGS[name]), tmp_path)

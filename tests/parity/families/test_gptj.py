@@ -15,6 +15,7 @@ from transformers import (
 
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 CONFIGS = {
     "odd-heads": dict(
@@ -36,6 +37,7 @@ def config_of(labels: int = 2, **values) -> GPTJConfig:
     return GPTJConfig(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=labels)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(GPTJForCausalLM, config_of(**CONFIGS[name]), tmp_path)

@@ -28,6 +28,7 @@ from tests.parity.families.llamas import (
     rotation,
 )
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 from zoo.configs.config import Config
 from zoo.configs.importing import import_spec, spec_of_config
 
@@ -75,6 +76,7 @@ def config_of(**values) -> LlamaConfig:
     return LlamaConfig(**{**SPECIAL, **values})
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(LlamaForCausalLM, config_of(**CONFIGS[name]), tmp_path)

@@ -21,6 +21,7 @@ from transformers import (
 
 from tests.parity.families.harness import check_reference
 from tests.parity.reference import assert_close, build, load, ragged
+from tests.thinned import one_in
 from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import import_spec, spec_of_config
 
@@ -59,6 +60,7 @@ def drawn(model_class: type, config: Any, seed: int) -> PreTrainedModel:
     return reference
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("config_class", CLASSES)
 def test_configuration(config_class, name, tmp_path):

@@ -22,6 +22,7 @@ from tests.parity.families.llamas import (
 )
 from tests.parity.families.refusals import refused
 from tests.parity.reference import build
+from tests.thinned import one_in
 from zoo.checkpoints.converting import convert
 from zoo.configs.config import Config
 from zoo.configs.importing import import_spec, spec_of_config
@@ -53,6 +54,7 @@ def config_of(**values) -> MistralConfig:
     return MistralConfig(**{**SPECIAL, **values})
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(MistralForCausalLM, config_of(**CONFIGS[name]), tmp_path)

@@ -21,6 +21,7 @@ from tests.parity.families.llamas import (
 )
 from tests.parity.families.mixtures import breaks_a_rule, check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 CONFIGS = {
     "two of five": dict(
@@ -47,6 +48,7 @@ def config_of(**values) -> MixtralConfig:
     return MixtralConfig(**{**SPECIAL, **values})
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(MixtralForCausalLM, config_of(**CONFIGS[name]), tmp_path)

@@ -10,6 +10,7 @@ from transformers import ModernBertConfig, ModernBertForMaskedLM, ModernBertForS
 from tests.parity.families.encoders import ACTIVATIONS, EPS, classes, labels, sides
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 TOKENS = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2)
 FULL, LOCAL = "full_attention", "sliding_attention"
@@ -43,6 +44,7 @@ def config_of(**values) -> ModernBertConfig:
     return ModernBertConfig(**values, **TOKENS)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(ModernBertForMaskedLM, config_of(**CONFIGS[name]), tmp_path)

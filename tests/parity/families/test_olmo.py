@@ -10,6 +10,7 @@ from transformers import Olmo2Config, Olmo2ForCausalLM, OlmoConfig, OlmoForCausa
 from tests.parity.families.harness import check
 from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, classes, draw_llama, labels, rotation
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 HEADS = ("Model", "ForSequenceClassification")
 CONFIGS = {
@@ -44,11 +45,13 @@ def configured(config_class, **values):
     return config_class(**{**SPECIAL, **values})
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration_of_olmo(name, tmp_path):
     check(OlmoForCausalLM, olmo(name), tmp_path)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration_of_olmo2(name, tmp_path):
     check(Olmo2ForCausalLM, olmo2(name), tmp_path)

@@ -14,6 +14,7 @@ from transformers import (
 
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 CONFIGS = {
     "odd-heads": dict(
@@ -33,6 +34,7 @@ def config_of(**values) -> OpenAIGPTConfig:
     return OpenAIGPTConfig(**values, pad_token_id=0, num_labels=4)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(OpenAIGPTLMHeadModel, config_of(**CONFIGS[name]), tmp_path)

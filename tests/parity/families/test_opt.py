@@ -15,6 +15,7 @@ from transformers import (
 
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 CONFIGS = {
     "odd-heads": dict(
@@ -42,6 +43,7 @@ def config_of(**values) -> OPTConfig:
     )
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(OPTForCausalLM, config_of(**CONFIGS[name]), tmp_path)

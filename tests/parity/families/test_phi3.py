@@ -12,6 +12,7 @@ from transformers import Phi3Config, Phi3ForCausalLM
 from tests.parity.families.harness import check
 from tests.parity.families.llamas import EPS, SPECIAL, classes, draw_llama, labels, rotation
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
 
@@ -51,6 +52,7 @@ def config_of(**values) -> Phi3Config:
     return Phi3Config(**{**SPECIAL, **values})
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(Phi3ForCausalLM, config_of(**CONFIGS[name]), tmp_path)

@@ -21,6 +21,7 @@ from tests.parity.families.llamas import (
     rotation,
 )
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
 
@@ -70,11 +71,13 @@ def configured(config_class, **values):
     return config_class(**{**SPECIAL, **values})
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration_of_qwen2(name, tmp_path):
     check(Qwen2ForCausalLM, qwen2(name), tmp_path)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration_of_qwen3(name, tmp_path):
     check(Qwen3ForCausalLM, qwen3(name), tmp_path)

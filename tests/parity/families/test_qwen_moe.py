@@ -21,6 +21,7 @@ from tests.parity.families.llamas import (
 )
 from tests.parity.families.mixtures import check
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -70,11 +71,13 @@ def qwen3(name: str, **more) -> Qwen3MoeConfig:
     return configured(Qwen3MoeConfig, **CONFIGS[name], **QWEN3[name], **more)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration_of_qwen2(name, tmp_path):
     check(Qwen2MoeForCausalLM, qwen2(name), tmp_path)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration_of_qwen3(name, tmp_path):
     check(Qwen3MoeForCausalLM, qwen3(name), tmp_path)

@@ -11,6 +11,7 @@ from tests.parity.families.encoders import classes, draw_bert, labels, sides
 from tests.parity.families.harness import check
 from tests.parity.families.refusals import refused
 from tests.parity.reference import build
+from tests.thinned import one_in
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 
@@ -31,6 +32,7 @@ CONFIGS = {
 }  # fmt: skip
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(RobertaForMaskedLM, RobertaConfig(**CONFIGS[name]), tmp_path, position_ids=False)

@@ -10,6 +10,7 @@ from transformers import SmolLM3Config, SmolLM3ForCausalLM
 from tests.parity.families.harness import check
 from tests.parity.families.llamas import ALL, EPS, SPECIAL, YARN, classes, draw_llama, labels, rotation
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
 
@@ -39,6 +40,7 @@ def config_of(**values) -> SmolLM3Config:
     return SmolLM3Config(**{**SPECIAL, **values})
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(SmolLM3ForCausalLM, config_of(**CONFIGS[name]), tmp_path)

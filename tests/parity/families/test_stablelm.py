@@ -16,6 +16,7 @@ from transformers import (
 from tests.parity.families.harness import check
 from tests.parity.families.llamas import DYNAMIC, LLAMA3
 from tests.parity.families.refusals import refused
+from tests.thinned import one_in
 
 LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 2.5, "partial_rotary_factor": 0.5}
 YARN = {
@@ -49,6 +50,7 @@ def config_of(**values) -> StableLmConfig:
     )
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(StableLmForCausalLM, config_of(**CONFIGS[name]), tmp_path)

@@ -29,6 +29,7 @@ from transformers import (
 from tests.parity.families.end_of_sequence import check_at_end
 from tests.parity.families.harness import check, check_reference
 from tests.parity.reference import assert_close, build, load, ragged
+from tests.thinned import one_in
 from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import import_spec, spec_of_config
 
@@ -60,6 +61,7 @@ def untied(reference: PreTrainedModel, seed: int) -> PreTrainedModel:
     return reference
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     reference = build(T5ForConditionalGeneration, T5Config(**CONFIGS[name]), seed=1)

@@ -9,6 +9,7 @@ from transformers import ViTConfig, ViTForImageClassification, ViTModel
 
 from tests.parity.families.harness import check
 from tests.parity.reference import ACTIVATIONS
+from tests.thinned import one_in
 from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import spec_of_config
 
@@ -29,6 +30,7 @@ CONFIGS = {
 }  # fmt: skip
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(ViTForImageClassification, ViTConfig(**CONFIGS[name], num_labels=5), tmp_path, sides=("right",))

@@ -13,6 +13,7 @@ from transformers.models.whisper.modeling_whisper import sinusoids
 from specs.position import Sinusoidal
 from tests.parity.families.harness import check
 from tests.parity.reference import build, load
+from tests.thinned import one_in
 from zoo.components.position import SinusoidTable
 from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import import_spec, spec_of_config
@@ -44,6 +45,7 @@ def config_of(**values) -> WhisperConfig:
     return WhisperConfig(**values, **SPECIAL)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(WhisperForConditionalGeneration, config_of(**CONFIGS[name]), tmp_path, sides=("right",))
