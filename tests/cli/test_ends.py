@@ -109,10 +109,9 @@ def test_every_status_is_documented() -> None:
         "143 term",
     ):
         assert status in text
-    readme = Path("README.md").read_text("utf-8")
-    assert all(
-        f"{status} " in readme.partition("Exit status: 0 done")[2][:600] for status in (129, 130, 141, 143)
-    )
+    page = Path("docs/reference/output.md").read_text("utf-8")
+    table = page.partition("## Exit status\n")[2].partition("\n## ")[0]
+    assert all(f"| {status} | " in table for status in (0, 1, 2, 129, 130, 141, 143))
 
 
 # ----------------------------------------------------------------------------------------------------------- memory
