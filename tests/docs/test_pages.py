@@ -15,7 +15,12 @@ from tests.cli.process import environment, zoo
 from tests.docs.pages import ROOT, blocks, commands
 
 PROGRAM = get_command(app)
-SHOWN = [command for block in blocks() if block.language in ("console", "sh") for command in commands(block)]
+SHOWN = [
+    command
+    for block in (*blocks(), *blocks(ROOT / "README.md"))
+    if block.language in ("console", "sh")
+    for command in commands(block)
+]
 
 
 @pytest.mark.parametrize("command", SHOWN, ids=lambda command: " ".join(command.arguments)[:60])
