@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
+from fnmatch import fnmatch
 
 import pytest
 from typer.main import get_command
 
 from cli.app import app
+from specs.catalog import preset_names
 from specs.device import Device
 from specs.load import load
 from specs.reading import read_text
@@ -31,6 +34,12 @@ def test_a_command_parses(command):
 
 def test_there_are_commands_to_parse():
     assert len(SHOWN) > 40
+
+
+def test_every_preset_is_listed():
+    page = (ROOT / "docs" / "guides" / "presets.md").read_text("utf-8")
+    patterns = re.findall(r"`([^`]+)`", page)
+    assert [name for name in preset_names() if not any(fnmatch(name, each) for each in patterns)] == []
 
 
 def test_python_compiles():
