@@ -201,7 +201,7 @@ def test_a_tokenizer_that_panics(tmp_path: Path, changes: dict[str, Any], fault:
     with pytest.raises(UserError) as told:
         use()
     assert str(told.value).startswith(f"{path}{fault}")
-    assert "--ids" in str(told.value)
+    assert "or token ids with ids." in str(told.value)
 
 
 # ----------------------------------------------------------------------------------------------------------- plugins
