@@ -51,6 +51,7 @@ def test_quality_stands_beside_speed(exported: Path, tmp_path: Path) -> None:
     assert "quality" not in invoke("bench", exported, *QUICK).stdout
 
 
+@pytest.mark.slow
 def test_targets_and_pytorch_side_by_side() -> None:
     result = invoke("bench", "tiny-gpt", "--target", "portable,cpu", "--against", "eager", *QUICK, "--json")
     assert result.exit_code == 0, result.output

@@ -357,6 +357,7 @@ def test_a_component_that_cannot_be_traced_is_compared_without_flops(run, monkey
 # ----------------------------------------------------------------------------------------------------- colours
 
 
+@pytest.mark.slow
 def test_colours_are_for_terminals(tmp_path):
     arguments = ("diff", "gpt2", "--set", "decoder.layers=3", "--depth", "0")
     assert "\x1b[" not in zoo(*arguments, env=environment()).stdout

@@ -197,6 +197,7 @@ def test_a_terminal_gets_colours_and_progress(tmp_path: Path) -> None:
     assert "verify: " not in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", [("NO_COLOR", "1"), ("TERM", "dumb")])
 def test_no_colours_where_they_are_not_wanted(tmp_path: Path, variable: tuple[str, str]) -> None:
     for arguments in (["params", "tiny-gpt", "--depth", "0"], ["show", "gptt2"]):

@@ -107,6 +107,7 @@ def test_a_page_that_fails_leaves_the_old_one(
     assert list(tmp_path.iterdir()) == [page]
 
 
+@pytest.mark.slow
 def test_an_exported_directory_shows_its_verification(run: Run, tmp_path: Path) -> None:
     assert run("export", "tiny-gpt", "-o", "tiny").exit_code == 0
     assert run(*page_of("tiny"), "a.html").exit_code == 0

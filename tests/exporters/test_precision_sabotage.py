@@ -16,6 +16,7 @@ from exporters.quantization import matrix
 from exporters.verification import VerificationError
 from tests.exporters.test_precisions import INT4, wide
 from tests.exporters.test_verification import no_biases, operation
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2
 from zoo.weights.blocks import Blocks, Quantized
 
@@ -110,6 +111,7 @@ CASES: list[tuple[Sabotage, Any, Chosen]] = [
 ]
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     ("sabotage", "make", "options"),
     CASES,

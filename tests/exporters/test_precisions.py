@@ -213,6 +213,7 @@ def test_a_quantizer_that_rounds_badly_fails_the_build(tmp_path: Path, monkeypat
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_one_tolerance_holds_in_every_precision(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr("exporters.verify.TOLERANCE", 1e-12)
     monkeypatch.setattr("exporters.verify.ROUNDING", 0)

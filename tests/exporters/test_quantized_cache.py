@@ -28,6 +28,7 @@ from specs.model import Model
 from tests.exporters.quality import checkpoints
 from tests.exporters.test_precisions import wide
 from tests.exporters.test_verification import operation
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo.builder import assemble
 from zoo.manifest import CacheRecord
@@ -212,6 +213,7 @@ def another_bit_width(patch: Patch) -> None:
     operation(patch, op)
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     "sabotage", [scales_too_large, scales_of_the_next_head, scales_swapped, another_bit_width]
 )

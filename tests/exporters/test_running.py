@@ -31,6 +31,7 @@ from exporters.runtime.graph import BFLOAT16, host_array
 from specs.errors import UserError
 from specs.model import Model
 from tests.exporters.models import written
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo.configs.importing import import_spec
 from zoo.generation.sampling import Sampler, Sampling, distribution
@@ -86,6 +87,7 @@ def greedy(model: Any, prompt: list[int], count: int) -> list[int]:
     return ids[len(prompt) :]
 
 
+@one_in(3)
 @pytest.mark.parametrize("logits", ["all", "last"])
 @pytest.mark.parametrize("target", ["portable", "cpu", "tensorrt"])
 @pytest.mark.parametrize("name", DECODERS)

@@ -28,6 +28,7 @@ from specs.errors import UserError
 from specs.model import Model
 from tests.exporters.quality import checkpoints
 from tests.exporters.test_verification import operation
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2
 from zoo.builder import assemble
 from zoo.manifest import read_record
@@ -153,6 +154,7 @@ def wrong_rest_scale(patch: Patch) -> None:
     operation(patch, op)
 
 
+@one_in(3)
 @pytest.mark.parametrize("target", ["cpu", pytest.param("portable", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "sabotage",

@@ -20,6 +20,7 @@ from safetensors.torch import save_file
 from specs.load import load
 from specs.reference import is_hub_id
 from tests.cli.process import environment, zoo
+from tests.thinned import one_in
 from zoo.builder import assemble
 from zoo.weights.names import INDEX, PICKLED_INDEX, PICKLED_SINGLE, SINGLE
 from zoo.weights.random import RandomWeights
@@ -158,6 +159,7 @@ OTHERS = {
 DESCRIPTION = {"config.json", "tokenizer.json"}
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("files", "wanted"),
     [
@@ -227,6 +229,7 @@ def test_nobody_answers(tmp_path):
     assert "the hub cannot be reached: HF_HUB_OFFLINE is set\n" in away.refused("org/tiny", "weights")
 
 
+@one_in(5)
 @pytest.mark.parametrize(
     ("error", "said"),
     [

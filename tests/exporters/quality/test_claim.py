@@ -100,6 +100,7 @@ def test_a_text_is_calibrated_with(llama: Path, tmp_path: Path) -> None:
     assert str(tmp_path) not in (tmp_path / "out" / "export.json").read_text()
 
 
+@pytest.mark.slow
 def test_cosines_have_a_budget_of_their_own(tmp_path: Path) -> None:
     origin = checkpoints.bert(tmp_path / "origin")
     found = exported(origin, tmp_path / "a", precision="int8")
@@ -181,6 +182,7 @@ def test_the_help_states_the_budgets() -> None:
             assert f"{name} {limit:g}" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [checkpoints.llama, checkpoints.t5])
 def test_inputs_fit_a_cache_that_does_not_grow(make: Any, tmp_path: Path) -> None:
     origin = make(tmp_path / "origin")

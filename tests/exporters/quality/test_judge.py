@@ -25,6 +25,7 @@ from exporters.targets import TARGETS
 from specs.errors import UserError
 from specs.load import load
 from tests.exporters.quality import checkpoints
+from tests.thinned import one_in
 
 SPEECH = Speech(0, [2])
 
@@ -72,6 +73,7 @@ def test_float_files_are_the_model(
     assert found["perplexity"] == pytest.approx(float(loss.exp()), rel=1e-4)
 
 
+@one_in(4)
 @pytest.mark.parametrize("precision", ["fp16", "bf16", "int8", "int4"])
 def test_every_precision_loses_something(origins: dict[str, Path], tmp_path: Path, precision: str) -> None:
     spec, model, given = inputs(origins["llama"])
