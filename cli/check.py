@@ -48,8 +48,8 @@ def check(
 
     model_spec = load(spec, assignments or ())
     from zoo.builder import assemble
+    from zoo.checkpoints.open import open_weights
     from zoo.checks import check_behaviour, check_shapes
-    from zoo.weights.open import open_weights
 
     model = assemble(model_spec)
     source = None if weights is None else open_weights(weights, model, model_spec, seed=seed)

@@ -130,7 +130,7 @@ def _matched(spec: Model, path: Path) -> tuple[Model, str]:
     """The spec with the count of the parameters that the checkpoint was found to have."""
     from specs.model import Expectation
     from zoo.builder import assemble
-    from zoo.weights.open import open_weights
+    from zoo.checkpoints.open import open_weights
 
     model = assemble(spec)
     source = open_weights(str(path), model, spec)

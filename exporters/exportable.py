@@ -16,10 +16,10 @@ from specs.errors import UserError, option_name
 from specs.head import VocabularyHead
 from specs.model import Model
 from zoo.builder import ZooModel
+from zoo.checkpoints.open import open_weights
 from zoo.destination import check_destination
-from zoo.weights.open import open_weights
+from zoo.tensors import weight_bytes, weight_count
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import weight_bytes, weight_count
 
 
 def check_exportable(

@@ -51,9 +51,9 @@ class Opened:
         """
         from exporters.subject import check_memory
         from zoo.builder import assemble
+        from zoo.checkpoints.open import open_weights
+        from zoo.tensors import weight_bytes
         from zoo.weights.materialize import materialize
-        from zoo.weights.open import open_weights
-        from zoo.weights.tensors import weight_bytes
 
         model = assemble(self.spec)
         stack = next(name for name, _ in self.spec.stacks())

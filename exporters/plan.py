@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 import onnx
 
+from exporters.carried import carried_blocks, quantized_weights
 from exporters.cases import ROWS
 from exporters.data_file import Region, lay_out
 from exporters.fusing.quantized_cache import with_quantized_cache
@@ -18,19 +19,18 @@ from exporters.layouts import LAYOUTS, Layout
 from exporters.options import Options
 from exporters.precisions import PRECISIONS, Precision, quantization_of
 from exporters.proto import model_proto
-from exporters.quantization.carried import carried_blocks, quantized_weights
 from exporters.quantization.scheme import Quantization
-from exporters.rounding.bit_plan import recorded_blocks
+from exporters.raised import recorded_blocks
 from exporters.static_cache import cache_length
 from exporters.targets import TARGETS, Target
 from exporters.writing import trace_and_lower
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.manifest import MixedRecord, QuantizedRecord
+from zoo.tensors import weight_count
 from zoo.tracing.tasks import ENCODER, Task, tasks_with_static_cache
 from zoo.weights.blocks import Blocks
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import weight_count
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from exporters.carried import carried_blocks
 from exporters.exportable import check_measurable, check_rounding
 from exporters.plan import Plan
 from exporters.quality.claim import Claim
 from exporters.quality.inputs import Representative
 from exporters.quality.judge import cases_of
-from exporters.quantization.carried import carried_blocks
 from exporters.quantized_cache.calibrate import calibrate_caches, calibration_case, random_case
 from exporters.quantized_cache.check import check_cache_fused
 from exporters.reference import Reference, reference_of
@@ -29,8 +29,8 @@ from specs.errors import UserError, option_name
 from zoo.checkpoints.carried import tokenizer_origin
 from zoo.manifest import MixedRecord
 from zoo.progress import Progress, Stage
+from zoo.tensors import weight_count
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import weight_count
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from exporters.carried import weight_limits
 from exporters.exact_graph import unrounded_values
 from exporters.graph import Graph
 from exporters.plan import Plan
@@ -16,11 +17,10 @@ from exporters.prepared import Contents
 from exporters.quality.claim import Claim, Limits
 from exporters.quality.inputs import Representative
 from exporters.quality.quality import Quality
-from exporters.quantization.carried import weight_limits
 from exporters.quantized_cache.calibrate import calibrate_caches, random_case
 from exporters.quantized_cache.scales import cache_of
+from exporters.raised import raised_limits
 from exporters.reference import Reference, reference_of
-from exporters.rounding.bit_plan import raised_limits
 from exporters.rounding.calibration import calibrated
 from exporters.stored_weights import StoredWeight, stored_weights, take_stored
 from exporters.subject import Subject, wiring_subject

@@ -21,8 +21,8 @@ from zoo.builder import ZooModel, assemble
 from zoo.components.head import token_outputs
 from zoo.components.mixture import Router
 from zoo.progress import Progress, Stage
+from zoo.tensors import weight_bytes
 from zoo.weights.materialize import materialize
-from zoo.weights.tensors import weight_bytes
 
 EXACT_BYTES = 1_000_000_000
 """Models of at most this size are run in float64 when a difference is in question."""

@@ -19,8 +19,8 @@ from exporters.targets import TARGETS
 from specs.errors import UserError, option_name
 from zoo.builder import ZooModel, assemble
 from zoo.destination import MANIFEST
+from zoo.tensors import weight_tensors
 from zoo.weights.materialize import put
-from zoo.weights.tensors import weight_tensors
 
 
 def reopened(exported: Exported) -> ZooModel:

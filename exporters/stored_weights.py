@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from exporters.data_file import Region, contents
+from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Codes
 from zoo.weights.materialize import put
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import weight_tensors
 
 
 def stored_weights(

@@ -18,10 +18,10 @@ from exporters.lowering import lower
 from exporters.quantization.scheme import Quantization
 from exporters.quantized_cache.scheme import CacheFormat
 from exporters.targets import Target
+from zoo.tensors import weight_tensors
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.tasks import Task
 from zoo.tracing.tracer import Tracer
-from zoo.weights.tensors import weight_tensors
 
 
 @dataclass(frozen=True)

@@ -123,8 +123,8 @@ def build(
     import torch
 
     from zoo.builder import assemble
+    from zoo.checkpoints.open import open_weights
     from zoo.weights.materialize import materialize
-    from zoo.weights.open import open_weights
 
     described = _spec(spec)
     model = assemble(described, dtype or torch.float32)
@@ -207,8 +207,8 @@ def check(spec: Spec, weights: str | os.PathLike[str] | None = None, *, seed: in
 
     ``weights`` are a path or "random", by the spec's recipe (default: random ones drawn for checking).
     """
+    from zoo.checkpoints.open import open_weights
     from zoo.checks import Checks, check_behaviour, check_shapes
-    from zoo.weights.open import open_weights
 
     described = _spec(spec)
     model = build(described)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from specs.base import Component
 from specs.initialization import Normal, T5Factors, XavierUniform
 from specs.model import Model
-from zoo.weights.tensors import weight_tensors
+from zoo.tensors import weight_tensors
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from exporters.benching.workload import Workload, token_rows
 from exporters.runtime.tokens import padded
 from specs.model import Model
 from zoo import build
-from zoo.weights.tensors import weight_bytes, weight_tensors
+from zoo.tensors import weight_bytes, weight_tensors
 
 KeyValues = list[tuple[Tensor, Tensor]]
 

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from exporters.emitters.products import quantized_product, quantized_rows
 from exporters.emitters.registry import Call, Operand, emits
 from exporters.fusing.functions import joined_linear, wide_linear
 from exporters.graph import Parameter, Value
-from exporters.quantization.products import quantized_product, quantized_rows
 from exporters.quantization.scheme import is_table
 from exporters.targets import CONTRIB
 from zoo.weights.blocks import Blocks

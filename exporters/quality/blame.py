@@ -15,8 +15,8 @@ from exporters.quality.tallies import Outputs, tally_for
 from exporters.reference import full_pass
 from exporters.stored_weights import alike
 from specs.model import Model
+from zoo.tensors import weight_tensors
 from zoo.weights.materialize import put
-from zoo.weights.tensors import weight_tensors
 
 _BLOCK = re.compile(r"^(.*\bblocks\.\d+)\.(.+)$")
 

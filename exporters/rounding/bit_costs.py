@@ -15,9 +15,9 @@ from exporters.rounding.sensitivity import sensitivities
 from specs.model import Model
 from zoo.builder import ZooModel
 from zoo.progress import Progress, Stage
+from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Quantized
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import weight_tensors
 
 Measure = Callable[[Sequence[Group]], Mapping[Key, float]]
 """Gives what the low form of each group costs."""

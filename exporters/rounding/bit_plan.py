@@ -10,20 +10,18 @@ import torch
 from exporters.content import Content
 from exporters.data_file import Region, lay_out, total_bytes
 from exporters.graph import Graph, Parameter
-from exporters.precisions import INT8_BLOCK, PRECISIONS
+from exporters.precisions import INT8_BLOCK
 from exporters.quantization.matrix import QuantizedMatrix
 from exporters.quantization.scheme import fitted
+from exporters.raised import Own
 from exporters.rounding.bit_choice import Choice, Form, Group, Key, choose
 from exporters.rounding.bit_costs import Measure
 from exporters.rounding.size_budget import Size, SizeBudget
 from specs.errors import UserError, option_name
 from zoo.builder import ZooModel
 from zoo.manifest import BlocksRecord, GroupRecord, MixedRecord
+from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Blocks
-from zoo.weights.tensors import weight_tensors
-
-Own = Mapping[str, Blocks | None]
-"""The blocks of weights by name; None for float16."""
 
 Lower = Callable[[Own], Sequence[Graph]]
 """Makes the graphs of an export in which some weights have blocks of their own."""
@@ -64,21 +62,6 @@ def _record(choice: Choice) -> GroupRecord:
         cost=None if choice.cost is None else float(f"{choice.cost:.3g}"),
         bytes=choice.form.bytes,
     )
-
-
-def recorded_blocks(record: MixedRecord | None) -> dict[str, Blocks | None]:
-    """The blocks of the weights that got more bits than the precision gives."""
-    return {
-        name: None if group.blocks is None else Blocks(**group.blocks.model_dump())
-        for group in (record.groups if record is not None else ())
-        if group.raised
-        for name in group.weights
-    }
-
-
-def raised_limits(own: Own) -> dict[str, float]:
-    """The largest errors of stored weights that have more bits than the precision gives."""
-    return {name: PRECISIONS["fp16" if found is None else "int8"].weight_error for name, found in own.items()}
 
 
 def planned(

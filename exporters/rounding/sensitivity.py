@@ -23,7 +23,7 @@ from exporters.quality.tallies import Outputs, Scores, Vectors, tally_for
 from exporters.reference import full_pass
 from exporters.rounding.bit_choice import Key
 from specs.model import Model
-from zoo.weights.tensors import weight_tensors
+from zoo.tensors import weight_tensors
 
 LENGTH = 64
 """Tokens of a row: shorter rows are more samples for the same work."""

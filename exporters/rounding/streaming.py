@@ -21,11 +21,11 @@ from exporters.rounding.input_search import searched_inputs
 from exporters.rounding.scales import searched
 from zoo.builder import ZooModel
 from zoo.components.attention import KeyValue
+from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Quantized
 from zoo.weights.input_scales import InputScales
 from zoo.weights.materialize import whole
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import weight_tensors
 
 Rows = Callable[[Tensor | None], None]
 """Takes which rows of the inputs of layers are tokens from now on and not padding: B T booleans; None for all."""

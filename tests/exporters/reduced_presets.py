@@ -15,10 +15,10 @@ from specs.catalog import preset_names
 from specs.load import load
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
+from zoo.tensors import weight_tensors
 from zoo.twin import fewer_experts, narrowed, short_borders, small_inputs, small_limits, small_tables, twin
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
-from zoo.weights.tensors import weight_tensors
 
 LEAST_WIDTH = 64
 """Matrices of less than half of this width are not quantized."""

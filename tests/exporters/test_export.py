@@ -32,10 +32,10 @@ from tests.thinned import thinned
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo.builder import assemble
 from zoo.progress import Stage
+from zoo.tensors import weight_bytes
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError
-from zoo.weights.tensors import weight_bytes
 
 MAKES = [bert, gpt2, t5]
 POSITIONS: list[dict[str, Any]] = [

@@ -19,12 +19,12 @@ from tests.parity.reference import build
 from tests.thinned import one_in
 from tests.zoo.packed_checkpoints import awq, compressed, fp8, gptq, group_of, int8, write_packed
 from zoo.builder import assemble
-from zoo.checkpoints.packed.formats import READERS
-from zoo.checkpoints.packed.mxfp4 import read_mxfp4
+from zoo.checkpoints.open import open_weights
 from zoo.configs.config import ConfigError
 from zoo.configs.importing import import_spec
+from zoo.packed.formats import READERS
+from zoo.packed.mxfp4 import read_mxfp4
 from zoo.weights.materialize import materialize
-from zoo.weights.open import open_weights
 from zoo.weights.safetensors import read_safetensors
 from zoo.weights.source import WeightError
 

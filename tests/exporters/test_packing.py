@@ -29,11 +29,11 @@ from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, t5, vit, whisper
 from zoo import functional
 from zoo.builder import assemble
+from zoo.checkpoints.open import open_weights
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.tracer import Tracer
 from zoo.twin import narrowed, small_tables, twin
 from zoo.weights.materialize import materialize
-from zoo.weights.open import open_weights
 
 LENGTH = 10
 PLAIN = {"heads": 2, "head_dim": 6}

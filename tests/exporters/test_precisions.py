@@ -23,9 +23,9 @@ from specs.model import Model
 from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import assemble
+from zoo.checkpoints.open import open_weights
 from zoo.weights.blocks import Blocks
 from zoo.weights.materialize import materialize
-from zoo.weights.open import open_weights
 from zoo.weights.random import RandomWeights
 
 Patch = pytest.MonkeyPatch

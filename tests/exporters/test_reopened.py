@@ -21,9 +21,9 @@ from specs.writing import dump
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import assemble
 from zoo.checkpoints.converting import convert
+from zoo.checkpoints.open import open_weights
+from zoo.tensors import weight_tensors
 from zoo.weights.materialize import materialize
-from zoo.weights.open import open_weights
-from zoo.weights.tensors import weight_tensors
 
 WIDE = {"vocab_size": 64, "d_model": 64}
 SMALL = [

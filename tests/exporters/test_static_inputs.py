@@ -32,10 +32,10 @@ from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2
 from zoo.builder import assemble
 from zoo.manifest import read_record
+from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Blocks
 from zoo.weights.input_scales import InputScales
 from zoo.weights.random import RandomWeights
-from zoo.weights.tensors import weight_tensors
 
 Patch = pytest.MonkeyPatch
 PER_ROW = Blocks(8, None)

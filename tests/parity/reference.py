@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
+from zoo.checkpoints.open import open_weights
 from zoo.weights.materialize import materialize
-from zoo.weights.open import open_weights
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()

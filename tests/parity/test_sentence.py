@@ -22,9 +22,9 @@ from tests.parity.minilm import SENTENCES, minilm_directory
 from tests.parity.reference import assert_close, load, redraw
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.converting import convert
+from zoo.checkpoints.open import open_weights
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import import_spec
-from zoo.weights.open import open_weights
 
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
 RELATED = ("A man is playing a guitar on stage.", "Someone plays the guitar in front of an audience.")

@@ -15,6 +15,7 @@ from zoo import registry
 from zoo.builder import assemble
 from zoo.checkpoints.family import OWN
 from zoo.checkpoints.gpt2 import GPT2
+from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.write import stored_tensors
 from zoo.checks.behaviour import run_checks
 from zoo.checks.probe import ProbeWeights
@@ -24,7 +25,6 @@ from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.reports.parameters import parameter_report
 from zoo.weights.materialize import materialize
-from zoo.weights.open import open_weights
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError
 

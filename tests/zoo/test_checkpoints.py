@@ -17,6 +17,7 @@ from zoo.checkpoints.family import OWN, Family
 from zoo.checkpoints.gpt2 import GPT2
 from zoo.checkpoints.llama import LLAMA
 from zoo.checkpoints.mixtral import MIXTRAL
+from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.transforms import SAME, STACKED, Grouped, Interleaved, Transposed, Unsqueezed
 from zoo.checkpoints.vit import VIT
@@ -25,7 +26,6 @@ from zoo.checkpoints.write import stored_tensors
 from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
 from zoo.weights.names import SINGLE
-from zoo.weights.open import open_weights
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError
 

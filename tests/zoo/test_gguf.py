@@ -23,13 +23,13 @@ from tests.parity.reference import build, llama_spec
 from tests.zoo.gguf_files import Kind, write
 from zoo.builder import assemble
 from zoo.checkpoints.gguf import PairsTogether
+from zoo.checkpoints.open import open_weights
 from zoo.configs.config import UnmodelledError
 from zoo.configs.gguf import config_of_gguf
 from zoo.configs.importing import import_spec
 from zoo.weights.gguf import read_gguf
 from zoo.weights.gguf_header import FREQUENCIES, read_header
 from zoo.weights.materialize import materialize
-from zoo.weights.open import open_weights
 from zoo.weights.source import WeightError
 
 

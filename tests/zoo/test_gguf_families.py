@@ -24,10 +24,10 @@ from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 from tests.parity.reference import build
 from tests.zoo.gguf_files import Kind, write
 from zoo.builder import assemble
+from zoo.checkpoints.open import open_weights
 from zoo.configs.importing import import_spec
 from zoo.weights.gguf_header import FACTORS
 from zoo.weights.materialize import materialize
-from zoo.weights.open import open_weights
 
 SMALL: dict[str, Any] = dict(
     vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,

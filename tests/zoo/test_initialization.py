@@ -13,10 +13,10 @@ from zoo.builder import assemble
 from zoo.checkpoints.bert import BERT
 from zoo.checkpoints.family import Family
 from zoo.checkpoints.gpt2 import GPT2
+from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.t5 import T5
 from zoo.checkpoints.write import stored_tensors
 from zoo.weights.materialize import materialize
-from zoo.weights.open import open_weights
 from zoo.weights.random import PIECE, RandomWeights
 
 

@@ -23,8 +23,8 @@ from zoo.reports.folding import Folded
 from zoo.reports.memory import Cache, CachedLayers, TrainingState, cache, stored_bytes
 from zoo.reports.report import Lengths
 from zoo.reports.roles import roles, ties
+from zoo.tensors import weight_bytes
 from zoo.twin import small_inputs, twins
-from zoo.weights.tensors import weight_bytes
 
 DECODERS = [
     "gpt2",

@@ -14,13 +14,13 @@ from specs.model import Model
 from tests.zoo.test_checkpoints import drawn
 from zoo.builder import assemble
 from zoo.checkpoints.families import family_of_model_type
+from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.transforms import Grouped
 from zoo.checkpoints.write import stored_tensors
 from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
 from zoo.weights.materialize import materialize
 from zoo.weights.names import SINGLE
-from zoo.weights.open import open_weights
 
 SIZES = {"vocab_size": 11, "hidden_size": 12, "max_position_embeddings": 8}
 HEADS = {"num_hidden_layers": 2, "num_attention_heads": 2}

@@ -16,8 +16,8 @@ from zoo.reports.folding import Folded
 from zoo.reports.memory import stored_bytes
 from zoo.reports.parameters import built_tree, module_tree, parameter_report
 from zoo.reports.roles import roles
+from zoo.tensors import weight_bytes
 from zoo.twin import twin
-from zoo.weights.tensors import weight_bytes
 
 
 def report_of(name, *assignments):

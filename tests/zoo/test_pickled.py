@@ -14,10 +14,10 @@ from safetensors.torch import save_file
 
 from tests.zoo.tiny import gpt2
 from zoo.builder import assemble
+from zoo.checkpoints.open import open_weights
 from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
 from zoo.weights.names import INDEX, PICKLED_INDEX, PICKLED_SINGLE, SINGLE
-from zoo.weights.open import open_weights
 from zoo.weights.pickled import read_archive
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError

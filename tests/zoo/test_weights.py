@@ -12,10 +12,10 @@ from safetensors.torch import load_file, save_file
 from specs.errors import shorten
 from tests.zoo.tiny import gpt2
 from zoo.builder import assemble
+from zoo.checkpoints.open import open_weights
 from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
 from zoo.weights.names import INDEX, SINGLE
-from zoo.weights.open import open_weights
 from zoo.weights.random import RandomWeights
 from zoo.weights.safetensors import read_safetensors
 from zoo.weights.source import WeightError

@@ -16,15 +16,15 @@ from specs.writing import dump
 from zoo.builder import assemble
 from zoo.checkpoints.carried import carry_files, described, module_files, origin_of
 from zoo.checkpoints.families import family_of_model_type
+from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.write import stored_tensors
 from zoo.configs.config import CONFIG
 from zoo.destination import CONVERSION
 from zoo.progress import Progress, Stage
+from zoo.tensors import weight_tensors
 from zoo.weights.materialize import whole
 from zoo.weights.modules import split_name
-from zoo.weights.open import open_weights
 from zoo.weights.saving import SHARD, Entry, save
-from zoo.weights.tensors import weight_tensors
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """The types that weights are written in, by the names of the command line."""
@@ -57,7 +57,7 @@ def convert(
 
     The family is ``model_type``, or that of the checkpoint of the weights, or the first, whose config can say all of
     the spec; ``weights`` are as for
-    :func:`zoo.weights.open.open_weights`.  At no time is more than one stored tensor in memory.  Raises :class:`specs.errors.UserError`.
+    :func:`zoo.checkpoints.open.open_weights`.  At no time is more than one stored tensor in memory.  Raises :class:`specs.errors.UserError`.
     """
     origin = origin_of(weights)
     config = described(spec, origin, model_type)

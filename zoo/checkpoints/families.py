@@ -41,11 +41,11 @@ from zoo.checkpoints.torch_nn import TORCH
 from zoo.checkpoints.vit import VIT
 from zoo.checkpoints.whisper import WHISPER
 from zoo.json_values import read_object
+from zoo.tensors import weight_tensors
 from zoo.weights.files import TensorFiles
 from zoo.weights.gguf import GgufTensor
 from zoo.weights.gguf_header import model_type_of
 from zoo.weights.source import WeightError
-from zoo.weights.tensors import weight_tensors
 
 FAMILIES: tuple[Family, ...] = (
     OWN,

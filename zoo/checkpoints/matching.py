@@ -14,10 +14,10 @@ from specs.model import Model
 from specs.printable import printable
 from zoo.checkpoints.family import OWN, Family, Slot
 from zoo.checkpoints.transforms import Shape
+from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
 from zoo.weights.stored import Stored, kind_fault, read_pieces
-from zoo.weights.tensors import fixed_values, weight_tensors
 
 _LISTED = 8
 _CONSIDERED = 1000  # names left over that a missing one may be

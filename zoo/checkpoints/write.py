@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from specs.model import Model
 from zoo.checkpoints.family import Family, Slot
+from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.modules import split_name
 from zoo.weights.source import WeightError
-from zoo.weights.tensors import fixed_values, weight_tensors
 
 
 def stored_tensors(

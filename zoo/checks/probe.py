@@ -14,8 +14,8 @@ from specs.norm import NoNorm
 from specs.residual import Add
 from zoo.components.attention import Projections
 from zoo.initialization import distributions, fans
+from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import fixed_values, weight_tensors
 
 _POOL = 2**20 - 3  # a prime, so that no two rows of a matrix are the same stretch of the pool
 

@@ -89,7 +89,7 @@ def _check_quantization(config: Config) -> None:
     stated = config.any("quantization_config")
     if stated is None:
         return
-    from zoo.checkpoints.packed.formats import method_of
+    from zoo.packed.formats import method_of
     from zoo.weights.source import WeightError
 
     try:
@@ -108,7 +108,7 @@ def validated(data: Data, where: str) -> Model:
 
 def _stored(directory: Path) -> Collection[str]:
     """The names of the tensors beside a config, if there are any."""
-    from zoo.checkpoints.packed.formats import unpacked_files
+    from zoo.packed.formats import unpacked_files
     from zoo.weights.files import TensorFiles
     from zoo.weights.source import WeightError
 

@@ -23,8 +23,8 @@ from specs.position import Rope as RopeSpec
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.components.rope_frequencies import rope_frequencies
 from zoo.pages.chart import Axis, Line, line_chart
+from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.materialize import put
-from zoo.weights.tensors import fixed_values, weight_tensors
 
 POSITIONS = 128
 """Positions of a heat map at most."""

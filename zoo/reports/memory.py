@@ -16,8 +16,8 @@ from zoo.models.decoder import Decoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.reports.folding import Folded
 from zoo.reports.layers import layer_kinds
+from zoo.tensors import weight_tensors
 from zoo.twin import twin
-from zoo.weights.tensors import weight_tensors
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """The precisions in which models are trained, and their caches and activations kept."""

@@ -19,9 +19,9 @@ from torch import Tensor, fx, nn
 
 from specs.errors import UserError, option_name
 from zoo import functional
+from zoo.tensors import weight_tensors
 from zoo.tracing.facts import Facts, node_facts, refuse_clamped, rule
 from zoo.tracing.symbols import Placeholder, Symbols
-from zoo.weights.tensors import weight_tensors
 
 PRIMITIVES = frozenset({functional.positions_from, functional.constant, functional.rounded_to_bfloat16})
 """Functions of :mod:`zoo.functional` that are one call: they make tensors from sizes and numbers."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
+from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Codes
 from zoo.weights.input_scales import InputScales
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import weight_tensors
 
 
 class HeldWeights(WeightSource):

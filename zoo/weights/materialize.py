@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from zoo.tensors import weight_tensors
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import weight_tensors
 
 
 def materialize(model: nn.Module, source: WeightSource) -> None:

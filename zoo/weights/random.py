@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from specs.model import Model
 from zoo.initialization import distributions
+from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import fixed_values, weight_tensors
 
 PIECE = 2**22
 """Values per piece; part of the definition of the numbers drawn."""

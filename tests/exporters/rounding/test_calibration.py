@@ -38,12 +38,12 @@ from tests.exporters.reduced_presets import structures
 from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import ZooModel, assemble
+from zoo.checkpoints.open import open_weights
 from zoo.manifest import read_record
+from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Blocks
 from zoo.weights.materialize import materialize
-from zoo.weights.open import open_weights
 from zoo.weights.random import RandomWeights
-from zoo.weights.tensors import weight_tensors
 
 BLOCKS = Blocks(4, 32, symmetric=False)
 STRUCTURES = {

@@ -22,8 +22,8 @@ from specs.errors import UserError
 from tests.exporters.quality import checkpoints
 from tests.thinned import one_in
 from zoo.manifest import MixedRecord
+from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Blocks
-from zoo.weights.tensors import weight_tensors
 
 
 @pytest.fixture(scope="module")

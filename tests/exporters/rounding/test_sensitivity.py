@@ -16,10 +16,10 @@ from exporters.rounding.sensitivity import sensitivities
 from exporters.runtime.text import find_text
 from tests.exporters.quality import checkpoints
 from zoo.builder import assemble
+from zoo.checkpoints.open import open_weights
+from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Blocks
 from zoo.weights.materialize import materialize
-from zoo.weights.open import open_weights
-from zoo.weights.tensors import weight_tensors
 
 BLOCKS = Blocks(4, 32)
 

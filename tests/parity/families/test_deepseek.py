@@ -24,10 +24,10 @@ from tests.parity.families.refusals import refused
 from tests.parity.reference import build
 from tests.thinned import one_in
 from zoo.builder import assemble
+from zoo.checkpoints.open import open_weights
 from zoo.configs.config import Config
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import import_spec, spec_of_config
-from zoo.weights.open import open_weights
 from zoo.weights.source import WeightError
 
 YARN = {

@@ -22,11 +22,11 @@ from tests.zoo.gguf_files import write as write_gguf
 from tests.zoo.tiny import bert, gpt2
 from zoo.builder import assemble
 from zoo.checkpoints.converting import convert
+from zoo.checkpoints.open import open_weights
 from zoo.configs.importing import import_spec
 from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
 from zoo.weights.names import INDEX, PICKLED_SINGLE, SINGLE
-from zoo.weights.open import open_weights
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from zoo.checkpoints.packed.matrix import PackedMatrix, check_shape, values_of
+from zoo.packed.matrix import PackedMatrix, check_shape, values_of
 from zoo.weights.source import WeightError
 from zoo.weights.stored import Stored
 

@@ -12,9 +12,9 @@ from specs.model import Model
 from specs.reference import is_hub_id
 from specs.suggest import did_you_mean
 from zoo.checkpoints.families import family_of
-from zoo.checkpoints.packed.formats import unpacked_files
 from zoo.checkpoints.source import CheckpointWeights
 from zoo.hub import fetch
+from zoo.packed.formats import unpacked_files
 from zoo.weights.files import TensorFiles
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError, WeightSource

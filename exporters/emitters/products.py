@@ -8,10 +8,10 @@ import torch
 
 from exporters.content import INT4, UINT4
 from exporters.emitters.registry import Call, Operand
+from exporters.emitters.static_products import static_product
 from exporters.graph import Parameter, Value
 from exporters.quantization.matrix import Layout, QuantizedMatrix
 from exporters.quantization.scheme import is_table
-from exporters.quantization.static_products import static_product
 from exporters.targets import CONTRIB
 from zoo.weights.blocks import Blocks
 

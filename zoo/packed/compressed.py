@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from zoo.checkpoints.packed.grouped import GroupedMatrix
-from zoo.checkpoints.packed.matrix import (
+from zoo.packed.grouped import GroupedMatrix
+from zoo.packed.matrix import (
     Parts,
     check_shape,
     grouped_parts,
@@ -23,7 +23,7 @@ from zoo.checkpoints.packed.matrix import (
     unpacked,
     values_of,
 )
-from zoo.checkpoints.packed.scaled import scaled
+from zoo.packed.scaled import scaled
 from zoo.weights.stored import Stored
 
 FORMATS = ("pack-quantized", "int-quantized", "float-quantized", "naive-quantized")

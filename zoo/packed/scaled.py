@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from zoo.checkpoints.packed.matrix import PackedMatrix, check_shape, grouped_parts, option, values_of
+from zoo.packed.matrix import PackedMatrix, check_shape, grouped_parts, option, values_of
 from zoo.weights.source import WeightError
 from zoo.weights.stored import Stored
 

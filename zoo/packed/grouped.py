@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from zoo.checkpoints.packed.matrix import PackedMatrix, block_size_of, dequantized, in_blocks
+from zoo.packed.matrix import PackedMatrix, block_size_of, dequantized, in_blocks
 from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.stored import Stored
 

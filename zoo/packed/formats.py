@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from specs.suggest import did_you_mean
-from zoo.checkpoints.packed.awq import read_awq
-from zoo.checkpoints.packed.compressed import read_compressed
-from zoo.checkpoints.packed.gptq import read_gptq
-from zoo.checkpoints.packed.mxfp4 import read_mxfp4
-from zoo.checkpoints.packed.scaled import read_scaled
 from zoo.json_values import read_object
+from zoo.packed.awq import read_awq
+from zoo.packed.compressed import read_compressed
+from zoo.packed.gptq import read_gptq
+from zoo.packed.mxfp4 import read_mxfp4
+from zoo.packed.scaled import read_scaled
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
 from zoo.weights.stored import Stored

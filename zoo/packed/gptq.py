@@ -11,8 +11,8 @@ from typing import Any
 
 from torch import Tensor
 
-from zoo.checkpoints.packed.grouped import GroupedMatrix, unless_middle
-from zoo.checkpoints.packed.matrix import (
+from zoo.packed.grouped import GroupedMatrix, unless_middle
+from zoo.packed.matrix import (
     Parts,
     check_shape,
     grouped_parts,

@@ -10,9 +10,9 @@ from torch import nn
 from exporters.precisions import PRECISIONS, Precision, holds
 from exporters.targets import Target
 from zoo.manifest import BlocksRecord, QuantizedRecord
+from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Blocks
 from zoo.weights.source import WeightSource
-from zoo.weights.tensors import weight_tensors
 
 Key = tuple[str, Blocks | None, tuple[str, ...]]
 """A format, its blocks, and the precisions that carry it."""
