@@ -48,12 +48,9 @@ def sequences(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(("precision", "cosine", "neighbours"), [("int8", 0.9995, 0.97), ("int4", 0.99, 0.8)])
-def test_it_keeps_its_vectors(
-    checkpoint: Path, sequences: Path, tmp_path: Path, precision: str, cosine: float, neighbours: float
-) -> None:
-    options = Options(weights=str(checkpoint), calibrate=sequences, precision=precision, target="cpu")
+def test_it_keeps_its_vectors(checkpoint: Path, sequences: Path, tmp_path: Path) -> None:
+    options = Options(weights=str(checkpoint), calibrate=sequences, precision="int8", target="cpu")
     found = export(opened(str(checkpoint)).spec, tmp_path / "out", options).quality
     assert found is not None
-    assert found.figures["cosine"] > cosine
-    assert found.figures["same_neighbours"] > neighbours
+    assert found.figures["cosine"] > 0.9995
+    assert found.figures["same_neighbours"] > 0.97

@@ -49,8 +49,7 @@ def said(directory: Path, recording: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("target", ["cpu", "portable"])
-@pytest.mark.parametrize("precision", ["int8", "int4"])
+@pytest.mark.parametrize(("precision", "target"), [("int8", "portable"), ("int4", "cpu")])
 def test_speech_is_heard_in_few_bits(
     whisper: Path, recordings: dict[Path, str], precision: str, target: str, tmp_path: Path
 ) -> None:
