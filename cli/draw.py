@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.options import AsJson, Assignments, SpecArgument
 from zoo.drawing import FORMATS
 
-if TYPE_CHECKING:
-    from specs.model import Model
-
-"""The format that a file's name stands for."""
 LARGEST_SCALE = 16.0
 
 
@@ -74,7 +70,9 @@ def draw(
         if output in (None, "-"):
             return
     if output == "-":
-        content = _drawn(model, kind, scale)
+        from zoo.drawing import content_of
+
+        content = content_of(model, kind, scale)
         if is_terminal():
             emit(content.decode())
         else:
@@ -98,14 +96,6 @@ def draw(
 def is_terminal() -> bool:
     """Whether standard output is one."""
     return sys.stdout.isatty()
-
-
-def _drawn(model: Model, kind: str, scale: float) -> bytes:
-    from zoo.drawing import draw_mermaid, draw_png, draw_svg
-
-    if kind == "png":
-        return draw_png(model, scale)
-    return (draw_svg(model) if kind == "svg" else draw_mermaid(model)).encode()
 
 
 def _format(output: str | None, stated: str | None) -> str:

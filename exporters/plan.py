@@ -61,6 +61,8 @@ class Plan:
 
     def of(self, spec: Model) -> Plan:
         """The same export of another spec, such as a small twin."""
+        if spec is self.spec:
+            return self
         return replace(self, spec=spec, model=assemble(spec, self.precision.dtype_on(self.target)))
 
     @property

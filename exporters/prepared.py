@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -84,8 +84,10 @@ def _claim(plan: Plan, progress: Progress) -> Claim | None:
 def prepared(contents: Contents, directory: Path, progress: Progress) -> Iterator[Contents]:
     """The same with weights that are rounded for representative inputs, where they are to be, the bits that a budget
     allows, and the scales of a quantized cache; codes lie beside the ``directory`` within the block."""
-    with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.codes-") as codes:
-        contents = _calibrated(contents, Path(codes), progress)
+    with ExitStack() as stack:
+        if contents.plan.options.calibrates:
+            codes = TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.codes-")
+            contents = _calibrated(contents, Path(stack.enter_context(codes)), progress)
         budget = contents.plan.options.budget
         if budget is not None and contents.claim is not None:
             contents = _mixed(contents, SizeBudget.parse(budget), contents.claim, progress)
@@ -110,7 +112,7 @@ def _with_cache_scales(contents: Contents, progress: Progress) -> Contents:
 
 def _calibrated(contents: Contents, codes: Path, progress: Progress) -> Contents:
     plan, source, subject, claim = contents.plan, contents.source, contents.subject, contents.claim
-    if claim is None or claim.unjudged or not plan.options.calibrates or source is None:
+    if claim is None or claim.unjudged or source is None:
         return contents
     if claim.awaits_model:
         whole = subject or choose_subject(plan.spec, lambda spec: plan.of(spec).held_bytes, source)

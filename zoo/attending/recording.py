@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
-from torch.utils.hooks import RemovableHandle
+from torch import Tensor
 
 from zoo import functional
 from zoo.attending.choice import StackName
+from zoo.attending.following import FollowedAttentions
 from zoo.builder import ZooModel
 
 
@@ -34,7 +32,7 @@ class Call:
     sink: bool
 
 
-class Recording(TorchFunctionMode):
+class Recording(FollowedAttentions):
     """A context in which ``tell`` is called with each call of an attention, in the order in which they are made.
 
     The weights are those that :func:`zoo.functional.attention` mixes the values with, computed by the same function from
@@ -42,56 +40,12 @@ class Recording(TorchFunctionMode):
     """
 
     def __init__(self, model: ZooModel, tell: Callable[[Call], None]) -> None:
-        super().__init__()
+        super().__init__(model)
         self._tell = tell
-        self._model = model
-        self._layer = -1
-        self._stack: StackName = "encoder"
-        self._handles: list[RemovableHandle] = []
 
-    def __enter__(self) -> Recording:
-        for name in ("encoder", "decoder"):
-            if (stack := getattr(self._model, name, None)) is not None:
-                self._follow(name, stack)
-        super().__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, trace)
-        for handle in self._handles:
-            handle.remove()
-
-    def __torch_function__(
-        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        given = kwargs or {}
-        if function is functional.attention:
-            self._tell(self._call(*args, **given))
-        return function(*args, **given)
-
-    def _follow(self, name: StackName, stack: nn.Module) -> None:
-        """Keep track of which layer's attention runs: a block may stand at several places of a stack."""
-
-        def begin(module: nn.Module, inputs: Any) -> None:
-            self._layer = -1
-
-        def next_layer(module: nn.Module, inputs: Any) -> None:
-            self._layer += 1
-
-        def attends(to: StackName) -> Callable[[nn.Module, Any], None]:
-            def note(module: nn.Module, inputs: Any) -> None:
-                self._stack = to
-
-            return note
-
-        self._handles.append(stack.register_forward_pre_hook(begin))
-        for block in dict.fromkeys(stack.blocks):  # type: ignore[arg-type]
-            self._handles.append(block.register_forward_pre_hook(next_layer))
-            self._handles.append(block.attention.register_forward_pre_hook(attends(name)))
-            if getattr(block, "cross_attention", None) is not None:
-                self._handles.append(block.cross_attention.register_forward_pre_hook(attends("cross")))
+    def attends(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+        self._tell(self._call(*args, **options))
+        return args
 
     def _call(
         self,
@@ -112,4 +66,4 @@ class Recording(TorchFunctionMode):
             seen &= (bias > functional.forbidden(bias.dtype))[:, 0]
         if sinks is not None:
             seen = torch.cat((seen, seen.new_ones((batch, queries, 1))), -1)
-        return Call(self._stack, self._layer, weights, seen, sinks is not None)
+        return Call(self.stack, self.layer, weights, seen, sinks is not None)

@@ -50,12 +50,15 @@ def drawn(spec: Model, path: Path, scale: float = 2.0) -> bytes:
     ending = path.suffix.lower()
     if ending not in FORMATS:
         raise UserError(f"{path} does not say what to draw\n  end it in {', '.join(FORMATS)}")
-    if FORMATS[ending] == "png":
+    content = content_of(spec, FORMATS[ending], scale)
+    return b"```mermaid\n" + content + b"```\n" if ending == ".md" else content
+
+
+def content_of(spec: Model, kind: str, scale: float = 2.0) -> bytes:
+    """The drawing of a model as svg, png or mermaid."""
+    if kind == "png":
         return draw_png(spec, scale)
-    if FORMATS[ending] == "svg":
-        return draw_svg(spec).encode()
-    text = draw_mermaid(spec)
-    return (f"```mermaid\n{text}```\n" if ending == ".md" else text).encode()
+    return (draw_svg(spec) if kind == "svg" else draw_mermaid(spec)).encode()
 
 
 def draw_scene(spec: Model) -> Scene:
