@@ -28,7 +28,7 @@ Lower = Callable[[Own], Sequence[Graph]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class BitPlan:
     """The form of every group, the dearest first, and the size that they lead to."""
 
     budget: SizeBudget
@@ -70,7 +70,7 @@ def planned(
     lower: Lower,
     carried: Iterable[str],
     measure: Measure,
-) -> Plan:
+) -> BitPlan:
     """The form of every group of matrices, such that the data file is within a budget.
 
     Groups are raised from the bits of the precision to 8; where everything can have 8 bits, from 8 to 16.  ``carried`` are
@@ -114,7 +114,7 @@ def planned(
 
     made = sorted(map(choice, groups), key=lambda each: -1.0 if each.cost is None else -each.cost)
     made.sort(key=lambda each: each.cost is None)
-    return Plan(budget, size, tuple(made))
+    return BitPlan(budget, size, tuple(made))
 
 
 def check_smallest(model: ZooModel, budget: SizeBudget, low: Sequence[Graph]) -> None:
