@@ -6,10 +6,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
-PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4
+# Each process begins with a stretch of consecutive tests, which share what their modules make.
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 SOURCES := specs zoo exporters cli
 
-.PHONY: run test test-slow test-all test-browser test-clients lint types contracts format docs bench peers clean
+.PHONY: run test test-slow test-all test-browser test-clients lint types contracts format digests docs bench peers clean
 
 run: $(VENV)/.installed
 	$(BIN)/zoo build bert-base
@@ -39,6 +40,7 @@ lint: $(VENV)/.installed-test
 
 types: $(VENV)/.installed-test
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks tests
 
 contracts: $(VENV)/.installed-test
 	$(BIN)/lint-imports
@@ -46,6 +48,10 @@ contracts: $(VENV)/.installed-test
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+# Record the resolved presets and the JSON Schema, which tests compare with.
+digests: $(VENV)/.installed-test
+	$(BIN)/python -m tests.specs.digests
 
 # Strict: a link to nowhere, a name that is gone, or anything loaded from another host fails.
 docs: $(VENV)/.installed-docs

@@ -18,6 +18,8 @@ NAMES = (
     "encoding",
     "decoding",
     "generating",
+    "mixtures",
+    "states",
 )
 
 

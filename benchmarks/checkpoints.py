@@ -1,25 +1,44 @@
-"""Checkpoints with random weights, as the peers read them."""
+"""Checkpoints with random weights in the format of the peers."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from benchmarks.process import ZOO, run
 
-SMOLLM = "smollm2-135m"
+SMOLLM, GPT_OSS = "smollm2-135m", "gpt-oss-20b"
 
 
-def checkpoint(preset: str, place: Path) -> Path:
+def checkpoint(preset: str, place: Path, *changes: str) -> Path:
     """A preset as a directory that ``from_pretrained`` loads, with the tokenizer that a decoder's peers ask for."""
     directory = place / f"{preset}-checkpoint"
-    run([ZOO, "convert", preset, "-o", str(directory)])
-    if preset == SMOLLM:
+    given = [part for change in changes for part in ("--set", change)]
+    run([ZOO, "convert", preset, *given, "-o", str(directory)])
+    if preset in (SMOLLM, GPT_OSS):
         _write_tokenizer(directory)
     return directory
 
 
+def with_mxfp4_experts(directory: Path) -> Path:
+    """A copy of a checkpoint of GPT-OSS with random MXFP4 experts beside the float ones: onnxruntime-genai quantizes no others."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    copy = directory.with_name(f"{directory.name}-mxfp4")
+    shutil.copytree(directory, copy)
+    tensors = load_file(copy / "model.safetensors")
+    for name in [name for name in tensors if name.endswith((".gate_up_proj", ".down_proj"))]:
+        experts, d_in, d_out = tensors[name].shape
+        blocks = experts, d_out, d_in // 32
+        tensors[f"{name}_blocks"] = torch.randint(256, (*blocks, 16), dtype=torch.uint8)
+        tensors[f"{name}_scales"] = torch.full(blocks, 122, dtype=torch.uint8)  # 2 ** -5
+    save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
+    return copy
+
+
 def _write_tokenizer(directory: Path) -> None:
-    """One token for every byte."""
+    """Write a tokenizer with one token per byte."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 

@@ -1,7 +1,7 @@
 """SmolLM's shape in ONNX Runtime, steps and prompts, against onnxruntime-genai on its builder's file.
 
-A step reads all weights and the cache once, and can take no less time than that takes: every step is told with the share
-of that bound which it reaches.  Theirs chooses the token, too.
+Each decoder step is reported as a percentage of the memory-bandwidth bound: the time to read all weights and the cache
+once.  The peer's step includes choosing the token.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from benchmarks.peers import GENAI, MISSING, genai_build
 from benchmarks.process import ZOO, run
 from benchmarks.result import Result
 from benchmarks.side_by_side import OURS, THREADS, medians, running
-from exporters.benching.traffic import weights_read
-from exporters.benching.workload import Workload
+from exporters.benchmark.traffic import weights_read
+from exporters.benchmark.workload import Workload
 from zoo.bandwidth import measure_bandwidth
 
 OPTIONS = {"fp32": [], "int4": ["--block-size", "128", "--head-precision", "int4"]}
-"""Of the precisions: the head in as many bits as the peer's."""
+"""Export options by precision, with the head in the peer's precision."""
 
 BOUNDS = {"fp32": {"step": 1.0, "prompt": 1.2}, "int4": {"step": 1.15, "prompt": 1.3}}
-"""How many times as fast as the peer, by precision and kind of call, at 1,024 tokens."""
+"""Minimum speed relative to the peer, by precision and kind of call, at 1,024 tokens."""
 
 SHORT, LONG = 128, 1024
 TOKEN_BYTES = 30 * 2 * 3 * 64 * 4
-"""Of the cache: layers, keys and values, heads, widths, bytes of a number."""
+"""Cache size per token: layers, keys and values, heads, head width, bytes per number."""
 
 OUR_FILE, THEIR_FILE = "cpu", "genai"
 
 
 def results() -> Iterator[Result]:
-    """Steps at least as fast in fp32 and 1.15 times in int4; prompts 1.2 and 1.3 times."""
+    """Compare speeds; bounds: steps 1.0 times the peer in fp32 and 1.15 in int4, prompts 1.2 and 1.3."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         source = checkpoint(SMOLLM, place)

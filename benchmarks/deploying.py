@@ -17,11 +17,11 @@ TASKS = {
     "t5-small": "text2text-generation-with-past",
     SMOLLM: "text-generation-with-past",
 }
-"""What optimum is to export, by preset."""
+"""The task that optimum exports, by preset."""
 
 
 def results() -> Iterator[Result]:
-    """At most half the time and half the memory of the peer that is fastest."""
+    """Compare with the fastest peer; bound: half its time and half its memory."""
     for preset, task in TASKS.items():
         with tempfile.TemporaryDirectory() as name:
             yield from _compared(preset, task, Path(name))

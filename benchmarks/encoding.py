@@ -11,18 +11,18 @@ from benchmarks.peers import HERE, MISSING, MOBIUS, OPTIMUM, mobius_build, optim
 from benchmarks.process import PYTHON, ZOO, run
 from benchmarks.result import Result
 from benchmarks.side_by_side import OURS, medians, running
-from exporters.benching.workload import Grid, Workload
+from exporters.benchmark.workload import Workload, WorkloadGrid
 from specs.load import load
 
 PRESET = "bert-base"
 ONE = Workload("encode", (128,))
 FLAGS = Path("/proc/cpuinfo")
 DOT_PRODUCTS = ("avx512_vnni", "avx_vnni", "asimddp")
-"""What processors that multiply 8-bit numbers by the group call it."""
+"""CPU flags of vectorized 8-bit multiplication."""
 
 
 def results() -> Iterator[Result]:
-    """Full precision at least as fast as the fastest peer; int8 2 times that; ragged rows 1.5 times as many."""
+    """Compare speeds; bounds: fp32 1.0 times the fastest peer, int8 2 times fp32, ragged rows 1.5 times padded ones."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         source = checkpoint(PRESET, place)
@@ -40,7 +40,7 @@ def results() -> Iterator[Result]:
             peers["mobius"] = (drive, place / "mobius" / "model.onnx")
         with running({**models, **peers}) as workers:
             found = medians(workers, ONE)
-            (ragged,) = Grid((8,), ("16-128",)).workloads(load(PRESET))
+            (ragged,) = WorkloadGrid((8,), ("16-128",)).workloads(load(PRESET))
             rows = medians({label: workers[label] for label in ("portable fp32", "cpu fp32")}, ragged)
         fastest = min(peers, key=lambda peer: found[peer], default=None)
         yield Result(
@@ -77,7 +77,7 @@ def _exported(source: Path, place: Path, target: str, precision: str) -> Path:
 
 
 def _has_dot_products() -> bool:
-    """Whether the processor multiplies 8-bit numbers by the group, as far as the operating system tells."""
+    """Whether the operating system reports vectorized 8-bit multiplication."""
     return FLAGS.exists() and any(flag in FLAGS.read_text() for flag in DOT_PRODUCTS)
 
 

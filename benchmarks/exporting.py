@@ -17,7 +17,7 @@ BILLION = ["gpt2-xl", "--set", "d_model=2048", "--set", "decoder.layers=24", "--
 
 
 def results() -> Iterator[Result]:
-    """Memory at most that of the imports plus 200 MB; GPT-2 in 498 MB."""
+    """Measure exports; bounds: memory of the imports plus 200 MB, and 498 MB on disk for GPT-2."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         base = run([PYTHON, "-c", IMPORTS])

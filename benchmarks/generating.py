@@ -11,16 +11,16 @@ from benchmarks.peers import MISSING, OPTIMUM, optimum_export
 from benchmarks.process import ZOO, run
 from benchmarks.result import Result
 from benchmarks.side_by_side import OURS, medians, running
-from exporters.benching.workload import Workload
+from exporters.benchmark.workload import Workload
 
 PRESET = "t5-small"
 WORK = Workload("generate", (32,), new=64)
 BOUNDS = {"fp32": 1.0, "int8": 1.8}
-"""How many times as fast as optimum in fp32."""
+"""Minimum speed relative to optimum in fp32."""
 
 
 def results() -> Iterator[Result]:
-    """At least as many tokens a second in fp32, 1.8 times as many in int8."""
+    """Compare tokens per second; bounds: 1.0 times optimum in fp32, 1.8 times in int8."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         source = checkpoint(PRESET, place)

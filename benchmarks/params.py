@@ -9,7 +9,7 @@ from benchmarks.result import Result
 
 
 def results() -> Iterator[Result]:
-    """At most 1.6 times torch, and 700 MB."""
+    """Measure `zoo params`; bounds: 1.6 times the import of torch, and 700 MB."""
     base, usage = in_turn([[PYTHON, "-c", "import torch"], [ZOO, "params", "gpt3-175b"]], runs=5)
     name = "zoo params gpt3-175b"
     yield Result(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -31,12 +32,18 @@ _, status, usage = os.wait4(process.pid, 0)
 seconds = time.perf_counter() - start
 print(json.dumps([os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss, output]))
 """
-"""Runs a command from a process of its own: what is started counts the memory of whoever starts it as its own."""
+"""Starts a command from a small process, because a child inherits the peak memory of its parent."""
 
 
 def run(command: Sequence[str], accepted: Sequence[int] = (0,)) -> Usage:
-    """One run.  Raises RuntimeError with the output when it ends with another status than those accepted."""
-    launched = subprocess.run([PYTHON, "-c", LAUNCHER, *command], capture_output=True, text=True, check=True)
+    """Run a command once.  Raises RuntimeError with the output for an exit status that is not accepted.
+
+    Python may write bytecode, so that later runs start from it, as an installed program does.
+    """
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    launched = subprocess.run(
+        [PYTHON, "-c", LAUNCHER, *command], capture_output=True, text=True, check=True, env=environment
+    )
     status, seconds, peak, output = json.loads(launched.stdout)
     if status not in accepted:
         raise RuntimeError(f"{' '.join(command)} exited with {status}:\n{output}")
@@ -49,7 +56,7 @@ def median(usages: Sequence[Usage]) -> Usage:
 
 
 def in_turn(commands: Sequence[Sequence[str]], runs: int, accepted: Sequence[int] = (0,)) -> list[Usage]:
-    """The median usage of each command, run in turn so that a machine that drifts slows all alike; one warm-up."""
+    """The median usage of each command after one warm-up; commands alternate, so that drift affects all alike."""
     usages: list[list[Usage]] = [[] for _ in commands]
     for repeat in range(runs + 1):
         for command, found in zip(commands, usages, strict=True):

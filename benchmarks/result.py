@@ -1,4 +1,4 @@
-"""What a benchmark finds."""
+"""Results of benchmarks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Result:
-    """A figure beside its baseline, the ratio, and the bound that it is held to ("at most" or "at least").
+    """A figure with its baseline, the ratio of the two, and the bound on the ratio ("at most" or "at least").
 
-    There is no ratio where there is no baseline to compare with, such as a peer that is not installed.
+    Without a baseline, such as a peer that is not installed, the ratio is None.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """Whether the bound was kept, in words."""
+        """The verdict as text."""
         if self.ratio is None:
             return "not compared"
         return "kept" if self.met else "NOT KEPT"

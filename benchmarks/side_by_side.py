@@ -10,20 +10,20 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.process import PYTHON
-from exporters.benching.process import Worker
-from exporters.benching.workload import Workload
+from exporters.benchmark.process import Worker
+from exporters.benchmark.workload import Workload
 
 THREADS = 2
 ROUNDS = 5
 SECONDS = 0.5
-"""At least so long is each model timed in each round."""
+"""Minimum time per model and round, in seconds."""
 
-OURS = [PYTHON, "-m", "exporters.benching.worker"]
+OURS = [PYTHON, "-m", "exporters.benchmark.worker"]
 
 
 @contextmanager
 def running(models: Mapping[str, tuple[Sequence[str], Path]]) -> Iterator[dict[str, Worker]]:
-    """A worker for every command and the file or directory that it is to load; they end with the block."""
+    """Start a worker for every command and the file or directory it loads; they end with the block."""
     processes = {name: _process(command) for name, (command, _) in models.items()}
     try:
         workers = {name: Worker(process) for name, process in processes.items()}
@@ -37,7 +37,7 @@ def running(models: Mapping[str, tuple[Sequence[str], Path]]) -> Iterator[dict[s
 
 
 def medians(workers: Mapping[str, Worker], work: Workload) -> dict[str, float]:
-    """The seconds that a call takes in each worker: all are warmed up, then take turns."""
+    """The time of a call in each worker, in seconds, after a warm-up; workers alternate."""
     for worker in workers.values():
         worker.ask({"prepare": asdict(work)})
     taken: dict[str, list[float]] = {name: [] for name in workers}

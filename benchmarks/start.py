@@ -1,4 +1,4 @@
-"""Commands that need no tensors, against importing the libraries that they are made of."""
+"""Start-up of commands that need no tensors, relative to importing their libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COMMANDS = (["--help"], ["list"], ["show", "bert-base"], ["validate", "bert-base
 
 
 def results() -> Iterator[Result]:
-    """At most twice the libraries."""
+    """Measure start-up; bound: twice the imports."""
     baseline = [PYTHON, "-c", "import pydantic, typer, rich, yaml"]
     base, *usages = in_turn([baseline, *([ZOO, *command] for command in COMMANDS)], runs=9)
     for command, usage in zip(COMMANDS, usages, strict=True):

@@ -13,7 +13,7 @@ MEGABYTE = 1e6
 
 
 def results() -> Iterator[Result]:
-    """A report of 175 billion parameters in 2.5 times torch and 800 MB, a difference in twice torch, a page of 2 MB."""
+    """Measure report, diff and draw; bounds: 2.5, 2 and 2 times the import of torch, 800 MB, and a page of 2 MB."""
     with tempfile.TemporaryDirectory() as name:
         page = Path(name) / "report.html"
         commands = {
@@ -42,7 +42,7 @@ def results() -> Iterator[Result]:
 
 
 def _trained() -> Iterator[Result]:
-    """Two small models for 300 steps within two minutes."""
+    """Measure a short training of two models; bound: 120 s."""
     small = ["--layers", "4", "--width", "128", "--steps", "300", "--fresh"]
     usage = run([ZOO, "compare", "gpt2", "--with", "position.kind=rope", *small])
     yield Result(

@@ -1,4 +1,4 @@
-"""The application: the commands put together."""
+"""The Typer application and its global options."""
 
 from __future__ import annotations
 
@@ -6,26 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cli.attend import attend
-from cli.bench import bench
-from cli.build import build
-from cli.check import check
 from cli.command import Program
-from cli.compare import compare
-from cli.convert import convert
-from cli.diff import diff
-from cli.draw import draw
-from cli.eval import evaluate
-from cli.export import export
-from cli.import_ import import_checkpoint
-from cli.list import list_presets
-from cli.params import params
 from cli.render import say
-from cli.report import report
-from cli.run import run
-from cli.schema import schema
-from cli.show import show
-from cli.validate import validate
 
 app = typer.Typer(
     cls=Program,
@@ -34,25 +16,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-app.command("build")(build)
-app.command("params")(params)
-app.command("check")(check)
-app.command("report")(report)
-app.command("draw")(draw)
-app.command("export")(export)
-app.command("diff")(diff)
-app.command("run")(run)
-app.command("attend")(attend)
-app.command("eval")(evaluate)
-app.command("bench")(bench)
-app.command("compare")(compare)
-app.command("import")(import_checkpoint)
-app.command("convert")(convert)
-app.command("validate")(validate)
-app.command("show")(show)
-app.command("list")(list_presets)
-app.command("schema")(schema)
 
 
 def _print_version(wanted: bool) -> None:
@@ -71,10 +34,10 @@ def root(
 ) -> None:
     """Build transformer models from specs, prove them, and export them to ONNX.
 
-    A SPEC is the name of a preset or a YAML file.
+    SPEC is the name of a preset or the path of a YAML file. Every command takes --json, which prints its result as JSON.
 
-    Exit status: 0 done, 1 a check or verification failed, 2 the input was wrong, 129 hung up, 130 interrupted, 141 the
-    reader of the output left, 143 terminated.
+    Exit status: 0 success, 1 a check or verification failed, 2 invalid input, 129 hangup, 130 interrupted, 141 broken
+    pipe, 143 terminated.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``zoo attend``: what attends to what."""
+"""``zoo attend``: attention maps of a text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from cli.options import AsJson, Assignments, complete_spec
 
 if TYPE_CHECKING:
-    from zoo.attending.attend import Attended, Reader
+    from zoo.attention_maps.attend import Attended, Reader
 
 MEAN = "mean"
 
@@ -21,7 +21,7 @@ def attend(
         str,
         typer.Argument(
             metavar="SPEC|DIR",
-            help="A preset's name, a YAML file, the directory of a checkpoint, or one that zoo export wrote.",
+            help="Preset name, YAML file, checkpoint directory, or exported directory.",
             autocompletion=complete_spec,
             show_default=False,
         ),
@@ -29,17 +29,17 @@ def attend(
     assignments: Assignments = None,
     text: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="What is read; twice for a pair of texts.", show_default=False),
+        typer.Option(metavar="TEXT", help="Input text; repeat for a pair.", show_default=False),
     ] = None,
     ids: Annotated[
         str | None,
-        typer.Option(metavar="1,2,3", help="Token ids in place of a text.", show_default=False),
+        typer.Option(metavar="1,2,3", help="Input token ids, instead of --text.", show_default=False),
     ] = None,
     target_text: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="What the decoder of an encoder-decoder reads.  [default: its start token]",
+            help="Decoder input of an encoder-decoder.  [default: its start token]",
             show_default=False,
         ),
     ] = None,
@@ -47,7 +47,7 @@ def attend(
         str | None,
         typer.Option(
             metavar="0,1,2",
-            help="Token ids in place of that text, from the start token on.",
+            help="Decoder token ids including the start token, instead of --target-text.",
             show_default=False,
         ),
     ] = None,
@@ -56,23 +56,25 @@ def attend(
         typer.Option(
             min=0,
             metavar="N",
-            help="Let the model go on for so many tokens, through its cache: the maps grow meanwhile.  "
+            help="Generate N more tokens through the cache, and extend the maps.  "
             "[default: 0, or 12 for an encoder-decoder without a target]",
             show_default=False,
         ),
     ] = None,
     layer: Annotated[
-        str | None, typer.Option(metavar="0,3-5", help="Show these layers.", show_default=False)
+        str | None, typer.Option(metavar="0,3-5", help="Layers to show.", show_default=False)
     ] = None,
     head: Annotated[
         str | None,
-        typer.Option(metavar="0-3|mean", help="Show these heads, or the mean of all.", show_default=False),
+        typer.Option(
+            metavar="0-3|mean", help="Heads to show, or mean for the mean over heads.", show_default=False
+        ),
     ] = None,
     stack: Annotated[
         str,
         typer.Option(
             metavar="A,B",
-            help="Show the attention of the encoder or of the decoder to its own tokens, or cross.  [default: all]",
+            help="Attention to show: encoder, decoder or cross.  [default: all]",
             show_default=False,
         ),
     ] = "",
@@ -80,16 +82,16 @@ def attend(
         str | None,
         typer.Option(
             metavar="PATH|random",
-            help="Weights of a SPEC: a file, a directory that has one or a hub repository.  [default: random]",
+            help="Weights of SPEC: a file, its directory, or a Hugging Face repository.  [default: random]",
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random weights.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed for random weights.")] = 0,
     tokenizer: Annotated[
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="A tokenizer.json, or the directory around it.  [default: that beside the weights, if any]",
+            help="A tokenizer.json or its directory.  [default: the one beside the weights, if any]",
             show_default=False,
         ),
     ] = None,
@@ -99,18 +101,17 @@ def attend(
             "--output",
             "-o",
             metavar="FILE",
-            help="Draw the maps, too: .png or .svg; or .html, a page in which every head can be chosen; repeatable.",
+            help="Also write the maps as a picture (.png, .svg) or an interactive page (.html); repeatable.",
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what attends to what.
+    """Show the attention maps of a text.
 
-    The model reads a text, and the weights with which its attentions mix the values of tokens are shown as heat maps: a
-    row for each token that looks, a column for each that is looked at. Below them stands how spread out each head's
-    weights are, beside what they would be if all were equal. Without --layer and --head, the terminal shows the mean over
-    heads of the first and the last layer, and files have all heads, or where they are very many those means of all layers.
+    Prints the attention weights as heat maps, with one row per query token and one column per key token, followed by the
+    entropy of each head in bits and the entropy of uniform weights. Without --layer and --head, the terminal shows the
+    mean over heads of the first and last layer; files show every head, or the mean of every layer if there are too many.
 
     \b
     Examples:
@@ -120,17 +121,17 @@ def attend(
       zoo attend tiny-gpt --set decoder.block.attention.window=4 --ids 1,2,3,4,5,6,7,8
       zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102 -o heads.html
     """
-    from cli.attend_output import Shown, print_data, print_entropies, print_growing
+    from cli.attend_output import MapStyle, print_data, print_entropies, print_growing
     from cli.attend_reading import Given, check_length
     from cli.files import check_outputs, write_own
     from cli.render import print_written, say
-    from exporters.opened import opened
+    from exporters.model_source import model_source
     from exporters.runtime.text import find_text
     from specs.printable import printable
-    from zoo.attending.choice import choose
+    from zoo.attention_maps.choice import choose
 
     check_outputs(output or (), (".png", ".svg", ".html"))
-    source = opened(reference, assignments or (), weights)
+    source = model_source(reference, assignments or (), weights)
     spec = source.spec
     stacks = [name for name in (part.strip() for part in stack.split(",")) if name]
     layers = None if layer is None else _numbers("--layer", layer)
@@ -142,8 +143,8 @@ def attend(
     new_tokens = given.new_tokens(spec, max_new_tokens)
     check_length(spec, reading, new_tokens)
 
-    from zoo.attending.attend import Attended
-    from zoo.attending.attend import attend as read
+    from zoo.attention_maps.attend import Attended
+    from zoo.attention_maps.attend import attend as read
 
     model, description = source.model(seed)
     steps = read(model, reading, choice, new_tokens, source.ends)
@@ -152,7 +153,7 @@ def attend(
         "encoder": len(reading.ids),
         "decoder": len(reading.target or reading.ids) + more,
     }
-    shown = Shown(found, head == MEAN, layers is None and heads is None, places)
+    shown = MapStyle(found, head == MEAN, layers is None and heads is None, places)
     if as_json:
         attended = Attended.of(list(steps))
     else:
@@ -179,12 +180,12 @@ def _file(
     *,
     mean: bool,
 ) -> bytes:
-    """The maps as a picture or a page."""
+    """The maps encoded as a picture or a page."""
     if suffix == ".html":
         from zoo.pages.attention_page import attention_page
 
         return attention_page(attended, name, description, labels).encode()
-    from zoo.attending.pictures import grids
+    from zoo.attention_maps.pictures import grids
     from zoo.pictures.heat_map import heat_maps
     from zoo.pictures.style import png, svg
 
@@ -193,7 +194,10 @@ def _file(
 
 
 def _numbers(option: str, given: str) -> list[int]:
-    """Numbers and ranges, such as 0,3-5, in order and each once.  Raises :class:`specs.errors.UserError`."""
+    """Parse numbers and ranges such as 0,3-5 into a sorted list without duplicates.
+
+    Raises :class:`specs.errors.UserError`.
+    """
     from specs.errors import UserError
 
     found: set[int] = set()
@@ -203,8 +207,8 @@ def _numbers(option: str, given: str) -> list[int]:
         if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
             other = f", or {MEAN}" if option == "--head" else ""
             raise UserError(
-                f"{option} must be whole numbers and ranges with commas between{other}\n"
-                f"  value: {given!r}\n  0,3-5 would work"
+                f"{option} must be comma-separated whole numbers and ranges{other}.\n"
+                f"  value: {given!r}\n  Pass a list such as 0,3-5."
             )
         found.update(range(int(first), int(last) + 1))
     return sorted(found)

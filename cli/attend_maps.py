@@ -1,4 +1,4 @@
-"""Heat maps in a terminal: blocks of colour where it has colours, else percentages."""
+"""Heat maps in a terminal: blocks of colour if it has colours, else percentages."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 GAP = "   "
-"""What stands between maps side by side."""
+"""The space between adjacent maps."""
 
 LONGEST = 14
-"""Letters of a label that are shown."""
+"""Maximum length of a label."""
 
 Row = tuple[str, Sequence[Sequence[float | None]]]
-"""A label, and for each map its shares, 0 to 1, or None where there can be none."""
+"""A label, and for each map its weights from 0 to 1, or None where attention is masked."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A map that is to be printed: its title, and how many columns of shares it may come to have."""
+    """A map to print: its title and its maximum number of key columns."""
 
     title: str
     places: int
@@ -41,10 +41,10 @@ def print_maps(
     longest: int,
     most: int | None = None,
 ) -> None:
-    """Print maps that have their rows in common side by side, row by row as they come; what does not fit follows below.
+    """Print maps with common rows side by side, row by row as they arrive; maps that do not fit follow below.
 
-    ``longest`` is the width of the longest label of a row; ``labels`` are those of each map's columns, asked for at the
-    end.  Of the columns of one map as many are shown as fit, and of rows at most ``most``.
+    ``longest`` is the width of the longest row label; ``labels`` returns the column labels of each map and is called at
+    the end.  Columns are cut to the width of the terminal, rows to ``most``.
     """
     margin = min(longest, LONGEST) + 1
     rows = itertools.islice(rows, most)
@@ -59,20 +59,20 @@ def print_maps(
 
 
 def fitting(out: Console, longest: int) -> int:
-    """How many columns of one map fit beside the longest label of a row."""
+    """The number of map columns that fit beside the longest row label."""
     return (out.width - min(longest, LONGEST) - 1) // _cell(out)
 
 
 def legend(out: Console) -> Text:
-    """What the looks of a cell mean."""
+    """The legend of the cells."""
     if not _is_colored(out):
-        return Text("percent of what a token attends to, · where it may not look", "dim")
+        return Text("percent of a query token's attention, · masked", "dim")
     steps = [Text("  ", _background(step / 10)) for step in range(11)]
-    return Text.assemble("0% ", *steps, " 100% of what a token attends to")
+    return Text.assemble("0% ", *steps, " 100% of a query token's attention")
 
 
 def _strips(out: Console, panels: Sequence[Panel], margin: int) -> Iterator[_Strip]:
-    """As many panels as fit side by side, then the next."""
+    """Strips of panels that fit side by side."""
     cell, room = _cell(out), out.width - margin
     widths = [min(room, max(panel.places * cell, len(panel.title))) for panel in panels]
     first = 0
@@ -86,7 +86,7 @@ def _strips(out: Console, panels: Sequence[Panel], margin: int) -> Iterator[_Str
 
 @dataclass(frozen=True)
 class _Strip:
-    """Maps side by side, of which ``first`` is the number of the first one; ``cell`` is the width of a share."""
+    """Maps side by side; ``first`` is the index of the first one, ``cell`` the width of a weight."""
 
     out: Console
     panels: Sequence[Panel]
@@ -104,7 +104,7 @@ class _Strip:
         self._print(label, [self._cells(each[: self._fitting]) for each in own])
 
     def print_columns(self, labels: Sequence[Sequence[str]]) -> None:
-        """The labels of columns, read downwards."""
+        """Print the column labels, which read downwards."""
         own = labels[self.first : self.first + len(self.panels)]
         cut = [[_cut(label) for label in each[: self._fitting]] for each in own]
         for place in range(max(len(label) for each in cut for label in each)):
@@ -112,7 +112,12 @@ class _Strip:
         most = max(map(len, own))
         if most > self._fitting:
             self._print(
-                "", [Text(f"the first {self._fitting} of {most} tokens: a file has all, see --output", "dim")]
+                "",
+                [
+                    Text(
+                        f"Showing the first {self._fitting} of {most} tokens; --output FILE shows all.", "dim"
+                    )
+                ],
             )
         self.out.print()
 
@@ -147,7 +152,7 @@ class _Strip:
 
 
 def _cell(out: Console) -> int:
-    """The width of a share."""
+    """The width of a weight."""
     return 2 if _is_colored(out) else 4
 
 

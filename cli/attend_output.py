@@ -1,4 +1,4 @@
-"""What ``zoo attend`` finds: maps as they grow, the entropies of heads, and the same as data or files."""
+"""Output of ``zoo attend``: maps as they grow, entropies of heads, and JSON."""
 
 from __future__ import annotations
 
@@ -12,55 +12,55 @@ from rich.cells import cell_len
 from cli.attend_maps import LONGEST, Panel, Row, fitting, legend, print_maps
 from cli.render import Column, console, print_json, print_table, say
 from specs.printable import printable
-from zoo.attending.attend import Attended, Reader, Step, looked_at, looks
-from zoo.attending.pictures import SINK, TITLES
+from zoo.attention_maps.attend import Attended, AttentionStep, Reader, looked_at, looks
+from zoo.attention_maps.pictures import SINK, TITLES
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from exporters.runtime.text import Text
-    from zoo.attending.choice import Choice
-    from zoo.attending.maps import LayerMap, View
+    from exporters.runtime.text import TextTokenizer
+    from zoo.attention_maps.choice import AttentionChoice
+    from zoo.attention_maps.maps import HeadMap, LayerMap
 
 ID_DIGITS = 6
-"""The digits of a token id."""
+"""Width of a token id."""
 
 _HEADS = 16
-"""The most heads whose entropies stand side by side."""
+"""Maximum number of heads printed side by side."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """How maps are shown: the mean over heads or each head, and in a terminal the first and the last layer alone.
+class MapStyle:
+    """How maps are shown: the mean over heads or each head; ``ends`` limits a terminal to the first and last layer.
 
-    ``places`` is how many tokens each reader may come to have.
+    ``places`` is the maximum number of tokens of each reader.
     """
 
-    text: Text | None
+    text: TextTokenizer | None
     mean: bool
     ends: bool
     places: Mapping[Reader, int]
 
     def label(self, token: int) -> str:
-        """A token as a reader sees it, or its id, safe to show."""
+        """The printable text of a token, or its id."""
         return printable(self.token(token))
 
     def token(self, token: int) -> str:
-        """A token as a reader sees it, or its id."""
+        """The text of a token, or its id."""
         return str(token) if self.text is None else self.text.label(token)
 
     def words(self, ids: Sequence[int]) -> str:
-        """Tokens as text, or as ids with commas."""
+        """Tokens as text, or as comma-separated ids."""
         return ",".join(map(str, ids)) if self.text is None else self.text.text(ids)
 
     def labels(self, attended: Attended) -> dict[Reader, list[str]]:
-        """The labels of all tokens, by who reads them."""
+        """The labels of all tokens by reader."""
         return {reader: [self.label(token) for token in ids] for reader, ids in attended.ids.items()}
 
 
-def print_growing(shown: Shown, steps: Iterator[Step], choice: Choice) -> Attended:
-    """Print the maps while the model reads, and give what it read."""
-    out, taken = console(), list[Step]()
+def print_growing(shown: MapStyle, steps: Iterator[AttentionStep], choice: AttentionChoice) -> Attended:
+    """Print the maps while the model runs, and return what it attended to."""
+    out, taken = console(), list[AttentionStep]()
     for first in steps:
         rest = steps if first.reader == "decoder" else iter(())  # an encoder reads all at once
         _print_read(out, shown, choice, taken, itertools.chain([first], rest), first)
@@ -68,14 +68,19 @@ def print_growing(shown: Shown, steps: Iterator[Step], choice: Choice) -> Attend
     out.print()
     attended = Attended.of(taken)
     if attended.written:
-        say(f"written: {shown.words(attended.written)}\n")
+        say(f"generated: {shown.words(attended.written)}\n")
     return attended
 
 
 def _print_read(
-    out: Console, shown: Shown, choice: Choice, taken: list[Step], steps: Iterator[Step], first: Step
+    out: Console,
+    shown: MapStyle,
+    choice: AttentionChoice,
+    taken: list[AttentionStep],
+    steps: Iterator[AttentionStep],
+    first: AttentionStep,
 ) -> None:
-    """Print the maps of what one reader reads, and add its steps to those that were taken."""
+    """Print the maps of one reader, and append its steps to those taken."""
     views = _views(shown, first, choice)
 
     def rows() -> Iterator[Row]:
@@ -93,15 +98,15 @@ def _print_read(
     longest = max(cell_len(shown.label(token)) for token in first.ids)
     panels = [_panel(shown, view, choice) for view in views]
     most = None
-    if shown.places[first.reader] > len(first.ids):  # others come, whose labels are not known yet
+    if shown.places[first.reader] > len(first.ids):  # labels of generated tokens are not known yet
         longest = max(longest, ID_DIGITS if shown.text is None else LONGEST)
     elif max(panel.places for panel in panels) > fitting(out, longest):
         most = fitting(out, longest)
     print_maps(out, panels, rows(), labels, longest, most)
 
 
-def _views(shown: Shown, step: Step, choice: Choice) -> list[View]:
-    """What is shown of a step, one view for each panel."""
+def _views(shown: MapStyle, step: AttentionStep, choice: AttentionChoice) -> list[HeadMap]:
+    """The views of a step, one per panel."""
     maps: list[LayerMap] = sorted(
         step.maps, key=lambda each: each.stack != step.reader
     )  # its own tokens first
@@ -111,20 +116,20 @@ def _views(shown: Shown, step: Step, choice: Choice) -> list[View]:
     return [view for each in maps for view in each.views(mean=shown.mean or shown.ends)]
 
 
-def _panel(shown: Shown, view: View, choice: Choice) -> Panel:
+def _panel(shown: MapStyle, view: HeadMap, choice: AttentionChoice) -> Panel:
     layer = view.layer
     title = f"{layer.stack} {view.title}" if len(choice.layers) > 1 else view.title
     return Panel(title, shown.places[looked_at(layer.stack)] + layer.sink)
 
 
-def _rows(shown: Shown, step: Step, choice: Choice) -> Iterator[Row]:
+def _rows(shown: MapStyle, step: AttentionStep, choice: AttentionChoice) -> Iterator[Row]:
     tables = [_shares(shown, view) for view in _views(shown, step, choice)]
     for place, token in enumerate(step.ids):
         yield shown.label(token), [table[place] for table in tables]
 
 
-def _shares(shown: Shown, view: View) -> list[list[float | None]]:
-    """The shares of a view, with None where a query may not look or keys are yet to come: before the sink."""
+def _shares(shown: MapStyle, view: HeadMap) -> list[list[float | None]]:
+    """The weights of a view, with None for masked or future keys, inserted before the sink."""
     own = [[None if share != share else share for share in row] for row in view.shares.tolist()]
     missing = shown.places[looked_at(view.layer.stack)] + view.layer.sink - view.weights.shape[-1]
     at = view.weights.shape[-1] - view.layer.sink
@@ -132,8 +137,8 @@ def _shares(shown: Shown, view: View) -> list[list[float | None]]:
 
 
 def print_entropies(attended: Attended) -> None:
-    """How spread out the weights of each head are, in bits."""
-    say("entropy of each head's weights in bits, the mean over tokens; uniform: of equal weights")
+    """Print the entropy of each head in bits."""
+    say("Entropy of each head in bits, mean over query tokens; uniform is the entropy of equal weights.")
     for stack, maps in attended.maps.items():
         say()
         if max(len(each.heads) for each in maps) <= _HEADS:
@@ -159,8 +164,8 @@ def _summary(layer: LayerMap) -> list[str]:
     return [f"layer {layer.layer}", str(len(found)), *(f"{value:.2f}" for value in ends)]
 
 
-def print_data(shown: Shown, attended: Attended, facts: Mapping[str, Any]) -> None:
-    """All as JSON: tokens, and for each stack the weights of each head, and their entropies in bits."""
+def print_data(shown: MapStyle, attended: Attended, facts: Mapping[str, Any]) -> None:
+    """Print tokens, weights of each head and entropies in bits as JSON."""
     tokens = {
         reader: [{"id": token, "token": shown.token(token)} for token in ids]
         for reader, ids in attended.ids.items()

@@ -1,4 +1,4 @@
-"""``zoo bench``: targets, precisions and PyTorch beside each other."""
+"""``zoo bench``: speed and memory of targets, precisions and PyTorch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bench(
         list[str],
         typer.Argument(
             metavar="SPEC",
-            help="A preset's name, a YAML file, or a directory that zoo export wrote.",
+            help="Preset name, YAML file, or exported directory.",
             autocompletion=complete_spec,
             show_default=False,
         ),
@@ -28,21 +28,21 @@ def bench(
     assignments: Assignments = None,
     target: Annotated[
         str,
-        typer.Option(
-            metavar="A,B", help="Export each SPEC for these targets.", autocompletion=complete_target
-        ),
+        typer.Option(metavar="A,B", help="Targets to export each SPEC for.", autocompletion=complete_target),
     ] = "portable",
-    precision: Annotated[str, typer.Option(metavar="A,B", help="Export it in these precisions.")] = "fp32",
+    precision: Annotated[
+        str, typer.Option(metavar="A,B", help="Precisions to export each SPEC in.")
+    ] = "fp32",
     logits: Logits = "all",
     against: Annotated[
-        str, typer.Option(metavar="eager,compiled", help="Run it in PyTorch, too.", show_default=False)
+        str, typer.Option(metavar="eager,compiled", help="PyTorch modes to time as well.", show_default=False)
     ] = "",
-    batch: Annotated[str, typer.Option(metavar="A,B", help="Sequences at once.")] = "1",
+    batch: Annotated[str, typer.Option(metavar="A,B", help="Batch sizes, in sequences.")] = "1",
     length: Annotated[
         str,
         typer.Option(
             metavar="A,B",
-            help="Tokens of a sequence, or a range for those of a batch: 16-128.  [default: 128]",
+            help="Sequence lengths in tokens; 16-128 is a batch of ragged rows.  [default: 128]",
             show_default=False,
         ),
     ] = "",
@@ -50,31 +50,34 @@ def bench(
         str,
         typer.Option(
             metavar="A,B",
-            help="Time one step of a decoder after so many tokens.  [default: 128]",
+            help="Cached tokens before a timed decoder step.  [default: 128]",
             show_default=False,
         ),
     ] = "",
     new_tokens: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Time generating so many tokens, too.", show_default=False),
+        typer.Option(min=1, metavar="N", help="Also time the generation of N tokens.", show_default=False),
     ] = None,
     threads: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Threads.  [default: one for each processor]", show_default=False
+            min=1,
+            metavar="N",
+            help="Number of threads.  [default: one per logical processor]",
+            show_default=False,
         ),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0.01, metavar="S", help="How long to time each row of the table, about.")
+        float, typer.Option(min=0.01, metavar="S", help="Approximate time spent on each row, in seconds.")
     ] = 2.0,
     as_json: AsJson = False,
 ) -> None:
-    """Time models: targets, precisions and PyTorch, all in one run.
+    """Measure the speed and memory of exports and PyTorch.
 
-    An encoder is timed on whole batches; a decoder on reading prompts, and on single steps after so many past tokens; an
-    encoder-decoder on a text up to the first new token, and on steps. Specs are exported with random weights and without
-    verification. Every variant has a process of its own; they are warmed up and take turns. Reading the weights and the
-    cache once is the least that a step can take: its share of that bound says how near it comes.
+    Times encoders on whole batches, decoders on prompts and on single cached steps, and encoder-decoders up to the first
+    token and on steps. Specs are exported with random weights and without verification. Each variant runs in its own
+    process; variants are warmed up and timed in turn. Each decoder step is reported as a percentage of the
+    memory-bandwidth bound: the time to read the weights and the cache once.
 
     \b
     Examples:
@@ -89,23 +92,27 @@ def bench(
     from cli.exit_status import FAILED
     from cli.progress import stage_progress
     from cli.render import print_json
-    from exporters.benching.bench import bench as time_all
-    from exporters.benching.variant import AGAINST, Choice, referred, variants
-    from exporters.benching.workload import Grid
+    from exporters.benchmark.bench import bench as time_all
+    from exporters.benchmark.variant import AGAINST, VariantChoice, referred, variants
+    from exporters.benchmark.workload import WorkloadGrid
     from specs.errors import UserError
 
     ways = [_known("--against", name, AGAINST) for name in _names(against)]
-    choice = Choice(_names(target), _names(precision), logits, ways)
-    grid = Grid(_numbers("--batch", batch, 1), tuple(_names(length)), _numbers("--past", past, 0), new_tokens)
+    choice = VariantChoice(_names(target), _names(precision), logits, ways)
+    grid = WorkloadGrid(
+        _numbers("--batch", batch, 1), tuple(_names(length)), _numbers("--past", past, 0), new_tokens
+    )
     models = referred(specs, assignments or ())
     encoders = [model.spec.name for model in models if model.spec.decoder is None]
     if len(encoders) == len(models) and (past or new_tokens):
         option = "--past" if past else "--new-tokens"
-        raise UserError(f"{option} is of generating, and {encoders[0]} is an encoder\n  leave it out")
+        raise UserError(
+            f"{option} applies only to decoders, and {encoders[0]} is an encoder.\n  Remove the option."
+        )
     for model in models:
         grid.workloads(model.spec)
     if any(model.exported is None for model in models):
-        choice.options()  # told before anything is exported
+        choice.options()  # fails before anything is exported
     with TemporaryDirectory() as place, stage_progress(quiet=as_json) as progress:
         found = list(variants(models, choice, Path(place), progress))
         report = time_all(found, grid, threads or os.cpu_count() or 1, seconds, progress)
@@ -118,18 +125,18 @@ def bench(
 
 
 def _names(given: str) -> list[str]:
-    """The parts between commas, each once."""
+    """The comma-separated parts without duplicates."""
     return list(dict.fromkeys(filter(None, (part.strip() for part in given.split(",")))))
 
 
 def _known(option: str, name: str, known: Sequence[Name]) -> Name:
     from specs.errors import UserError
-    from specs.suggest import did_you_mean
+    from specs.suggest import suggestion
 
     for each in known:
         if each == name:
             return each
-    raise UserError(f"there is no {option} {name!r}: {did_you_mean(name, known)}")
+    raise UserError(f"{option} {name!r} is unknown\n  {suggestion(name, known)}")
 
 
 def _numbers(option: str, given: str, least: int) -> tuple[int, ...]:
@@ -138,7 +145,7 @@ def _numbers(option: str, given: str, least: int) -> tuple[int, ...]:
     parts = _names(given)
     if not all(part.isdecimal() and int(part) >= least for part in parts):
         raise UserError(
-            f"{option} must be whole numbers from {least} on, with commas between\n"
-            f"  value: {given!r}\n  {max(1, least)},8 would work"
+            f"{option} must be comma-separated whole numbers of at least {least}.\n"
+            f"  value: {given!r}\n  Pass a list such as {max(1, least)},8."
         )
     return tuple(map(int, parts))

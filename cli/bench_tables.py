@@ -1,4 +1,4 @@
-"""What ``zoo bench`` has measured, as tables."""
+"""Tables of ``zoo bench``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cli.render import Column, print_table, say
-from cli.units import byte_text
+from zoo.units import byte_text
 
 if TYPE_CHECKING:
-    from exporters.benching.bench import Report, Timing
+    from exporters.benchmark.bench import BenchmarkReport, Timing
 
 _TIMES = [
     Column("workload", prose=12, pinned=True),
@@ -33,8 +33,8 @@ _QUALITY = Column("quality against float", right=True)
 _FAULT = Column("fault", prose=24)
 
 
-def print_report(report: Report) -> None:
-    """The times of every workload, the first variant's as the measure of the others', then what each variant takes."""
+def print_report(report: BenchmarkReport) -> None:
+    """Print the times of every workload relative to the first variant, then the load time and memory of each variant."""
     rows = []
     for group in report.timings:
         for timing in group:
@@ -56,13 +56,13 @@ def print_report(report: Report) -> None:
     say()
     bandwidth = report.bandwidth
     say(
-        f"{report.threads} thread{'s' * (report.threads > 1)}; memory is read at {bandwidth.read / 1e9:.1f} GB/s, "
-        f"copied at {bandwidth.copy / 1e9:.1f} GB/s (read and written). Speed is against the first variant; a step's "
-        f"bound is reading its weights and cache once."
+        f"{report.threads} thread{'s' * (report.threads > 1)}; memory bandwidth {byte_text(bandwidth.read)}/s read, "
+        f"{byte_text(bandwidth.copy)}/s copied (read and written). Speed is relative to the first variant; a step's "
+        f"bound is the time to read its weights and cache once."
     )
 
 
-def _figures(report: Report, timing: Timing, first: Timing) -> list[str]:
+def _figures(report: BenchmarkReport, timing: Timing, first: Timing) -> list[str]:
     work, share = timing.workload, report.bound_share(timing)
     times = [f"{timing.percentile(each) * 1000:.2f}" for each in (50, 90, 99)]
     rates = [f"{count / timing.median:,.1f}" for count in (work.batch, work.tokens)]
@@ -74,7 +74,7 @@ def _sizes(load: float, size: int, peak: int) -> tuple[str, str, str]:
 
 
 def _quality(figures: Mapping[str, float]) -> str:
-    """The figure that is held to a budget, in short."""
+    """The figure that has a budget, abbreviated."""
     if "kl" in figures:
         return f"KL {figures['kl']:.1e}"
     return f"cosine {figures['cosine']:.4f}" if "cosine" in figures else ""

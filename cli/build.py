@@ -1,4 +1,4 @@
-"""``zoo build``: everything, from the spec to verified files."""
+"""``zoo build``: from a spec to verified ONNX files."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def build(
     calibrate: Calibrate = None,
     max_kl: MaxKl = None,
     min_cosine: MinCosine = None,
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules in the tables.")] = 4,
+    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
     as_json: AsJson = False,
 ) -> None:
-    """Build a spec: list, check, export, verify.
+    """Count, check, export and verify a model.
 
-    This is zoo params, zoo check and zoo export in one: the parameters by module, the shapes and the behaviour, ONNX
-    files, and the proof that they compute what PyTorch computes. It stops at the first that fails, with status 1.
+    Runs zoo params, zoo check and zoo export: counts the parameters by module, checks shapes and behaviour, writes ONNX
+    files, and verifies them against PyTorch. Stops at the first failure, with exit status 1.
 
     \b
     Examples:
@@ -140,6 +140,6 @@ def build(
     elif written is not None:
         print_export(written)
     else:
-        say("nothing was exported: see what failed above", "red", err=True)
+        say("Nothing was exported: see the failures above.", "red", err=True)
     if not passed:
         raise typer.Exit(FAILED)

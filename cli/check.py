@@ -1,4 +1,4 @@
-"""``zoo check``: the shapes of all modules, and how the model behaves."""
+"""``zoo check``: the shapes of all modules, and the behaviour of the model."""
 
 from __future__ import annotations
 
@@ -16,23 +16,22 @@ def check(
         str | None,
         typer.Option(
             metavar="PATH|random",
-            help="Check with the weights in a file, a directory that has one or a hub repository, or with random ones "
-            "by the spec's own recipe.",
+            help="Weights to check with: a file, its directory, a Hugging Face repository, or random by the spec's recipe.",
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random weights.")] = 0,
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules to show.")] = 4,
-    unfold: Annotated[bool, typer.Option("--unfold", help="Show equal blocks one by one.")] = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed for random weights.")] = 0,
+    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
+    unfold: Annotated[bool, typer.Option("--unfold", help="Print identical blocks one by one.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check the shapes and behaviour of a model.
 
-    Shows the shapes that every module takes and gives, and tries whether the model behaves as its spec says.
+    Prints the input and output shapes of every module, then tests that the model behaves as its spec says: causality,
+    padding, caches, token order and gradients.
 
-    Who sees whom, padding, caches, the order of tokens and gradients are tried on a few tokens in float64, with
-    random weights drawn for checking. A model too large for that is checked on a twin with fewer layers. JSON has
-    every module, whatever the depth.
+    The tests run a few tokens in float64 with random weights; a model too large for memory is reduced to fewer layers.
+    --json lists every module regardless of --depth.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""The shapes of all modules and the behaviour of a model as tables."""
+"""Tables of ``zoo check``: shapes of all modules, and behaviour."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _CHECKS = [
     Column("result"),
     Column("figure", right=True),
     Column("expected", prose=14),
-    Column("what was done", prose=20),
+    Column("method", prose=20),
 ]
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A module of a stack's blocks number ``first`` to ``last``, or one that is in no block."""
+    """A module in blocks ``first`` to ``last`` of a stack, or outside blocks."""
 
     prefix: str
     first: int | None
@@ -42,13 +42,13 @@ class _Row:
 
     @property
     def content(self) -> tuple[object, ...]:
-        """What makes two blocks look the same."""
+        """The key by which two blocks are equal."""
         shapes = self.shapes
         return self.suffix, shapes.kind, shapes.method, shapes.inputs, shapes.outputs
 
     @property
     def name(self) -> str:
-        """The last parts of the path, indented by the level."""
+        """The last parts of the path, indented by level."""
         number = "" if self.first is None else f".{self.first}"
         if self.first != self.last:
             number += f"-{self.last}"
@@ -64,13 +64,13 @@ class _Row:
 
     @property
     def level(self) -> int:
-        """How deep the module is in the tree, where a list of blocks is no level of its own."""
+        """The depth of the module in the tree; a list of blocks adds no level."""
         path = self.shapes.path
         return path.count(".") + bool(path) - (self.first is not None)
 
 
 def print_shapes(report: ShapeReport, *, depth: int = 4, unfold: bool = False) -> None:
-    """Print what every module to a depth takes and gives, equal neighbours among blocks in one row."""
+    """Print the input and output shapes of every module down to a depth, with runs of equal blocks in one row."""
     rows = [row for row in _rows(report.modules, unfold) if row.level <= depth]
     if rows and depth:
         print_table(
@@ -104,7 +104,7 @@ def _row(shapes: ModuleShapes) -> _Row:
 
 
 def _folded(rows: list[_Row]) -> Iterator[_Row]:
-    """The rows of a stack's blocks, with runs of equal blocks as one; other rows as they are."""
+    """The rows with runs of equal blocks merged."""
     blocks = [list(block) for _, block in groupby(rows, lambda row: row.first)]
     for _, run in groupby(blocks, lambda block: [row.content for row in block]):
         first, *_, last = [*run] * 2
@@ -112,7 +112,7 @@ def _folded(rows: list[_Row]) -> Iterator[_Row]:
 
 
 def print_behaviour(report: BehaviourReport) -> None:
-    """Print every check with its figure, and what was checked."""
+    """Print every check with its figure, and the subject of the checks."""
     say()
     print_table(
         _CHECKS,

@@ -1,4 +1,4 @@
-"""How every command ends: with a result, or with a message and an exit status, never with a user's traceback."""
+"""Error handling of all commands: a message and an exit status instead of a traceback."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NoReturn, cast
 import typer
 from typer.core import TyperGroup
 
+from cli.command_table import Commands
 from cli.exit_status import READER_LEFT, WRONG_INPUT
 from cli.out_of_memory import is_out_of_memory
 from cli.render import color_wanted, print_json, say
@@ -18,12 +19,16 @@ from specs.errors import SpecError, UserError, with_flags
 
 
 class Program(TyperGroup):
-    """The commands.  A mistake is told on stderr, or with ``--json`` as data on stdout, and the status is 2."""
+    """The commands.  A user error is printed to stderr, or as JSON to stdout with ``--json``; the exit status is 2."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = Commands()
 
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]
         given = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in given
-        # All errors come here, so that they are all printed alike: those in the command line, too.
+        # Handle all errors here, including usage errors, so that they are printed alike.
         settings |= {"color": color_wanted(), "standalone_mode": False}
         try:
             sys.exit(super().main(given, **settings))
@@ -35,16 +40,16 @@ class Program(TyperGroup):
         except UserError as error:
             _end(error, as_json)
         except SystemExit as end:
-            if isinstance(end.__context__, BrokenPipeError):  # which typer takes for a failure
+            if isinstance(end.__context__, BrokenPipeError):  # typer reports it as a failure
                 sys.exit(READER_LEFT)
             raise
         except OSError as error:
             if is_out_of_memory(error):
                 raise
             reason = error.strerror or str(error)
-            # Streams have no names: of those that the program writes to, one is gone, and it may be stdout.
+            # Streams have no names: the closed one may be stdout.
             _end(
-                f"{error.filename}: {reason}" if error.filename else f"cannot write: {reason}",
+                f"{error.filename}: {reason}" if error.filename else f"Cannot write: {reason}",
                 as_json and error.filename,
             )
 
@@ -55,14 +60,14 @@ class Program(TyperGroup):
 
 
 def _with_usage(error: typer.TyperException) -> str:
-    """The message with the usage of the command before it."""
+    """The message, preceded by the usage of the command."""
     text = io.StringIO()
-    cast(Any, error).show(file=text)  # typer has more than one class of errors, and all have this
+    cast(Any, error).show(file=text)  # typer's error classes share this method
     return text.getvalue().rstrip()
 
 
 def _end(error: UserError | str, as_json: bool) -> NoReturn:
-    with contextlib.suppress(OSError):  # nobody listens
+    with contextlib.suppress(OSError):  # the reader may be gone
         if as_json:
             print_json(
                 {"errors": error_data(error) if isinstance(error, UserError) else [{"message": error}]}
@@ -73,14 +78,14 @@ def _end(error: UserError | str, as_json: bool) -> NoReturn:
 
 
 def warn_of_broken_plugins() -> None:
-    """Name every plugin that could not be loaded, where the command had kinds to look up."""
+    """Print a warning for every plugin that failed to load, if the command loaded plugins."""
     registry = sys.modules.get("specs.registry")
     for error in registry.broken_plugins().values() if registry else ():
-        say(f"warning: {error}", "yellow", err=True)
+        say(f"Warning: {error}", "yellow", err=True)
 
 
 def error_data(error: UserError) -> list[dict[str, Any]]:
-    """An error as JSON data: the parts of each problem of a spec, and the text that the terminal would show."""
+    """An error as JSON data: the fields of each problem of a spec, and the message as printed."""
     if isinstance(error, SpecError):
         return [{**problem.as_dict(), "message": problem.render()} for problem in error.problems]
     return [{"message": with_flags(error.text)}]

@@ -1,4 +1,4 @@
-"""``zoo compare``: whether specs learn, side by side."""
+"""``zoo compare``: the same short training for several specs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BETWEEN_ASSIGNMENTS = re.compile(r"\s+(?=[\w.\[\]-]+=)")
 
 
 def complete_task(incomplete: str) -> list[str]:
-    """Tasks that begin with what is typed so far."""
+    """Complete the names of tasks."""
     from zoo.training.names import TASKS
 
     return [name for name in TASKS if name.startswith(incomplete)]
@@ -33,7 +33,7 @@ def compare(
         typer.Option(
             "--with",
             metavar="PATH=VALUE...",
-            help="One more: the first SPEC with this changed, as by --set; several changes with spaces between; repeatable.",
+            help="Add a variant of the first SPEC; separate several changes by spaces; repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -42,7 +42,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="copy, reverse, recall or addition; of a text: next-byte or masked-byte.  "
+            help="Task: copy, reverse, recall or addition; with --text, next-byte or masked-byte.  "
             "[default: reverse, or next-byte with --text]",
             autocompletion=complete_task,
             show_default=False,
@@ -52,7 +52,7 @@ def compare(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Learn from the bytes of a file; its last tenth is held out.",
+            help="Train on the bytes of a file; the last tenth is held out.",
             show_default=False,
         ),
     ] = None,
@@ -61,48 +61,48 @@ def compare(
         typer.Option(
             min=1,
             metavar="N",
-            help="Symbols, keys or numbers of a passage, or bytes of a text.  [default: 8; of recall and addition 4, of a text 64]",
+            help="Task length, in symbols, keys, digits or bytes.  [default: 8; recall and addition 4, --text 64]",
             show_default=False,
         ),
     ] = None,
     layers: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Shrink every stack to so many layers.", show_default=False),
+        typer.Option(min=1, metavar="N", help="Reduce every stack to N layers.", show_default=False),
     ] = None,
     width: Annotated[
         int | None,
         typer.Option(
             min=8,
             metavar="N",
-            help="Make every model so wide, in proportion, with fewer heads.",
+            help="Scale every model to this width, with fewer heads.",
             show_default=False,
         ),
     ] = None,
-    steps: Annotated[int, typer.Option(min=1, metavar="N", help="Steps of training.")] = 300,
-    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Passages in a step.")] = 32,
-    rate: Annotated[float, typer.Option("--lr", metavar="RATE", help="The highest learning rate.")] = 3e-3,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of weights, passages and dropout.")] = 0,
+    steps: Annotated[int, typer.Option(min=1, metavar="N", help="Number of training steps.")] = 300,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size, in sequences.")] = 32,
+    rate: Annotated[float, typer.Option("--lr", metavar="RATE", help="Peak learning rate.")] = 3e-3,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed for weights, data and dropout.")] = 0,
     output: Annotated[
         list[Path] | None,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write the curves, too: .png, .svg, .html or .json; repeatable.",
+            help="Also write the loss curves: .png, .svg, .html or .json; repeatable.",
             show_default=False,
         ),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Train anew what was trained before.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ignore saved results and retrain.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train several specs alike, and show which of them learns.
+    """Train several specs on the same small task and compare how they learn.
 
-    Every spec learns the same passages in the same order, from weights of the same seed, by its own recipe. The task sets
-    vocabulary and head; a decoder predicts the answer token by token, an encoder-decoder says it after reading the question, an
-    encoder fills it in where masks stand. Published models are large: --layers 4 --width 128 makes them small.
+    Every spec trains on the same data in the same order, from weights drawn with the same seed by its own recipe. The task
+    sets the vocabulary and the head: decoders predict the answer token by token, encoder-decoders generate it from the
+    question, encoders fill in masks. Use --layers 4 --width 128 to scale published models down.
 
-    Before it is trained, a decoder is tried for seeing its own answers; one that does is named, and the exit status is 1. What is
-    trained is kept in build/compare: an interrupted training goes on from there.
+    A decoder that can see its own answers is reported, with exit status 1. Results are saved in build/compare, from which
+    interrupted training resumes.
 
     \b
     Examples:
@@ -121,7 +121,7 @@ def compare(
     from zoo.training.names import NEXT_BYTE, REVERSE
 
     if not 0 < rate < 1e3:
-        raise UserError(f"--lr must be above 0 and finite\n  value: {rate:g}\n  0.003 would work")
+        raise UserError(f"--lr must be between 0 and 1000.\n  value: {rate:g}\n  Pass a rate such as 0.003.")
     check_outputs(output or (), SUFFIXES)
     named = _contenders(specs, assignments or (), variants or ())
     from zoo.training.comparison import compare as train_all
@@ -151,7 +151,7 @@ def compare(
 def _contenders(
     references: Sequence[str], assignments: Sequence[str], variants: Sequence[str]
 ) -> list[Contender]:
-    """The specs that were named, then the variants of the first; what is called alike gets a number."""
+    """The specs in the order given, then the variants of the first; equal labels are numbered."""
     from specs.load import load
     from zoo.training.contender import Contender
 
@@ -169,5 +169,5 @@ def _contenders(
 
 
 def _label(reference: str) -> str:
-    """A preset's name, or that of a file without what it ends in."""
+    """The preset's name, or the file's without its suffix."""
     return Path(reference).stem if reference.endswith((".yaml", ".yml")) else reference

@@ -1,4 +1,4 @@
-"""What ``zoo compare`` writes: curves as pictures, a page, or all of it as data."""
+"""Files of ``zoo compare``: curves as a picture or a page, or everything as JSON."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from cli.curves import letter
 from cli.files import write_own
 
 if TYPE_CHECKING:
-    from zoo.training.comparison import Comparison
+    from zoo.training.comparison import TrainingComparison
 
 SUFFIXES = (".png", ".svg", ".html", ".json")
 
 
-def write_output(path: Path, found: Comparison) -> None:
-    """Write a comparison as what the file's name ends in says, whole or not at all."""
+def write_output(path: Path, found: TrainingComparison) -> None:
+    """Write a comparison atomically in the format of the file's suffix."""
     kind = path.suffix.lower()
     write_own(path, _content(kind, found), kind)
 
 
-def _content(kind: str, found: Comparison) -> bytes:
+def _content(kind: str, found: TrainingComparison) -> bytes:
     if kind == ".json":
         return (json.dumps(found.as_dict(), indent=2) + "\n").encode()
     curves = [(f"{letter(i)}: {each.label}", found.curve(each)) for i, each in enumerate(found.results)]
-    guess = (found.task.chance, "a guess")
+    guess = (found.task.chance, "chance")
     if kind == ".html":
         from zoo.pages.comparison_page import comparison_page
 

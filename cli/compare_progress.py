@@ -1,4 +1,4 @@
-"""How training gets on, on standard error: nothing where that is no terminal."""
+"""Training progress on standard error; silent unless that is a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def training_progress(*, quiet: bool) -> Iterator[Callable[[Moment], None]]:
-    """What to call with every step: a bar for each spec, with loss, speed and the time left."""
+    """A callback for every step that shows a bar per spec, with loss, speed and time left."""
     if quiet or not sys.stderr.isatty():
         yield lambda moment: None
         return

@@ -1,4 +1,4 @@
-"""What ``zoo compare`` has found: a table, what the specs differ in, and how they learnt."""
+"""Tables of ``zoo compare``: figures, differences between the specs, and loss curves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specs.errors import path_text
 
 if TYPE_CHECKING:
     from specs.difference import Difference
-    from zoo.training.comparison import Comparison, Result
+    from zoo.training.comparison import Result, TrainingComparison
 
 _WIDEST = 100
 NUMBERS = ("parameters", "loss", "accuracy", "solved at", "steps/s", "tokens/s")
@@ -23,15 +23,15 @@ _COLUMNS = [
 ]
 
 
-def print_comparison(found: Comparison) -> None:
-    """Print the figures of all specs, what each changes in the first, their curves, and what is wrong with them."""
+def print_comparison(found: TrainingComparison) -> None:
+    """Print the figures of all specs, their changes to the first, their curves, and warnings."""
     say(f"{headline(found)}\n")
     rows: list[list[CellText]] = []
     for index, result in enumerate(found.results):
         verdict = styled("sees the future" if result.sees_answers else "", "bold red")
         rows.append([styled(letter(index), style(index)), result.label, *figures(result), verdict])
     guess = styled(f"{found.task.chance:.3f}", "dim")
-    rows.append(["", styled("a guess", "dim"), "", guess, *[""] * (len(NUMBERS) - 1)])
+    rows.append(["", styled("chance", "dim"), "", guess, *[""] * (len(NUMBERS) - 1)])
     columns = _COLUMNS if found.sound else [*_COLUMNS, Column("verdict", prose=8)]
     print_table(columns, [row[: len(columns)] for row in rows])
     for line in difference_lines(found):
@@ -40,18 +40,18 @@ def print_comparison(found: Comparison) -> None:
     say(curve_title(found), "dim")
     out = console()
     curves = [Curve(letter(index), found.curve(result)) for index, result in enumerate(found.results)]
-    rule = (found.task.chance, "a guess")
+    rule = (found.task.chance, "chance")
     for text in plot(curves, min(out.width, _WIDEST), braille=braille_shown(), rule=rule):
         out.print(text, soft_wrap=True)
     kept = [letter(index) for index, result in enumerate(found.results) if result.kept]
     if kept:
-        say(f"\n{', '.join(kept)}: trained before; --fresh trains anew")
+        say(f"\nUsing saved results for {', '.join(kept)}. Pass --fresh to retrain.")
     for line in warnings(found):
         say(f"\n{line}", "red")
 
 
-def headline(found: Comparison) -> str:
-    """What was done, in a line."""
+def headline(found: TrainingComparison) -> str:
+    """The task and the settings in one line."""
     task, settings = found.task, found.settings
     devices = dict.fromkeys(result.device for result in found.results)
     return (
@@ -60,14 +60,14 @@ def headline(found: Comparison) -> str:
     )
 
 
-def curve_title(found: Comparison) -> str:
-    """What the curves are."""
-    smoothed = f", mean of {found.smoothing} steps" if found.smoothing > 1 else ""
-    return f"loss in training{smoothed}, nats per token"
+def curve_title(found: TrainingComparison) -> str:
+    """The title of the curves."""
+    smoothed = f", mean over {found.smoothing} steps" if found.smoothing > 1 else ""
+    return f"training loss{smoothed}, nats per token"
 
 
 def figures(result: Result) -> list[str]:
-    """The figures of a spec as text, under NUMBERS."""
+    """The figures of a spec as text, in the order of NUMBERS."""
     speed = result.steps_per_second
     rates = [f"{speed:,.1f}", f"{speed * result.tokens:,.0f}"]
     if result.diverged or result.last is None:
@@ -82,17 +82,17 @@ def figures(result: Result) -> list[str]:
     ]
 
 
-def difference_lines(found: Comparison) -> list[str]:
-    """What each spec changes in the first, a line each."""
+def difference_lines(found: TrainingComparison) -> list[str]:
+    """One line per spec with its changes to the first."""
     lines = []
     for index, result in enumerate(found.results[1:], 1):
         changes = ", ".join(map(change_text, found.differences(result)))
-        lines.append(f"{letter(index)} differs from A: {changes or 'in nothing'}")
+        lines.append(f"{letter(index)} differs from A: {changes}" if changes else f"{letter(index)} equals A")
     return ["", *lines] if lines else []
 
 
 def change_text(each: Difference) -> str:
-    """A difference in short: position learned -> rope."""
+    """A difference on one line: position learned -> rope."""
     layers = "" if each.layers is None else f" (layers {', '.join(map(str, each.layers))})"
     return f"{path_text(each.path_b)}{layers} {_value_text(each.a)} \u2192 {_value_text(each.b)}"
 
@@ -105,15 +105,15 @@ def _value_text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def warnings(found: Comparison) -> list[str]:
-    """What must be known before a loss is believed."""
+def warnings(found: TrainingComparison) -> list[str]:
+    """Warnings about losses that are not meaningful."""
     lines = []
     for index, result in enumerate(found.results):
         named = f"{letter(index)} ({result.label})"
         if result.sees_answers:
             lines.append(
-                f"{named} sees the future: its loss means nothing, as what it predicts is among its inputs"
+                f"{named} sees the future: its loss is meaningless, because its inputs contain the answers."
             )
         if result.diverged:
-            lines.append(f"{named} diverged: its loss was no finite number at step {len(result.losses)}")
+            lines.append(f"{named} diverged: its loss was not finite at step {len(result.losses)}.")
     return lines

@@ -12,10 +12,10 @@ from cli.options import AsJson, Assignments, SpecArgument
 
 
 def complete_family(incomplete: str) -> list[str]:
-    """Families that begin with what is typed so far."""
-    from zoo.configs.families import model_types
+    """Complete the names of families."""
+    from zoo.families.registry import MODEL_TYPES
 
-    return [name for name in model_types() if name.startswith(incomplete)]
+    return [name for name in sorted(MODEL_TYPES) if name.startswith(incomplete)]
 
 
 def convert(
@@ -24,7 +24,8 @@ def convert(
     weights: Annotated[
         str,
         typer.Option(
-            metavar="random|PATH", help="Random weights, or a checkpoint of any format that is read."
+            metavar="random|PATH",
+            help="Source of the weights: random, or a checkpoint in any supported format.",
         ),
     ] = "random",
     seed: Seed = 0,
@@ -34,8 +35,8 @@ def convert(
             "--output",
             "-o",
             metavar="DIR",
-            help="Output directory. Files of an earlier conversion there are replaced, yours are kept.  "
-            "[default: build/NAME-checkpoint, and --dtype and --as where given]",
+            help="Output directory; replaces the files of an earlier conversion there and no others.  "
+            "[default: build/NAME-checkpoint, with --dtype and --as if given]",
             show_default=False,
         ),
     ] = None,
@@ -44,18 +45,19 @@ def convert(
         typer.Option(
             "--as",
             metavar="FAMILY",
-            help="The model_type to write.  [default: that of the weights, or the first that can say all of the spec]",
+            help="model_type to write.  [default: that of the weights, or the first that can express the spec]",
             autocompletion=complete_family,
             show_default=False,
         ),
     ] = None,
-    dtype: Annotated[str, typer.Option(metavar="fp32|fp16|bf16", help="The type of the weights.")] = "fp32",
+    dtype: Annotated[str, typer.Option(metavar="fp32|fp16|bf16", help="Data type of the weights.")] = "fp32",
     as_json: AsJson = False,
 ) -> None:
-    """Write a model as a checkpoint that transformers' from_pretrained loads, or sentence-transformers.
+    """Write a model as a Hugging Face checkpoint.
 
-    The config is read back and has to give the same architecture: what no family's config can say is refused, with
-    what differs from the nearest. Tokenizer files beside the weights come along.
+    The result loads with from_pretrained of transformers, or with sentence-transformers. The config is read back and must
+    give the same architecture; a spec that no family can express is refused, with its differences from the nearest.
+    Tokenizer files beside the weights are copied.
 
     \b
     Examples:
@@ -68,17 +70,17 @@ def convert(
     from cli.default_directory import checkpoint_directory
     from cli.progress import stage_progress
     from cli.render import Column, print_json, print_table, say
-    from cli.units import byte_text
     from specs.errors import UserError
     from specs.load import load
-    from specs.suggest import did_you_mean
+    from specs.suggest import suggestion
     from zoo.checkpoints.converting import DTYPES
     from zoo.checkpoints.converting import convert as convert_checkpoint
     from zoo.destination import CONVERSION, replacing
+    from zoo.units import byte_text
     from zoo.weights.modules import MODULES
 
     if dtype not in DTYPES:
-        raise UserError(f"there is no --dtype {dtype!r}: {did_you_mean(dtype, DTYPES)}")
+        raise UserError(f"--dtype {dtype!r} is unknown\n  {suggestion(dtype, DTYPES)}")
     model = load(spec, assignments or ())
     destination = output or checkpoint_directory(model.name, dtype, family)
     with stage_progress(quiet=as_json) as progress, replacing(destination, CONVERSION) as directory:

@@ -1,4 +1,4 @@
-"""Curves in the terminal: braille dots where it can show them, each curve named by a letter that stands on it."""
+"""Curves in the terminal, drawn with braille dots if it supports them; a letter on each curve names it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 HEIGHT = 14
-"""Lines of a plot."""
+"""Height of a plot, in lines."""
 
 _STYLES = ("blue", "red", "green", "magenta", "yellow", "cyan")
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # by row and column of a cell
@@ -24,24 +24,24 @@ _AXIS = 7  # columns of the numbers at the left
 
 @dataclass(frozen=True)
 class Curve:
-    """Points from left to right, under a letter; what is no finite number is not drawn."""
+    """Points from left to right, named by a letter; values that are not finite are omitted."""
 
     letter: str
     points: Sequence[tuple[float, float]]
 
 
 def letter(index: int) -> str:
-    """A, B, C, ... and after Z small ones."""
+    """A, B, C, ..., Z, a, b, ..."""
     return "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[index % 52]
 
 
 def style(index: int) -> str:
-    """The colour of a curve, and of what belongs to it."""
+    """The colour of a curve and its labels."""
     return _STYLES[index % len(_STYLES)]
 
 
 def braille_shown() -> bool:
-    """Whether standard output takes braille."""
+    """Whether standard output can encode braille."""
     try:
         "\u2800\u28ff\u2502".encode(sys.stdout.encoding or "ascii")
     except (LookupError, UnicodeEncodeError):
@@ -52,9 +52,9 @@ def braille_shown() -> bool:
 def plot(
     curves: Sequence[Curve], width: int, *, braille: bool, rule: tuple[float, str] | None = None
 ) -> list[Text]:
-    """Curves over axes from 0 on, in lines of at most ``width`` columns.
+    """Curves over axes that start at 0, in lines of at most ``width`` columns.
 
-    ``rule`` is a value to hold them against, with a name of at most 7 letters.
+    ``rule`` is a reference value, with a name of at most 7 letters.
     """
     from rich.text import Text
 
@@ -84,23 +84,23 @@ def plot(
 
 
 class _Canvas:
-    """Cells of HEIGHT lines, each a mark and the curve that it is of; a cell has 2 x 4 dots in braille, else one."""
+    """HEIGHT lines of cells, each a mark and the curve it belongs to; a cell has 2 x 4 dots in braille, else one."""
 
     def __init__(self, columns: int, right: float, top: float, braille: bool) -> None:
         self.cells: list[list[tuple[str, int | None]]] = [[(" ", None)] * columns for _ in range(HEIGHT)]
         self._columns, self._right, self._top, self._braille = columns, right, top, braille
         self._across, self._down = (2, 4) if braille else (1, 1)
         self._drawn: dict[int, dict[int, int]] = {}
-        """By curve, in which line it is at each column."""
+        """The line of each curve at each column."""
 
     def rule(self, value: float) -> int:
-        """A dotted line at a value; gives where it is."""
+        """Draw a dotted line at a value, and return its line number."""
         row = self._place(0, value)[1] // self._down
         self.cells[row] = [("\u2508" if self._braille else ".", None)] * self._columns
         return row
 
     def draw(self, index: int, curve: Curve) -> None:
-        """Join the points of a curve."""
+        """Draw a curve through its points."""
         finite = [(x, y) for x, y in curve.points if math.isfinite(y)]
         for start, end in pairwise(finite if len(finite) > 1 else finite * 2):
             (left, high), (right, low) = self._place(*start), self._place(*end)
@@ -110,14 +110,14 @@ class _Canvas:
                 self._dot(index, round(x), round(y))
 
     def name(self, index: int, letter: str, count: int) -> None:
-        """Put the letter of a curve on it, now and then, and away from those of the others."""
+        """Place the letter of a curve on it at intervals, away from the letters of other curves."""
         drawn = self._drawn.get(index, {})
         places = range(2 + _BETWEEN * index // count, self._columns, _BETWEEN)
         for column in [each for each in places if each in drawn] or list(drawn)[:1]:
             self.cells[drawn[column]][column] = (letter, index)
 
     def _place(self, x: float, y: float) -> tuple[int, int]:
-        """The dot of a point."""
+        """The dot coordinates of a point."""
         across, down = self._columns * self._across - 1, HEIGHT * self._down - 1
         return round(x / self._right * across), round((1 - min(y / self._top, 1.0)) * down)
 

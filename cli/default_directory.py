@@ -1,4 +1,4 @@
-"""Where commands write directories by default: named for the model, and for the options that shape the files."""
+"""Default output directories, named after the model and the options that change the files."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "cache_precision": lambda precision: f"{precision}-cache",
     "via": lambda tracer: f"via-{tracer}",
 }
-"""What names an option that is not the default, in the order of the words."""
+"""The word for each option with a value other than its default, in order."""
 
 
 def export_directory(name: str, options: Options) -> Path:
-    """Such as build/gpt2, or build/gpt2-int8-cpu: exports of one model that differ in shape do not replace each other."""
+    """Return build/gpt2 or build/gpt2-int8-cpu, so that exports with other options do not replace each other."""
     defaults = type(options)()
     words = [
         word(getattr(options, option))
@@ -42,6 +42,6 @@ def export_directory(name: str, options: Options) -> Path:
 
 
 def checkpoint_directory(name: str, dtype: str, family: str | None) -> Path:
-    """Such as build/gpt2-checkpoint, or build/gpt2-checkpoint-fp16."""
+    """Return build/gpt2-checkpoint or build/gpt2-checkpoint-fp16."""
     words = [*([] if dtype == "fp32" else [dtype]), *([family] if family else [])]
     return BUILD / "-".join([name, "checkpoint", *words])

@@ -1,4 +1,4 @@
-"""``zoo diff``: what differs between two models, and what it costs."""
+"""``zoo diff``: differences between two models, and their cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from zoo.reports.difference import ModelDifference
     from zoo.reports.spec_difference import SpecDifference
 
-_HELP = "A preset, a YAML file, an exported directory, or a checkpoint (its directory or config.json)."
+_HELP = "Preset, YAML file, exported directory, or checkpoint (its directory or config.json)."
 
 
 def diff(
@@ -23,36 +23,35 @@ def diff(
         str | None,
         typer.Argument(
             metavar="B",
-            help="The same, to compare with.  [default: A with --set]",
+            help="Second model, as for A.  [default: A with --set]",
             autocompletion=complete_spec,
             show_default=False,
         ),
     ] = None,
     assignments: Assignments = None,
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules to show.")] = 4,
-    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Sequences to cost at once.")] = 1,
+    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size for costs, in sequences.")] = 1,
     length: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help="Tokens of a prompt, and in the cache.  [default: 1024, or the shortest context]",
+            help="Prompt and cache length for costs, in tokens.  [default: 1024, or the shorter context]",
             show_default=False,
         ),
     ] = None,
     brief: Annotated[
-        bool, typer.Option("--brief", "-q", help="Say only that they differ, if they do.", show_default=False)
+        bool, typer.Option("--brief", "-q", help="Print only whether they differ.", show_default=False)
     ] = False,
     digests: Digests = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two models: in the language of specs, module by module, and in what they cost.
+    """Compare two models by spec, module and cost.
 
-    Defaults are filled in first, so that specs which say the same in other words are the same; names and published
-    counts do not count. --set changes B. Two exported directories are also compared in how they were exported and in
-    their weights, tensor by tensor, and the files of each with its own record of them.
+    Specs are compared with their defaults filled in, ignoring names and published counts. --set changes B. For two
+    exported directories, the options and the weights are compared as well, and the files of each with its export.json.
 
-    Exit status: 0 the same, 1 different, 2 the input was wrong.
+    Exit status: 0 the same, 1 different, 2 invalid input.
 
     \b
     Examples:
@@ -70,12 +69,12 @@ def diff(
     from zoo.reports.spec_difference import compare_specs
 
     if b is None and not assignments:
-        remedy = "give a second model, or change the first: --set position.kind=rope"
-        raise UserError(f"there is nothing to compare {a} with\n  {remedy}")
+        remedy = "Pass a second model, or change the first with --set, as in --set position.kind=rope."
+        raise UserError(f"Only one model to compare: {a}.\n  {remedy}")
     found = compare_specs(read_side(a), read_side(b or a, assignments or ()), digests=digests)
     if brief:
         if not found.same:
-            say(f"{found.a.label} and {found.b.label} differ")
+            say(f"{found.a.label} and {found.b.label} differ.")
     elif as_json:
         print_json(_whole(found, batch, length).as_dict())
     else:
@@ -95,7 +94,7 @@ def diff(
 
 
 def _whole(found: SpecDifference, batch: int, length: int | None) -> ModelDifference:
-    """The same with modules and costs."""
+    """The comparison with modules and costs added."""
     from zoo.reports.difference import compare_models
 
     return compare_models(found, batch=batch, length=length)

@@ -1,4 +1,4 @@
-"""What differs between two models, in the terminal."""
+"""Tables of ``zoo diff``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 from cli.render import Cell, Column, print_table, say, styled
-from cli.units import byte_text, count_text
 from specs.writing import dump
 from zoo.reports.module_pairs import ModulePair, described
+from zoo.units import byte_text, flop_text
 
 if TYPE_CHECKING:
     from specs.difference import Difference
@@ -28,8 +28,8 @@ _MODULES = [
     Column("module", pinned=True),
     Column("kind", prose=16, rank=1),
     Column("weights", prose=24, rank=4),
-    Column("parameters of A", right=True, rank=3),
-    Column("of B", right=True, rank=3),
+    Column("parameters A", right=True, rank=3),
+    Column("parameters B", right=True, rank=3),
     Column("B - A", right=True),
     Column("FLOPs", right=True),
 ]
@@ -43,7 +43,7 @@ _COSTS = [
 
 
 def print_specs(found: SpecDifference) -> None:
-    """Print the names of both, then what differs as lines of YAML with - and +, as diff(1) does."""
+    """Print the names of both models, then the differences as lines of YAML marked - and +, as in diff(1)."""
     _print_line("-", f"-- A {_outline(found.a)}")
     _print_line("+", f"++ B {_outline(found.b)}")
     stated = [each for each in found.spec if not each.follows]
@@ -52,10 +52,10 @@ def print_specs(found: SpecDifference) -> None:
             for line in _value_lines((*names, *path[len(names) :]) if names else path, value, each.layers):
                 _print_line(mark, f" {line}")
     if found.same:
-        alike = "" if found.exports is None else ", and both were exported alike, with the same weights"
-        say(f"\nThe specs say the same{alike}.")
+        alike = "" if found.exports is None else ", and both exports have the same options and weights"
+        say(f"\nThe specs are equal{alike}.")
     elif found.spec and found.same_architecture:
-        say("\nBoth compute the same: what differs matters in training and for the longest input.")
+        say("\nBoth models compute the same function; they differ in training or in the longest input.")
 
 
 def _outline(side: Side) -> str:
@@ -69,7 +69,7 @@ def _print_line(mark: str, text: str) -> None:
 
 
 def _by_stacks(found: Sequence[Difference]) -> list[tuple[tuple[str, ...], Difference]]:
-    """The differences, one in both encoder and decoder once and with a name for both stacks."""
+    """The differences, with one that occurs in both encoder and decoder merged."""
     every: list[tuple[tuple[str, ...], Difference]] = []
     for each in found:
         twins = [
@@ -86,7 +86,7 @@ def _by_stacks(found: Sequence[Difference]) -> list[tuple[tuple[str, ...], Diffe
 
 
 def _value_lines(path: Sequence[str | int], value: Any, layers: tuple[int, ...] | None) -> list[str]:
-    """A value with its path as YAML; none where there is nothing."""
+    """A value with its path as YAML; no lines for an absent value."""
     if value is None:
         return []
     first, *rest = dump({"_": _without_nulls(value)}).splitlines()
@@ -102,7 +102,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _numbers(layers: Sequence[int]) -> str:
-    """Indices in short: 0-3, 7; or those at equal distances, 0, 2, ..., 24."""
+    """Indices as ranges, 0-3, 7, or as an arithmetic sequence, 0, 2, ..., 24."""
     steps = {after - before for before, after in pairwise(layers)}
     if len(layers) > 3 and len(steps) == 1 and steps != {1}:
         return f"{layers[0]}, {layers[1]}, ..., {layers[-1]}"
@@ -111,22 +111,22 @@ def _numbers(layers: Sequence[int]) -> str:
 
 
 def print_models(found: ModelDifference, *, depth: int, typed: bool) -> None:
-    """Print how to type the difference unless it was typed, the modules that differ to a depth, and what both cost."""
+    """Print the --set options for the difference unless they were given, the differing modules, and both costs."""
     if not typed and found.assignments:
         options = " ".join(f"--set {shlex.quote(each)}" for each in found.assignments)
         many = len(found.assignments) > _MOST_ASSIGNMENTS
         say(
-            f"\nB is A with {f'{len(found.assignments)} changes by --set, which --json lists' if many else options}"
+            f"\nB is A with {f'{len(found.assignments)} --set options (listed by --json)' if many else options}"
         )
     if found.modules.differs and depth:
         say()
         print_table(_MODULES, map(_module_row, _rows((), [found.modules], -1, depth)))
     say()
     print_table(_COSTS, [[_label(each), *_figures(each)] for each in found.quantities])
-    at_once = f", {found.sizes.batch} sequences at once" if found.sizes.batch > 1 else ""
-    say(f"\nFLOPs of matrix products, bytes in fp16, of training without activations{at_once}")
+    at_once = f", batch size {found.sizes.batch}" if found.sizes.batch > 1 else ""
+    say(f"\nFLOPs of matrix products; bytes in fp16, training state without activations{at_once}")
     for fault in found.faults:
-        say(f"\nFLOPs are missing: {fault}", "yellow")
+        say(f"\nFLOPs are not available: {fault}", "yellow")
 
 
 def _module_row(row: tuple[str, ...]) -> list[Cell]:
@@ -143,7 +143,7 @@ def _label(quantity: Quantity) -> str:
 def _rows(
     prefix: tuple[str, ...], run: list[ModulePair], level: int, depth: int
 ) -> Iterator[tuple[str, ...]]:
-    """The rows of a run of pairs that differ alike, and of what differs within the first of them."""
+    """The rows of a run of pairs with the same differences, and of the differences within the first pair."""
     if level >= depth:
         return
     first, pad = run[0], "  " * level
@@ -161,12 +161,12 @@ def _rows(
 
 
 def _signed(change: int, written: Callable[[int], str]) -> str:
-    """A change with its sign; nothing for none."""
+    """A change with its sign; empty for no change."""
     return f"{'+' if change > 0 else '-'}{written(abs(change))}" if change else ""
 
 
 def _runs(pair: ModulePair) -> list[tuple[tuple[str, ...], list[ModulePair]]]:
-    """The pairs to show within a pair, those of a list that differ alike together; a list itself takes no row."""
+    """The pairs to show within a pair, with equal neighbours of a list grouped; a list itself has no row."""
     runs: list[tuple[tuple[str, ...], list[ModulePair]]] = []
     for child in pair.children:
         if not child.differs:
@@ -183,12 +183,12 @@ def _runs(pair: ModulePair) -> list[tuple[tuple[str, ...], list[ModulePair]]]:
 
 
 def _both(pair: ModulePair, key: str) -> str:
-    """A text of both modules, once where it is one."""
+    """The text of both modules, printed once if equal."""
     return " → ".join(dict.fromkeys(getattr(side, key) for side in (pair.a, pair.b) if side))
 
 
 def _weights(pair: ModulePair) -> str:
-    """The own weights of a module that one model has, or those that differ."""
+    """The weights of a module that only one model has, or the weights that differ."""
     a, b = (described(side) if side else {} for side in (pair.a, pair.b))
     names = [*a, *(name for name in b if name not in a)]
     if pair.a is None or pair.b is None:
@@ -208,9 +208,3 @@ def _figures(quantity: Quantity) -> list[str]:
         return [*both, "", ""]
     ratio = f"{b / a:{'.2f' if b > a / 10 else '.2g'}}" if a and a != b else ""
     return [*both, _signed(b - a, written) or "same", ratio]
-
-
-def flop_text(count: int) -> str:
-    """A number of operations: 292 GFLOP."""
-    text = count_text(count)
-    return f"{text}FLOP" if " " in text else f"{text} FLOP"

@@ -1,4 +1,4 @@
-"""``zoo draw``: the architecture as a figure."""
+"""``zoo draw``: a diagram of the architecture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def draw(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to write: .svg, .png, .mmd or .md (Mermaid); - is standard output.  [default: build/NAME.svg]",
+            help="Output file: .svg, .png, .mmd or .md (Mermaid), or - for standard output.  [default: build/NAME.svg]",
             show_default=False,
         ),
     ] = None,
@@ -32,21 +32,20 @@ def draw(
         typer.Option(
             "--format",
             metavar="svg|png|mermaid",
-            help="What to draw.  [default: what FILE ends in, or svg]",
+            help="Output format.  [default: from the suffix of FILE, else svg]",
             show_default=False,
         ),
     ] = None,
     scale: Annotated[
         float,
-        typer.Option(min=0.1, max=LARGEST_SCALE, metavar="X", help="Pixels of a PNG for each of the SVG's."),
+        typer.Option(min=0.1, max=LARGEST_SCALE, metavar="X", help="Scale of a PNG, in pixels per SVG unit."),
     ] = 2.0,
     as_json: AsJson = False,
 ) -> None:
-    """Draw an architecture.
+    """Draw an architecture as SVG, PNG or Mermaid.
 
-    The figure has the residual streams and where the norms sit, repeated blocks once with their number, what an
-    encoder gives to a decoder, shapes, and the parameters of each part. With --json it is printed as data, and a file
-    written only where --output says so.
+    Shows the residual stream, norms, attention and feed-forward of each distinct block, cross-attention, shapes, shared
+    weights and parameter counts. --json prints the diagram as data, and writes a file only with --output.
 
     \b
     Examples:
@@ -61,7 +60,9 @@ def draw(
 
     kind = _format(output, format_)
     if kind == "png" and output == "-" and is_terminal():
-        raise UserError("a PNG is not for terminals\n  give --output FILE, or send it elsewhere")
+        raise UserError(
+            "A PNG cannot be printed to a terminal.\n  Pass --output FILE, or redirect the output."
+        )
     model = load(spec, assignments or ())
     if as_json:
         from zoo.drawing import draw_scene
@@ -94,26 +95,28 @@ def draw(
 
 
 def is_terminal() -> bool:
-    """Whether standard output is one."""
+    """Whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def _format(output: str | None, stated: str | None) -> str:
-    """What to draw, as the options say.  Raises :class:`specs.errors.UserError` where they do not, or disagree."""
+    """The format to draw.  Raises :class:`specs.errors.UserError` if the options name none, or two."""
     from specs.errors import UserError
-    from specs.suggest import did_you_mean
+    from specs.suggest import suggestion
 
     if stated is not None and stated not in FORMATS.values():
         formats = list(dict.fromkeys(FORMATS.values()))
-        raise UserError(f"there is no --format {stated!r}: {did_you_mean(stated, formats)}")
+        raise UserError(f"--format {stated!r} is unknown\n  {suggestion(stated, formats)}")
     if output in (None, "-"):
         return stated or "svg"
     suffix = Path(output or "").suffix
     meant = FORMATS.get(suffix.lower())
     if meant is None and stated is None:
         raise UserError(
-            f"{output} does not say what to draw\n  end it in {', '.join(FORMATS)}, or give --format"
+            f"{output} has no known format.\n  Use a suffix of {', '.join(FORMATS)}, or pass --format."
         )
     if meant is not None and stated not in (None, meant):
-        raise UserError(f"{output} stands for {meant}, and --format is {stated}\n  leave out one of them")
+        raise UserError(
+            f"{output} has the suffix of {meant}, but --format is {stated}.\n  Drop --format, or rename the file."
+        )
     return stated or meant or "svg"

@@ -1,4 +1,4 @@
-"""``zoo eval``: what rounding changes of what a model knows."""
+"""``zoo eval``: the quality of an export."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from cli.options import AsJson, Assignments, complete_spec
 
 
 def evaluate(
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="What zoo build or zoo export wrote.", show_default=False)
-    ],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Exported directory.", show_default=False)],
     against: Annotated[
         str | None,
         typer.Option(
             metavar="DIR|SPEC",
-            help="Compare with another export, a preset or YAML file (with --weights), or a checkpoint.",
+            help="Reference: another export, a preset or YAML file (with --weights), or a checkpoint.",
             autocompletion=complete_spec,
             show_default=False,
         ),
@@ -27,16 +25,15 @@ def evaluate(
     weights: Annotated[
         str | None,
         typer.Option(
-            metavar="PATH|ORG/NAME", help="Weights of the spec that --against names.", show_default=False
+            metavar="PATH|ORG/NAME", help="Weights of the spec given by --against.", show_default=False
         ),
     ] = None,
     text: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Inputs that the model is made for: UTF-8 text, token ids (.npy), arrays by input name (.npz), or audio "
-            "(.wav, or a directory of them).  "
-            "[default: a corpus of prose; for random weights random ids]",
+            help="Inputs: UTF-8 text, token ids (.npy), named arrays (.npz) or audio (.wav, or a directory of them).  "
+            "[default: built-in prose; random ids for random weights]",
             show_default=False,
         ),
     ] = None,
@@ -44,23 +41,20 @@ def evaluate(
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="A tokenizer.json, the directory around it, or a GGUF file.  [default: that in DIR, or of --against]",
+            help="A tokenizer.json, its directory, or a GGUF file.  [default: that of DIR or --against]",
             show_default=False,
         ),
     ] = None,
     layers: Annotated[
         bool,
-        typer.Option(
-            "--layers", help="Measure what rounding each layer's weights costs alone.", show_default=False
-        ),
+        typer.Option("--layers", help="Measure the cost of rounding each layer alone.", show_default=False),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how well an export does on text or audio, and how far it is from another model.
+    """Measure the quality of an export on text, audio or arrays.
 
-    A decoder gets its perplexity and, against a float model or another export, the KL divergence and the share of
-    positions with the same top token. Models that give vectors get cosines and the share of equal nearest neighbours;
-    encoder-decoders the KL divergence and the token error rate of what they say.
+    Reports the perplexity of a decoder and, with --against, its KL divergence and top-token agreement. Models that return
+    vectors are compared by cosine and by nearest neighbours, encoder-decoders by KL divergence and token error rate.
 
     \b
     Examples:
@@ -73,7 +67,7 @@ def evaluate(
     from cli.progress import stage_progress
     from cli.quality_tables import print_quality
     from cli.render import print_json
-    from exporters.opened import opened
+    from exporters.model_source import model_source
     from exporters.quality.evaluate import evaluate as judge_export
     from exporters.runtime.exported import open_export
     from specs.errors import UserError
@@ -81,10 +75,10 @@ def evaluate(
     if against is None and (weights or assignments):
         option = "--weights" if weights else "--set"
         raise UserError(
-            f"{option} applies to the spec that --against names\n  Add --against, or leave it out."
+            f"{option} applies only to the spec of --against.\n  Add --against, or remove the option."
         )
     exported = open_export(directory)
-    other = None if against is None else opened(against, assignments or (), weights)
+    other = None if against is None else model_source(against, assignments or (), weights)
     with stage_progress(quiet=as_json) as progress:
         quality = judge_export(exported, other, text, tokenizer, progress, costs=layers)
     if as_json:

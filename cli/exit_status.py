@@ -1,14 +1,14 @@
-"""What the exit statuses mean, besides 0: done."""
+"""Exit statuses other than 0, success."""
 
 FAILED = 1
 """A check or verification failed, or two models differ."""
 WRONG_INPUT = 2
-"""The input was wrong."""
+"""The input was invalid."""
 HUNG_UP = 129
-"""The terminal is gone."""
+"""The terminal was closed (SIGHUP)."""
 INTERRUPTED = 130
 """Ctrl-C."""
 READER_LEFT = 141
-"""What reads the output has closed it, as ``head`` does."""
+"""The reader of the output closed it, as ``head`` does (SIGPIPE)."""
 TERMINATED = 143
-"""The process was asked to end."""
+"""The process was terminated (SIGTERM)."""

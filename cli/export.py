@@ -1,4 +1,4 @@
-"""``zoo export``: the ONNX files of a spec, verified."""
+"""``zoo export``: verified ONNX files of a spec."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def export(
     min_cosine: MinCosine = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a spec as ONNX files, and verify them.
+    """Export a model to ONNX and verify the files.
 
-    ONNX Runtime is shown to compute from them what PyTorch computes from the model. Real weights that are rounded are then
-    judged against the float model on representative inputs; past the budget of the precision nothing is written.
+    Compares ONNX Runtime with PyTorch. If real weights are rounded, the result is also compared with the float model on
+    representative inputs; nothing is written if it exceeds the error budget of the precision.
 
-    An encoder or a decoder becomes model.onnx, an encoder-decoder encoder_model.onnx and decoder_model.onnx; their
-    weights are in model.onnx.data. Decoders take and give caches. The directory appears when all is verified, and
-    holds the spec and the report, export.json, too.
+    Encoders and decoders become model.onnx; encoder-decoders become encoder_model.onnx and decoder_model.onnx. The weights
+    are in model.onnx.data. Decoders have KV-cache inputs and outputs. The directory appears only after verification, and
+    also holds the spec and a report, export.json.
 
     \b
     Examples:
@@ -117,7 +117,7 @@ def export(
 
 
 def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[Path, Options]:
-    """Where to write, and how."""
+    """The output directory and the export options."""
     from cli.default_directory import export_directory
     from exporters.options import Options
 
@@ -126,7 +126,7 @@ def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[P
 
 
 def run_export(spec: Model, destination: Path, options: Options, as_json: bool) -> Export:
-    """Export with progress.  A failed verification or budget prints its table; they and an invalid graph exit with status 1."""
+    """Export with a progress bar; exit with status 1 on an invalid graph, a failed verification or an exceeded budget."""
     import typer
 
     from cli.exit_status import FAILED
@@ -154,7 +154,7 @@ def run_export(spec: Model, destination: Path, options: Options, as_json: bool) 
             )
         else:
             print_verification(error.verification)
-            say(f"{with_flags(error.text)}\nnothing was written", "red", err=True)
+            say(f"{with_flags(error.text)}\nNothing was written.", "red", err=True)
         raise typer.Exit(FAILED) from None
     except QualityError as error:
         if as_json:
@@ -164,7 +164,7 @@ def run_export(spec: Model, destination: Path, options: Options, as_json: bool) 
         else:
             print_quality(error.quality)
             say(
-                f"{with_flags(error.text)}\n  Pass --max-kl or --min-cosine to allow more.\nnothing was written",
+                f"{with_flags(error.text)}\n  Raise the budget with --max-kl or --min-cosine.\nNothing was written.",
                 "red",
                 err=True,
             )
@@ -173,5 +173,5 @@ def run_export(spec: Model, destination: Path, options: Options, as_json: bool) 
         if as_json:
             print_json({"name": spec.name, "error": with_flags(error.text), "verification": None})
         else:
-            say(f"{with_flags(error.text)}\nnothing was written", "red", err=True)
+            say(f"{with_flags(error.text)}\nNothing was written.", "red", err=True)
         raise typer.Exit(FAILED) from None

@@ -1,4 +1,4 @@
-"""What differs between two exports, and what has changed since they were written, in the terminal."""
+"""Tables of differences between two exports, and of changes since they were written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cli.render import Column, print_table, say
-from cli.units import byte_text
+from zoo.units import byte_text
 
 if TYPE_CHECKING:
     from zoo.integrity import Integrity
@@ -17,7 +17,7 @@ _LISTED = 10
 
 
 def print_exports(facts: Sequence[FactDifference]) -> None:
-    """Print what was exported otherwise; sizes of files in bytes."""
+    """Print the differences in options and files; sizes are in bytes."""
     rows = [
         [" ".join(fact.path), *("" if n is None else _fact_text(fact.path, n) for n in (fact.a, fact.b))]
         for fact in facts
@@ -35,11 +35,11 @@ def _fact_text(path: tuple[str, ...], value: Any) -> str:
 
 
 def print_weights(found: WeightDifference) -> None:
-    """Print how many stored weights differ, and the names of the first."""
+    """Print the number of stored weights that differ, and the first names."""
     if found.alike:
         return
     total = found.same + len(found.differ)
-    say(f"\nWeights: {len(found.differ)} of {total} that both have differ")
+    say(f"\nWeights: {len(found.differ)} of {total} common weights differ")
     for heading, names in (
         ("differ", found.differ),
         ("only in A", found.only_a),
@@ -51,11 +51,11 @@ def print_weights(found: WeightDifference) -> None:
 
 
 def print_changes(label: str, found: Integrity) -> None:
-    """Print which files of an export are not as it recorded, and whether their contents were compared."""
+    """Print the files of an export that differ from its record, and whether contents were compared."""
     for change in found.changes:
         say(f"{label} has changed since it was exported: {change}", "red")
     if not found.contents:
         say(
-            f"{label}: sizes of files were compared with its record, contents were not: pass --digests",
+            f"{label}: file sizes match its record. Contents were not compared; pass --digests to compare them.",
             "yellow",
         )

@@ -1,4 +1,4 @@
-"""What an export wrote, and the proof of it, as tables."""
+"""Tables of an export: its files and its verification."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from cli.mixed_tables import print_mixed
 from cli.quality_tables import print_quality
 from cli.render import Cell, Column, print_table, say, styled
-from cli.units import byte_text
+from zoo.units import byte_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exporters.manifest import Export
-    from exporters.verification import Comparison, RoundedWeight, Verification
+    from exporters.verification import OutputComparison, RoundedWeight, Verification
     from zoo.manifest import Manifest
 
 
@@ -31,7 +31,7 @@ _FILES = [Column("file", pinned=True), Column("size", right=True), Column("graph
 
 
 def print_verification(verification: Verification) -> None:
-    """Every comparison with its largest difference, and what ran."""
+    """Print every comparison with its largest difference, and the runtime."""
     print_table(
         _COMPARISONS,
         [
@@ -50,7 +50,7 @@ def print_verification(verification: Verification) -> None:
     )
     say()
     word = "passed" if verification.passed else "failed"
-    elsewhere = f" (not run on {verification.not_run})" if verification.not_run else ""
+    elsewhere = f" (not tested on {verification.not_run})" if verification.not_run else ""
     say(
         f"verification: {word}, largest difference {verification.max_abs:.1e}, PyTorch against "
         f"{verification.runtime} on {verification.provider}{elsewhere}, on {verification.subject}",
@@ -59,26 +59,26 @@ def print_verification(verification: Verification) -> None:
     if magnified := verification.in_rounding:
         furthest = max(comparison.rounding or 0.0 for comparison in magnified)
         say(
-            f"{len(magnified)} of {len(verification.comparisons)} comparisons say little: this model magnifies "
-            f"rounding, PyTorch itself is up to {furthest:.1e} from arithmetic that is more exact",
+            f"{len(magnified)} of {len(verification.comparisons)} comparisons are inconclusive: the model amplifies "
+            f"rounding error, and PyTorch itself differs by up to {furthest:.1e} from more exact arithmetic.",
             "yellow",
         )
     if (ties := verification.ties) is not None:
         say(
-            f"The cache: {ties.compared:,} codes compared, of which {ties.at_ties:,} lie at the border between two codes, as "
-            "near as float32 can tell."
+            f"Cache: {ties.compared:,} codes compared; {ties.at_ties:,} of them lie halfway between two codes to within "
+            "float32 precision."
         )
     if (rounded := verification.worst_weight) is not None:
         say(_rounding_text(verification, rounded))
 
 
 def _rounding_text(verification: Verification, rounded: RoundedWeight) -> str:
-    """What rounding changes: the comparisons are with the stored weights and without rounding activations."""
+    """Print the effect of rounding, which the comparisons (stored weights, unrounded activations) exclude."""
     product = verification.worst_product
     changes = [
         f"{verification.top_token:.1%} of top tokens agree" if verification.top_token is not None else "",
         f"outputs differ by up to {verification.moved:.1e}" if verification.moved is not None else "",
-        f"{rounded.name} has the largest error of the stored weights, {rounded.error:.1e} (limit {rounded.limit:.1e})",
+        f"the stored weight with the largest error is {rounded.name}, {rounded.error:.1e} (limit {rounded.limit:.1e})",
         f"{product.name} has {product.error:.2f} times the expected error of 8-bit inputs" if product else "",
     ]
     return (
@@ -88,7 +88,7 @@ def _rounding_text(verification: Verification, rounded: RoundedWeight) -> str:
     )
 
 
-def _verdict(found: Comparison) -> Cell:
+def _verdict(found: OutputComparison) -> Cell:
     if not found.passed:
         return styled("differs", "red")
     if found.rounding is not None:
@@ -97,31 +97,33 @@ def _verdict(found: Comparison) -> Cell:
 
 
 def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
-    """For each quantized format of the checkpoint, what the export does with its weights, and whether it carries them."""
+    """One line per quantized format of the checkpoint, and whether the export keeps its codes."""
     for found in manifest.quantized:
         count = f"{len(found.weights)} {found.format} weight{'s' if len(found.weights) > 1 else ''}"
         if found.carried:
-            yield f"{count}: carried, with the codes and scales of the checkpoint", True
+            yield f"{count}: stored with the codes and scales of the checkpoint", True
             continue
         rounded = "" if manifest.precision == "fp32" else f", then stored as {manifest.precision}"
         able = " or ".join(f"--precision {name}" for name in found.carried_by)
-        remedy = f" (pass {able} to carry them)" if able and manifest.precision in ("int4", "int8") else ""
+        remedy = (
+            f" (pass {able} to keep the codes)" if able and manifest.precision in ("int4", "int8") else ""
+        )
         yield f"{count}: dequantized{rounded}{remedy}", not rounded
 
 
 def print_export(written: Export) -> None:
-    """The files, what each graph needs, and how to load it."""
+    """Print the files, and the opset and runtime that each graph needs."""
     if written.verification is not None:
         print_verification(written.verification)
     else:
-        say("verification: not done", "yellow")
+        say("verification: skipped", "yellow")
     if written.quality is not None:
         say()
         print_quality(written.quality)
     elif written.unjudged:
-        say(f"What rounding changes was not judged: {written.unjudged}", "yellow")
+        say(f"Quality was not measured: {written.unjudged}", "yellow")
         if written.manifest.precision == "int4" and written.manifest.calibrated_on is None:
-            say("int4 weights are rounded to nearest: calibration needs the same inputs.", "yellow")
+            say("int4 weights are rounded to nearest, because calibration needs the same inputs.", "yellow")
     rows, manifest = [], written.manifest
     if manifest.mixed is not None:
         say()
@@ -139,7 +141,7 @@ def print_export(written: Export) -> None:
     for name, facts in manifest.graphs.items():
         checked = facts.checked
         say(
-            f"{name}: valid for the checker and the strict shape inference of {checked.checker}, "
+            f"{name}: passes the checker and strict shape inference of {checked.checker}; "
             f"{checked.ranked} of {checked.results} results have a known rank"
         )
         if used := facts.operations:

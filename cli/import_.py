@@ -14,7 +14,7 @@ from cli.options import AsJson
 if TYPE_CHECKING:
     from specs.errors import UserError
     from specs.model import Model
-    from zoo.configs.config import UnmodelledError
+    from zoo.families.common.config import UnsupportedFieldsError
 
 _LISTED = 10
 
@@ -24,7 +24,7 @@ def import_checkpoint(
         str,
         typer.Argument(
             metavar="CHECKPOINT",
-            help="A directory with a config.json, the config itself, a GGUF file, or a repository of the hub.",
+            help="Checkpoint directory, config.json, GGUF file, or Hugging Face repository (ORG/NAME).",
             show_default=False,
         ),
     ],
@@ -34,36 +34,40 @@ def import_checkpoint(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to write the spec.  [default: stdout]",
+            help="Output file.  [default: standard output]",
             show_default=False,
         ),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The spec's name.  [default: the directory's]", show_default=False),
+        typer.Option(
+            metavar="NAME", help="Name of the spec.  [default: the directory's]", show_default=False
+        ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FIELD",
-            help="A field of the config that changes nothing that the model computes; repeatable.",
+            help="Ignore a config field that does not affect the computation; repeatable.",
             show_default=False,
         ),
     ] = None,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Refuse fields that transformers does not have.", show_default=False),
+        typer.Option(
+            "--strict", help="Refuse config fields that transformers does not define.", show_default=False
+        ),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the output file.", show_default=False)
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read a checkpoint's config as a spec.
+    """Convert a checkpoint's config to a spec.
 
-    Where the directory has weights, every tensor is matched with the spec's parameters, by name and shape. A field that
-    is not modelled is refused: nothing is imported approximately. A field that transformers does not have either is
-    reported and ignored.
+    If the checkpoint has weights, every tensor is matched with a parameter of the spec by name and shape. Fields that zoo
+    does not model are refused, so that no import is approximate; fields that transformers does not define are reported and
+    ignored.
 
     \b
     Examples:
@@ -77,8 +81,8 @@ def import_checkpoint(
     from specs.reference import is_hub_id
     from specs.resolved import resolved
     from specs.writing import dump
-    from zoo.configs.config import UnmodelledError, listed
     from zoo.configs.importing import import_spec
+    from zoo.families.common.config import UnsupportedFieldsError, listed
     from zoo.hub import fetch
 
     path = fetch(checkpoint, weights=False) if is_hub_id(checkpoint) else Path(checkpoint)
@@ -86,7 +90,7 @@ def import_checkpoint(
     passed_over: list[str] = []
     try:
         spec = import_spec(path, name=name, ignored=ignore or (), strict=strict, tell=passed_over.extend)
-    except UnmodelledError as error:
+    except UnsupportedFieldsError as error:
         raise _with_remedy(error) from None
     note = ""
     if _has_weights(path):
@@ -100,34 +104,34 @@ def import_checkpoint(
         return
     if output is None:
         emit(dump(data))
-    say(f"{spec.name}: {note or 'no weights there to match'}", err=True)
+    say(f"{spec.name}: {note or 'no weights to match'}", err=True)
     if passed_over:
         say(
-            f"Ignored fields that transformers does not have: {listed(passed_over)}\n"
+            f"Ignored fields that transformers does not define: {listed(passed_over)}\n"
             "  Pass --strict to refuse them.",
             err=True,
         )
 
 
-def _with_remedy(error: UnmodelledError) -> UserError:
-    """The error with the options that pass over its fields."""
+def _with_remedy(error: UnsupportedFieldsError) -> UserError:
+    """The error with the --ignore options for its fields."""
     from specs.errors import UserError
 
     if len(error.fields) > _LISTED:
         return error
     options = " ".join(f"--ignore {shlex.quote(field)}" for field in error.fields)
-    return UserError(f"{error.text}\n  If they change nothing that the model computes, pass {options}")
+    return UserError(f"{error.text}\n  If they do not affect the computation, pass {options}.")
 
 
 def _has_weights(path: Path) -> bool:
-    """Whether there are weights to match: a file that is no config, or a directory with such files."""
+    """Whether the checkpoint has weights: a file other than a config, or a directory with weight files."""
     from zoo.weights.names import has_weights
 
     return has_weights(os.listdir(path)) if path.is_dir() else path.suffix != ".json"
 
 
 def _matched(spec: Model, path: Path) -> tuple[Model, str]:
-    """The spec with the count of the parameters that the checkpoint was found to have."""
+    """The spec with the parameter count of the checkpoint, and a note about it."""
     from specs.model import Expectation
     from zoo.builder import assemble
     from zoo.checkpoints.open import open_weights
@@ -136,14 +140,14 @@ def _matched(spec: Model, path: Path) -> tuple[Model, str]:
     source = open_weights(str(path), model, spec)
     count = sum(parameter.numel() for parameter in model.parameters())
     counted = spec.model_copy(update={"expect": Expectation(parameters=count)})
-    return counted, f"{count:,} parameters, all of them in {source.description}"
+    return counted, f"{count:,} parameters, all found in {source.description}"
 
 
 def _write(output: Path, text: str, force: bool) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     from cli.files import write_whole
     from specs.errors import UserError
 
     if output.exists() and not force:
-        raise UserError(f"{output} is there already\n  give another --output, or --force to replace it")
+        raise UserError(f"{output} exists.\n  Pass another --output, or --force to overwrite it.")
     write_whole(output, text.encode())

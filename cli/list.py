@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import AsJson
+from zoo.units import parameter_text
 
 if TYPE_CHECKING:
     from specs.catalog import Preset
@@ -16,17 +17,21 @@ def list_presets(
     pattern: Annotated[
         str,
         typer.Argument(
-            help="A name with * and ? as wildcards, such as 'gpt*', or a word of the summary or source.",
+            help="Name with the wildcards * and ?, such as 'gpt*', or a word of the summary or source.",
             metavar="PATTERN",
         ),
     ] = "*",
     architecture: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="encoder, decoder or encoder-decoder.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="List only this architecture: encoder, decoder or encoder-decoder.",
+            show_default=False,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the presets.
+    """List the presets with their parameter counts, and for mixtures of experts those active per token.
 
     \b
     Examples:
@@ -41,12 +46,12 @@ def list_presets(
     from cli.render import Column, print_json, print_table
     from specs.catalog import presets
     from specs.errors import UserError
-    from specs.suggest import did_you_mean
+    from specs.suggest import suggestion
 
     every = presets()
     wanted = pattern.casefold()
     found = [preset for preset in every if fnmatchcase(preset.name, wanted)]
-    if not found:  # part of the name, or a word of the summary or source, such as an author
+    if not found:  # search names, summaries and sources
         found = [
             preset
             for preset in every
@@ -54,26 +59,32 @@ def list_presets(
         ]
     if not found:
         raise UserError(
-            f"no preset matches {pattern!r}: {did_you_mean(pattern, [preset.name for preset in every])}"
+            f"No preset matches {pattern!r}\n  {suggestion(pattern, [preset.name for preset in every])}"
         )
     if architecture is not None:
         architectures = sorted({preset.architecture for preset in every})
         if architecture not in architectures:
-            raise UserError(f"no architecture {architecture!r}: {did_you_mean(architecture, architectures)}")
+            raise UserError(
+                f"--architecture {architecture!r} is unknown\n  {suggestion(architecture, architectures)}"
+            )
         found = [preset for preset in found if preset.architecture == architecture]
     if as_json:
         print_json([asdict(preset) for preset in found])
         return
+    routed = any(preset.active_parameters is not None for preset in found)
     columns = [
         Column("name", pinned=True),
         Column("architecture", rank=1),
         Column("parameters", right=True),
+        *([Column("active", right=True, rank=3)] if routed else []),
         Column("year", right=True, rank=2),
         Column("summary", prose=30),
     ]
-    print_table(columns, map(_row, found))
+    print_table(columns, (_row(preset, routed) for preset in found))
 
 
-def _row(preset: Preset) -> tuple[str, ...]:
+def _row(preset: Preset, routed: bool) -> tuple[str, ...]:
     count = "" if preset.parameters is None else f"{preset.parameters:,}"
-    return preset.name, preset.architecture, count, str(preset.year or ""), preset.summary
+    active = "" if preset.active_parameters is None else parameter_text(preset.active_parameters)
+    year = str(preset.year or "")
+    return (preset.name, preset.architecture, count, *([active] if routed else []), year, preset.summary)

@@ -1,4 +1,4 @@
-"""``zoo``, the program."""
+"""Entry point of the ``zoo`` program."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ from cli.out_of_memory import is_out_of_memory, tell_out_of_memory
 from cli.streams import open_standard_files, set_encodings
 
 _ENDINGS = {INTERRUPTED: "interrupted", TERMINATED: "terminated", HUNG_UP: "hung up"}
-"""The message for each exit status of a signal: 128 and its number."""
+"""The message for the exit status of each signal (128 plus its number)."""
 
 
 def main() -> None:
-    """Run the command line.  A request to terminate ends it as tidily as Ctrl-C does."""
+    """Run the command line.  Termination signals clean up as Ctrl-C does."""
     open_standard_files()
     set_encodings()
-    _handle_signals()
-    # What pydantic says where a signal comes while one of its callbacks runs.
-    warnings.filterwarnings("ignore", message="Pydantic serializer warnings")
-    # Starting up is all imports, which make no garbage: a collector that rarely runs saves a fifth of the time.
-    gc.set_threshold(200_000)
-    atexit.register(gc.freeze)
-    # Threads that wait by spinning take the processor from those they wait for wherever others are at work, too.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
+        _handle_signals()
+        # Pydantic warns if a signal arrives during one of its callbacks.
+        warnings.filterwarnings("ignore", message="Pydantic serializer warnings")
+        # Imports make no garbage: running the collector rarely saves a fifth of the start-up time.
+        gc.set_threshold(200_000)
+        atexit.register(gc.freeze)
+        # On a busy machine, threads that spin take processor time from the threads that they wait for.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        # Pydantic searches all installed packages for plugins of its own before it builds its first class.
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         from cli.app import app
 
         app(prog_name="zoo")
@@ -44,18 +46,18 @@ def main() -> None:
         if not ASKED or status == 0:
             _leave(end)
             raise
-        # A library that was interrupted may have raised an error of its own: ending was asked for all the same.
+        # An interrupted library may have raised its own error; the termination still stands.
         print(_ENDINGS[ASKED[0]], file=sys.stderr)
         sys.exit(ASKED[0])
     finally:
-        for number in _signals():  # all is told and tidied: what comes now need not be
+        for number in _signals():  # output and cleanup are done: later signals may be ignored
             signal.signal(number, signal.SIG_DFL)
 
 
 def _leave(end: BaseException) -> None:
-    """End the process at once where all is told: taking a large model down piece by piece takes half a second."""
-    if is_out_of_memory(end):  # while the program itself was loaded
-        end.__traceback__ = end.__context__ = None  # and with them what the program held
+    """End the process at once after flushing: deallocating a large model takes half a second."""
+    if is_out_of_memory(end):  # raised while importing the program
+        end.__traceback__ = end.__context__ = None  # releases the objects in their frames
         end = SystemExit(tell_out_of_memory())
     if not isinstance(end, SystemExit) or not isinstance(end.code, int | None):
         return
@@ -64,21 +66,21 @@ def _leave(end: BaseException) -> None:
         sys.stderr.flush()
     except BrokenPipeError:
         os._exit(READER_LEFT)
-    except (OSError, ValueError):  # the ordinary end tells of it
+    except (OSError, ValueError):  # the normal exit reports it
         return
     os._exit(end.code or 0)
 
 
 def _signals() -> list[signal.Signals]:
-    """The signals that ask for an end, but for those that whoever started the process has it ignore."""
+    """The termination signals, except those that the parent process set to be ignored."""
     there = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
     return [number for number in there if number and signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def _handle_signals() -> None:
-    """End by an exception, which tidies up.
+    """Raise the exception that cleans up.
 
-    Repeats are ignored while it does: wrappers like to pass signals on that come here anyway.
+    Further signals are ignored meanwhile: wrappers often forward signals that the process receives anyway.
     """
     last = float("-inf")
 
@@ -94,7 +96,7 @@ def _handle_signals() -> None:
         raise Ended(128 + number)
 
     def swallowed(error: sys.UnraisableHookArgs) -> None:
-        """Ask again, in a moment, where the exception was raised in a callback that cannot pass it on."""
+        """Schedule the signal again if the exception was raised in a callback that swallows it."""
         nonlocal last
         if not ASKED or not issubclass(error.exc_type, KeyboardInterrupt | SystemExit):
             sys.__unraisablehook__(error)
@@ -104,6 +106,6 @@ def _handle_signals() -> None:
         again.daemon = True
         again.start()
 
+    sys.unraisablehook = swallowed
     for number in _signals():
         signal.signal(number, end)
-    sys.unraisablehook = swallowed

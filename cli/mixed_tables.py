@@ -1,17 +1,17 @@
-"""Which groups of matrices got how many bits, as tables."""
+"""Tables of mixed precision: the bits of each group of matrices."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from cli.render import Column, print_table, say
-from cli.units import byte_text
+from zoo.units import byte_text
 
 if TYPE_CHECKING:
-    from zoo.manifest import MixedRecord
+    from zoo.records import MixedRecord
 
 LISTED = 10
-"""Groups that are listed by what they cost."""
+"""Number of groups listed, most costly first."""
 
 _GROUPS = [
     Column("weights", pinned=True),
@@ -27,7 +27,7 @@ _TOTALS = [
 
 
 def print_mixed(mixed: MixedRecord) -> None:
-    """The groups that cost most, the sum of all by their bits, and the size against the budget."""
+    """Print the most costly groups, the totals by bits, and the size relative to the budget."""
     print_table(
         _GROUPS,
         [
@@ -51,6 +51,6 @@ def print_mixed(mixed: MixedRecord) -> None:
     say()
     say(
         f"Mixed precision: {mixed.size:,} bytes, {mixed.bits_per_weight:.2f} bits per quantized weight, within the budget of "
-        f"{mixed.budget}. Costs are estimates of what low bits in these weights alone lose (KL divergence in nats, or "
+        f"{mixed.budget}. Costs are estimates of the loss from rounding these weights alone (KL divergence in nats, or "
         "1 - cosine)."
     )

@@ -1,4 +1,4 @@
-"""The arguments and options that commands share."""
+"""Arguments and options shared by several commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 def complete_spec(incomplete: str) -> list[str]:
-    """Presets, YAML files and directories that begin with what is typed so far."""
+    """Complete presets, YAML files and directories."""
     from specs.catalog import preset_names
 
     directory = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
@@ -20,7 +20,7 @@ def complete_spec(incomplete: str) -> list[str]:
     return [name for name in [*preset_names(), *sorted(files)] if name.startswith(incomplete)]
 
 
-_SPEC_HELP = "A preset's name (see zoo list) or a YAML file."
+_SPEC_HELP = "Preset name (see zoo list) or YAML file."
 
 SpecArgument = Annotated[
     str, typer.Argument(metavar="SPEC", help=_SPEC_HELP, autocompletion=complete_spec, show_default=False)
@@ -34,16 +34,22 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help="Change the spec, as in --set position.kind=rope; repeatable, in order.",
+        help="Override a key of the spec, as in --set position.kind=rope; repeatable, applied in order.",
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]
+ExportDirectory = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The directory of an export.", show_default=False)
+]
+Unverified = Annotated[
+    bool, typer.Option("--unverified", help="Accept an export that was not compared with PyTorch.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", show_default=False)]
 Digests = Annotated[
     bool | None,
     typer.Option(
         "--digests/--no-digests",
-        help="Compare the contents of exported files with their recorded SHA-256.  [default: up to 2 GB per export]",
+        help="Compare exported files with their recorded SHA-256.  [default: up to 2 GB per export]",
         show_default=False,
     ),
 ]

@@ -1,4 +1,4 @@
-"""The parameter report as a table."""
+"""Tables of the parameter report."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def print_parameters(
     depth: int = 4,
     unfold: bool = False,
 ) -> None:
-    """Print the modules to a depth, the totals, the sizes of files, and the comparison with the counts that the spec expects.
+    """Print the modules down to a depth, the totals, the file sizes, and the comparison with the expected counts.
 
-    ``selected`` modules stand for the whole model; equal neighbours among blocks take one row unless ``unfold``.
+    Only the ``selected`` modules are counted, if any; runs of equal blocks share a row unless ``unfold``.
     """
     rows: list[Sequence[str]] = []
     tops = [((), [module]) for module in selected] or _runs(report.root, unfold)
@@ -45,14 +45,16 @@ def print_parameters(
     if depth:
         print_table(_COLUMNS, rows)
         say()
+    total, active = report.total_parameters, report.active_parameters
     counts = {
-        "total": report.total_parameters,
+        "total": total,
+        **({"active per token": active} if active != total else {}),
         "embedding": report.embedding_parameters,
         "non-embedding": report.non_embedding_parameters,
     }
     if selected:
         counts["selected"] = sum(module.parameters for module in selected)
-    sums = [[name, f"{count:,}", _share(count, report.total_parameters)] for name, count in counts.items()]
+    sums = [[name, f"{count:,}", _share(count, total)] for name, count in counts.items()]
     print_table(["", *_COUNTS], sums)
     if sizes:
         say(f"exported for {target}: {precision_sizes(sizes)}")
@@ -67,7 +69,7 @@ def _share(count: int, total: int) -> str:
 def _rows(
     prefix: tuple[str, ...], run: list[ModuleParameters], level: int, depth: int, unfold: bool
 ) -> Iterator[Row]:
-    """The rows of a run of equal modules and of what is within the first of them."""
+    """The rows of a run of equal modules and of the modules within the first."""
     if level >= depth:
         return
     first, indent = run[0], "  " * level
@@ -81,7 +83,7 @@ def _rows(
 
 
 def _runs(module: ModuleParameters, unfold: bool) -> list[tuple[tuple[str, ...], list[ModuleParameters]]]:
-    """The modules to show within a module, equal neighbours of a list together; a list itself takes no row."""
+    """The modules to show within a module, with equal neighbours of a list grouped; a list itself has no row."""
     runs: list[tuple[tuple[str, ...], list[ModuleParameters]]] = []
     for child in module.children:
         if not child.has_weights:
@@ -100,7 +102,7 @@ def _runs(module: ModuleParameters, unfold: bool) -> list[tuple[tuple[str, ...],
 
 
 def _weights(module: ModuleParameters) -> str:
-    """The shapes of a module's own weights, or whose they are."""
+    """The shapes of a module's own weights, or the names of the weights that it shares."""
     return ", ".join(
         f"{name} = {module.shared[name]}"
         if name in module.shared

@@ -1,4 +1,4 @@
-"""``zoo params``: the parameters of a model, module by module."""
+"""``zoo params``: the parameters of a model by module."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ from cli.options import AsJson, Assignments, SpecArgument
 def params(
     spec: SpecArgument,
     assignments: Assignments = None,
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules to show.")] = 4,
-    unfold: Annotated[bool, typer.Option("--unfold", help="Show equal blocks one by one.")] = False,
+    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
+    unfold: Annotated[bool, typer.Option("--unfold", help="Print identical blocks one by one.")] = False,
     path: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="MODULE", help="Show and count only this module; repeatable.", show_default=False
-        ),
+        typer.Option(metavar="MODULE", help="Count only this module; repeatable.", show_default=False),
     ] = None,
     target: TargetName = "portable",
     as_json: AsJson = False,
 ) -> None:
-    """List a model's parameters by module.
+    """Count a model's parameters by module.
 
-    The model is built without weights. Its counts are compared with those that the spec expects: where they
-    differ, the exit status is 1. The bytes are those of the data file that zoo export would write for --target.
-    JSON has every module, whatever the depth.
+    The model is built without allocating weights. Exits with status 1 if a count differs from the one that the spec
+    expects. Sizes are those of the data file that zoo export would write for --target. --json lists every module
+    regardless of --depth.
 
     \b
     Examples:

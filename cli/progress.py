@@ -1,4 +1,4 @@
-"""Progress of long work on standard error: nothing where that is no terminal."""
+"""Progress bars on standard error; silent unless that is a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def stage_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
-    """What to call with every stage of long work; with its rate and time left where its size is known."""
+    """A callback for every stage of long work, which shows rate and time left if the size is known."""
     if quiet or not sys.stderr.isatty():
         yield lambda stage: end_if_asked()
         return
@@ -64,7 +64,7 @@ def stage_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
                 bar, description=name, completed=stage.done, total=stage.total, visible=stage.total > 0
             )
             waits.update(wait, description=name, visible=stage.total == 0)
-            if name != shown:  # each stage is seen, however short
+            if name != shown:  # show each stage, however short
                 shown = name
                 live.refresh()
 

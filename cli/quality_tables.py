@@ -1,4 +1,4 @@
-"""What rounding changes of what a model knows, as tables."""
+"""Tables of the quality of an export."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from exporters.quality.quality import Cost, Quality
 
 LISTED = 8
-"""Parts of a model that are listed by what they cost."""
+"""Number of parts of a model listed, most costly first."""
 
 
 def print_quality(quality: Quality) -> None:
-    """The figures, each with what is allowed of it, and where they are known the parts of the model that cost most."""
+    """Print the figures with their budgets, and the most costly parts of the model if known."""
     from exporters.quality.budget import KL
     from exporters.quality.quality import MEASURES, shares
 
@@ -25,14 +25,14 @@ def print_quality(quality: Quality) -> None:
         if budget is not None:
             held = name == budget.measure
             limit = f"{'at most' if name == KL else 'at least'} {budget.limit:g}"
-            verdict = styled("within", "green") if quality.passed else styled("past it", "red")
+            verdict = styled("within", "green") if quality.passed else styled("exceeded", "red")
             cells += [limit, verdict] if held else ["", ""]
         rows.append(cells)
     columns = [Column("quality", pinned=True), Column("value", right=True)]
     print_table([*columns, *([Column("budget", right=True), Column("verdict")] if budget else [])], rows)
     say()
     against = f", against {quality.reference}" if quality.reference else ""
-    say(f"Quality is measured on {quality.inputs}{against}.")
+    say(f"Quality was measured on {quality.inputs}{against}.")
     for heading, costs in (("layer", quality.layers), ("part", quality.roles)):
         if costs:
             say()
@@ -44,8 +44,8 @@ def print_quality(quality: Quality) -> None:
 
 def _print_costs(heading: str, costs: tuple[Cost, ...]) -> None:
     print_table(
-        [Column(heading, pinned=True), Column("cost of rounding its weights alone", right=True)],
+        [Column(heading, pinned=True), Column("cost of rounding it alone", right=True)],
         [(each.part, f"{each.cost:.2e}") for each in costs[:LISTED]],
     )
     if others := costs[LISTED:]:
-        say(f"and {len(others)} more, {others[0].cost:.2e} at most")
+        say(f"and {len(others)} more, each at most {others[0].cost:.2e}")

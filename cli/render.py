@@ -1,7 +1,6 @@
-"""How results are printed: the one place where text meets a terminal.
+"""Printing of results: the only module that writes to the terminal.
 
-Names of tensors, fields, files and tokens come from files that anyone may have written.  What they hold is shown, never
-obeyed: every function here escapes control characters.
+Names of tensors, fields, files and tokens come from untrusted files, so every function here escapes control characters.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import typer
 
 from cli.table_layout import Cell as Cell
 from cli.table_layout import Column as Column
-from cli.table_layout import Table, wrap
+from cli.table_layout import TableLayout, wrap
 from specs.printable import printable
 
 if TYPE_CHECKING:
@@ -32,22 +31,22 @@ _FEWEST_COLUMNS = 40
 _LONGEST_LINE = 10_000
 _HANGING = "  "
 NO_BREAK = "\u00a0"
-"""A space, printed as one, at which no line is broken."""
+"""A non-breaking space, printed as an ordinary one."""
 _UNSAFE_IN_TERMINALS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 CellText = str | Cell | Sequence[str]
-"""A cell: text, text with a style, or several lines."""
+"""A table cell: text, styled text, or several lines."""
 
 
 def columns_of(stream: IO[str]) -> int | None:
-    """The width of a terminal, or what COLUMNS says; None for a file or a pipe, where nothing is cut or wrapped."""
+    """The width of the terminal, or of COLUMNS; None for a file or a pipe, where no line is cut or wrapped."""
     if not stream.isatty() and not os.environ.get("COLUMNS"):
         return None
     return max(shutil.get_terminal_size().columns, _FEWEST_COLUMNS)
 
 
 def say(text: str = "", style: str = "", *, lead: str = "", err: bool = False) -> None:
-    """Print text, with lines wrapped at words in a terminal; ``lead`` is its beginning in bold.
+    """Print text, wrapped at words in a terminal; ``lead`` is printed first, in bold.
 
     A style is a colour and ``bold`` or ``dim``: ``bold red``.
     """
@@ -64,39 +63,39 @@ def say(text: str = "", style: str = "", *, lead: str = "", err: bool = False) -
 
 
 def say_piece(text: str) -> None:
-    """Print a piece of a text that goes on, as it is."""
+    """Print a fragment of a longer text without a line break."""
     _put(printable(text, keep="\n\t"), sys.stdout, nl=False)
 
 
 def emit(text: str) -> None:
-    """Print what a program may read, such as YAML: to the letter, but for a terminal, which must not obey it."""
+    """Print machine-readable text such as YAML verbatim; only a terminal gets escaped control characters."""
     _put(printable(text, keep="\n\t") if sys.stdout.isatty() else text, sys.stdout, nl=False)
 
 
 def print_json(data: Any) -> None:
-    """Data as indented JSON, with escapes for what a terminal would obey, or cannot show."""
+    """Print data as indented JSON, with control and unprintable characters escaped."""
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     text = json.dumps(data, indent=2, ensure_ascii=encoding != "utf8")
     _put(_UNSAFE_IN_TERMINALS.sub(lambda found: f"\\u{ord(found[0]):04x}", text), sys.stdout)
 
 
 def print_written(paths: Iterable[Path] | None) -> None:
-    """Print the files that a command has written beside its output, as ``-o`` names them."""
+    """Print the paths of the files that a command wrote with ``-o``."""
     for path in paths or ():
         say(f"\nWrote {path}")
 
 
 def styled(text: str, style: str) -> Cell:
-    """A cell in a style, such as ``bold red``."""
+    """A cell with a style, such as ``bold red``."""
     return Cell((text,), style)
 
 
 def print_table(columns: Sequence[Column | str], rows: Iterable[Sequence[CellText]]) -> None:
-    """Print a table that keeps its names and figures at every width; see :class:`cli.table_layout.Column`."""
+    """Print a table that fits the terminal without losing names or figures; see :class:`cli.table_layout.Column`."""
     made = [Column(each) if isinstance(each, str) else each for each in columns]
     heads = [replace(each, head=printable(each.head)) for each in made]
     cells = [[_cell(each) for each in row] for row in rows]
-    for place, part in enumerate(Table(heads, cells, columns_of(sys.stdout)).parts()):
+    for place, part in enumerate(TableLayout(heads, cells, columns_of(sys.stdout)).parts()):
         if place:
             say()
         text = "\n".join("".join(_styled(piece, style) for piece, style in line) for line in part)
@@ -124,12 +123,12 @@ def _put(text: str, stream: IO[str], nl: bool = True) -> None:
 
 
 def color_wanted() -> bool | None:
-    """False where the environment has no colours; else None, as a terminal decides."""
+    """False if the environment disables colours, else None, which leaves it to the terminal."""
     return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
 
 
 def console() -> Console:
-    """Standard output for pictures in characters, as wide as the terminal, or 160 columns where it is none."""
+    """Standard output for character graphics, as wide as the terminal, or 160 columns without one."""
     from rich.console import Console
 
     made = Console(markup=False, emoji=False, highlight=False)

@@ -1,4 +1,4 @@
-"""``zoo report``: what a model costs."""
+"""``zoo report``: the cost of a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cli.options import AsJson, Assignments, Digests, complete_spec
 
 
 def complete_device(incomplete: str) -> list[str]:
-    """Devices that begin with what is typed so far."""
+    """Complete the names of devices."""
     from specs.device import device_names
 
     return [name for name in [*device_names(), "this"] if name.startswith(incomplete)]
@@ -23,19 +23,19 @@ def report(
         str,
         typer.Argument(
             metavar="SPEC|DIR",
-            help="A preset's name (see zoo list), a YAML file, an exported directory, or a checkpoint.",
+            help="Preset name (see zoo list), YAML file, exported directory, or checkpoint.",
             autocompletion=complete_spec,
             show_default=False,
         ),
     ],
     assignments: Assignments = None,
-    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Sequences at once.")] = 1,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size, in sequences.")] = 1,
     length: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help="Tokens of a sequence.  [default: 1024, or as many as the model takes]",
+            help="Sequence length, in tokens.  [default: 1024, or the context length if shorter]",
             show_default=False,
         ),
     ] = None,
@@ -44,7 +44,7 @@ def report(
         typer.Option(
             min=0,
             metavar="N",
-            help="Tokens in the cache before a decoder's step.  [default: as many as fit of the length]",
+            help="Cached tokens before a decoder step.  [default: the length, or what fits in the context]",
             show_default=False,
         ),
     ] = None,
@@ -53,7 +53,7 @@ def report(
         typer.Option(
             min=1,
             metavar="N",
-            help="Tokens of the encoder that a decoder attends to.  [default: as for the length]",
+            help="Encoder length of an encoder-decoder, in tokens.  [default: as --length]",
             show_default=False,
         ),
     ] = None,
@@ -61,14 +61,14 @@ def report(
         str,
         typer.Option(
             metavar="fp32|fp16|bf16|int8|int4",
-            help="How weights are stored; caches and activations in floats.",
+            help="Precision of the weights; caches and activations stay in floating point.",
         ),
     ] = "fp16",
     target: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The target whose files are measured.  [default: that of the export, or portable]",
+            help="Target whose file sizes are reported.  [default: that of the export, or portable]",
             autocompletion=complete_target,
             show_default=False,
         ),
@@ -78,8 +78,7 @@ def report(
         typer.Option(
             "--device",
             metavar="NAME|FILE",
-            help="A device, a YAML file of one, or `this` for the machine at hand as measured; repeatable.  "
-            "[default: all]",
+            help="Device name, YAML file of a device, or `this` to measure this machine; repeatable.  [default: all]",
             autocompletion=complete_device,
             show_default=False,
         ),
@@ -87,28 +86,28 @@ def report(
     symbolic: Annotated[
         bool,
         typer.Option(
-            "--symbolic", help="FLOPs and activations as formulas of B, T, P and S.", show_default=False
+            "--symbolic", help="Print FLOPs and activations as formulas of B, T, P and S.", show_default=False
         ),
     ] = False,
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of modules to show.")] = 3,
+    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 3,
     html: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write a page instead, with pictures, and sliders for the sizes.",
+            help="Write an HTML page with pictures, and sliders for the sizes, instead.",
             show_default=False,
         ),
     ] = None,
     digests: Digests = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what a model costs to run and to train.
+    """Report what a model costs to run and to train.
 
-    Parameters by role, FLOPs by module, memory for weights, caches and training, and the least time that calls take on
-    some devices. All is read from the model's own modules and traced graph. FLOPs are those of matrix products, 2 m n k
-    each; of mixtures of experts, "active" counts the experts that tokens are sent to.
+    Lists parameters by role, FLOPs by module, memory for weights, caches and training, and lower bounds on the time per
+    device, all read from the modules and their traced graph. FLOPs count matrix products, 2 m n k each; a mixture of
+    experts computes only the experts that each token is routed to.
 
-    B is the batch, T the new tokens, P the tokens in the cache, S the tokens of an encoder.
+    B is the batch size, T the new tokens, P the cached tokens, and S the encoder tokens.
 
     \b
     Examples:
@@ -134,7 +133,7 @@ def report(
     side = read_side(spec, assignments or ())
     model_spec = side.spec
     from zoo.pages.report_page import report_page
-    from zoo.reports.report import Lengths
+    from zoo.reports.lengths import Lengths
     from zoo.reports.report import report as report_on
 
     lengths = Lengths.of(model_spec, batch, length, past, source_length)
@@ -143,7 +142,7 @@ def report(
     found = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], sizes)
     integrity = None
     if side.export is not None:
-        # Only the page shows the verification, which the digests bind to the files.
+        # Only the page shows the verification, and digests tie it to the files.
         contents = digests if digests is not None or html is not None else False
         integrity = check_integrity(side.export.directory, side.export.manifest, contents=contents)
     if html is not None:

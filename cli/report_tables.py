@@ -1,16 +1,16 @@
-"""What a model costs as tables."""
+"""Tables of ``zoo report``."""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from cli.module_rows import module_rows, module_sums
 from cli.render import NO_BREAK, Column, print_table, say
 from cli.sizes import precision_sizes
-from cli.units import byte_text, count_text, time_text
+from zoo.units import byte_text, count_text, time_text, total_and_active
 
 if TYPE_CHECKING:
     from zoo.reports.polynomial import Polynomial
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 
 def print_report(report: Report, target: str, *, symbolic: bool = False, depth: int = 3) -> None:
-    """Print all of a report, with the sizes of files for a target; ``symbolic`` has formulas of the sizes in the place of numbers, ``depth`` levels of modules."""
+    """Print a report with file sizes for a target and ``depth`` levels of modules.
+
+    ``symbolic`` prints formulas of the sizes instead of numbers.
+    """
     _print_title(report)
     _print_roles(report)
     _print_flops(report, symbolic, depth)
     _print_memory(report, target)
+    _print_reads(report)
     _print_training(report, symbolic)
     if report.devices:
         _print_devices(report)
@@ -35,13 +39,12 @@ def _heading(text: str, note: str = "") -> None:
 
 
 def _print_title(report: Report) -> None:
-    active = f" ({count_text(report.active)} active)" if report.active != report.parameters else ""
-    text = f": {report.parameters:,} parameters{active}, {report.precision}; {sizes_text(report)}"
-    say(text, lead=report.spec.name)
+    counts = total_and_active(report.parameters, report.active)
+    say(f": {counts}, {report.precision}; {sizes_text(report)}", lead=report.spec.name)
 
 
 def sizes_text(report: Report) -> str:
-    """Such as ``2 x 1,024 tokens, a step after 1,023``."""
+    """The sizes as text, such as ``2 x 1,024 tokens, a step after 1,023``."""
     lengths, architecture = report.lengths, report.spec.architecture
     of = f"{lengths.batch:,} x {lengths.length:,}"
     if architecture == "encoder":
@@ -61,7 +64,7 @@ def _print_roles(report: Report) -> None:
 
     _heading("Parameters")
     routed = report.active != report.parameters
-    header = ["role", "parameters", "share", *(["active"] if routed else [])]
+    header = ["role", "parameters", "share", *(["active per token"] if routed else [])]
     rows = [
         [
             role.name,
@@ -84,32 +87,53 @@ def _print_flops(report: Report, symbolic: bool, depth: int) -> None:
     from zoo.reports.parameters import module_tree
 
     stages = report.costs.stages
-    _heading(
-        "FLOPs",
-        "matrix products, 2 m n k each" + (" (all experts, as exported)" if report.costs.routed else ""),
-    )
+    _heading("FLOPs", "matrix products, 2 m n k each")
     texts = {name: _number(report, name, symbolic) for name in stages}
     header = ["module", *stages]
-    sums = {name: _sums(stage.modules) for name, stage in stages.items()}
+    sums = {name: module_sums(stage.modules) for name, stage in stages.items()}
     order = {module.path: place for place, module in enumerate(module_tree(report.folded).walk())}
     rows = [
         [name, *(texts[stage](part) if (part := sums[stage].get(path)) else "-" for stage in stages)]
-        for name, path in _modules(sums, order, depth)
+        for name, path in module_rows(sums, order, depth)
     ]
     rows.append(["total", *(texts[name](stage.total) for name, stage in stages.items())])
-    if report.costs.routed:
-        rows.append(["active", *(texts[name](stage.total_active) for name, stage in stages.items())])
     if not symbolic:
         tokens = {name: report.lengths.tokens(name) for name in stages}
         rows.append(
-            ["active per token" if report.costs.routed else "per token", *(count_text(stage.total_active.at(**report.lengths.symbols(name)) / tokens[name])
+            ["per token", *(count_text(stage.total.at(**report.lengths.symbols(name)) / tokens[name])
                             for name, stage in stages.items())]
         )  # fmt: skip
     rows.append(
         ["element operations", *(texts[name](stage.total_elements) for name, stage in stages.items())]
     )
-    formulas = [Column("module", pinned=True), *(Column(name, prose=24) for name in stages)]
-    print_table(formulas if symbolic else _numbers(header), rows)
+    print_table(_formulas(header) if symbolic else _numbers(header), rows)
+    if report.costs.routed:
+        _print_flops_by_role(report, symbolic)
+    if report.estimate_note:
+        say(report.estimate_note)
+
+
+def _print_flops_by_role(report: Report, symbolic: bool) -> None:
+    """The matrix products of each role: what routing costs next to the experts."""
+    stages = {name: report.costs.by_role(name) for name in report.costs.stages}
+    header = ["role", *stages]
+    rows = [
+        [
+            role,
+            *(
+                _number(report, name, symbolic)(parts[role]) if role in parts else "-"
+                for name, parts in stages.items()
+            ),
+        ]
+        for role in dict.fromkeys(itertools.chain.from_iterable(stages.values()))
+    ]
+    say()
+    print_table(_formulas(header) if symbolic else _numbers(header), rows)
+
+
+def _formulas(header: Sequence[str]) -> list[Column]:
+    """A column of names, then columns of formulas."""
+    return [Column(header[0], pinned=True), *(Column(name, prose=24) for name in header[1:])]
 
 
 def _number(report: Report, stage: str, symbolic: bool) -> Callable[[Polynomial], str]:
@@ -118,55 +142,8 @@ def _number(report: Report, stage: str, symbolic: bool) -> Callable[[Polynomial]
 
 
 def _formula(polynomial: Polynomial) -> str:
-    """A formula that lines break between its terms alone."""
+    """A formula with line breaks allowed only between its terms."""
     return re.sub(r"(?<![+-]) (?![+-])", NO_BREAK, str(polynomial))
-
-
-def _sums(modules: Mapping[str, Polynomial]) -> dict[str, Polynomial]:
-    """What each module comes to with those within it."""
-    from zoo.reports.polynomial import Polynomial
-
-    parts = defaultdict[str, list[Polynomial]](list)
-    for path, polynomial in modules.items():
-        names = path.split(".")
-        for level in range(1, len(names) + 1):
-            parts[".".join(names[:level])].append(polynomial)
-    return {path: Polynomial.sum(each) for path, each in parts.items()}
-
-
-def _modules(
-    sums: Mapping[str, Mapping[str, Polynomial]], order: Mapping[str, int], depth: int
-) -> Iterator[tuple[str, str]]:
-    """The names to show, indented, with the path whose sums they have; equal layers side by side are one."""
-    paths = dict.fromkeys(path for stage in sums.values() for path in stage)
-    children = defaultdict[str, list[str]](list)
-    for path in sorted(paths, key=lambda path: order.get(path, len(order))):
-        children[path.rpartition(".")[0]].append(path)
-
-    def content(path: str) -> list[object]:
-        costs = [stage.get(path) for stage in sums.values()]
-        return [costs, [(child.rpartition(".")[2], content(child)) for child in children[path]]]
-
-    def rows(path: str, level: int) -> Iterator[tuple[str, str]]:
-        if level >= depth:
-            return
-        for child in children[path]:
-            name = child.rpartition(".")[2]
-            if name != "blocks":
-                yield "  " * level + name, child
-                yield from rows(child, level + 1)
-                continue
-            for _, group in groupby(sorted(children[child], key=_place), content):
-                alike = list(group)
-                last = f"-{_place(alike[-1])} x{len(alike)}, each" if len(alike) > 1 else ""
-                yield "  " * level + f"{name}.{_place(alike[0])}{last}", alike[0]
-                yield from rows(alike[0], level + 1)
-
-    return rows("", 0)
-
-
-def _place(path: str) -> int:
-    return int(path.rpartition(".")[2])
 
 
 # --------------------------------------------------------------------------------------------------------- memory
@@ -184,9 +161,11 @@ def _print_memory(report: Report, target: str) -> None:
         rows.append(
             [
                 "cache",
-                f"{byte_text(cache.bytes_per_token)} per token, {byte_text(needed)} for {lengths.batch:,} x {tokens:,}",
+                f"{byte_text(cache.bytes_per_token)} per token, {byte_text(needed)} for {lengths.batch:,} x {tokens:,} tokens",
             ]
         )
+        if cache.state_bytes:
+            rows[-1][1] += f", {byte_text(lengths.batch * cache.state_bytes)} of them states of constant size"
         if cache.encoder:
             rows[-1][1] += (
                 f" and {lengths.source:,} of the encoder, {byte_text(cache.encoder_bytes_per_token)} each"
@@ -195,22 +174,32 @@ def _print_memory(report: Report, target: str) -> None:
             windows = ", ".join(
                 f"{each.layers} layers {'keep all' if each.window is None else f'the last {each.window:,}'}"
                 for each in cache.own
+                if each.values
             )
-            rows.append(["", f"{windows}; {byte_text(held)} where all is kept, as exported"])
+            rows.append(["", f"{windows}; {byte_text(held)} if all tokens are kept, as exported"])
         if cache.latent_bytes_per_token is not None:
-            rows.append(["", f"{byte_text(cache.latent_bytes_per_token)} per token where latents are cached"])
+            rows.append(["", f"{byte_text(cache.latent_bytes_per_token)} per token if latents are cached"])
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         say(f"{name:{width}}   {text}")
 
 
+def _print_reads(report: Report) -> None:
+    if not report.expert_reads:
+        return
+    _heading(
+        "Weights read per decoder step", f"{report.precision}, experts expected if all are equally likely"
+    )
+    rows = [[f"{each.batch:,}", each.experts_text, byte_text(each.bytes)] for each in report.expert_reads]
+    print_table(_numbers(["batch", "experts per layer", "weights read"]), rows)
+
+
 def _print_training(report: Report, symbolic: bool) -> None:
     found, state, at = report.training, report.state, report.lengths.symbols("train")
     dtype = str(report.dtype).removeprefix("torch.")
-    routed = "; FLOPs of the chosen experts, activations of all" if report.costs.routed else ""
-    _heading("Training", f"one step, weights in {dtype}, with Adam{routed}")
+    _heading("Training", f"one Adam step, weights in {dtype}")
     tokens = sum(report.lengths.tokens(stage) for stage in report.costs.stages if stage != "step")
-    passes = found.active
+    passes = found.passes
     if symbolic:
         for name, flops in (
             ("forward", passes.forward),
@@ -236,7 +225,7 @@ def _print_training(report: Report, symbolic: bool) -> None:
                 ("Adam", state.moments + state.master),
             )
         ),
-        ["memory in all", *(byte_text(state.total + activations) for _, activations in ways.values())],
+        ["total memory", *(byte_text(state.total + activations) for _, activations in ways.values())],
     ]
     print_table(_numbers(["quantity", *ways]), rows)
 
@@ -247,7 +236,7 @@ def _print_training(report: Report, symbolic: bool) -> None:
 def _print_devices(report: Report) -> None:
     demands = {stage: report.demand(stage) for stage in report.costs.stages}
     intensity = ", ".join(f"{stage} {count_text(each.intensity)}" for stage, each in demands.items())
-    _heading("Devices", f"the least that calls can take; FLOPs per byte: {intensity}")
+    _heading("Devices", f"lower bounds on time; FLOPs per byte: {intensity}")
     columns = [Column("device", pinned=True)]
     for stage in demands:
         columns += [Column(stage, right=True), Column("bound by"), Column("tokens/s", right=True, rank=1)]
@@ -258,13 +247,13 @@ def _print_devices(report: Report) -> None:
     ]
     print_table(columns, rows)
     length = max(report.lengths.length, report.lengths.past)
-    _heading("What fits", "weights, caches, and what the head gives")
+    _heading("Capacity", "weights, caches and logits in memory")
     header = ["device", "memory", f"batch at {length:,}", "context at batch 1"]
     print_table(_numbers(header), [_room_row(name, each, report) for name, each in found.items()])
 
 
 def _numbers(header: Sequence[str]) -> list[Column]:
-    """Columns of numbers after one of names."""
+    """A column of names, then columns of numbers."""
     return [Column(header[0], pinned=True), *(Column(name, right=True) for name in header[1:])]
 
 
@@ -275,7 +264,8 @@ def _device_name(each: Roofline) -> str:
 def _room_row(name: str, each: Roofline, report: Report) -> list[str]:
     all_of_it = " (all)" if each.largest_context == report.room.longest else ""
     memory = byte_text(round(each.count * each.device.memory))
-    return [name, memory, f"{each.largest_batch:,}", f"{each.largest_context:,}{all_of_it}"]
+    context = "any" if each.fits_any_context else f"{each.largest_context:,}{all_of_it}"
+    return [name, memory, f"{each.largest_batch:,}", context]
 
 
 def _cells(roof: Roof | None) -> list[str]:

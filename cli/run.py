@@ -1,4 +1,4 @@
-"""``zoo run``: a quick look at what was built."""
+"""``zoo run``: run an export in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -10,61 +10,67 @@ import typer
 from cli.options import AsJson
 
 if TYPE_CHECKING:
-    from cli.run_output import Shown
-    from exporters.runtime.text import Text
+    from cli.run_output import RunContext
+    from exporters.runtime.text import TextTokenizer
     from zoo.generation.sampling import Sampling
 
 
 def run(
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="What zoo build or zoo export wrote.", show_default=False)
-    ],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Exported directory.", show_default=False)],
     text: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="A text; repeatable.", show_default=False)
+        list[str] | None, typer.Option(metavar="TEXT", help="Input text; repeatable.", show_default=False)
     ] = None,
     ids: Annotated[
         list[str] | None,
-        typer.Option(metavar="1,2,3", help="Token ids in place of a text; repeatable.", show_default=False),
+        typer.Option(
+            metavar="1,2,3", help="Input token ids, instead of --text; repeatable.", show_default=False
+        ),
     ] = None,
     tokenizer: Annotated[
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="A tokenizer.json, or the directory around it.  [default: that in DIR, if any]",
+            help="A tokenizer.json or its directory.  [default: the one in DIR, if any]",
             show_default=False,
         ),
     ] = None,
     max_new_tokens: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Generate at most so many tokens.  [default: 64]", show_default=False
+            min=1,
+            metavar="N",
+            help="Maximum number of tokens to generate.  [default: 64]",
+            show_default=False,
         ),
     ] = None,
     temperature: Annotated[
         float | None,
         typer.Option(
             metavar="T",
-            help="Draw tokens: below 1 the likely more often.  [default: the best]",
+            help="Sampling temperature; below 1 favours likely tokens.  [default: greedy]",
             show_default=False,
         ),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option(metavar="K", help="Draw among the K best tokens.", show_default=False)
+        int | None,
+        typer.Option(metavar="K", help="Sample from the K most likely tokens.", show_default=False),
     ] = None,
     top_p: Annotated[
         float | None,
         typer.Option(
-            metavar="P", help="Draw among the best that are this probable together.", show_default=False
+            metavar="P",
+            help="Sample from the smallest set of tokens with total probability P.",
+            show_default=False,
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed of the draws.", show_default=False)
+        int | None, typer.Option(metavar="N", help="Seed for sampling.", show_default=False)
     ] = None,
     stop: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TOKEN",
-            help="A token, or its id, that ends a text; repeatable.  [default: eos of the checkpoint, if any]",
+            help="Stop token or its id; repeatable.  [default: the checkpoint's end-of-sequence tokens, if any]",
             show_default=False,
         ),
     ] = None,
@@ -72,17 +78,17 @@ def run(
         int | None,
         typer.Option(
             metavar="ID",
-            help="The first token of an encoder-decoder's decoder.  [default: as the checkpoint says, or 0]",
+            help="Decoder start token id of an encoder-decoder.  [default: the checkpoint's, or 0]",
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run an export through ONNX Runtime.
+    """Run an export in ONNX Runtime.
 
-    A decoder or an encoder-decoder continues each text, greedily unless an option of drawing is given. An encoder gives
-    a vector for each text and the cosines between them, classes, or the best tokens for each mask, as its head has it.
-    Text needs a tokenizer; token ids do without. How fast it went is told on stderr.
+    Decoders and encoder-decoders continue each text, greedily unless a sampling option is given. Encoders print vectors
+    and their cosines, classes, or the most likely tokens for each mask, depending on the head. Text needs a tokenizer;
+    --ids does not. Timings go to stderr.
 
     \b
     Examples:
@@ -91,14 +97,14 @@ def run(
       zoo run build/llama --text "Once upon" --temperature 0.8 --top-p 0.9 --seed 1
       zoo run build/minilm --text "A cat sat." --text "A cat was sitting." --text "Rain."
     """
-    from cli.run_output import Shown, print_encoded, print_generated
+    from cli.run_output import RunContext, print_encoded, print_generated
     from exporters.runtime.exported import open_export
     from exporters.runtime.text import find_text
     from specs.errors import UserError
 
     exported = open_export(directory)
     found = find_text(directory, tokenizer, needed=bool(text))
-    shown = Shown(exported, found, _prompts(text, ids, found), as_json)
+    shown = RunContext(exported, found, _prompts(text, ids, found), as_json)
     generating = {
         "--max-new-tokens": max_new_tokens,
         "--temperature": temperature,
@@ -114,53 +120,53 @@ def run(
         print_generated(shown, sampling, max_new_tokens or 64, _stop_ids(stop, shown), start)
     elif given:
         raise UserError(
-            f"{given[0]} is of generating, and {exported.spec.name} is an encoder\n  leave it out"
+            f"{given[0]} applies only to decoders, and {exported.spec.name} is an encoder.\n  Remove the option."
         )
     else:
         print_encoded(shown)
 
 
-def _prompts(texts: list[str] | None, ids: list[str] | None, tokenizer: Text | None) -> list[list[int]]:
-    """The texts as token ids, then the ids that were given as such."""
+def _prompts(
+    texts: list[str] | None, ids: list[str] | None, tokenizer: TextTokenizer | None
+) -> list[list[int]]:
+    """The token ids of the texts, then those of --ids."""
     from specs.errors import UserError
 
     if not texts and not ids:
-        raise UserError(
-            "there is nothing to run on\n  give --text, or token ids with --ids, such as --ids 1,2,3"
-        )
+        raise UserError("No input.\n  Pass --text, or token ids such as --ids 1,2,3.")
     if texts and tokenizer is None:
         raise UserError(
-            "--text needs a tokenizer, and there is no tokenizer.json beside the model\n"
-            "  give one with --tokenizer, or token ids with --ids"
+            "--text needs a tokenizer, and there is no tokenizer.json beside the model.\n"
+            "  Pass --tokenizer PATH, or token ids with --ids."
         )
     read = tokenizer.ids(texts) if texts and tokenizer else []
     return [*read, *map(token_ids, ids or ())]
 
 
 def token_ids(given: str, option: str = "--ids") -> list[int]:
-    """The ids in what is given with an option.  Raises :class:`specs.errors.UserError` for what are none."""
+    """Parse the token ids of an option.  Raises :class:`specs.errors.UserError`."""
     from specs.errors import UserError
 
     try:
         return [int(part) for part in given.replace(",", " ").split()]
     except ValueError:
         raise UserError(
-            f"{option} must be whole numbers with commas between\n  value: {given!r}\n  1,2,3 would work"
+            f"{option} must be comma-separated whole numbers.\n  value: {given!r}\n  Pass a list such as 1,2,3."
         ) from None
 
 
 def _sampling(
     temperature: float | None, top_k: int | None, top_p: float | None, seed: int | None
 ) -> Sampling:
-    """Greedy, unless something is said of drawing."""
+    """The sampling settings; greedy unless an option sets one."""
     from zoo.generation.sampling import Sampling
 
     draws = (top_k, top_p, seed) != (None, None, None)
     return Sampling((1.0 if draws else 0.0) if temperature is None else temperature, top_k, top_p, seed or 0)
 
 
-def _stop_ids(stop: list[str] | None, shown: Shown) -> list[int]:
-    """The ids of the tokens that end a text: those given, or the checkpoint's."""
+def _stop_ids(stop: list[str] | None, shown: RunContext) -> list[int]:
+    """The ids of the stop tokens: those given, or the checkpoint's."""
     from specs.errors import UserError
 
     if stop is None:
@@ -172,7 +178,7 @@ def _stop_ids(stop: list[str] | None, shown: Shown) -> list[int]:
             found.append(int(token))
         elif shown.text is None:
             raise UserError(
-                f"--stop needs a tokenizer for a token that is no id\n  value: {token!r}\n  give its id"
+                f"--stop needs a tokenizer to look up a token.\n  value: {token!r}\n  Pass the token's id."
             )
         else:
             found.append(shown.text.id_of(token))

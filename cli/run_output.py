@@ -1,4 +1,4 @@
-"""What ``zoo run`` finds: text as it comes, vectors, classes, masked tokens."""
+"""Output of ``zoo run``: streamed text, vectors, classes, masked tokens."""
 
 from __future__ import annotations
 
@@ -10,55 +10,56 @@ from typing import TYPE_CHECKING, Any
 
 from cli.render import Column, print_json, print_table, say, say_piece
 from exporters.runtime.text import Stream
+from zoo.units import time_text
 
 if TYPE_CHECKING:
-    from exporters.runtime.encoding import Encoder, Vectors
+    from exporters.runtime.encoding import EncoderRunner, TextVectors
     from exporters.runtime.exported import Exported
     from exporters.runtime.generation import Continuation
     from exporters.runtime.graph import Floats
-    from exporters.runtime.text import Text
+    from exporters.runtime.text import TextTokenizer
     from zoo.generation.sampling import Sampling
 
 _TEXT = Column("text", prose=20, pinned=True)
 
 BEST = 5
-"""How many tokens or classes are shown of all."""
+"""Number of tokens or classes to print."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """An export, its tokenizer if there is one, the prompts, and whether JSON is wanted."""
+class RunContext:
+    """An export, its tokenizer if any, the prompts, and whether to print JSON."""
 
     exported: Exported
-    text: Text | None
+    text: TextTokenizer | None
     prompts: list[list[int]]
     as_json: bool
 
     def name(self, token: int) -> str:
-        """A token by its name, or its id."""
+        """The text of a token, or its id."""
         return str(token) if self.text is None else self.text.token(token)
 
     def words(self, ids: Sequence[int]) -> str:
-        """Tokens as text, or as ids with commas."""
+        """Tokens as text, or as comma-separated ids."""
         return ",".join(map(str, ids)) if self.text is None else self.text.text(ids)
 
     def label(self, prompt: int) -> str:
-        """A prompt, cut to what a line of a table holds."""
+        """A prompt, cut to fit a table row."""
         words = " ".join(self.words(self.prompts[prompt]).split())
         return words if len(words) <= 60 else f"{words[:57]}..."
 
 
 def print_generated(
-    shown: Shown, sampling: Sampling, most: int, stop: Collection[int], start: int | None
+    shown: RunContext, sampling: Sampling, most: int, stop: Collection[int], start: int | None
 ) -> None:
-    """Continue the prompts: a single one appears token by token."""
+    """Continue the prompts; a single one is streamed token by token."""
     from exporters.runtime.generation import Generator
 
     exported = shown.exported
     generator = Generator(exported)
     first_id = exported.settings.get("decoder_start_token_id", 0) if start is None else start
     streamed = not shown.as_json and len(shown.prompts) == 1
-    tell = _teller(shown) if streamed else lambda tokens: None
+    tell = _token_printer(shown) if streamed else lambda tokens: None
     done = generator.generate(shown.prompts, most, sampling, stop=stop, start=first_id, tell=tell)
     rate = done.tokens_per_second
     if shown.as_json:
@@ -84,12 +85,12 @@ def print_generated(
     _tell_how(
         generator.provider,
         generator.load_seconds,
-        f"first token after {_seconds(done.first)}{speed}; {count} tokens: {endings}",
+        f"first token after {time_text(done.first)}{speed}; {count} tokens: {endings}",
     )
 
 
-def _teller(shown: Shown) -> Callable[[list[int]], None]:
-    """Print the prompt, where it is what is continued, and give what prints each token as it comes."""
+def _token_printer(shown: RunContext) -> Callable[[list[int]], None]:
+    """Print the prompt if it is continued, and return a callback that prints each new token."""
     piece = _ids_with_commas() if shown.text is None else Stream(shown.text).piece
     if shown.exported.spec.architecture == "decoder":
         say_piece("".join(map(piece, shown.prompts[0])))
@@ -101,16 +102,16 @@ def _ids_with_commas() -> Callable[[int], str]:
     return lambda token: f"{next(separators)}{token}"
 
 
-def _data(shown: Shown, found: Continuation) -> dict[str, Any]:
+def _data(shown: RunContext, found: Continuation) -> dict[str, Any]:
     data = {"prompt_ids": found.prompt, "ids": found.ids, "ending": found.ending}
     return data if shown.text is None else {**data, "text": shown.text.text(found.ids)}
 
 
-def print_encoded(shown: Shown) -> None:
-    """Vectors, classes or masked tokens, as the head has them."""
-    from exporters.runtime.encoding import CLASSES, MASKS, Encoder
+def print_encoded(shown: RunContext) -> None:
+    """Print vectors, classes or masked tokens, depending on the head."""
+    from exporters.runtime.encoding import CLASSES, MASKS, EncoderRunner
 
-    encoder = Encoder(shown.exported)
+    encoder = EncoderRunner(shown.exported)
     head = shown.exported.spec.head
     begun = time.perf_counter()
     if isinstance(head, CLASSES):
@@ -128,11 +129,11 @@ def print_encoded(shown: Shown) -> None:
         _tell_how(
             encoder.provider,
             encoder.load_seconds,
-            f"{count} text{'s' * (count > 1)} in {_seconds(took)}",
+            f"{count} text{'s' * (count > 1)} in {time_text(took)}",
         )
 
 
-def _print_vectors(shown: Shown, encoder: Encoder) -> dict[str, Any]:
+def _print_vectors(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
     vectors = encoder.vectors(shown.prompts)
     if not shown.as_json:
         _vector_tables(shown, vectors)
@@ -144,7 +145,7 @@ def _print_vectors(shown: Shown, encoder: Encoder) -> dict[str, Any]:
     }
 
 
-def _vector_tables(shown: Shown, vectors: Vectors) -> None:
+def _vector_tables(shown: RunContext, vectors: TextVectors) -> None:
     width = vectors.values.shape[1]
     rows = []
     for row, vector in enumerate(vectors.values):
@@ -168,7 +169,7 @@ def _vector_tables(shown: Shown, vectors: Vectors) -> None:
         print_table([Column("cosine", pinned=True), *(Column(name, right=True) for name in names)], cosines)
 
 
-def _print_classes(shown: Shown, encoder: Encoder) -> dict[str, Any]:
+def _print_classes(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
     found = encoder.classes(shown.prompts)
     if not shown.as_json:
         print_table(
@@ -182,26 +183,24 @@ def _print_classes(shown: Shown, encoder: Encoder) -> dict[str, Any]:
     return {"prompt_ids": shown.prompts, "probabilities": found.tolist()}
 
 
-def _print_masked(shown: Shown, encoder: Encoder) -> dict[str, Any]:
+def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
     from specs.errors import UserError
 
     mask = None if shown.text is None else shown.text.mask_id
     if mask is None:
         raise UserError(
-            "filling masks needs a tokenizer that has a [MASK] or <mask>\n"
-            "  give one with --tokenizer, or run the graph with onnxruntime"
+            "Filling masks needs a tokenizer with a [MASK] or <mask> token.\n"
+            "  Pass --tokenizer PATH, or run the graph with onnxruntime."
         )
     if not any(mask in prompt for prompt in shown.prompts):
-        raise UserError(
-            f"there is nothing to fill: no text has a {shown.name(mask)}\n  write it in place of a word"
-        )
+        raise UserError(f"No text has a {shown.name(mask)} token to fill.\n  Replace a word with it.")
     found = encoder.masked(shown.prompts, mask)
     best = [
         [[(token, float(shares[token])) for token in _best(shares)] for shares in masks] for masks in found
     ]
     if not shown.as_json:
         print_table(
-            [_TEXT, "mask", Column("best tokens", prose=24)],
+            [_TEXT, "mask", Column("most likely tokens", prose=24)],
             [
                 (
                     shown.label(row),
@@ -228,9 +227,5 @@ def _best(shares: Floats) -> list[int]:
     return [int(token) for token in (-shares).argsort(kind="stable")[:BEST]]
 
 
-def _seconds(value: float) -> str:
-    return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s"
-
-
 def _tell_how(provider: str, load: float, what: str) -> None:
-    say(f"{provider}: loaded in {_seconds(load)}, {what}", "dim", err=True)
+    say(f"{provider}: loaded in {time_text(load)}, {what}", "dim", err=True)

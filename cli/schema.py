@@ -8,19 +8,32 @@ import typer
 
 
 def schema(
-    as_json: Annotated[bool, typer.Option("--json", help="Changes nothing: a schema is JSON.")] = False,
+    zoo_file: Annotated[
+        bool, typer.Option("--zoo-file", help="Print the schema of zoo files, which zoo make reads.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Accepted for consistency; the schema is always JSON.")
+    ] = False,
 ) -> None:
-    """Print the JSON Schema of specs.
+    """Print the JSON Schema of the spec language.
 
-    Editors complete and check by it; it has every registered kind, those of plugins too.
+    Editors use it to complete and check specs. It covers every registered kind, including those of plugins.
 
     \b
     Examples:
       zoo schema > zoo.schema.json
-    and in the first line of a spec:
+    then, as the first line of a spec:
       # yaml-language-server: $schema=zoo.schema.json
+    and for zoo.yaml:
+      zoo schema --zoo-file > zoo-file.schema.json
     """
     from cli.render import print_json
-    from specs.schema import json_schema
 
-    print_json(json_schema())
+    if zoo_file:
+        from specs.schema import zoo_file_schema
+
+        print_json(zoo_file_schema())
+    else:
+        from specs.stored_schema import spec_schema
+
+        print_json(spec_schema())

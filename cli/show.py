@@ -1,4 +1,4 @@
-"""``zoo show``: a spec as it is after ``extends``, ``--set`` and defaults."""
+"""``zoo show``: a spec with ``extends``, ``--set`` and defaults resolved."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from cli.options import AsJson, Assignments, SpecArgument
 
 
 def show(spec: SpecArgument, assignments: Assignments = None, as_json: AsJson = False) -> None:
-    """Print a spec in full.
-
-    What it extends, what --set changes and what is default are put together as one file.
+    """Print a spec with its base, overrides and defaults resolved.
 
     \b
     Examples:

@@ -1,10 +1,10 @@
-"""The size of a model's file in every precision, as the exporter would write it."""
+"""Data-file sizes of a model in every precision, as the exporter would write them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.units import byte_text
+from zoo.units import byte_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def file_sizes(spec: Model, target: str, *, needed: bool = False) -> dict[str, int]:
-    """Bytes by precision; none for a model that cannot be exported, unless they are ``needed``."""
+    """Bytes by precision; empty for a model that cannot be exported, unless ``needed``."""
     from exporters.stored_size import stored_sizes
     from exporters.targets import TARGETS
     from specs.errors import UserError
-    from specs.suggest import did_you_mean
+    from specs.suggest import suggestion
 
     if target not in TARGETS:
-        raise UserError(f"there is no --target {target!r}: {did_you_mean(target, TARGETS)}")
+        raise UserError(f"--target {target!r} is unknown\n  {suggestion(target, TARGETS)}")
     try:
         return stored_sizes(spec, target)
     except UserError:
@@ -30,5 +30,5 @@ def file_sizes(spec: Model, target: str, *, needed: bool = False) -> dict[str, i
 
 
 def precision_sizes(sizes: Mapping[str, int]) -> str:
-    """Such as ``fp32 497.8 MB, fp16 248.9 MB``."""
+    """The sizes as text, such as ``fp32 497.8 MB, fp16 248.9 MB``."""
     return ", ".join(f"{precision} {byte_text(size)}" for precision, size in sizes.items())

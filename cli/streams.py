@@ -1,4 +1,4 @@
-"""Standard input and output, made fit for any text."""
+"""Standard input and output that accept any text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _PLAIN = {
     "\u2026": "...", "\u2192": "->", "\u00b7": ".", "\u2022": "*", "\u2212": "-", "\u00d7": "x",
     "\u2013": "-", "\u2014": "-", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"',
 }  # fmt: skip
-"""What stands for drawn lines and typographic signs in terminals that have none."""
+"""ASCII replacements for line-drawing and typographic characters."""
 
 
 def open_standard_files() -> None:
-    """Give a process that was started without stdin, stdout or stderr the null device in their place.
+    """Open the null device for each of stdin, stdout and stderr that is closed.
 
-    Otherwise the next file to be opened gets their number, and with it what is printed.
+    Otherwise the next opened file would get their number and receive the output.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
@@ -28,7 +28,7 @@ def open_standard_files() -> None:
 
 
 def set_encodings() -> None:
-    """Write UTF-8 to files and pipes, as all files of specs are; terminals get what they can show, and `?` for the rest."""
+    """Write UTF-8 to files and pipes; terminals get what they can encode, with ASCII replacements or `?` for the rest."""
     codecs.register_error("zoo.plain", _plain)
     for stream in (sys.stdout, sys.stderr):
         if stream.isatty():

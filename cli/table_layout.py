@@ -1,4 +1,4 @@
-"""How wide the columns of a table become, which of them go, and how its lines wrap."""
+"""Table layout: column widths, omitted columns, and wrapping."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import NamedTuple
 _WIDE_GAP, _GAP = 3, 2
 _WORD = re.compile(r" *(?:[^ ]*\d (?:[kMGTP]?B|[kMGTP]|ms|us|s)\b[^ ]*|[^ ]+)| +$")
 _LONGEST_WORD = 40
-"""The most columns of the terminal that prose takes for a word."""
+"""Maximum width of a word in a prose column."""
 _NARROWEST = 8
-"""Columns of the terminal that a name keeps where nothing else helps."""
+"""Minimum width of a name column."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, and what becomes of it where the table is wider than the terminal.
+    """A column of a table, and how it adapts to a narrow terminal.
 
-    Prose is wrapped at words, down to ``prose`` columns of the terminal.  Then columns with a ``rank`` are left out, all
-    of the highest first; those of rank 0 always stay.  What still does not fit follows in a second table, which repeats the
-    columns that are ``pinned``.  Numbers stand at the ``right``.
+    Prose is wrapped at words, down to a width of ``prose``.  Then columns with a ``rank`` are omitted, the highest rank
+    first; rank 0 is always kept.  Columns that still do not fit move to a second table, which repeats the ``pinned``
+    columns.  ``right`` aligns numbers to the right.
     """
 
     head: str
@@ -33,7 +33,7 @@ class Column:
 
 
 class Cell(NamedTuple):
-    """The lines of a cell, and their style, such as ``bold red``."""
+    """The lines of a cell and their style, such as ``bold red``."""
 
     lines: tuple[str, ...]
     style: str = ""
@@ -45,7 +45,7 @@ Line = list[tuple[str, str]]
 
 
 def cell_width(text: str) -> int:
-    """How many columns of the terminal a text takes."""
+    """The width of a text in terminal columns."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -54,7 +54,7 @@ def cell_width(text: str) -> int:
 
 
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
-    """Lines of at most ``width`` columns, broken at spaces, but not before a unit; a longer word ends its line."""
+    """Wrap at spaces to ``width`` columns, never before a unit; a longer word overflows its line."""
     if cell_width(text) <= width:
         return [text]
     lines, line = [], ""
@@ -69,7 +69,7 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def fold(text: str, width: int) -> list[str]:
-    """Lines of at most ``width`` columns, broken at spaces, and within words that are longer."""
+    """Wrap at spaces to ``width`` columns, and split longer words."""
     lines = []
     for line in wrap(text, width):
         while cell_width(line) > width:
@@ -83,8 +83,8 @@ def fold(text: str, width: int) -> list[str]:
     return lines
 
 
-class Table:
-    """Cells under their columns, laid out for a terminal of ``width`` columns, or as wide as they are for None."""
+class TableLayout:
+    """A table laid out for a terminal of ``width`` columns, or at its natural width for None."""
 
     def __init__(self, columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> None:
         self.columns, self.rows, self.width = columns, rows, width
@@ -96,7 +96,7 @@ class Table:
         self._least = [self._narrowest(i, cells) for i, cells in enumerate(every)]
 
     def _narrowest(self, index: int, cells: Sequence[Cell]) -> int:
-        """The width at which no word is broken, nor a line of a column that is no prose."""
+        """The width at which no word of prose and no line of other columns is broken."""
         column = self.columns[index]
         lines = [line for cell in cells for line in cell.lines]
         if column.prose:
@@ -108,14 +108,14 @@ class Table:
         return max([body, *map(cell_width, column.head.split())], default=0)
 
     def parts(self) -> list[list[Line]]:
-        """The lines of the table, or of the tables that it became; first the heads, then a rule."""
+        """The lines of the table, or of the tables it was split into: headings, a rule, then rows."""
         every = list(range(len(self.columns)))
         if self.width is None or _total([self._natural[i] for i in every], _WIDE_GAP) <= self.width:
             return [self._lines(every, [self._natural[i] for i in every], _WIDE_GAP)]
         return [self._lines(part, self._widths(part, self.width), _GAP) for part in self._fitting(self.width)]
 
     def _fitting(self, width: int) -> list[list[int]]:
-        """Which columns stand side by side."""
+        """The columns of each resulting table."""
         kept = list(range(len(self.columns)))
         while _total([self._least[i] for i in kept], _GAP) > width:
             last = max(self.columns[i].rank for i in kept)
@@ -137,7 +137,7 @@ class Table:
         return [*parts, sorted(part)]
 
     def _widths(self, part: Sequence[int], width: int) -> list[int]:
-        """The widths of columns that stand side by side: prose gets the room that is left, names give what is missing."""
+        """The widths of the columns of one table: prose takes the remaining width, names shrink if it is too little."""
         widths = [self._least[i] for i in part]
         while (over := _total(widths, _GAP) - width) > 0:
             place = max(range(len(part)), key=lambda i: (not self.columns[part[i]].right, widths[i]))
@@ -180,7 +180,7 @@ class Table:
         texts: Sequence[str],
         cells: Sequence[Cell],
     ) -> Line:
-        """One line, without spaces at its end."""
+        """One line without trailing spaces."""
         line: Line = []
         before = 0
         for index, width, text, cell in zip(part, widths, texts, cells, strict=True):

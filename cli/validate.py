@@ -1,4 +1,4 @@
-"""``zoo validate``: whether specs are right."""
+"""``zoo validate``: check specs for errors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def validate(specs: SpecArguments, assignments: Assignments = None, as_json: AsJson = False) -> None:
-    """Check specs without building them.
+    """Check specs for errors without building them.
 
-    Each gets a line, and its problems, if any, go to stderr.
+    Prints one line per spec to stdout, and the problems to stderr.
 
     \b
     Examples:

@@ -1,7 +1,7 @@
-"""A bfloat16 graph in float32, for where bfloat16 has no kernels.
+"""Emulation of a bfloat16 graph in float32, for providers without bfloat16 kernels.
 
-Weights are read from the same data file, every operation works in float32, and every result that is bfloat16 in the graph
-is rounded to it: what kernels that add up in float32 compute.
+Weights are read from the same data file. Every operation computes in float32, and every bfloat16 result of the graph
+is rounded to bfloat16, as kernels with float32 accumulators do. The graphs inside operations are not rounded.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper
 
+from exporters.proto_bodies import widen_bodies
+
 BFLOAT16, FLOAT = TensorProto.BFLOAT16, TensorProto.FLOAT
 
 
 @contextmanager
 def lifted_file(path: Path) -> Iterator[Path]:
-    """The same graph in float32, in a file beside it for as long as the block runs."""
+    """Yield the path of the same graph in float32, a temporary file in the same directory."""
     place = path.with_name(f".lifted.{path.name}")
     try:
         place.write_bytes(lifted(onnx.load(path, load_external_data=False)).SerializeToString())
@@ -28,7 +30,7 @@ def lifted_file(path: Path) -> Iterator[Path]:
 
 
 def lifted(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The same graph with float32 in the place of bfloat16, in inputs and outputs too."""
+    """Return the graph with bfloat16 replaced by float32, in its inputs and outputs as well."""
     typed = onnx.shape_inference.infer_shapes(model)
     known = [*typed.graph.value_info, *typed.graph.output]
     rounded = {value.name for value in known if value.type.tensor_type.elem_type == BFLOAT16}
@@ -51,6 +53,7 @@ def lifted(model: onnx.ModelProto) -> onnx.ModelProto:
         for attribute in copy.attribute:
             if node.op_type == "Cast" and attribute.name == "to" and attribute.i == BFLOAT16:
                 attribute.i = FLOAT
+        widen_bodies(copy, BFLOAT16)
         for name in made:
             graph.node.append(helper.make_node("Cast", [f"{name}:exact"], [f"{name}:bfloat16"], to=BFLOAT16))
             graph.node.append(helper.make_node("Cast", [f"{name}:bfloat16"], [name], to=FLOAT))

@@ -1,4 +1,4 @@
-"""Weights that a checkpoint stores in few bits: which of them an export carries, that is, stores with the same codes."""
+"""Weights that a checkpoint stores quantized, and those whose codes an export keeps."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from torch import nn
 
 from exporters.precisions import PRECISIONS, Precision, holds
 from exporters.targets import Target
-from zoo.manifest import BlocksRecord, QuantizedRecord
+from zoo.records import BlocksRecord, QuantizedRecord
 from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Blocks
 from zoo.weights.source import WeightSource
 
 Key = tuple[str, Blocks | None, tuple[str, ...]]
-"""A format, its blocks, and the precisions that carry it."""
+"""A format, its blocks, and the precisions that keep its codes."""
 
 
 def quantized_weights(
     model: nn.Module, source: WeightSource, target: Target, precision: Precision
 ) -> tuple[QuantizedRecord, ...]:
-    """The weights of a model that a source stores in few bits, by format."""
+    """The weights of a model that a source stores quantized, grouped by format."""
     found: dict[Key, list[str]] = {}
     for name, _ in weight_tensors(model):
         if (form := source.format(name)) is not None:
@@ -56,9 +56,10 @@ def carried_blocks(quantized: Iterable[QuantizedRecord]) -> dict[str, Blocks]:
 
 
 def weight_limits(quantized: Iterable[QuantizedRecord], source: WeightSource) -> dict[str, float]:
-    """The largest errors of weights in blocks of their own: none where the source has their codes.
+    """The largest errors allowed for weights in their own blocks; 0 where the source provides their codes.
 
-    Those of a reduced model are rounded to the same blocks, and held to the limit of the precision with as many bits.
+    The weights of a reduced model are rounded to the same blocks, within the limit of the precision with as many
+    bits.
     """
     return {
         name: 0.0 if source.codes(name) is not None else _limit(blocks)

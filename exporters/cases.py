@@ -1,7 +1,7 @@
 """The inputs on which an export is compared with its model.
 
-Sizes differ from case to case and none is the one that the graph was traced with: batches of one and several, a
-single token, lengths beyond the reach of whatever is local, ragged padding on either side.
+Sizes differ from case to case, and none is the size that was traced: one row and several, a single token, lengths
+beyond every window, ragged padding on either side.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from specs.position import RelativeBias
 from specs.stack import Stack
 
 ROWS = 3
-"""No case has more rows."""
+"""The largest number of rows in a case."""
 
 LONGEST = 300
-"""Cases are not longer than this, whatever the model's reach: verification is to be quick."""
+"""The largest length of a case, whatever the model's reach: it keeps verification quick."""
 
 
 SOUGHT_SHARE = 0.2
-"""How many of the tokens are the one that a head seeks: several in some rows, none in others."""
+"""The share of tokens that are the one a head looks for: several in some rows, none in others."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What goes into an embedding, by its ``name``: token ids, their mask (1 for real tokens) and types, batch x length.
+    """The input of an embedding, by its ``name``: token ids with their mask (1 for real tokens) and types, batch x
+    length.
 
-    An image or a sound has neither mask nor types.
+    Images and audio have neither mask nor types.
     """
 
     name: str
@@ -45,17 +46,17 @@ class Batch:
 
     @property
     def shape(self) -> str:
-        """Batch x length, or batch x the sizes of an input."""
+        """The shape: batch x length, or batch x the sizes of an input."""
         return " x ".join(map(str, self.inputs.shape))
 
     def piece(self, start: int, end: int) -> Batch:
-        """Some of the tokens, with the mask of those before them too."""
+        """The tokens from ``start`` to ``end``, with the mask of all tokens before them."""
         assert self.mask is not None
         assert self.types is not None
         return Batch(self.name, self.inputs[:, start:end], self.mask[:, :end], self.types[:, start:end])
 
     def closed_up(self) -> Batch:
-        """The same with the padding of every row behind all its tokens."""
+        """The same tokens with the padding of every row after them."""
         assert self.mask is not None
         assert self.types is not None
         order = self.mask.argsort(dim=1, descending=True, stable=True)
@@ -65,13 +66,13 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One comparison.  ``pieces`` are the lengths that are decoded one after another after all before them.
+    """One comparison.
 
-    ``encoder`` is the other input of an encoder-decoder.  With a ``gap``, padding stands between the prompt of a row and
-    the pieces; it means nothing, as if they followed one another.  With a ``buffer`` of that many places, past and
-    present keys and values are one.  In the ``main`` ones every weight, layer and limit takes part: they are run on a model
-    whose wiring a small twin shows in all.  ``decided`` are the rows that are compared, None for all: in others a router
-    of the model chooses between equals.
+    ``pieces`` are the lengths of the calls that follow the first one. ``encoder`` is the other input of an
+    encoder-decoder. With a ``gap``, padding separates a row's prompt from its pieces and is ignored. With a
+    ``buffer`` of that many cache slots, past and present share memory. The ``main`` cases exercise every weight,
+    layer and limit; they run on the model itself, and a reduced model runs all cases. ``decided`` marks the rows to
+    compare, None for all: in the others a router chooses between equal experts.
     """
 
     name: str
@@ -85,12 +86,12 @@ class Case:
 
     @property
     def ends(self) -> list[int]:
-        """Where each call ends: the first, then the pieces."""
+        """The end of each call: the first, then the pieces."""
         return list(itertools.accumulate(self.pieces, initial=self.batch.inputs.shape[1] - sum(self.pieces)))
 
     @property
     def shape(self) -> str:
-        """Batch x length, with its pieces, after that of the encoder."""
+        """The shape with its pieces, after the shape of the encoder's input."""
         rows, prompt = self.batch.inputs.shape[0], self.ends[0]
         lengths = " + ".join(map(str, (prompt, *self.pieces)))
         own = f"{rows} x ({lengths})" if self.pieces else self.batch.shape
@@ -98,12 +99,12 @@ class Case:
         return own if self.encoder is None else f"{self.encoder.shape} -> {own}"
 
 
-def cases(spec: Model, padding: Padding = "either", places: int | None = None) -> Iterator[Case]:
-    """The comparisons for a model, whose decoder takes padding on a side or on either.
+def cases(spec: Model, padding: Padding = "either", cache_slots: int | None = None) -> Iterator[Case]:
+    """The comparisons for a model whose decoder takes padding on one side or on either.
 
-    ``places`` is the most tokens that its caches take, where they do not grow.
+    ``cache_slots`` is the length of caches of fixed length.
     """
-    draw = _Draw(spec, places)
+    draw = _Draw(spec, cache_slots)
     if spec.architecture == "encoder-decoder":
         yield from _of_two_stacks(spec, draw)
         if padding == "right" and draw.steps_room > 4:
@@ -120,34 +121,34 @@ def cases(spec: Model, padding: Padding = "either", places: int | None = None) -
 class _Draw:
     """Random batches for the stacks of a model, the same at every call of ``cases``."""
 
-    def __init__(self, spec: Model, places: int | None) -> None:
-        self.spec, self.places = spec, places
+    def __init__(self, spec: Model, cache_slots: int | None) -> None:
+        self.spec, self.cache_slots = spec, cache_slots
         self.long = max(24, _reach(spec) + 8)
         self.limited = _limit(spec) > 0
         self.sought = sought_token(spec.head)
         self._generator = torch.Generator().manual_seed(20)
 
     def room(self, stack: Stack) -> int:
-        """The most tokens of a stack's cases."""
-        places = self.places if stack is self.spec.last_stack else None
-        return min(self.spec.context_length_of(stack) or LONGEST, places or LONGEST, LONGEST)
+        """The largest number of tokens in the cases of a stack."""
+        slots = self.cache_slots if stack is self.spec.last_stack else None
+        return min(self.spec.context_length_of(stack) or LONGEST, slots or LONGEST, LONGEST)
 
     @property
     def steps_room(self) -> int:
-        """How long a sequence may be that is decoded in pieces; 0 where nothing is.
+        """The largest total length of decoding in pieces; 0 where nothing is decoded.
 
-        Keys keep the angles that they got: a sequence that grows beyond a border is not what it is as a whole.
+        Cached keys keep their angles, so a sequence that grows past a rope switch length differs from one full pass.
         """
         if self.spec.architecture == "encoder":
             return 0
-        return min(self.room(self.spec.last_stack), self.spec.border or LONGEST)
+        return min(self.room(self.spec.last_stack), self.spec.rope_switch_length or LONGEST)
 
     def pieces(self, *lengths: int, side: str = "right") -> Batch:
         """As ``tokens``, for decoding in pieces."""
         return self.tokens(*(min(length, self.steps_room) for length in lengths), side=side)
 
     def tokens(self, *lengths: int, side: str = "right", stack: Stack | None = None) -> Batch:
-        """Rows of tokens of these lengths, or as much of them as there is room for, padded on a side."""
+        """Rows of tokens of these lengths, cut to the available room, padded on one side."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
         kinds = embedding.token_types if isinstance(embedding, Tokens) else 0
@@ -157,15 +158,15 @@ class _Draw:
         size = (len(lengths), width)
         ids = torch.randint(self.spec.vocab_size, size, generator=self._generator)
         if self.sought is not None:
-            places = torch.rand(ids.shape, generator=self._generator) < SOUGHT_SHARE
-            ids = torch.where(places, self.sought, ids)
+            sought = torch.rand(ids.shape, generator=self._generator) < SOUGHT_SHARE
+            ids = torch.where(sought, self.sought, ids)
         types = torch.randint(max(1, kinds), size, generator=self._generator)
         at = torch.arange(width)
         rows = [at < length if side == "right" else at >= width - length for length in lengths]
         return Batch(embedding.input_name, ids, torch.stack(rows).to(torch.int64), types)
 
     def gap(self, lengths: Sequence[int], steps: int) -> Batch:
-        """Rows of ``lengths`` tokens, padded on the right, and after the padding ``steps`` tokens more."""
+        """Rows of ``lengths`` tokens, padded on the right, with ``steps`` more tokens after the padding."""
         batch = self.pieces(*(max(lengths) + steps for _ in lengths))
         assert batch.mask is not None
         prompt = batch.inputs.shape[1] - steps
@@ -174,7 +175,7 @@ class _Draw:
         return replace(batch, mask=torch.stack(rows).to(torch.int64))
 
     def whole(self, rows: int, *, empty: bool = False, stack: Stack | None = None) -> Batch:
-        """Rows of what is no tokens; where ``empty``, the last is all 0."""
+        """Rows of images or audio; with ``empty``, the last row is all zeros."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
         shape = embedding.input_shape(self.spec.context_length_of(stack))
@@ -184,7 +185,7 @@ class _Draw:
         return Batch(embedding.input_name, values)
 
     def source(self, *lengths: int) -> Batch:
-        """What an encoder reads: rows of tokens of these lengths, or as many of what is no tokens."""
+        """The encoder's input: rows of tokens of these lengths, or as many rows of images or audio."""
         encoder = self.spec.encoder
         assert encoder is not None
         if self.spec.embedding_of(encoder).takes_tokens:
@@ -214,7 +215,7 @@ def _of_tokens(spec: Model, draw: _Draw) -> Iterator[Case]:
 
 
 def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
-    """Rows whose tokens stand together at the front of the cache: padding follows them, and no row has none."""
+    """Rows whose tokens are together at the front of the cache, followed by padding; every row has tokens."""
     room = draw.steps_room
     yield Case("one token", draw.tokens(1))
     yield Case("one sequence", draw.tokens(7))
@@ -228,7 +229,7 @@ def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
 
 
 def _ragged_steps(draw: _Draw, *encoders: Batch) -> Iterator[Case]:
-    """Rows that stand at the front of their cache, and go on at different places; and all of it in one buffer."""
+    """Rows at the front of their cache that continue at different slots, and the same in one shared buffer."""
     steps = _steps(2, draw.steps_room)
     first, second = encoders or (None, None)
     padded, ragged = draw.gap((8, 3, 1), len(steps)), draw.gap((2, 9), len(steps))
@@ -272,19 +273,19 @@ def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
 
 
 def _reach(spec: Model) -> int:
-    """The distance from which on all distances are treated alike, unseen or as one, or the length from which on all
-    tokens are rotated alike."""
+    """The distance beyond which all distances are treated alike, or the length beyond which all tokens are rotated
+    alike."""
     positions: list[object] = [spec.position_of(stack) for _, stack in spec.stacks()]
-    positions += [getattr(attention, "position", None) for attention in _attentions(spec)]
+    positions += [getattr(mixer, "position", None) for mixer in _mixers(spec)]
     distances = [position.max_distance for position in positions if isinstance(position, RelativeBias)]
     return max([*distances, _limit(spec)])
 
 
 def _limit(spec: Model) -> int:
-    """The widest window, or the length at which rotations change, whichever is more: small twins have smaller ones."""
-    windows = [getattr(attention, "window", None) or 0 for attention in _attentions(spec)]
-    return max([*windows, spec.border or 0])
+    """The widest window or the rope switch length, whichever is larger; reduced models have smaller ones."""
+    windows = [getattr(mixer, "window", None) or 0 for mixer in _mixers(spec)]
+    return max([*windows, spec.rope_switch_length or 0])
 
 
-def _attentions(spec: Model) -> list[object]:
-    return [block.attention for _, stack in spec.stacks() for block in stack.layer_blocks()]
+def _mixers(spec: Model) -> list[object]:
+    return [mixer for _, stack in spec.stacks() for block in stack.layer_blocks() for mixer in block.mixers]

@@ -1,4 +1,4 @@
-"""Whether a graph is valid ONNX, which is told without running it."""
+"""Validation of ONNX graphs without running them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from specs.errors import UserError
 
 
 class InvalidGraphError(UserError):
-    """A graph that is not valid ONNX."""
+    """A graph is not valid ONNX."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What the ONNX checker and strict shape inference found no fault with: of how many results that are read, how many
-    have a known rank."""
+    """The result of the ONNX checker and strict shape inference: the number of results that are read, and of those
+    with a known rank."""
 
     results: int
     ranked: int
@@ -34,7 +34,7 @@ class Checked:
 
 
 def check_graph(name: str, model: onnx.ModelProto) -> Checked:
-    """Run the ONNX checker, and shape inference, which has to agree with the shapes that the graph declares.
+    """Run the ONNX checker and shape inference, which must agree with the declared shapes.
 
     Raises :class:`InvalidGraphError`.
     """
@@ -54,7 +54,7 @@ def check_graph(name: str, model: onnx.ModelProto) -> Checked:
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The same with inputs in the place of what lies in a data file, which need not be written yet."""
+    """The graph with weights in a data file replaced by inputs: the file need not exist yet."""
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
     inside = [tensor for tensor in model.graph.initializer if not tensor.external_data]

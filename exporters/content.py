@@ -1,4 +1,4 @@
-"""What the tensors of the data file are made of."""
+"""The content of tensors in the data file."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ INT4, UINT4 = torch.int4, torch.uint4  # type: ignore[attr-defined]
 
 
 class Content(Protocol):
-    """How tensors of the data file come from the weights of a model: one tensor, or several from one reading."""
+    """The recipe for tensors of the data file: one tensor, or several from a single pass over a model's weights."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The weights that it is made of."""
+        """The names of the weights that it is made from."""
         ...
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
-        """The values of each tensor in row-major order, in consecutive flat pieces."""
+        """Yield the values of each tensor in row-major order, in consecutive flat pieces."""
         ...
 
     def raw(self, source: WeightSource) -> list[tuple[Path, int, int]] | None:
-        """File, offset and length of all bytes of a single tensor in order, where they lie in files as wanted."""
+        """Return the file, offset and length of each part of a single tensor, where a file already holds it in this form;
+        otherwise None."""
         ...
 
     def restored(self, tensors: Sequence[Tensor]) -> Tensor:
-        """The values of its weights, one after another, from the bytes of each of its tensors: flat, in float32."""
+        """Return the concatenated values of its weights from the bytes of its tensors: flat, in float32."""
         ...
 
 
 @dataclass(frozen=True)
-class Stored:
-    """Weights of the model, one after another, in a dtype."""
+class StoredContent:
+    """Weights of the model, concatenated, in one dtype."""
 
     names: tuple[str, ...]
     dtype: torch.dtype = torch.float32
@@ -49,7 +50,7 @@ class Stored:
                 yield (piece.to(self.dtype),)
 
     def raw(self, source: WeightSource) -> list[tuple[Path, int, int]] | None:
-        if self.dtype != torch.float32:  # in which sources give their values
+        if self.dtype != torch.float32:  # the dtype of the values from sources
             return None
         places = [source.raw(name) for name in self.names]
         return None if None in places else places  # type: ignore[return-value]
@@ -60,7 +61,7 @@ class Stored:
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """Values that are no weights, such as the cosines of all positions, made in float32 when they are written in a dtype."""
+    """Values other than weights, such as the cosines of all positions: computed in float32 when they are written."""
 
     make: Callable[[], Tensor]
     dtype: torch.dtype
@@ -73,8 +74,8 @@ class Computed:
         yield (self.make().reshape(-1).to(self.dtype),)
 
     def raw(self, source: WeightSource) -> None:
-        """Nowhere."""
+        """None: no file holds computed values."""
 
     def restored(self, tensors: Sequence[Tensor]) -> Tensor:
-        """There is no weight in it."""
+        """Empty: no weight is stored in it."""
         return torch.empty(0)

@@ -1,4 +1,4 @@
-"""The external data of an export: where each weight lies, and writing them one piece at a time."""
+"""The external data file of an export: its layout, and writing it piece by piece."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import BinaryIO
 import torch
 from torch import Tensor
 
-from exporters.ahead import made_ahead
 from exporters.content import INT4, UINT4, Content
 from exporters.graph import Parameter
+from exporters.prefetch import prefetched
 from zoo.weights.source import WeightError, WeightSource
 
 ALIGNMENT = 64
 PAGE = 4096
-"""Large weights start on a page, so that runtimes can map them."""
+"""Alignment of large weights, in bytes, so that runtimes can map them."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Where a tensor lies in the data file, in bytes, and what it is made of: a part of a content."""
+    """The location of a tensor in the data file, in bytes, and its content; it may be one part of that content."""
 
     offset: int
     length: int
@@ -32,12 +32,12 @@ class Region:
     part: int = 0
 
 
-Progress = Callable[[Sequence[Region]], None]
-"""Takes the regions that have been written since the last call."""
+OnRegions = Callable[[Sequence[Region]], None]
+"""Takes the regions written since the last call."""
 
 
 def lay_out(parameters: Iterable[Parameter]) -> dict[str, Region]:
-    """A place for every weight, in the order given; a weight that several graphs use, or under two names, has one."""
+    """Give every weight a region, in the order given; a weight that several graphs or names use gets one."""
     regions: dict[str, Region] = {}
     places: dict[tuple[Content, int], Region] = {}
     end = 0
@@ -56,13 +56,13 @@ def lay_out(parameters: Iterable[Parameter]) -> dict[str, Region]:
 
 
 def aligned(end: int, length: int) -> int:
-    """Where a tensor of so many bytes begins that comes after ``end``."""
+    """The offset of a tensor of ``length`` bytes that follows ``end``."""
     alignment = PAGE if length >= 16 * PAGE else ALIGNMENT
     return -(-end // alignment) * alignment
 
 
 def stored_bytes(shape: tuple[int, ...], dtype: torch.dtype) -> int:
-    """The size of a tensor in the data file: two values of 4 bits share a byte."""
+    """The size of a tensor in the data file: two 4-bit values share a byte."""
     count = torch.Size(shape).numel()
     return -(-count // 2) if dtype in (INT4, UINT4) else count * dtype.itemsize
 
@@ -75,20 +75,27 @@ def contents(regions: Iterable[Region]) -> dict[Content, list[Region]]:
     return {content: [parts[part] for part in sorted(parts)] for content, parts in found.items()}
 
 
+def read_region(path: Path, region: Region) -> Tensor:
+    """The bytes of a region of a data file."""
+    with path.open("rb") as file:
+        file.seek(region.offset)
+        return torch.frombuffer(bytearray(file.read(region.length)), dtype=torch.uint8)
+
+
 def total_bytes(regions: Mapping[str, Region]) -> int:
     """The size of the data file."""
     return max((region.offset + region.length for region in regions.values()), default=0)
 
 
-def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progress: Progress) -> None:
-    """Write the data file; at no time are more than a few pieces of a few weights in memory.
+def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progress: OnRegions) -> None:
+    """Write the data file with at most a few pieces of a few weights in memory.
 
-    Raises :class:`zoo.weights.source.WeightError`, and OSError where the place cannot be written.
+    Raises :class:`zoo.weights.source.WeightError`, and OSError where the file cannot be written.
     """
     every = contents(regions.values())
     copied = {content: places for content in every if (places := content.raw(source)) is not None}
     made = [functools.partial(content.pieces, source) for content in every if content not in copied]
-    with path.open("wb", buffering=0) as file, made_ahead(made, _bytes) as series:
+    with path.open("wb", buffering=0) as file, prefetched(made, _bytes) as series:
         file.truncate(total_bytes(regions))
         for content, parts in every.items():
             ends = [region.offset for region in parts]
@@ -115,11 +122,11 @@ def _write_all(file: BinaryIO, data: memoryview) -> None:
 
 
 def _copy(original: BinaryIO, start: int, file: BinaryIO, end: int, left: int) -> None:
-    """Copy ``left`` bytes from file to file, inside the kernel where it can."""
+    """Copy ``left`` bytes from file to file, inside the kernel where possible."""
     while left and hasattr(os, "copy_file_range"):
         try:
             count = os.copy_file_range(original.fileno(), file.fileno(), left, start, end)
-        except OSError:  # across file systems, for one: read and write tell which side fails
+        except OSError:  # such as across file systems: read and write show which side fails
             break
         if count == 0:
             break
@@ -136,14 +143,14 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb", buffering=0)
     except OSError as error:
-        raise WeightError(f"{path} cannot be read: {error.strerror}") from error
+        raise WeightError(f"{path} cannot be read: {error.strerror}\n  Check the file.") from error
 
 
 def _read(file: BinaryIO, most: int) -> bytes:
     try:
         block = file.read(most)
     except OSError as error:
-        raise WeightError(f"{file.name} cannot be read: {error.strerror}") from error
+        raise WeightError(f"{file.name} cannot be read: {error.strerror}\n  Check the file.") from error
     if not block:
-        raise WeightError(f"{file.name} has become shorter while it was read")
+        raise WeightError(f"{file.name} became shorter while it was read\n  Run the command again.")
     return block

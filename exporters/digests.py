@@ -1,7 +1,7 @@
-"""The digests of a data file and of every weight in it, made while it is written.
+"""The digests of a data file and of every weight in it, computed while it is written.
 
-Bytes are read back as soon as all before them are written, when the system still has them in memory, so that no copy
-is needed of what the kernel moved from file to file, and a file that is larger than memory is read from disk only once.
+Bytes are read back as soon as everything before them is written, while the system still caches them: what the kernel
+moved from file to file needs no copy, and a file larger than memory is read from disk only once.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import onnx
 
 from specs.errors import UserError
 from zoo.integrity import BLOCK
-from zoo.manifest import FileRecord, TensorRecord
+from zoo.records import FileRecord, TensorRecord
 
-Place = tuple[int, int]
-"""Where a weight lies in the data file: offset and length in bytes."""
+ByteRange = tuple[int, int]
+"""The place of a weight in the data file: offset and length in bytes."""
 
 
 @dataclass(frozen=True)
@@ -34,29 +34,29 @@ class DataDigests:
 
 
 class Following:
-    """Follows the writing of a data file; ``written`` says which weights are there, in any order."""
+    """Follows the writing of a data file; ``written`` names the weights that are complete, in any order."""
 
-    def __init__(self, path: Path, places: Mapping[str, Place]) -> None:
+    def __init__(self, path: Path, places: Mapping[str, ByteRange]) -> None:
         self._path, self._places = path, places
-        self._written = set[Place]()
+        self._written = set[ByteRange]()
         self._ended = False
         self._changed = threading.Condition()
 
-    def written(self, places: Iterable[Place]) -> None:
-        """Take what lies at these places to be written."""
+    def written(self, places: Iterable[ByteRange]) -> None:
+        """Mark these places as written."""
         with self._changed:
             self._written.update(places)
             self._changed.notify()
 
     def end(self) -> None:
-        """Stop waiting: nothing more is written."""
+        """Stop waiting: nothing more will be written."""
         with self._changed:
             self._ended = True
             self._changed.notify()
 
     def digests(self) -> DataDigests:
-        """The digests, each made as soon as all before it in the file is written."""
-        whole, at, found = hashlib.sha256(), 0, dict[Place, str]()
+        """Compute the digests, each as soon as everything before it in the file is written."""
+        whole, at, found = hashlib.sha256(), 0, dict[ByteRange, str]()
         with ThreadPoolExecutor(2) as threads:
             for place in sorted({*self._places.values()}):
                 self._wait(place)
@@ -73,7 +73,7 @@ class Following:
         }
         return DataDigests(FileRecord(size=at, sha256=whole.hexdigest()), tensors)
 
-    def _wait(self, place: Place) -> None:
+    def _wait(self, place: ByteRange) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._ended or place in self._written)
             if place not in self._written:
@@ -81,18 +81,21 @@ class Following:
 
 
 def _blocks(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """The bytes of a file between two offsets, each block with its own."""
+    """Yield the bytes of a file between two offsets, block by block with their offsets."""
     while start < end:
         block = os.pread(descriptor, min(BLOCK, end - start), start)
         if not block:
-            raise UserError(f"the data file has become shorter while it was written: byte {start:,} is gone")
+            raise UserError(
+                f"The data file became shorter while it was written: byte {start:,} is missing\n"
+                "  Export the model again."
+            )
         yield start, block
         start += len(block)
 
 
 @contextmanager
-def followed(path: Path, places: Mapping[str, Place]) -> Iterator[tuple[Following, Future[DataDigests]]]:
-    """The digests of a data file that is written within the block."""
+def followed(path: Path, places: Mapping[str, ByteRange]) -> Iterator[tuple[Following, Future[DataDigests]]]:
+    """Yield a follower of a data file that is written within the block, and its future digests."""
     following = Following(path, places)
     with ThreadPoolExecutor(1) as thread:
         try:
@@ -101,9 +104,9 @@ def followed(path: Path, places: Mapping[str, Place]) -> Iterator[tuple[Followin
             following.end()
 
 
-def external_places(graphs: Mapping[str, onnx.ModelProto]) -> dict[str, dict[str, Place]]:
-    """Where graphs, by their paths, say that their weights lie: by data file, then by name."""
-    found = dict[str, dict[str, Place]]()
+def external_places(graphs: Mapping[str, onnx.ModelProto]) -> dict[str, dict[str, ByteRange]]:
+    """The places of weights as graphs declare them: by data file, then by name."""
+    found = dict[str, dict[str, ByteRange]]()
     for path, graph in graphs.items():
         for tensor in graph.graph.initializer:
             if tensor.data_location == onnx.TensorProto.EXTERNAL:

@@ -1,9 +1,11 @@
 """An exported graph with the rounding of activations switched off: what it computes apart from its precision.
 
 The graph reads the same data file.  Half floats become float32 in every tensor, and constants take the values that they
-had before they were stored in half; inputs of integer products are scaled and shifted but not rounded (of 16-bit inputs, the
-second 8 bits are not: :mod:`exporters.exact_qdq`); MatMulNBits works in float32.  Everything else stays as it was written, so a wrong scale, a
-swapped zero point or a missing bias shows at the tolerance of float32, whatever the precision.
+had before they were stored in half precision; inputs of integer products are scaled and shifted but not rounded (in
+16-bit inputs, only the second 8 bits remain unrounded: :mod:`exporters.exact_qdq`); MatMulNBits and QMoE work in
+float32.
+Everything else stays as it was written, so a wrong scale, a swapped zero point or a missing bias shows at the tolerance
+of float32 in every precision.
 """
 
 from __future__ import annotations
@@ -21,25 +23,27 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, num
 
 from exporters import targets
 from exporters.content import Computed
+from exporters.exact_mixture import exact_mixture
 from exporters.exact_qdq import StaticInputs
 from exporters.graph import STATED_ROUNDING, Graph
 from exporters.proto import DTYPES
+from exporters.proto_bodies import widen_bodies
 
 FLOAT = TensorProto.FLOAT
 
 SCALE, ZERO = 0.5, 1.0
-"""The scale and the zero point given to integer products: neither 1 nor 0, so that one left out shows."""
+"""The scale and the zero point given to integer products: neither 1 nor 0, so that a missing one shows."""
 
 FLOAT32_LEVEL = 1
-"""The accuracy level at which MatMulNBits computes in float32."""
+"""The accuracy level at which MatMulNBits, and QMoE with 4-bit weights, compute in float32."""
 
 
 Constants = Mapping[str, np.ndarray[Any, Any]]
-"""The values of constants before they were stored in half, by name."""
+"""The values of constants before they were stored in half precision, by name."""
 
 
 def unrounded_values(graph: Graph) -> Constants:
-    """The float values of everything in a graph that is stored in half and is no weight."""
+    """The exact values of everything that a graph stores in half precision, except weights."""
     tables = {
         name: parameter.content.make().numpy()
         for name, parameter in graph.parameters.items()
@@ -52,7 +56,7 @@ def unrounded_values(graph: Graph) -> Constants:
 def exact_file(
     path: Path, half: torch.dtype | None = None, unrounded: Constants = MappingProxyType({})
 ) -> Iterator[Path]:
-    """The exact form of a graph, in a file beside it for as long as the block runs."""
+    """Yield the path of the exact form of a graph, a temporary file in the same directory."""
     place = path.with_name(f".exact.{path.name}")
     try:
         model = exact(onnx.load(path, load_external_data=False), half, unrounded)
@@ -63,7 +67,7 @@ def exact_file(
 
 
 def exact(model: onnx.ModelProto, half: torch.dtype | None, unrounded: Constants) -> onnx.ModelProto:
-    """The model with float32 in the place of the half floats of its precision and without rounding to integers."""
+    """Return the model with float32 in place of half precision and without rounding to integers."""
     narrow = None if half is None else DTYPES[half]
     result = onnx.ModelProto()
     result.CopyFrom(model)
@@ -80,7 +84,7 @@ def exact(model: onnx.ModelProto, half: torch.dtype | None, unrounded: Constants
 
 
 def _widen_weights(graph: GraphProto, narrow: int | None, unrounded: Constants) -> None:
-    """Read half-precision weights as they are stored, and cast them; give constants their unrounded values."""
+    """Read half-precision weights as stored and cast them; give constants their exact values."""
     for weight in graph.initializer:
         if weight.name in unrounded:
             weight.CopyFrom(numpy_helper.from_array(unrounded[weight.name].astype(np.float32), weight.name))
@@ -91,7 +95,8 @@ def _widen_weights(graph: GraphProto, narrow: int | None, unrounded: Constants) 
 
 
 def lost_constants(model: onnx.ModelProto, unrounded: Constants) -> Iterator[str]:
-    """The constants that half cannot hold: stored as 0 or infinite, or further off than rounding takes them."""
+    """Return the constants that half precision cannot hold: stored as 0 or infinity, or with an error larger than
+    rounding."""
     for tensor in model.graph.initializer:
         if tensor.name in unrounded and not tensor.external_data:
             exact_values = unrounded[tensor.name]
@@ -102,17 +107,20 @@ def lost_constants(model: onnx.ModelProto, unrounded: Constants) -> Iterator[str
 
 
 def _exact_nodes(node: NodeProto, graph: GraphProto, narrow: int | None) -> Iterator[NodeProto]:
-    """The nodes that take the place of one."""
+    """The nodes that replace one."""
     match node.op_type:
         case "DynamicQuantizeLinear":
             yield from _unrounded_codes(node, graph)
         case "MatMulInteger":
             yield from _float_product(node)
+        case "QMoE" if any(each.name == "expert_weight_bits" and each.i == 8 for each in node.attribute):
+            yield from exact_mixture(node, graph)
         case _:
             copy = NodeProto()
             copy.CopyFrom(node)
             for attribute in () if STATED_ROUNDING in node.name else copy.attribute:
                 _widen_attribute(node.op_type, attribute, narrow)
+            widen_bodies(copy, narrow)
             yield copy
 
 
@@ -126,7 +134,7 @@ def _unrounded_codes(node: NodeProto, graph: GraphProto) -> Iterator[NodeProto]:
 
 
 def _float_product(node: NodeProto) -> Iterator[NodeProto]:
-    """(codes - zero) @ (weight - zero), the zero points where there are any."""
+    """(codes - zero) @ (weight - zero), with the zero points that are given."""
     operands = []
     for operand, zero in zip(node.input[:2], [*node.input[2:], "", ""], strict=False):
         wide = f"{node.output[0]}:{operand}"
@@ -142,7 +150,7 @@ def _float_product(node: NodeProto) -> Iterator[NodeProto]:
 def _widen_attribute(operation: str, attribute: AttributeProto, narrow: int | None) -> None:
     if operation == "Cast" and attribute.name == "to" and attribute.i == narrow:
         attribute.i = FLOAT
-    if operation == "MatMulNBits" and attribute.name == "accuracy_level":
+    if operation in ("MatMulNBits", "QMoE") and attribute.name == "accuracy_level":
         attribute.i = FLOAT32_LEVEL
     if attribute.type == AttributeProto.TENSOR and attribute.t.data_type == narrow:
         wide = numpy_helper.to_array(attribute.t).astype(np.float32)

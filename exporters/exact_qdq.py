@@ -1,6 +1,7 @@
-"""QuantizeLinear and DequantizeLinear of activations in the exact form of a graph: as they are written, but without rounding.
+"""QuantizeLinear and DequantizeLinear of activations in the exact form of a graph: as written, without rounding.
 
-Where the rest of a rounding is rounded once more, the first keeps its rounding, since nothing would be left for the second.
+Where the residual of a rounding is rounded again, the first keeps its rounding, since the second would otherwise be
+all zeros.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ FLOAT = TensorProto.FLOAT
 
 @dataclass(frozen=True)
 class StaticInputs:
-    """The results of QuantizeLinear in a graph, and those of them that stay integers."""
+    """The results of QuantizeLinear in a graph, and the ones among them that stay integers."""
 
     codes: frozenset[str]
     rounded: frozenset[str]
 
     @staticmethod
     def of(model: onnx.ModelProto) -> StaticInputs:
-        """Find them: the rest of a rounding is a difference from what DequantizeLinear gives."""
+        """Find them: the residual of a rounding is a difference from the output of DequantizeLinear."""
         nodes = model.graph.node
         subtracted = {name for node in nodes if node.op_type == "Sub" for name in node.input[1:]}
         codes = {node.output[0] for node in nodes if node.op_type == "QuantizeLinear"}
@@ -35,7 +36,7 @@ class StaticInputs:
         return StaticInputs(frozenset(codes), frozenset(codes & rounded))
 
     def exact_nodes(self, node: NodeProto) -> Iterator[NodeProto] | None:
-        """The nodes in the place of one; None for others, such as DequantizeLinear of weights."""
+        """The nodes that replace one; None for others, such as DequantizeLinear of weights."""
         if node.op_type == "QuantizeLinear" and node.output[0] not in self.rounded:
             return _unrounded(node)
         if node.op_type == "DequantizeLinear" and node.input[0] in self.codes:
@@ -52,7 +53,7 @@ def _unrounded(node: NodeProto) -> Iterator[NodeProto]:
 
 
 def _values(node: NodeProto) -> Iterator[NodeProto]:
-    """(codes - zero) * scale, in operations of which the runtime makes no integer product."""
+    """(codes - zero) * scale, in operations that the runtime does not fuse into an integer product."""
     (codes, scale, zero), values = node.input, node.output[0]
     yield helper.make_node("Cast", [codes], [f"{values}:codes"], to=FLOAT)
     yield helper.make_node("Cast", [zero], [f"{values}:zero"], to=FLOAT)

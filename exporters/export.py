@@ -1,4 +1,4 @@
-"""From a spec to a directory of ONNX files that have been shown to compute what the spec says."""
+"""From a spec to a verified directory of ONNX files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from exporters.digests import external_places, followed
 from exporters.exportable import check_exportable, check_options
 from exporters.manifest import Export
 from exporters.options import Options
-from exporters.plan import Plan
+from exporters.plan import ExportPlan
 from exporters.prepared import Contents, prepared, traced
 from exporters.proving import Proven, verified, write_and_prove
 from exporters.publishing import metadata, publish
@@ -30,14 +30,13 @@ from zoo.weights.source import WeightSource
 def export(
     spec: Model, destination: Path, options: Options = Options(), progress: Progress = lambda stage: None
 ) -> Export:
-    """Write the ONNX files of a spec to a directory, which appears when they have been verified.
+    """Write the ONNX files of a spec to a directory, which appears once they are verified.
 
-    Raises a :class:`specs.errors.UserError` for whatever the user can mend,
-    :class:`exporters.verification.VerificationError` when the files do not compute what the model does,
-    :class:`exporters.quality.quality.QualityError` when rounding loses more than allowed, and
-    :class:`exporters.checking.InvalidGraphError` when they are not valid ONNX.
+    Raises :class:`specs.errors.UserError` for invalid input, :class:`exporters.verification.VerificationError` where
+    the files do not compute what the model computes, :class:`exporters.quality.quality.QualityError` where rounding
+    loses more than allowed, and :class:`exporters.checking.InvalidGraphError` where a graph is not valid ONNX.
     """
-    plan = Plan.make(spec, options)
+    plan = ExportPlan.make(spec, options)
     source = check_exportable(plan.model, spec, destination, options)
     return _written(plan.with_weights(source), source, destination, progress)
 
@@ -45,23 +44,23 @@ def export(
 def export_module(
     model: ZooModel, destination: Path, options: Options, progress: Progress = lambda stage: None
 ) -> Export:
-    """The same of a module that was built from a spec, with the weights that it holds."""
+    """Export a module that was built from a spec, with the weights that it holds."""
     if next(model.parameters()).is_meta:
-        raise UserError("this module has no weights\n  build it with weights, or export its spec")
-    plan = Plan.make(model.spec, options)
+        raise UserError("This module has no weights\n  Build it with weights, or export its spec.")
+    plan = ExportPlan.make(model.spec, options)
     source = HeldWeights(model)
     check_options(plan.model, plan.spec, options)
     return _written(plan, source, destination, progress)
 
 
-def _written(plan: Plan, source: WeightSource | None, destination: Path, progress: Progress) -> Export:
+def _written(plan: ExportPlan, source: WeightSource | None, destination: Path, progress: Progress) -> Export:
     if plan.options.via == "torch":
         assert source is not None
         return _via_torch(plan, source, destination, progress)
     return _via_fx(plan, source, destination, progress)
 
 
-def _via_fx(plan: Plan, source: WeightSource | None, destination: Path, progress: Progress) -> Export:
+def _via_fx(plan: ExportPlan, source: WeightSource | None, destination: Path, progress: Progress) -> Export:
     contents = traced(plan, source, progress)
     if source is not None:
         check_destination(destination, total_bytes(contents.plan.regions))
@@ -76,8 +75,8 @@ def _via_fx(plan: Plan, source: WeightSource | None, destination: Path, progress
         return publish(destination, directory, contents, files, data, proven)
 
 
-def _via_torch(plan: Plan, source: WeightSource, destination: Path, progress: Progress) -> Export:
-    subject = Subject(plan.spec, source, is_twin=False, description="the model itself")
+def _via_torch(plan: ExportPlan, source: WeightSource, destination: Path, progress: Progress) -> Export:
+    subject = Subject(plan.spec, source, is_reduced=False, description="the model itself")
     reference = reference_of(subject, progress)
     with replacing(destination) as directory:
         progress(Stage("torch.onnx.export"))
@@ -91,6 +90,6 @@ def _via_torch(plan: Plan, source: WeightSource, destination: Path, progress: Pr
                 data[name] = digests.result()
         proven = Proven()
         if plan.options.verify:
-            proven = Proven(verified(plan, directory, subject, reference, progress))
+            proven = Proven(verified(plan, directory, subject, reference, progress, record=True))
         contents = Contents(plan, source, subject, None)
         return publish(destination, directory, contents, files, data, proven)

@@ -1,4 +1,4 @@
-"""What can be told of an export before anything is done."""
+"""Checks that run before an export starts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from zoo.weights.source import WeightSource
 def check_exportable(
     model: ZooModel, spec: Model, destination: Path, options: Options
 ) -> WeightSource | None:
-    """What can be told before anything is done: wrong weights, and a place or a memory too small; gives the weights.
+    """Check the options, the weights, the disk space and the memory; return the source of the weights.
 
     Raises :class:`specs.errors.UserError`.
     """
@@ -46,7 +46,7 @@ def check_exportable(
 
 
 def check_options(model: ZooModel, spec: Model, options: Options) -> None:
-    """Raise :class:`specs.errors.UserError` where a layout, a head or a cache is not for a model."""
+    """Raise :class:`specs.errors.UserError` where a layout, head or cache option does not apply to a model."""
     precision = PRECISIONS[options.precision]
     deployment = Deployment(model, spec, TARGETS[options.target], precision, options.weights)
     check_layout(LAYOUTS[options.layout], deployment)
@@ -56,32 +56,34 @@ def check_options(model: ZooModel, spec: Model, options: Options) -> None:
 
 
 def check_logits(spec: Model, logits: str) -> None:
-    """Raise :class:`specs.errors.UserError` where the last token's scores are wanted of a model that has none."""
+    """Raise :class:`specs.errors.UserError` where only the last token's scores are requested of a model without
+    scores."""
     decodes = spec.architecture != "encoder"
     if logits == "all" or (decodes and isinstance(spec.head, VocabularyHead)):
         return
     raise UserError(
         f"{option_name('logits')} last needs a decoder whose head scores the vocabulary for each token\n"
         f"  value: {spec.architecture}, head {spec.head.kind}\n"
-        f"  leave it out" + (", or set head.kind=language_modeling" if decodes else "")
+        f"  Leave it out{', or set head.kind=language_modeling' if decodes else ''}."
     )
 
 
 def check_rounding(options: Options, claim: Claim | None) -> None:
-    """Raise :class:`specs.errors.UserError` where rounding by GPTQ is asked for and cannot be."""
+    """Raise :class:`specs.errors.UserError` where GPTQ is requested and no inputs are available."""
     if options.rounding != "gptq":
         return
     if claim is not None and claim.unjudged:
         raise UserError(
-            f"{option_name('rounding')} gptq needs inputs that the model is made for: {claim.unjudged}\n"
-            f"  give {option_name('calibrate')}, or {option_name('rounding')} nearest"
+            f"{option_name('rounding')} gptq needs representative inputs\n  value: {claim.unjudged}\n"
+            f"  Pass {option_name('calibrate')}, or {option_name('rounding')} nearest."
         )
 
 
 def check_measurable(options: Options, claim: Claim | None) -> None:
-    """Raise :class:`specs.errors.UserError` where a budget asks for measuring and there are no inputs."""
+    """Raise :class:`specs.errors.UserError` where a size budget is requested and no inputs are available to measure
+    on."""
     if options.budget is not None and claim is not None and claim.unjudged:
         raise UserError(
-            f"{option_name('budget')} needs inputs that the model is made for\n  value: {claim.unjudged}\n"
+            f"{option_name('budget')} needs representative inputs\n  value: {claim.unjudged}\n"
             f"  Pass {option_name('calibrate')}, or leave {option_name('budget')} out."
         )

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
-from typing import Any
 
 from torch import fx, nn
 
-from exporters.emitters import Call, emitter_of
-from exporters.emitters.registry import Operand
+from exporters.emitters.registry import emit, emitter_of
 from exporters.fusing.functions import group_query_attention
-from exporters.graph import Graph, GraphBuilder, Value
+from exporters.graph import Graph, Value
+from exporters.graph_builder import GraphBuilder
 from exporters.quantization.scheme import Quantization
 from exporters.targets import Target
 from specs.errors import UserError, option_name
-from zoo.tracing.facts import Facts
+from zoo.ops import TensorInfo
 from zoo.tracing.symbols import Placeholder, Symbols
 
 
 class NoEmitterError(UserError):
-    """A model calls a function that has no ONNX emitter; names the module and the function."""
+    """A model calls a function without an ONNX emitter; the message names the module and the function."""
 
 
 def lower(
@@ -31,7 +31,7 @@ def lower(
     inputs: Sequence[Placeholder],
     quantization: Quantization | None = None,
 ) -> Graph:
-    """The ONNX graph of a trace.  Its weights are declared, and have no values.
+    """The ONNX graph of a trace, with weights declared but without values.
 
     Raises :class:`NoEmitterError`.
     """
@@ -41,57 +41,51 @@ def lower(
     values: dict[fx.Node, Value] = {}
     outputs: dict[str, Value] = {}
 
-    def of_node(node: fx.Node) -> Any:
-        return Operand(values[node], node.meta["facts"])
-
-    def operand(argument: Any) -> Any:
-        return fx.map_arg(argument, of_node)
-
     for node in traced.nodes:
         builder.path = node.meta.get("path", "")
         match node.op:
             case "placeholder":
                 values[node] = builder.inputs[str(node.target)]
             case "get_attr":
-                facts = node.meta["facts"][0]
-                values[node] = builder.parameter(str(node.target), facts.shape, facts.dtype)
+                info = node.meta["info"][0]
+                values[node] = builder.parameter(str(node.target), info.shape, info.dtype)
             case "output":
                 for label, result in node.args[0].items():
                     outputs[label] = values[result]
                     _describe(values[result], result, symbols)
             case _:
-                emitter = emitter_of(node.target)
-                if emitter is None:
-                    raise _refusal(
-                        builder.path, node, "no ONNX emitter", "write one with exporters.emitters.emits"
-                    )
                 try:
-                    values[node] = emitter(Call(builder, node), *operand(node.args), **operand(node.kwargs))
+                    values[node] = emit(builder, node, values)
                 except (NotImplementedError, TypeError) as error:
-                    inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+                    inside = error.__traceback__ is not None and _depth(error) > 2
                     if isinstance(error, TypeError) and inside:
-                        raise  # a mistake of the emitter's, not arguments that it does not have
-                    raise _refusal(
-                        builder.path, node, "no ONNX emitter for such arguments", str(error)
-                    ) from error
+                        raise  # a bug in the emitter, not unsupported arguments
+                    known = emitter_of(node.target) is not None
+                    reason = "no ONNX emitter for these arguments" if known else "no ONNX emitter"
+                    raise _refusal(builder.path, node, reason, str(error)) from error
                 _describe(values[node], node, symbols)
                 _learn(builder, values[node], node)
     return builder.graph(name, outputs)
 
 
+def _depth(error: Exception) -> int:
+    """The number of calls between the one that failed and this module's."""
+    return len(traceback.extract_tb(error.__traceback__))
+
+
 def _refusal(path: str, node: fx.Node, reason: str, detail: str) -> NoEmitterError:
     function = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", node.target)
     return NoEmitterError(
-        f"{path or 'the model'} calls {function}, which has {reason}\n  {detail}, or export it through torch.onnx ({option_name('via')} torch)"
+        f"{path or 'The model'} calls {function}, which has {reason}\n  {detail}, or export with {option_name('via')} torch."
     )
 
 
 def _learn(builder: GraphBuilder, value: Value, node: fx.Node) -> None:
-    """Tell the graph where it finds the sizes that no input has."""
-    first, second = node.meta["facts"]
+    """Record the tensors whose sizes no input has."""
+    first, second = node.meta["info"]
     if isinstance(first, tuple):
-        return  # each result is told of where it is taken
-    if isinstance(first, Facts):
+        return  # each result is recorded where it is used
+    if isinstance(first, TensorInfo):
         for axis, sizes in enumerate(zip(first.shape, second.shape, strict=True)):
             builder.learn(sizes, value, axis)
     else:
@@ -99,8 +93,8 @@ def _learn(builder: GraphBuilder, value: Value, node: fx.Node) -> None:
 
 
 def _describe(value: Value, node: fx.Node, symbols: Symbols) -> None:
-    """Write the shape and dtype of a traced result on its ONNX value."""
-    first, second = node.meta["facts"]
-    if isinstance(first, Facts) and value.node is not None:
+    """Set the shape and dtype of a traced result on its ONNX value."""
+    first, second = node.meta["info"]
+    if isinstance(first, TensorInfo) and value.node is not None:
         value.dims = tuple(symbols.name(sizes) for sizes in zip(first.shape, second.shape, strict=True))
         value.dtype = first.dtype

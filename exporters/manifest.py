@@ -1,4 +1,4 @@
-"""What an export records of itself: in the graphs' metadata, and in two files beside them."""
+"""The records of an export: metadata in the graphs, and two files in the directory."""
 
 from __future__ import annotations
 
@@ -20,33 +20,27 @@ from exporters.verification import Verification
 from specs.model import Model
 from specs.resolved import resolved
 from zoo.destination import MANIFEST
-from zoo.files.ownership import BUILD
-from zoo.integrity import sha256_of
-from zoo.manifest import (
-    FORMAT,
-    Build,
-    CacheRecord,
-    CheckRecord,
-    FileRecord,
-    GraphRecord,
-    Manifest,
-    QualityRecord,
-    VerificationRecord,
-)
-from zoo.tracing.tasks import ENCODER, Task
+from zoo.files.ownership import BUILD, PROBE
+from zoo.integrity import file_record
+from zoo.manifest import FORMAT, Build, Manifest
+from zoo.records import CacheRecord, CheckRecord, FileRecord, GraphRecord, QualityRecord, VerificationRecord
+from zoo.result_table import ResultTable, Tabular
+from zoo.state_names import is_past
+from zoo.tracing.task import ENCODER, Task
+from zoo.units import byte_text
 
 _CODES: dict[int, Literal["int8", "int4"]] = {
     onnx.TensorProto.INT8: "int8",
     onnx.TensorProto.UINT8: "int4",
 }
-"""The precisions of quantized caches by ONNX's numbers of their element types."""
+"""The precisions of quantized caches by ONNX's codes of their element types."""
 
 
 @dataclass(frozen=True)
-class Export:
-    """What was written: the directory, what it records of itself, the verification, and what rounding changes.
+class Export(Tabular):
+    """The result of an export: the directory, its records, the verification, and the cost of rounding.
 
-    ``unjudged`` says why there is no ``quality`` where rounding could have been judged.
+    ``unjudged`` is the reason why ``quality`` is missing where rounding could have been judged.
     """
 
     directory: Path
@@ -61,13 +55,21 @@ class Export:
         """The size of each file in bytes."""
         return {name: file.size for name, file in self.manifest.files.items()}
 
+    def table(self) -> ResultTable:
+        """The files with their sizes, and the result of the verification."""
+        done = self.verification
+        verified = f"verified, largest difference {done.max_abs:.1e}" if done else "not verified"
+        title = f"{self.directory}: {self.manifest.target}, {self.manifest.precision}, {verified}"
+        rows = [(name, byte_text(size)) for name, size in self.files.items()]
+        return ResultTable(title, ("file", "size"), rows)
+
     @property
     def graphs(self) -> dict[str, dict[str, Any]]:
-        """What a client wants to know of each graph, as JSON data."""
+        """What a client needs to know about each graph, as JSON data."""
         return {name: graph.model_dump(mode="json") for name, graph in self.manifest.graphs.items()}
 
     def as_dict(self) -> dict[str, Any]:
-        """Both records as JSON data, without the directory, which may move."""
+        """Both records as JSON data, without the directory, which may be moved."""
         build = self.build.model_dump(mode="json", include={"weights_from", "verification", "quality"})
         return {**self.manifest.model_dump(mode="json"), **build}
 
@@ -79,8 +81,9 @@ def write_records(
     verification: Verification | None,
     quality: Quality | None,
 ) -> Build:
-    """Write ``export.json``, and the ``build.json`` that speaks of it; gives the latter."""
+    """Write ``export.json`` and its ``build.json``; return the latter."""
     content = (manifest.model_dump_json(indent=2) + "\n").encode()
+    probe = directory / PROBE
     (directory / MANIFEST).write_bytes(content)
     build = Build(
         format=FORMAT,
@@ -90,23 +93,21 @@ def write_records(
         if verification is None
         else VerificationRecord.model_validate_json(json.dumps(verification.as_dict())),
         quality=None if quality is None else QualityRecord.model_validate_json(json.dumps(quality.as_dict())),
+        probe=file_record(probe) if probe.is_file() else None,
     )
     (directory / BUILD).write_text(build.model_dump_json(indent=2) + "\n", "utf-8")
     return build
 
 
 def file_records(directory: Path, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:
-    """The record of every file in a directory, in the order of their names; digests that are known are not made again."""
-    paths = sorted(path for path in directory.rglob("*") if path.is_file())
+    """The record of every file in a directory but its probe, in order of name; known digests are not computed again."""
+    paths = sorted(path for path in directory.rglob("*") if path.is_file() and path.name != PROBE)
     names = {path.relative_to(directory).as_posix(): path for path in paths}
-    return {
-        name: known.get(name) or FileRecord(size=path.stat().st_size, sha256=sha256_of(path))
-        for name, path in names.items()
-    }
+    return {name: known.get(name) or file_record(path) for name, path in names.items()}
 
 
 def metadata_of(spec: Model, target: Target, precision: str, weights: str) -> dict[str, str]:
-    """The metadata of a graph: a function of the inputs alone, and nothing that the machine decides."""
+    """The metadata of a graph: a function of the inputs alone, independent of the machine."""
     return {
         "zoo.version": version("zoo"),
         "zoo.torch": version("torch"),
@@ -117,35 +118,38 @@ def metadata_of(spec: Model, target: Target, precision: str, weights: str) -> di
     }
 
 
-def cache_record(model: onnx.ModelProto) -> CacheRecord | None:
-    """How a client holds the keys and values of a graph's own tokens, or None where it has none."""
-    caches = [value for value in model.graph.input if value.name.startswith("past_key_values")]
-    if not caches:
+def cache_record(model: onnx.ModelProto, task: Task) -> CacheRecord | None:
+    """How a client holds the state of a decoder; None for a graph without one."""
+    states = [value for value in model.graph.input if is_past(value.name)]
+    if not states:
         return None
+    constant = tuple(value.name for value in states if value.name in task.constant)
+    caches = [value for value in states if value.name not in task.constant]
     fixed = [length for length in (_shape(value)[2] for value in caches) if isinstance(length, int)]
     if fixed:
-        return CacheRecord(kind="shared", padding="right", length=fixed[0])
+        return CacheRecord(kind="shared", padding="right", length=fixed[0], constant=constant)
     shared = any(node.op_type == "GroupQueryAttention" for node in model.graph.node)
     if not shared:
-        return CacheRecord()
+        return CacheRecord(constant=constant)
     codes = _CODES.get(caches[0].type.tensor_type.elem_type)
-    return CacheRecord(kind="shared", padding="right", precision=codes)
+    return CacheRecord(kind="shared", padding="right", precision=codes, constant=constant)
 
 
 def longest_sequence(task: Task, spec: Model) -> int | None:
-    """The most tokens that a graph takes of a row, with those before them and with padding; None where nothing limits it.
+    """The largest number of tokens in a row of a graph, past tokens and padding included; None without a limit.
 
-    Beyond it tables of positions and of rotations end, and with them ONNX Runtime's call.
+    Beyond it the tables of positions and rotations end, and ONNX Runtime fails.
     """
     stack = spec.encoder if task.name == ENCODER else spec.last_stack
     assert stack is not None
-    return task.places or spec.context_length_of(stack)
+    return task.cache_slots or spec.context_length_of(stack)
 
 
 def graph_record(
     model: onnx.ModelProto, checked: Checked, longest: int | None, unfused: Sequence[str] = ()
 ) -> GraphRecord:
-    """What a client wants to know of a graph before it loads it; ``longest`` is the most tokens of a row that it takes."""
+    """What a client needs to know about a graph before loading it; ``longest`` is the largest number of tokens in a
+    row."""
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     used = Counter(node.op_type for node in model.graph.node)
     return GraphRecord(
@@ -163,7 +167,7 @@ def graph_record(
 
 
 def _quantized_caches(model: onnx.ModelProto) -> list[str]:
-    """The name under which :data:`exporters.targets.OPERATIONS` has attention with a quantized cache, where there is one."""
+    """The entry of :data:`exporters.targets.OPERATIONS` for attention with a quantized cache, where a graph has it."""
     cached = any(
         attribute.name == "kv_cache_bit_width" for node in model.graph.node for attribute in node.attribute
     )

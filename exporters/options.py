@@ -1,4 +1,4 @@
-"""How a spec is to be exported: the options, and the rules between them."""
+"""The options of an export, and the rules between them."""
 
 from __future__ import annotations
 
@@ -9,43 +9,46 @@ from pathlib import Path
 
 import torch
 
-from exporters.layouts import LAYOUTS
+from exporters.layouts import DEFAULT, LAYOUTS
 from exporters.precisions import PRECISIONS
 from exporters.quantization.scheme import BLOCK_SIZES
 from exporters.quantized_cache.scheme import CACHE_FORMATS, CacheFormat
 from exporters.rounding.size_budget import SizeBudget
 from exporters.targets import TARGETS, Target
 from specs.errors import UserError, option_name
-from specs.suggest import did_you_mean
+from specs.suggest import suggestion
 
 SHAPING = (
     "via", "logits", "block_size", "asymmetric", "head_precision", "cache_length", "cache_precision", "activations",
 )  # fmt: skip
-"""The options that shape the files, beside target, precision and layout."""
+"""The options that shape the files, in addition to target, precision and layout."""
 
 ACTIVATIONS = ("dynamic", "static")
-"""How 8 bits of inputs are scaled: as each input comes, or with scales that calibration found."""
+"""How the scales of 8-bit inputs are found: from each input, or by calibration."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to export.
+    """The options of an export.
 
-    ``precision`` is how the weights are stored, of which ``block_size``, ``asymmetric`` and ``head_precision`` (that of
-    embeddings and their heads) say more for int4;
-    ``weights`` is random, none (the graph alone), module (those of :func:`exporters.export.export_module`), or a path to
-    safetensors; ``verify`` compares the files with the
-    PyTorch model; ``via`` is fx, our tracer, or torch, PyTorch's exporter; ``layout`` is the client's that is to load the
-    directory.  Raises :class:`specs.errors.UserError` where there is no such ``target``, ``via`` or ``layout``, or they
-    do not go together.  ``cache_precision`` is how a decoder caches keys and values: float, as activations are, or as codes
-    in int8 or int4 (:mod:`exporters.quantized_cache`).  ``cache_length`` is that of caches that do not grow, in tokens (default: the context length).
-    ``rounding`` is how int4 rounds: nearest, or gptq (:mod:`exporters.rounding.gptq`; the default for real weights).
-    ``calibrate`` is a file of representative inputs (:mod:`exporters.quality.inputs`), for which real weights are rounded
-    and on which they are judged; ``max_kl`` and ``min_cosine`` are what they may lose (default: :data:`exporters.quality.budget.LIMITS`).
-    ``budget`` is the largest size of an int4 export of real weights, such as 105MB or 4.8bits per weight: matrices that lose
-    most in 4 bits get 8 or 16 (:mod:`exporters.rounding.bit_plan`).
-    ``activations`` says how int8 rounds the inputs of products: with static scales from calibration, or dynamic ones
-    (default: static for real weights of encoders, where the target multiplies integers and there are inputs).
+    ``target``, ``precision`` and ``layout`` name rows of :mod:`exporters.targets`, :mod:`exporters.precisions` and
+    :mod:`exporters.layouts`. For int4, ``block_size`` and ``asymmetric`` describe the blocks, ``head_precision`` is
+    the precision of embeddings and their heads, and ``rounding`` is nearest or gptq (:mod:`exporters.rounding.gptq`;
+    the default for real weights). ``weights`` is random, none (the graph alone), module (the weights of
+    :func:`exporters.export.export_module`), or a path. ``verify`` compares the files with the PyTorch model. ``via``
+    is fx, zoo's own tracer, or torch, PyTorch's exporter. ``cache_precision`` is the format in which a decoder caches
+    keys and values: float, int8 or int4 (:mod:`exporters.quantized_cache`). ``cache_length`` is the length of caches
+    of fixed length, in tokens (default: the context length).
+
+    ``calibrate`` is a file of representative inputs (:mod:`exporters.quality.inputs`), for which real weights are
+    rounded and on which rounding is judged; ``max_kl`` and ``min_cosine`` limit the loss (default:
+    :data:`exporters.quality.budget.LIMITS`). ``budget`` is the largest size of an int4 export of real weights, such
+    as 105MB or 4.8bits per weight: the matrices that lose most in 4 bits get 8 or 16
+    (:mod:`exporters.rounding.bit_plan`). ``activations`` is static (calibrated scales) or dynamic, for the inputs of
+    int8 products (default: static for encoders with real weights, where the target multiplies integers and inputs are
+    available).
+
+    Raises :class:`specs.errors.UserError` for an unknown value, and for options that exclude each other.
     """
 
     target: str = "portable"
@@ -54,7 +57,7 @@ class Options:
     verify: bool = True
     via: str = "fx"
     logits: str = "all"
-    layout: str = "onnx"
+    layout: str = DEFAULT
     precision: str = "fp32"
     block_size: int = 32
     asymmetric: bool = False
@@ -81,27 +84,30 @@ class Options:
             (option_name("activations"), self.activations or "dynamic", ACTIVATIONS),
         ):
             if value not in known:
-                raise UserError(f"there is no {option} {value!r}: {did_you_mean(value, known)}")
+                raise UserError(f"{option} {value!r} is unknown\n  {suggestion(value, known)}")
         self._check_precision()
         if self.budget is not None:
             SizeBudget.parse(self.budget)
         self._check_quality()
         if self.via == "torch" and not all(map(find_spec, ("onnxscript", "onnx_ir"))):
-            raise UserError(f"{option_name('via')} torch needs libraries: pip install 'zoo[torch-export]'")
+            raise UserError(
+                f"{option_name('via')} torch needs libraries\n  Install them: pip install 'zoo[torch-export]'."
+            )
         if self.via == "torch" and self.weights == "none":
             raise UserError(
-                f"{option_name('via')} torch needs weights: give {option_name('weights')} random or a path"
+                f"{option_name('via')} torch needs weights\n  Pass {option_name('weights')} random or a path."
             )
-        if self.via == "torch" and self.layout != "onnx":
+        if self.via == "torch" and not LAYOUTS[self.layout].via_torch:
+            able = " or ".join(layout.name for layout in LAYOUTS.values() if layout.via_torch)
             raise UserError(
-                f"{option_name('via')} torch writes {option_name('layout')} onnx, and not {self.layout}: export with {option_name('via')} fx"
+                f"{option_name('via')} torch writes only {option_name('layout')} {able}\n  value: {self.layout}\n  Use {option_name('via')} fx."
             )
 
     def _check_precision(self) -> None:
         if self.block_size not in BLOCK_SIZES:
             sizes = ", ".join(map(str, BLOCK_SIZES))
             raise UserError(
-                f"there is no {option_name('block_size')} {self.block_size}: it is one of {sizes}"
+                f"{option_name('block_size')} must be one of {sizes}\n  value: {self.block_size}\n  Use 32, for example."
             )
         asked = {
             option_name("block_size"): self.block_size != 32,
@@ -111,29 +117,32 @@ class Options:
             option_name("budget"): self.budget is not None,
         }
         for option in (option for option, given in asked.items() if given and self.precision != "int4"):
-            raise UserError(f"{option} is of {option_name('precision')} int4, and this is {self.precision}")
+            raise UserError(
+                f"{option} applies only to {option_name('precision')} int4\n  value: {self.precision}\n  Leave it out."
+            )
         if self.asymmetric and not TARGETS[self.target].zero_points:
             raise UserError(
-                f"{option_name('asymmetric')} gives weights zero points, which {option_name('target')} {self.target} does not read\n  leave it out"
+                f"{option_name('asymmetric')} gives weights zero points, which {option_name('target')} {self.target} does not support\n  Leave it out."
             )
         if self.via == "torch" and self.precision != "fp32":
             raise UserError(
-                f"{option_name('via')} torch writes fp32 alone: give {option_name('via')} fx for {self.precision}"
+                f"{option_name('via')} torch writes only fp32\n  value: {self.precision}\n  Use {option_name('via')} fx."
             )
         if self.activations is not None and self.precision != "int8":
             raise UserError(
-                f"{option_name('activations')} applies to {option_name('precision')} int8\n  value: {self.precision}\n  Leave it out."
+                f"{option_name('activations')} applies only to {option_name('precision')} int8\n  value: {self.precision}\n  Leave it out."
             )
         if self.head_precision == "int4" and not _looks_up(TARGETS[self.target]):
             able = " or ".join(name for name, target in TARGETS.items() if _looks_up(target))
             raise UserError(
-                f"{option_name('target')} {self.target} looks up embeddings in 8 bits at least: give {option_name('head_precision')} int8, "
-                f"or {option_name('target')} {able}"
+                f"{option_name('target')} {self.target} supports no 4-bit embedding lookup\n"
+                f"  value: {option_name('head_precision')} int4\n"
+                f"  Use {option_name('head_precision')} int8, or {option_name('target')} {able}."
             )
 
     @property
     def judges(self) -> bool:
-        """Whether what rounding changes is held to a budget: that of real weights, where anything is verified."""
+        """Whether the cost of rounding is held to a budget: for real weights that are verified."""
         return self.verify and self.real and (PRECISIONS[self.precision].rounds or self.cache is not None)
 
     @property
@@ -143,18 +152,18 @@ class Options:
 
     @property
     def calibrates_cache(self) -> bool:
-        """Whether the scales of a quantized cache are calibrated on the inputs that the model is made for."""
+        """Whether the scales of a quantized cache are calibrated on representative inputs."""
         return self.real and self.cache is not None
 
     @property
     def calibrates(self) -> bool:
-        """Whether weights are rounded for the inputs that they will see."""
+        """Whether weights are rounded for representative inputs."""
         gptq = self.precision == "int4" and self.rounding != "nearest"
         return self.real and (gptq or self.activations == "static")
 
     @property
     def real(self) -> bool:
-        """Whether weights mean something."""
+        """Whether the weights are trained ones."""
         return self.weights not in ("random", "none")
 
     def _check_quality(self) -> None:
@@ -166,13 +175,13 @@ class Options:
         given = [option for option, value in asked.items() if value is not None]
         if self.budget is not None and not self.real:
             raise UserError(
-                f"{option_name('budget')} applies to real weights, whose rounding can be measured\n  value: {self.weights} weights\n"
+                f"{option_name('budget')} applies only to real weights, whose rounding error can be measured\n  value: {self.weights} weights\n"
                 f"  Pass {option_name('weights')}, or leave {option_name('budget')} out."
             )
         if self.rounding == "gptq" and not self.real:
             raise UserError(
-                f"{option_name('rounding')} gptq is for weights that mean something, and these are {self.weights}\n"
-                f"  give {option_name('weights')}, or leave it out"
+                f"{option_name('rounding')} gptq applies only to real weights\n  value: {self.weights} weights\n"
+                f"  Pass {option_name('weights')}, or leave it out."
             )
         calibrates = self.calibrates or self.budget or self.calibrates_cache
         if given and not self.judges and not (given == [option_name("calibrate")] and calibrates):
@@ -184,18 +193,18 @@ class Options:
                 else f"is {self.precision}, which rounds nothing"
             )
             raise UserError(
-                f"{given[0]} applies to real weights that are rounded and verified, and this export {why}\n  Leave it out."
+                f"{given[0]} applies only to real weights that are rounded and verified, but this export {why}\n  Leave it out."
             )
         if self.max_kl is not None and not 0 <= self.max_kl < math.inf:
             raise UserError(
-                f"{option_name('max_kl')} must be 0 nats or more\n  value: {self.max_kl}\n  0.05 would work"
+                f"{option_name('max_kl')} must be 0 nats or more\n  value: {self.max_kl}\n  Use 0.05, for example."
             )
         if self.min_cosine is not None and not -1 <= self.min_cosine <= 1:
             raise UserError(
-                f"{option_name('min_cosine')} must be from -1 to 1\n  value: {self.min_cosine}\n  0.99 would work"
+                f"{option_name('min_cosine')} must be from -1 to 1\n  value: {self.min_cosine}\n  Use 0.99, for example."
             )
 
 
 def _looks_up(target: Target) -> bool:
-    """Whether a target looks up rows of 4 bits."""
+    """Whether a target supports 4-bit embedding lookup."""
     return target.takes("GatherBlockQuantized", torch.float16)

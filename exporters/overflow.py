@@ -1,4 +1,4 @@
-"""Which layer gives results that are too large for a dtype."""
+"""The layer whose results exceed the range of a dtype."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from exporters.reference import full_pass
 
 
 def overflow_of(model: nn.Module, cases: Iterable[Case], dtype: torch.dtype) -> str:
-    """The layer with the largest results in float32, where they are too large for a dtype."""
+    """Return a sentence naming the layer with the largest results in float32 where they exceed the range of a dtype;
+    otherwise empty."""
     largest: dict[str, float] = {}
 
     def look(path: str) -> Callable[..., None]:
@@ -32,4 +33,4 @@ def overflow_of(model: nn.Module, cases: Iterable[Case], dtype: torch.dtype) -> 
     limit = torch.finfo(dtype).max
     if result <= limit:
         return ""
-    return f"{path} gives up to {result:.1e}, and {str(dtype).removeprefix('torch.')} ends at {limit:.1e}"
+    return f"{path} gives values up to {result:.1e}, but {str(dtype).removeprefix('torch.')} holds at most {limit:.1e}."

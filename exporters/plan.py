@@ -1,4 +1,4 @@
-"""What an export is made of: its tasks, its graphs, and the files that they lie in."""
+"""The plan of an export: its tasks, graphs and files."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ from exporters.targets import TARGETS, Target
 from exporters.writing import trace_and_lower
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
-from zoo.manifest import MixedRecord, QuantizedRecord
+from zoo.records import MixedRecord, QuantizedRecord
 from zoo.tensors import weight_count
-from zoo.tracing.tasks import ENCODER, Task, tasks_with_static_cache
+from zoo.tracing.task import ENCODER, Task
+from zoo.tracing.tasks import tasks_with_static_cache
 from zoo.weights.blocks import Blocks
 from zoo.weights.source import WeightSource
 
 
 @dataclass(frozen=True)
-class Plan:
-    """One export: a spec, its ``model`` on the meta device in the dtype of what is not quantized, and how it is exported.
+class ExportPlan:
+    """One export: a spec, its ``model`` on the meta device in the dtype of unquantized tensors, and the options.
 
-    ``quantized`` are the weights that the checkpoint stores in few bits, and whether the export carries them; ``raised``
-    the blocks of the weights to which a budget gives more bits than the precision, None for float16.
+    ``quantized`` are the weights that the checkpoint stores quantized, and whether the export carries them;
+    ``raised`` the blocks of weights that a budget gives more bits than the precision has, None for float16.
     """
 
     spec: Model
@@ -48,26 +49,26 @@ class Plan:
     raised: Mapping[str, Blocks | None] = field(default_factory=dict)
 
     @staticmethod
-    def make(spec: Model, options: Options) -> Plan:
-        """The plan of an export whose weights have no blocks of their own."""
+    def make(spec: Model, options: Options) -> ExportPlan:
+        """The plan of an export without weights in their own blocks."""
         dtype = PRECISIONS[options.precision].dtype_on(TARGETS[options.target])
-        return Plan(spec, assemble(spec, dtype), options)
+        return ExportPlan(spec, assemble(spec, dtype), options)
 
-    def with_weights(self, source: WeightSource | None) -> Plan:
-        """The same for a checkpoint, whose own blocks are looked up."""
+    def with_weights(self, source: WeightSource | None) -> ExportPlan:
+        """The same plan for a checkpoint, with the blocks of its quantized weights."""
         if source is None:
             return self
         return replace(self, quantized=quantized_weights(self.model, source, self.target, self.precision))
 
-    def of(self, spec: Model) -> Plan:
-        """The same export of another spec, such as a small twin."""
+    def of(self, spec: Model) -> ExportPlan:
+        """The same export of another spec, such as a reduced model."""
         if spec is self.spec:
             return self
         return replace(self, spec=spec, model=assemble(spec, self.precision.dtype_on(self.target)))
 
     @property
     def target(self) -> Target:
-        """The target as the layout's client takes it."""
+        """The target, restricted by the layout's client."""
         return self.layout.target(TARGETS[self.options.target])
 
     @property
@@ -80,7 +81,7 @@ class Plan:
 
     @cached_property
     def tasks(self) -> list[Task]:
-        """What the graphs compute, in the order in which a client runs them."""
+        """The tasks of the graphs, in the order in which a client runs them."""
         last_only = self.options.logits == "last"
         if not self.target.static_cache or self.spec.architecture == "encoder":
             return self.layout.tasks(self.model, self.spec, last_only)
@@ -97,7 +98,7 @@ class Plan:
 
     @cached_property
     def graphs(self) -> list[Graph]:
-        """The graphs, traced, fused and lowered for the target; none where PyTorch's exporter writes them."""
+        """The graphs, traced, fused and lowered for the target; empty where PyTorch's exporter writes them."""
         if self.options.via == "torch":
             return []
         context = self.spec.context_length_of(self.spec.last_stack)
@@ -110,11 +111,11 @@ class Plan:
 
     @cached_property
     def regions(self) -> dict[str, Region]:
-        """Where in the data file each weight lies."""
+        """The region of each weight in the data file."""
         return lay_out(parameter for graph in self.graphs for parameter in graph.parameters.values())
 
     def messages(self) -> dict[str, onnx.ModelProto]:
-        """The graphs as ONNX by their paths in the directory."""
+        """The graphs as ONNX messages by their paths."""
         return {
             self.layout.graph_path(graph.name): model_proto(
                 graph, self.regions, PurePath(self.layout.data_path(graph.name)).name
@@ -124,17 +125,17 @@ class Plan:
 
     @property
     def data_paths(self) -> list[str]:
-        """Where the data file stands in the directory: under several names where each graph has to have its own."""
+        """The paths of the data file: several where each graph needs its own name for it."""
         return list(dict.fromkeys(self.layout.data_path(task.name) for task in self.tasks))
 
     @property
     def held_bytes(self) -> int:
-        """The size of the model in float32, in which it is compared: of its weights, and of caches that do not grow, in
+        """The bytes of the model in float32, in which it is compared: its weights, and its caches of fixed length in
         the largest case."""
         task = self.tasks[-1]
-        caches = [given.dims[1:] for given in task.inputs if task.places in given.dims[2:3]]
-        places = sum(math.prod(dim for dim in dims if isinstance(dim, int)) for dims in caches)
-        return 4 * (weight_count(self.model) + ROWS * places)
+        caches = [given.dims[1:] for given in task.inputs if task.cache_slots in given.dims[2:3]]
+        held = sum(math.prod(dim for dim in dims if isinstance(dim, int)) for dims in caches)
+        return 4 * (weight_count(self.model) + ROWS * held)
 
     def _quantization(self, task: Task) -> Quantization | None:
         options = self.options
@@ -152,8 +153,8 @@ class Plan:
 
 
 def graphs_of(spec: Model, options: Options) -> dict[str, Task]:
-    """The graphs of an export by their paths in its directory."""
-    return Plan.make(spec, options).graph_paths
+    """The tasks of an export by the paths of their graphs."""
+    return ExportPlan.make(spec, options).graph_paths
 
 
 def data_places(
@@ -162,9 +163,9 @@ def data_places(
     quantized: Sequence[QuantizedRecord] = (),
     mixed: MixedRecord | None = None,
 ) -> tuple[str, dict[str, Region]]:
-    """The path of an export's data file in its directory, and where in it each weight lies.
+    """The path of an export's data file, and the region of each weight.
 
-    ``quantized`` and ``mixed`` are what the export recorded of weights in blocks of their own.
+    ``quantized`` and ``mixed`` are the export's records of weights in their own blocks.
     """
-    plan = replace(Plan.make(spec, options), quantized=tuple(quantized), raised=recorded_blocks(mixed))
+    plan = replace(ExportPlan.make(spec, options), quantized=tuple(quantized), raised=recorded_blocks(mixed))
     return plan.data_paths[0], plan.regions

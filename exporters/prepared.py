@@ -1,4 +1,4 @@
-"""What is written of an export, once its weights are rounded for the inputs that they will see, and given their bits."""
+"""The contents of an export: weights rounded for representative inputs, with the bits that a budget gives them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from exporters.carried import carried_blocks
 from exporters.exportable import check_measurable, check_rounding
-from exporters.plan import Plan
+from exporters.plan import ExportPlan
 from exporters.quality.claim import Claim
 from exporters.quality.inputs import Representative
 from exporters.quality.judge import cases_of
@@ -27,8 +27,8 @@ from exporters.static_cache import cache_length
 from exporters.subject import Subject, check_memory, choose_subject
 from specs.errors import UserError, option_name
 from zoo.checkpoints.carried import tokenizer_origin
-from zoo.manifest import MixedRecord
 from zoo.progress import Progress, Stage
+from zoo.records import MixedRecord
 from zoo.tensors import weight_count
 from zoo.weights.source import WeightSource
 
@@ -37,12 +37,12 @@ from zoo.weights.source import WeightSource
 class Contents:
     """A plan, and the weights that fill its graphs.
 
-    ``subject`` is what they are verified on, ``claim`` what is judged of rounding, None each where they are not;
-    ``calibrated_on`` are the inputs for which weights are rounded, and ``mixed`` the bits that a budget gives to each group;
-    ``reference`` is the model itself where any of that took it.
+    ``subject`` is the model that is verified, ``claim`` the judgement of rounding, None each where not wanted;
+    ``calibrated_on`` are the inputs for which weights are rounded, ``mixed`` the bits that a budget gives to each
+    group, and ``reference`` the model itself where one of these steps needed it.
     """
 
-    plan: Plan
+    plan: ExportPlan
     source: WeightSource | None
     subject: Subject | None
     claim: Claim | None
@@ -51,8 +51,8 @@ class Contents:
     reference: Reference | None = None
 
 
-def traced(plan: Plan, source: WeightSource | None, progress: Progress) -> Contents:
-    """The graphs of a plan with the weights as they come.  Raises :class:`specs.errors.UserError`."""
+def traced(plan: ExportPlan, source: WeightSource | None, progress: Progress) -> Contents:
+    """The graphs of a plan, with unprepared weights. Raises :class:`specs.errors.UserError`."""
     claim = _claim(plan, progress)
     plan = with_activations(plan, claim)
     check_rounding(plan.options, claim)
@@ -68,8 +68,8 @@ def traced(plan: Plan, source: WeightSource | None, progress: Progress) -> Conte
     return Contents(plan, source, subject, claim)
 
 
-def _claim(plan: Plan, progress: Progress) -> Claim | None:
-    """What weights are rounded for, and what that is judged on, where it is."""
+def _claim(plan: ExportPlan, progress: Progress) -> Claim | None:
+    """The inputs for rounding, and those on which it is judged; None where neither is wanted."""
     options, spec = plan.options, plan.spec
     calibrates = options.calibrates or options.calibrates_cache or may_be_static(plan)
     if not (options.judges or calibrates or options.budget):
@@ -82,8 +82,10 @@ def _claim(plan: Plan, progress: Progress) -> Claim | None:
 
 @contextmanager
 def prepared(contents: Contents, directory: Path, progress: Progress) -> Iterator[Contents]:
-    """The same with weights that are rounded for representative inputs, where they are to be, the bits that a budget
-    allows, and the scales of a quantized cache; codes lie beside the ``directory`` within the block."""
+    """The contents with weights rounded for representative inputs, mixed bits and cache scales, as the options ask.
+
+    Codes are kept in a temporary directory next to ``directory`` within the block.
+    """
     with ExitStack() as stack:
         if contents.plan.options.calibrates:
             codes = TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.codes-")
@@ -102,7 +104,7 @@ def _with_cache_scales(contents: Contents, progress: Progress) -> Contents:
         case = random_case(plan.spec)
     else:
         model = None
-        if claim.inputs is None and subject is not None and not subject.is_twin:
+        if claim.inputs is None and subject is not None and not subject.is_reduced:
             model = (contents.reference or reference_of(subject, progress)).model
         claim, case = calibration_case(plan.spec, claim, model, progress)
         contents = replace(contents, claim=claim, calibrated_on=claim.inputs)
@@ -116,7 +118,7 @@ def _calibrated(contents: Contents, codes: Path, progress: Progress) -> Contents
         return contents
     if claim.awaits_model:
         whole = subject or choose_subject(plan.spec, lambda spec: plan.of(spec).held_bytes, source)
-        if whole.is_twin:
+        if whole.is_reduced:
             return replace(contents, claim=unwritten(claim, plan.options.rounding))
         reference = reference_of(whole, progress)
         claim = claim.written_by(reference.model, progress)
@@ -127,13 +129,13 @@ def _calibrated(contents: Contents, codes: Path, progress: Progress) -> Contents
     if not inputs.calibration or not roundings:
         return contents
     rounded = rounded_for(plan.spec, source, roundings, inputs.calibration, codes, progress)
-    if subject is not None and not subject.is_twin:
+    if subject is not None and not subject.is_reduced:
         subject = replace(subject, source=rounded)
     return replace(contents, source=rounded, subject=subject, calibrated_on=inputs)
 
 
 def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progress) -> Contents:
-    """The same with bits for each group of matrices, by what low ones cost."""
+    """The contents with bits for each group of matrices, by the cost of low ones."""
     plan, source = contents.plan, contents.source
     assert source is not None
     check_memory(
@@ -141,7 +143,7 @@ def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progr
         8 * weight_count(plan.model),
         f"leave {option_name('budget')} out",
     )
-    subject = Subject(plan.spec, source, is_twin=False, description="the model itself")
+    subject = Subject(plan.spec, source, is_reduced=False, description="the model itself")
     reference = contents.reference or reference_of(subject, progress)
     model = reference.model
     claim = claim.written_by(model, progress)
@@ -149,7 +151,7 @@ def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progr
     cases = list(cases_of(plan.spec, claim.inputs.calibration))
     if not cases:
         raise UserError(
-            f"{option_name('budget')} needs inputs to measure on, apart from those that are judged\n  value: "
+            f"{option_name('budget')} needs calibration inputs apart from the judged ones\n  value: "
             f"{claim.inputs.description}\n  Pass {option_name('calibrate')} with more."
         )
     dtype = plan.precision.dtype_on(plan.target)

@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 
 from exporters.content import INT4, UINT4
 from exporters.data_file import Region
-from exporters.graph import Graph, Node, Parameter, Value
+from exporters.graph import Body, Graph, Node, Parameter, Value
 
 DTYPES = {
     torch.float32: onnx.TensorProto.FLOAT,
@@ -35,7 +35,7 @@ IR_VERSIONS = {18: 8, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12}
 
 
 def model_proto(graph: Graph, regions: Mapping[str, Region], data_file: str) -> onnx.ModelProto:
-    """The model of a graph whose weights lie in ``regions`` of ``data_file``."""
+    """The ONNX model of a graph whose weights are in ``regions`` of ``data_file``."""
     weights = [_weight(parameter, regions[name], data_file) for name, parameter in graph.parameters.items()]
     constants = [numpy_helper.from_array(array, name) for name, array in graph.constants.items()]
     results = set(graph.outputs)
@@ -64,7 +64,19 @@ def _node(node: Node) -> onnx.NodeProto:
         [value.name for value in node.outputs],
         name=node.name,
         domain=node.domain,
-        **node.attributes,
+        **{
+            name: _body(value) if isinstance(value, Body) else value
+            for name, value in node.attributes.items()
+        },
+    )
+
+
+def _body(body: Body) -> onnx.GraphProto:
+    return helper.make_graph(
+        [_node(node) for node in body.nodes],
+        body.name,
+        [_value(value) for value in body.inputs],
+        [_value(value) for value in body.outputs],
     )
 
 

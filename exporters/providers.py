@@ -1,34 +1,59 @@
-"""Which providers are here."""
+"""Execution providers of ONNX Runtime: those that can be tried here, and the device of their tensors."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Provider:
+    """An execution provider: the device of its tensors, and the libraries it loads, one of which must be present.
+
+    Without any of them, the provider is listed by ONNX Runtime but fails to load.
+    """
+
+    name: str
+    device: str
+    libraries: tuple[str, ...] = ()
+
 
 CPU = "CPUExecutionProvider"
+CUDA = "CUDAExecutionProvider"
+TENSORRT = "TensorrtExecutionProvider"
 
-LIBRARIES = {
-    "CUDAExecutionProvider": ("libcuda.so.1", "nvcuda.dll"),
-    "TensorrtExecutionProvider": ("libnvinfer.so.10", "nvinfer_10.dll"),
+PROVIDERS = {
+    provider.name: provider
+    for provider in (
+        Provider(CPU, "cpu"),
+        Provider(CUDA, "cuda", ("libcuda.so.1", "nvcuda.dll")),
+        Provider(TENSORRT, "cuda", ("libnvinfer.so.10", "nvinfer_10.dll")),
+    )
 }
-"""What a machine has where a provider can run: without any of these, it is built in, and fails to load."""
 
 
 def present(wanted: Iterable[str]) -> list[str]:
-    """Those of some providers that can be tried on this machine, in the same order; the CPU's if no other."""
+    """The providers among ``wanted`` that this machine can try, in the same order; the CPU's if there are no others."""
     import onnxruntime
 
     built_in = onnxruntime.get_available_providers()
     return [provider for provider in wanted if provider in built_in and _can_load(provider)] or [CPU]
 
 
+def device_of(provider: str) -> str:
+    """The device of a provider's tensors; the CPU for a provider without a row."""
+    return PROVIDERS[provider].device if provider in PROVIDERS else "cpu"
+
+
 @functools.cache
 def _can_load(provider: str) -> bool:
-    for library in LIBRARIES.get(provider, ()):
+    libraries = PROVIDERS[provider].libraries if provider in PROVIDERS else ()
+    for library in libraries:
         try:
             ctypes.CDLL(library)
         except OSError:
             continue
         return True
-    return provider not in LIBRARIES
+    return not libraries

@@ -1,4 +1,4 @@
-"""Showing that the files of an export compute what the model does, and what rounding changes."""
+"""Verification of the files of an export, and judgement of its rounding."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from tempfile import TemporaryDirectory
 from exporters.carried import weight_limits
 from exporters.exact_graph import unrounded_values
 from exporters.graph import Graph
-from exporters.plan import Plan
+from exporters.plan import ExportPlan
 from exporters.prepared import Contents
-from exporters.quality.claim import Claim, Limits
+from exporters.probes import write_probe
+from exporters.proof import Proof
+from exporters.quality.claim import Claim, UserLimits
 from exporters.quality.inputs import Representative
 from exporters.quality.quality import Quality
 from exporters.quantized_cache.calibrate import calibrate_caches, random_case
@@ -26,7 +28,7 @@ from exporters.stored_weights import StoredWeight, stored_weights, take_stored
 from exporters.subject import Subject, wiring_subject
 from exporters.targets import OPERATIONS
 from exporters.verification import Verification
-from exporters.verify import Proof, verify
+from exporters.verify import verify
 from exporters.weight_files import Told, write_weights
 from exporters.writing import write_graphs
 from specs.model import Model
@@ -37,9 +39,9 @@ from zoo.weights.held import HeldWeights
 
 @dataclass(frozen=True)
 class Proven:
-    """What was shown: nothing, or the verification, and what rounding changes on which inputs.
+    """The result: the verification and the quality, each None where not asked for.
 
-    ``unjudged`` says why there is no ``quality`` where rounding could have been judged.
+    ``unjudged`` is the reason why ``quality`` is missing where rounding could have been judged.
     """
 
     verification: Verification | None = None
@@ -49,14 +51,14 @@ class Proven:
 
 
 def write_and_prove(contents: Contents, directory: Path, told: Told, progress: Progress) -> Proven:
-    """Write the weights of a directory that has its graphs, and show what the options ask for.
+    """Write the weights of a directory that has its graphs, and verify what the options ask for.
 
     Raises :class:`exporters.verification.VerificationError` and :class:`exporters.quality.quality.QualityError`.
     """
     plan, source, subject, claim = contents.plan, contents.source, contents.subject, contents.claim
     paths = [directory / name for name in plan.data_paths]
     unjudged = "" if claim is None else claim.unjudged
-    if subject is not None and not subject.is_twin:
+    if subject is not None and not subject.is_reduced:
         reference = contents.reference or reference_of(subject, progress)
 
         def write() -> None:
@@ -73,22 +75,22 @@ def write_and_prove(contents: Contents, directory: Path, told: Told, progress: P
     if subject is None:
         return Proven(unjudged=unjudged)
     wiring, theirs = _wiring_verified(plan, directory, progress), plan.of(subject.spec)
-    with _twin_files(theirs, subject, directory, progress) as (place, reference):
+    with _reduced_model_files(theirs, subject, directory, progress) as (place, reference):
         verification = verified(theirs, place, subject, reference, progress, main_only=True)
     if claim is not None:
-        unjudged = unjudged or "there is too little memory to run the model itself"
+        unjudged = unjudged or "the model itself does not fit in memory"
     return Proven(verification.followed_by(wiring), unjudged=unjudged)
 
 
 def _main_verified(
-    plan: Plan,
+    plan: ExportPlan,
     directory: Path,
     subject: Subject,
     reference: Reference,
     write: Callable[[], None],
     progress: Progress,
 ) -> Verification:
-    """The verification of the model itself, whose weights are written meanwhile, and of its wiring."""
+    """The verification of the model itself, whose weights are written at the same time, and of a reduced model."""
     with ThreadPoolExecutor(1) as writer:
         if plan.precision.rounds:  # rounding keeps the processor busy
             wiring = _wiring_verified(plan, directory, progress)
@@ -96,20 +98,22 @@ def _main_verified(
         else:  # copying does not
             writing = writer.submit(write)
             wiring = _wiring_verified(plan, directory, progress)
-        main = verified(plan, directory, subject, reference, progress, writing.result, main_only=True)
+        main = verified(
+            plan, directory, subject, reference, progress, writing.result, main_only=True, record=True
+        )
         return main.followed_by(wiring)
 
 
 def _judged(
-    found: Proven, plan: Plan, claim: Claim, directory: Path, reference: Reference, progress: Progress
+    found: Proven, plan: ExportPlan, claim: Claim, directory: Path, reference: Reference, progress: Progress
 ) -> Proven:
-    """The same with what rounding changes.  Raises :class:`exporters.quality.quality.QualityError`."""
+    """The result with the quality. Raises :class:`exporters.quality.quality.QualityError`."""
     quality, inputs = claim.hold(
         reference.model,
         {directory / name: task for name, task in plan.graph_paths.items()},
         plan.target,
         plan.precision,
-        Limits(plan.options.max_kl, plan.options.min_cosine),
+        UserLimits(plan.options.max_kl, plan.options.min_cosine),
         lambda model: stored_weights(model, directory / plan.data_paths[0], plan.regions),
         progress,
         plan.options.cache_precision,
@@ -117,9 +121,9 @@ def _judged(
     return replace(found, quality=quality, judged_on=inputs)
 
 
-def _wiring_verified(plan: Plan, directory: Path, progress: Progress) -> Verification:
-    """The verification of a small twin in every case, from files made for it beside the ``directory``."""
-    wanted, tried = _fused(plan.graphs), list[Plan]()
+def _wiring_verified(plan: ExportPlan, directory: Path, progress: Progress) -> Verification:
+    """The verification of a reduced model in all cases, with temporary files next to ``directory``."""
+    wanted, tried = _fused(plan.graphs), list[ExportPlan]()
 
     def alike(spec: Model) -> bool:
         """Whether a model has the same fused operations: a narrow one may not fit them."""
@@ -128,17 +132,17 @@ def _wiring_verified(plan: Plan, directory: Path, progress: Progress) -> Verific
 
     subject = wiring_subject(plan.spec, alike)
     theirs = next(each for each in reversed(tried) if each.spec is subject.spec)
-    with _twin_files(theirs, subject, directory, progress) as (place, reference):
+    with _reduced_model_files(theirs, subject, directory, progress) as (place, reference):
         return verified(theirs, place, subject, reference, progress)
 
 
 @contextmanager
-def _twin_files(
-    plan: Plan, subject: Subject, directory: Path, progress: Progress
+def _reduced_model_files(
+    plan: ExportPlan, subject: Subject, directory: Path, progress: Progress
 ) -> Iterator[tuple[Path, Reference]]:
-    """A directory with the files of a twin, and the twin."""
+    """Yield a directory with the files of a reduced model, and the reduced model."""
     reference = reference_of(subject, progress)
-    with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.twin-") as name:
+    with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.reduced-") as name:
         place = Path(name)
         held = HeldWeights(reference.model, subject.source)
         if plan.options.cache is not None:
@@ -149,7 +153,7 @@ def _twin_files(
 
 
 def verified(
-    plan: Plan,
+    plan: ExportPlan,
     place: Path,
     subject: Subject,
     reference: Reference,
@@ -157,9 +161,11 @@ def verified(
     written: Callable[[], None] = lambda: None,
     *,
     main_only: bool = False,
+    record: bool = False,
 ) -> Verification:
-    """The verification of the files of a plan in a ``place``, whose weights are there when ``written`` returns.
+    """The verification of the files of a plan in ``place``, whose weights are complete when ``written`` returns.
 
+    With ``record``, one case is recorded there for :mod:`zoo.certificate`.
     Raises :class:`exporters.verification.VerificationError`.
     """
 
@@ -169,6 +175,7 @@ def verified(
     def take(model: ZooModel) -> dict[str, StoredWeight]:
         return take_stored(model, place / plan.data_paths[0], plan.regions, subject.source)
 
+    graphs = {task.name: name for name, task in plan.graph_paths.items()}
     return verify(
         Proof(
             {place / name: task for name, task in plan.graph_paths.items()},
@@ -186,14 +193,15 @@ def verified(
             weight_limits(plan.quantized, subject.source)
             | dict.fromkeys(calibrated(subject.source), 0.0)
             | raised_limits(plan.raised),
+            (lambda probe: write_probe(place, graphs, probe)) if record else None,
         )
     )
 
 
 def _fused(graphs: list[Graph]) -> set[tuple[str, frozenset[str], tuple[bool, ...]]]:
-    """The operations that not every target has, of all graphs: their attributes, and which of their inputs are given.
+    """The target-specific operations of all graphs: their attributes, and which of their inputs are given.
 
-    Some are given more where heads are wide enough: GroupQueryAttention rotates, or is given what is rotated.
+    Inputs can depend on head widths: GroupQueryAttention rotates only wide enough heads.
     """
     return {
         (node.op, frozenset(node.attributes), tuple(value is not None for value in node.inputs))

@@ -1,4 +1,4 @@
-"""What a client reads beside the graphs and their data, and the records of an export."""
+"""The settings and records in an export's directory."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Literal
 
 import onnx
 
+from exporters.card import write_card
 from exporters.checking import check_graph
 from exporters.digests import DataDigests
 from exporters.layouts import Deployment
@@ -23,14 +24,15 @@ from exporters.manifest import (
     write_records,
 )
 from exporters.options import SHAPING
-from exporters.plan import Plan
+from exporters.plan import ExportPlan
 from exporters.prepared import Contents
 from exporters.proving import Proven
 from exporters.quality.inputs import Representative
 from specs.resolved import resolved
 from specs.writing import dump
 from zoo.checkpoints.carried import carry_files
-from zoo.manifest import FORMAT, InputsRecord, Manifest, ShapingRecord
+from zoo.manifest import FORMAT, Manifest
+from zoo.records import InputsRecord, ShapingRecord
 from zoo.weights.source import WeightSource
 
 
@@ -42,7 +44,8 @@ def publish(
     data: Mapping[str, DataDigests],
     proven: Proven,
 ) -> Export:
-    """Complete a directory that has its graphs, ``files`` by their paths, and their ``data``; it will be ``destination``.
+    """Complete a directory that has its graphs (``files`` by path) and their ``data``; it will become
+    ``destination``.
 
     Raises :class:`exporters.checking.InvalidGraphError`.
     """
@@ -50,8 +53,9 @@ def publish(
     checked = {name: check_graph(name, graph) for name, graph in files.items()}
     unfused = {plan.layout.graph_path(graph.name): graph.unfused for graph in plan.graphs}
     longest = {name: longest_sequence(task, plan.spec) for name, task in plan.graph_paths.items()}
-    cache = cache_record([*files.values()][-1])
-    _write_settings(plan, directory, shared=cache is not None and cache.kind == "shared")
+    cache = cache_record([*files.values()][-1], plan.tasks[-1])
+    deployment = Deployment(plan.model, plan.spec, plan.target, plan.precision, plan.options.weights)
+    _write_settings(plan, deployment, directory, shared=cache is not None and cache.kind == "shared")
     (directory / "spec.yaml").write_text(dump(resolved(plan.spec)), "utf-8")
     weights = _kind_of(contents.source, options.weights)
     manifest = Manifest(
@@ -78,13 +82,14 @@ def publish(
         calibrated_on=_inputs_record(contents.calibrated_on),
         judged_on=_inputs_record(proven.judged_on),
     )
+    write_card(directory, plan.spec, manifest, deployment.origin)
     origin = "none: the graph alone" if contents.source is None else contents.source.description
     build = write_records(directory, manifest, origin, proven.verification, proven.quality)
     return Export(destination, manifest, build, proven.verification, proven.quality, proven.unjudged)
 
 
-def metadata(plan: Plan, source: WeightSource | None) -> dict[str, str]:
-    """What each graph says of itself."""
+def metadata(plan: ExportPlan, source: WeightSource | None) -> dict[str, str]:
+    """The metadata of every graph."""
     weights: str = _kind_of(source, plan.options.weights)
     if weights == "random":
         weights = f"random, seed {plan.options.seed}"
@@ -97,8 +102,7 @@ def _kind_of(source: WeightSource | None, weights: str) -> Literal["none", "rand
     return "random" if weights == "random" else "checkpoint"
 
 
-def _write_settings(plan: Plan, directory: Path, *, shared: bool) -> None:
-    deployment = Deployment(plan.model, plan.spec, plan.target, plan.precision, plan.options.weights)
+def _write_settings(plan: ExportPlan, deployment: Deployment, directory: Path, *, shared: bool) -> None:
     carry_files(deployment.origin, directory)
     for name, data in plan.layout.settings(deployment, shared).items():
         (directory / name).parent.mkdir(exist_ok=True)

@@ -1,11 +1,11 @@
-"""The weights to which a budget gives more bits than the precision."""
+"""The weights to which a size budget gives more bits than the precision."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from exporters.precisions import PRECISIONS
-from zoo.manifest import MixedRecord
+from zoo.records import MixedRecord
 from zoo.weights.blocks import Blocks
 
 Own = Mapping[str, Blocks | None]
@@ -13,7 +13,7 @@ Own = Mapping[str, Blocks | None]
 
 
 def recorded_blocks(record: MixedRecord | None) -> dict[str, Blocks | None]:
-    """The blocks of the weights that got more bits than the precision gives."""
+    """The blocks of the weights that have more bits than the precision."""
     return {
         name: None if group.blocks is None else Blocks(**group.blocks.model_dump())
         for group in (record.groups if record is not None else ())
@@ -23,5 +23,5 @@ def recorded_blocks(record: MixedRecord | None) -> dict[str, Blocks | None]:
 
 
 def raised_limits(own: Own) -> dict[str, float]:
-    """The largest errors of stored weights that have more bits than the precision gives."""
+    """The largest errors of stored weights that have more bits than the precision."""
     return {name: PRECISIONS["fp16" if found is None else "int8"].weight_error for name, found in own.items()}

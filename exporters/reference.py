@@ -1,4 +1,4 @@
-"""What an export is compared with: the outputs of the PyTorch model."""
+"""The reference of an export: the outputs of the PyTorch model."""
 
 from __future__ import annotations
 
@@ -19,36 +19,41 @@ from exporters.subject import Subject
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.head import token_outputs
-from zoo.components.mixture import Router
+from zoo.components.mixer import declared_state
+from zoo.components.router import Router
 from zoo.progress import Progress, Stage
 from zoo.tensors import weight_bytes
 from zoo.weights.materialize import materialize
 
 EXACT_BYTES = 1_000_000_000
-"""Models of at most this size are run in float64 when a difference is in question."""
+"""The largest model that is run in float64 to judge a difference, in parameters."""
 
 DECISIVE = 1e-5
-"""By which part of itself the score of the last expert chosen must exceed that of the next: rounding decides nothing then."""
+"""The relative margin by which the last chosen expert must beat the next one, so that rounding cannot change the
+choice."""
 
 DRAWS = 8
-"""How often the tokens of a case are drawn in search of such."""
+"""The largest number of draws of a case's tokens in search of such a margin."""
 
 ENCODED = "encoder last_hidden_state"
-"""The name under which an encoder-decoder's first graph's result is reported."""
+"""The name under which the output of an encoder-decoder's encoder is reported."""
 
 PRESENT = "present"
 """The name under which the keys and values of all layers are reported."""
 
+STATE = "state"
+"""The name under which the states without a length are reported, those of all layers in one."""
+
 TakeStored = Callable[[ZooModel], Mapping[str, StoredWeight]]
-"""Gives a model the weights as they are stored, and says how each has changed."""
+"""Gives a model the weights as stored, and returns how each has changed."""
 
 
 Run = Callable[[Any, Case], dict[str, Tensor]]
-"""Gives all outputs of a model in a case at once."""
+"""Returns all outputs of a model for a case at once."""
 
 
 class Reference:
-    """A model with its weights, in float32.  It can be dropped, and comes again when it is looked at."""
+    """A model with its weights, in float32. It can be dropped from memory, and is restored on access."""
 
     def __init__(self, spec: Model, fill: Callable[[], ZooModel]) -> None:
         self.spec = spec
@@ -59,7 +64,7 @@ class Reference:
 
     @property
     def model(self) -> ZooModel:
-        """The model; filled where it is not there."""
+        """The model, filled on first access."""
         with self._filling:
             if self._model is None:
                 self._model = self._fill()
@@ -68,17 +73,17 @@ class Reference:
             return self._model
 
     def take_stored(self, take_stored: TakeStored) -> Mapping[str, StoredWeight]:
-        """Give the model the weights as they are stored, now and whenever it is filled again."""
+        """Give the model the stored weights, now and whenever it is filled again."""
         stored, self._take_stored = take_stored(self.model), take_stored
         return stored
 
     def drop(self) -> None:
-        """Give back the memory of the weights."""
+        """Release the memory of the weights."""
         self._model = None
 
 
 def reference_of(subject: Subject, progress: Progress) -> Reference:
-    """The model of a subject, with its weights when it is looked at."""
+    """The model of a subject, filled on access."""
 
     def fill() -> ZooModel:
         progress(Stage("fill the model to compare with"))
@@ -91,9 +96,9 @@ def reference_of(subject: Subject, progress: Progress) -> Reference:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedCase:
-    """A case, and its outputs by name: with the weights and the cache as they are stored, and with the original ones.
+    """A case and its outputs by name: ``outputs`` with stored weights and cache, ``original`` with the original ones.
 
-    ``run`` is how a model came to the former.
+    ``run`` is the function that computed the former.
     """
 
     case: Case
@@ -104,7 +109,7 @@ class ExpectedCase:
 
 @dataclass(frozen=True)
 class Expected:
-    """The model's outputs in every case, how each stored weight differs, and the outputs that have a token axis."""
+    """The model's outputs in every case, the change of each stored weight, and the outputs with a token axis."""
 
     cases: tuple[ExpectedCase, ...]
     weights: Mapping[str, StoredWeight]
@@ -137,7 +142,7 @@ def expect(
 
 
 def run_again(model: nn.Module, each: ExpectedCase, run: Run) -> ExpectedCase:
-    """A case with the outputs of ``run`` for the weights that the model has by now, in the rows that all runs decide."""
+    """A case with the outputs of ``run`` for the model's present weights, in the rows that all runs decide."""
     if not (routers := _routers(model)):
         return replace(each, outputs=run(model, each.case), run=run)
     margins, outputs = _margins(model, each.case, routers, run)
@@ -153,10 +158,10 @@ def _routers(model: nn.Module) -> list[Router]:
 
 
 def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[str, Tensor]]:
-    """A case and its full pass, with other tokens where a router of the model would choose between equals.
+    """A case and its full pass, with other tokens where a router would choose between equal experts.
 
-    A token whose next best expert is as good as its last goes to either, as rounding has it, and then all that follows
-    differs.  Where no draw is clear, the clearest is taken, and of it the rows that are.
+    A token whose last chosen expert ties with the next one may go to either, depending on rounding, and everything
+    after it differs. If no draw is clear, the clearest one is used, restricted to its clear rows.
     """
     routers = _routers(model)
     if not routers:
@@ -167,9 +172,8 @@ def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[
         margins, outputs = _margins(model, case, routers, full_pass)
         if best is None or float(margins.min()) > clearest:
             decided = margins >= DECISIVE
-            some = bool(decided.any()) and not bool(decided.all())
             clearest = float(margins.min())
-            best = (replace(case, decided=decided) if some else case, outputs)
+            best = (case if bool(decided.all()) else replace(case, decided=decided), outputs)
         if clearest >= DECISIVE:
             break
         encoder = None if case.encoder is None else _redrawn(case.encoder, vocabulary, generator)
@@ -187,12 +191,12 @@ def _redrawn(batch: Batch, vocabulary: int, generator: torch.Generator) -> Batch
 def _margins(
     model: nn.Module, case: Case, routers: Sequence[Router], run: Run
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """For each row the narrowest choice of all routers at real tokens, B, and the full pass in which they were made."""
+    """For each row the narrowest margin of all routers at real tokens, B, and the full pass that gave it."""
     narrowest = [torch.full((case.batch.inputs.shape[0],), math.inf)]
     masks = [batch.mask == 1 for batch in (case.batch, case.encoder) if batch and batch.mask is not None]
 
-    def look(router: Router, args: tuple[Tensor], output: Tensor) -> None:
-        margins = router.margin(args[0])  # B T
+    def look(router: Router, args: tuple[Tensor], logits: Tensor) -> None:
+        margins = router.margin(logits)  # B T
         real = next((mask for mask in masks if mask.shape == margins.shape), None)
         narrowest.append((margins if real is None else margins.where(real, math.inf)).amin(1))
 
@@ -206,7 +210,7 @@ def _margins(
 
 
 def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
-    """All outputs of a case at once, by the names under which they are reported; those of a gap where its tokens stand."""
+    """All outputs of a case by their reported names; outputs of a gap are moved to the positions of its tokens."""
     batch, encoder = case.batch, case.encoder
     batch = batch.closed_up() if case.gap else batch
     apart: dict[str, Tensor] = {}
@@ -217,29 +221,38 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     else:
         outputs = model(_inputs(batch, model), batch.mask, token_type_ids=batch.types)
     results = {**outputs}
-    caches = [tensor for pair in outputs.present_key_values for tensor in pair]
-    results |= {PRESENT: side_by_side(caches)} if caches else {}
+    if outputs.present_key_values:
+        declared = declared_state(model.decoder.states, outputs.present_key_values)
+        results |= reported_state(
+            [x for each, x in declared if each.grows], [x for each, x in declared if not each.grows]
+        )
     if case.gap:
         assert case.batch.mask is not None
-        width = model.decoder.blocks[0].attention.output.out_features
+        width = model.spec.d_model
         for name in results.keys() & {PRESENT, *token_outputs(model.head, width)}:
             results[name] = at_their_places(results[name], case.batch.mask)
     return apart | results
 
 
 def _inputs(batch: Batch, model: nn.Module) -> Tensor:
-    """A batch's inputs as a model takes them: token ids, or numbers in its own dtype."""
+    """A batch's inputs as a model takes them: token ids, or numbers in the model's dtype."""
     inputs = batch.inputs
     return inputs.to(next(model.parameters()).dtype) if inputs.is_floating_point() else inputs
 
 
+def reported_state(growing: Sequence[Tensor], constant: Sequence[Tensor]) -> dict[str, Tensor]:
+    """The state of all layers as it is reported: what holds every token, B S ..., and the rest, B ..."""
+    found = {PRESENT: side_by_side(growing)} if growing else {}
+    return found | ({STATE: torch.cat([x.float().flatten(1) for x in constant], 1)} if constant else {})
+
+
 def side_by_side(caches: Iterable[Tensor]) -> Tensor:
-    """B G S K each -> B S and all that there is of a token."""
+    """B G S K each -> B S and everything that belongs to a token."""
     return torch.cat([cache.transpose(1, 2).flatten(2) for cache in caches], -1)
 
 
 def at_their_places(values: Tensor, mask: Tensor) -> Tensor:
-    """What stands at the front of each row, put where the mask has 1: B places (N) and B S -> B S (N)."""
+    """Move the values at the front of each row to the positions where the mask is 1: B S (N) and B S -> B S (N)."""
     places = (mask.cumsum(1) - 1).clamp(min=0)  # B S
     return values.gather(
         1, places if values.dim() == 2 else places[..., None].expand(-1, -1, values.shape[-1])
@@ -247,7 +260,7 @@ def at_their_places(values: Tensor, mask: Tensor) -> Tensor:
 
 
 def roundings_of(reference: Reference, expected: Expected) -> Callable[[], Mapping[str, float]]:
-    """The largest distance of PyTorch's float32 from float64, by output; empty for models too large to run in float64."""
+    """The largest distance between PyTorch's float32 and float64, by output; empty for models too large for float64."""
 
     @functools.cache
     def roundings() -> Mapping[str, float]:
@@ -266,10 +279,10 @@ def roundings_of(reference: Reference, expected: Expected) -> Callable[[], Mappi
 
 
 def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch.dtype) -> Tensor:
-    """An index of the values of an output that are compared, B or B T: those at padding mean nothing.
+    """An index of the values of an output that are compared, B or B T; values at padding are excluded.
 
-    Nor do rows without any real token in half, where masked scores differ: they only have to be finite.  Rows that no
-    router decides are left out.
+    Also excluded are rows without real tokens in half precision, where masked scores differ (they must only be
+    finite), and rows that a router does not decide.
     """
     batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
     masks = [

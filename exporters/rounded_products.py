@@ -1,7 +1,7 @@
-"""Products whose inputs ONNX Runtime rounds to 8 bits: whether its kernels add more error than that rounding does.
+"""Products whose inputs ONNX Runtime rounds to 8 bits: whether its kernels add more error than that rounding.
 
-Each product of a graph is run alone, on inputs of its own, as it was written and in its exact form.  The exact form of
-inputs that are rounded beforehand says which error to expect.
+Each product of a graph is run alone on inputs made for it, as written and in its exact form. The exact form on inputs
+that are rounded beforehand gives the expected error.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ ROWS = (1, 5)
 """A vector and a matrix: kernels differ."""
 
 OUTLIER = 8.0
-"""How much larger than the others one column of the inputs is."""
+"""How much larger one column of the inputs is than the others."""
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Product:
-    """A product in a graph: the names of its input and its result, its width, and whether the runtime rounds all rows of
-    the input with one scale; where that is ``static``, the scale and the zero point."""
+    """A product in a graph: the names of its input and result, its width, and whether one scale rounds all rows of
+    the input; for a ``static`` one, the scale and the zero point."""
 
     name: str
     x: str
@@ -43,17 +43,17 @@ class Product:
     static: tuple[float, int] | None = None
 
     def inputs(self, rows: int) -> Array:
-        """Inputs to try it on: rows x width."""
+        """Random inputs for it: rows x width."""
         return _inputs(rows, self.width) if self.static is None else _within(rows, self.width, *self.static)
 
     def rounded(self, x: Array) -> Array:
-        """Inputs as 8 bits hold them."""
+        """Inputs rounded to 8 bits."""
         return _rounded(x, whole=self.whole) if self.static is None else _stepped(x, *self.static)
 
 
 def worst_product(path: Path, target: Target) -> RoundedProduct | None:
-    """The product of a file with the largest error of its own; None where none rounds its inputs."""
-    from exporters.observed import session
+    """The product of a file with the largest error of its own; None where no inputs are rounded."""
+    from exporters.ort_outputs import session
 
     found = list(products(onnx.load(path, load_external_data=False), path.parent))
     if not found:
@@ -75,7 +75,7 @@ def worst_product(path: Path, target: Target) -> RoundedProduct | None:
 
 
 def products(model: onnx.ModelProto, directory: Path) -> Iterator[Product]:
-    """The products in float32 whose inputs a runtime may round; the data file is in a directory."""
+    """Yield the float32 products whose inputs a runtime may round; the data file is in ``directory``."""
     values = {weight.name: weight for weight in model.graph.initializer}
     sizes = {weight.name: (weight.data_type, list(weight.dims)) for weight in model.graph.initializer}
     made = {output: node for node in model.graph.node for output in node.output}
@@ -112,7 +112,7 @@ def products(model: onnx.ModelProto, directory: Path) -> Iterator[Product]:
 
 @contextmanager
 def _alone(path: Path, found: Sequence[Product]) -> Iterator[Path]:
-    """A file beside a graph's with nothing but some of its products, for as long as the block runs."""
+    """Yield a temporary file next to a graph's, with only some of its products."""
     model = onnx.load(path, load_external_data=False)
     made = {output: node for node in model.graph.node for output in node.output}
     inputs, wanted = {product.x for product in found}, [product.y for product in found]
@@ -164,7 +164,7 @@ def _inputs(rows: int, width: int) -> Array:
 
 
 def _rounded(x: Array, *, whole: bool) -> Array:
-    """x as 8 bits hold it, with one scale for the whole of it, or one per row."""
+    """x rounded to 8 bits, with one scale for the whole of it, or one per row."""
     if whole:  # DynamicQuantizeLinear
         low, high = min(float(x.min()), 0.0), max(float(x.max()), 0.0)
         scale = (high - low) / 255

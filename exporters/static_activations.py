@@ -1,20 +1,20 @@
-"""Whether the inputs of an export's products are rounded with static scales, or as they come (dynamic)."""
+"""The choice between static and dynamic scales for the inputs of int8 products."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from exporters.plan import Plan
-from exporters.precisions import IN_HALF
+from exporters.plan import ExportPlan
 from exporters.quality.claim import Claim
+from exporters.targets import TARGETS
 from specs.errors import UserError, option_name
 
 
-def with_activations(plan: Plan, claim: Claim | None) -> Plan:
-    """The plan with a choice: what was asked for, else static wherever scales can be had.
+def with_activations(plan: ExportPlan, claim: Claim | None) -> ExportPlan:
+    """The plan with its activations chosen: as asked for, otherwise static wherever scales can be calibrated.
 
-    None where there is no choice.  Raises :class:`specs.errors.UserError` where static scales are asked for and cannot be
-    had.
+    None where there is no choice. Raises :class:`specs.errors.UserError` where static scales are requested and
+    impossible.
     """
     asked, unfit = plan.options.activations, _unfit(plan)
     if asked is None and unfit:
@@ -28,29 +28,32 @@ def with_activations(plan: Plan, claim: Claim | None) -> Plan:
     return replace(plan, options=replace(plan.options, activations=chosen))
 
 
-def may_be_static(plan: Plan) -> bool:
-    """Whether the inputs that there are decide between static and dynamic scales."""
+def may_be_static(plan: ExportPlan) -> bool:
+    """Whether the available inputs decide between static and dynamic scales."""
     return plan.options.real and plan.options.activations != "dynamic" and not _unfit(plan)
 
 
 def _without_inputs(claim: Claim | None) -> str:
-    """Why nothing can be calibrated, or nothing."""
+    """Return the reason why calibration is impossible; empty where it is possible."""
     if claim is None:
         return "needs real weights\n  value: random weights, or none"
     if claim.inputs is None or not claim.inputs.calibration:
-        return f"needs inputs to calibrate on\n  value: {claim.unjudged or 'none'}"
+        return f"needs calibration inputs\n  value: {claim.unjudged or 'none'}"
     return ""
 
 
-def _unfit(plan: Plan) -> str:
-    """Why the inputs of a model's products have no static scales, or nothing."""
+def _unfit(plan: ExportPlan) -> str:
+    """Return the reason why the inputs of a model's products cannot have static scales; empty where they can."""
     spec, stack = plan.spec, plan.spec.encoder
     if plan.precision.name != "int8":
-        return f"applies to {option_name('precision')} int8\n  value: {plan.precision.name}"
-    if plan.target.name in IN_HALF:
-        return f"applies to targets that multiply 8-bit integers: portable, cpu\n  value: {plan.target.name}"
+        return f"applies only to {option_name('precision')} int8\n  value: {plan.precision.name}"
+    if not plan.target.multiplies_integers:
+        able = ", ".join(name for name, target in TARGETS.items() if target.multiplies_integers)
+        return f"applies only to targets that multiply 8-bit integers: {able}\n  value: {plan.target.name}"
     if spec.architecture != "encoder" or stack is None:
-        return f"applies to encoders\n  value: {spec.architecture}"
+        return f"applies only to encoders\n  value: {spec.architecture}"
     if len({*stack.owners()}) < len(stack.owners()):
-        return "needs layers with weights of their own: shared ones have other inputs each time\n  value: shared layers"
+        return (
+            "needs layers that share no weights, as each use has its own input range\n  value: shared layers"
+        )
     return ""

@@ -1,7 +1,7 @@
-"""How many bytes the data file of an export comes to, without writing it: the one answer that every command gives.
+"""The size of an export's data file without writing it: the one answer that every command gives.
 
-A twin with one layer of each kind is lowered and laid out as an export would be, with the weights of each layer as often as
-the model has such layers.
+A reduced model with one layer of each kind is lowered and laid out as an export would be, and the weights of each
+layer count once per layer of its kind.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from exporters.targets import TARGETS, Target
 from exporters.writing import TracedTask
 from specs.model import Model
 from zoo.builder import assemble
+from zoo.reduced import fewer_layers
 from zoo.reports.layers import layer_kinds
-from zoo.tracing.tasks import ENCODER, tasks
-from zoo.twin import twin
+from zoo.tracing.task import ENCODER
+from zoo.tracing.tasks import tasks
 from zoo.weights.blocks import Blocks
 
 BLOCK = Blocks(4, 32)
-"""How int4 rounds where nothing else is asked for."""
+"""The blocks of int4 by default."""
 
 Layers = Mapping[str, Sequence[str]]
-"""For each stack the kinds of the layers that have weights of their own, in order, such as ``decoder.blocks.0``."""
+"""For each stack the kinds of its layers with their own weights, in order, such as ``decoder.blocks.0``."""
 
 
 @dataclass(frozen=True)
 class _Item:
-    """The bytes of a stored tensor, and the kind of the layer whose it is; None for what the model has once."""
+    """The bytes of a stored tensor, and the kind of its layer; None for tensors outside layers."""
 
     length: int
     kind: str | None
@@ -48,7 +49,7 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
 
     Raises :class:`specs.errors.UserError` for a model that cannot be exported.
     """
-    small = twin(spec, layers=1)
+    small = fewer_layers(spec, layers=1)
     kinds = {layer: kind for kind, layers in _kinds(spec, small).items() for layer in layers}
     layers: Layers = {
         name: [kinds[name, layer] for layer in dict.fromkeys(stack.owners())] for name, stack in spec.stacks()
@@ -57,7 +58,7 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
     for name, precision in PRECISIONS.items():
         dtype = precision.dtype_on(place)
         taken = frozenset(operation for operation in place.operations if place.takes(operation, dtype))
-        key = dtype.itemsize, taken  # which decide what is written: float16 and bfloat16 are of one size
+        key = dtype.itemsize, taken  # these decide the size: float16 and bfloat16 are equally large
         if key not in traced:
             traced[key] = _traced(small, place, dtype)
         sizes[name] = _size(_items(traced[key], precision, place, small), layers)
@@ -78,7 +79,7 @@ def _traced(small: Model, target: Target, dtype: torch.dtype) -> list[TracedTask
 
 
 def _items(traced: Sequence[TracedTask], precision: Precision, target: Target, small: Model) -> list[_Item]:
-    """The stored tensors of a twin, in the order of its data file."""
+    """The stored tensors of a reduced model, in the order of its data file."""
     decodes = small.architecture != "encoder"
     parameters: list[Parameter] = []
     for each in traced:
@@ -96,13 +97,13 @@ def _items(traced: Sequence[TracedTask], precision: Precision, target: Target, s
 
 
 def _kind(region: Region) -> str | None:
-    """The layer of the twin whose weights a region has, or None."""
+    """The layer of the reduced model whose weights a region holds, or None."""
     found = {".".join(name.split(".")[:3]) for name in region.content.names}
     return found.pop() if len(found) == 1 and ".blocks." in min(found) else None
 
 
 def _size(items: Sequence[_Item], layers: Layers) -> int:
-    """The size of a data file in which the items of each kind of layer stand once for every such layer."""
+    """The size of a data file with the items of each kind of layer repeated for every such layer."""
     end = 0
     for length in _repeated(items, layers):
         end = aligned(end, length) + length
@@ -110,9 +111,10 @@ def _size(items: Sequence[_Item], layers: Layers) -> int:
 
 
 def _repeated(items: Sequence[_Item], layers: Layers) -> Iterator[int]:
-    """The lengths of all tensors; what the model has once within a layer stands in the first of its kind.
+    """The lengths of all tensors; a tensor that occurs once per model but inside a layer counts with the first layer
+    of its kind.
 
-    A twin may have two layers of one kind under different names: the second stands for none.
+    A reduced model may have two layers of one kind under different names: the second counts for none.
     """
     for stack, run in groupby(_marked(items), lambda each: each[0]):
         found = [item for _, item in run]
@@ -131,7 +133,8 @@ def _repeated(items: Sequence[_Item], layers: Layers) -> Iterator[int]:
 
 
 def _marked(items: Sequence[_Item]) -> list[tuple[str | None, _Item]]:
-    """Each item with the stack in whose layers it stands: the last one's, if another of it follows before any other's."""
+    """Each item with the stack whose layers it belongs to: that of the item before, if an item of the same stack
+    follows."""
     marked: list[tuple[str | None, _Item]] = []
     following: str | None = None
     after: list[str | None] = []

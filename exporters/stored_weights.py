@@ -1,4 +1,4 @@
-"""The weights of a model as an export holds them: rounded, or as their codes stand for."""
+"""The weights of a model as an export stores them, dequantized."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from exporters.data_file import Region, contents
+from exporters.data_file import Region, contents, read_region
 from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Codes
 from zoo.weights.materialize import put
@@ -19,25 +19,25 @@ from zoo.weights.source import WeightSource
 def stored_weights(
     model: nn.Module, path: Path, regions: Mapping[str, Region]
 ) -> Iterator[tuple[str, Tensor]]:
-    """The weights of a model that lie in a data file, by name and in its shapes, in float32; each comes once."""
+    """Yield the weights of a model in a data file by name, in its shapes, in float32, each once."""
     shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
     seen = set[str]()
     for content, parts in contents(regions.values()).items():
         if not content.names:
             continue
-        flat, start = content.restored([_read(path, part) for part in parts]), 0
+        flat, start = content.restored([read_region(path, part) for part in parts]), 0
         for name in content.names:
             shape = shapes[name]
             values, start = flat[start : start + shape.numel()], start + shape.numel()
-            if name not in seen:  # else it is stored a second time, in another dtype
+            if name not in seen:  # otherwise it is a second copy in another dtype
                 seen.add(name)
                 yield name, values.view(shape)
 
 
 @dataclass(frozen=True)
 class StoredWeight:
-    """How a stored matrix differs from the original: the root mean square of the difference over the original's own, and
-    its scale, the factor from an original row to the stored one in the mean of the rows, which rounding leaves near 1."""
+    """The change of a stored matrix: ``error`` is the root mean square of the difference relative to the original's;
+    ``scale`` is the mean factor from original rows to stored ones, which rounding keeps near 1."""
 
     error: float
     scale: float
@@ -46,11 +46,13 @@ class StoredWeight:
 def take_stored(
     model: nn.Module, path: Path, regions: Mapping[str, Region], source: WeightSource
 ) -> dict[str, StoredWeight]:
-    """Give a model in float32 the weights that lie in a data file; returns how each matrix differs from the original,
-    or from what its codes stand for where the source has such."""
+    """Give a model in float32 the weights in a data file; return the change of each matrix from the original.
+
+    Where the source provides codes, the original is their dequantized value.
+    """
     held, found = dict(weight_tensors(model)), dict[str, StoredWeight]()
     for name, after in stored_weights(model, path, regions):
-        before = held.pop(name)  # each goes as its successor comes
+        before = held.pop(name)  # each is released as its successor is read
         if before.dim() > 1:
             found[name] = _differs(_meant(before, source.codes(name)), after)
         put(model, {id(before): alike(before, after)})
@@ -63,18 +65,21 @@ def _meant(original: Tensor, codes: Codes | None) -> Tensor:
     return codes.values(original.shape[-1]).view(original.shape)
 
 
-def _read(path: Path, region: Region) -> Tensor:
-    with path.open("rb") as file:
-        file.seek(region.offset)
-        return torch.frombuffer(bytearray(file.read(region.length)), dtype=torch.uint8)
-
-
 def alike(tensor: Tensor, values: Tensor) -> Tensor:
-    """Values for the place of a tensor: a parameter's as a parameter."""
+    """Values that can replace a tensor: a parameter for a parameter."""
     return nn.Parameter(values, requires_grad=False) if isinstance(tensor, nn.Parameter) else values
 
 
 def _differs(before: Tensor, after: Tensor) -> StoredWeight:
+    """The change of a matrix, or the largest changes of several: one wrong expert of many hardly moves their mean."""
+    if before.dim() == 2:
+        return _matrix_differs(before, after)
+    found = [_matrix_differs(*pair) for pair in zip(before, after, strict=True)]
+    scale = max((each.scale for each in found), key=lambda scale: abs(scale - 1))
+    return StoredWeight(max(each.error for each in found), scale)
+
+
+def _matrix_differs(before: Tensor, after: Tensor) -> StoredWeight:
     size = float(torch.linalg.vector_norm(before))
     distance = float(torch.linalg.vector_norm(after - before))
     squares = before.flatten(1).square().sum(1)

@@ -1,7 +1,7 @@
-"""What each deployment target runs: one table decides which operation a graph may use.
+"""The deployment targets: one row each decides which operations a graph may use.
 
-An emitter asks its target whether it takes an operation; where it does not, the emitter writes the standard
-operations that come to the same.  A new target is a row in ``TARGETS``, a new operation a row in ``OPERATIONS``.
+An emitter asks its target whether it takes an operation, and otherwise writes equivalent standard operations. A new
+target is a row in ``TARGETS``, a new operation a row in ``OPERATIONS``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+
+from exporters.providers import CPU, CUDA, TENSORRT
 
 FULL = frozenset({torch.float32})
 HALF = frozenset({torch.float16, torch.bfloat16})
@@ -22,14 +24,14 @@ CONTRIB = "com.microsoft"
 
 
 QUANTIZED_CACHE = "GroupQueryAttention with a quantized cache"
-"""ONNX Runtime 1.27 takes float32 queries there, and 1.29 float16, too."""
+"""Float32 queries need ONNX Runtime 1.27, float16 ones 1.29."""
 
 
 @dataclass(frozen=True)
-class Operation:
+class OnnxOperator:
     """An operation that not every target has: its domain ("" is standard ONNX), and the first version with it.
 
-    ``runtime`` is the first ONNX Runtime whose kernels do what graphs here need of them.
+    ``runtime`` is the first ONNX Runtime whose kernels do what the graphs need.
     """
 
     name: str
@@ -41,23 +43,27 @@ class Operation:
 OPERATIONS = {
     operation.name: operation
     for operation in (
-        Operation("Gelu", since=20, runtime="1.17"),
-        Operation("MatMulInteger", since=10),
-        Operation("DequantizeLinear", since=21, runtime="1.20"),
-        Operation("MatMulNBits", domain=CONTRIB, runtime="1.22"),
-        Operation("GatherBlockQuantized", domain=CONTRIB, runtime="1.22"),
-        Operation("GroupQueryAttention", domain=CONTRIB, runtime="1.23"),
-        Operation(QUANTIZED_CACHE, domain=CONTRIB, runtime="1.29"),
-        Operation("FusedMatMul", domain=CONTRIB),
-        Operation("BiasGelu", domain=CONTRIB),
-        Operation("FastGelu", domain=CONTRIB),
-        Operation("SkipLayerNormalization", domain=CONTRIB),
-        Operation("SkipSimplifiedLayerNormalization", domain=CONTRIB, runtime="1.16"),
-        Operation("MultiHeadAttention", domain=CONTRIB, runtime="1.17"),
-        Operation("Attention", since=23, runtime="1.28"),
-        Operation("RotaryEmbedding", since=23, runtime="1.23"),
-        Operation("RMSNormalization", since=23, runtime="1.23"),
-        Operation("TensorScatter", since=24, runtime="1.25"),
+        OnnxOperator("Gelu", since=20, runtime="1.17"),
+        OnnxOperator("MatMulInteger", since=10),
+        OnnxOperator("DequantizeLinear", since=21, runtime="1.20"),
+        OnnxOperator("MatMulNBits", domain=CONTRIB, runtime="1.22"),
+        OnnxOperator("GatherBlockQuantized", domain=CONTRIB, runtime="1.22"),
+        OnnxOperator("GroupQueryAttention", domain=CONTRIB, runtime="1.23"),
+        OnnxOperator(QUANTIZED_CACHE, domain=CONTRIB, runtime="1.29"),
+        OnnxOperator("FusedMatMul", domain=CONTRIB),
+        OnnxOperator("BiasGelu", domain=CONTRIB),
+        OnnxOperator("FastGelu", domain=CONTRIB),
+        OnnxOperator("SkipLayerNormalization", domain=CONTRIB),
+        OnnxOperator("SkipSimplifiedLayerNormalization", domain=CONTRIB, runtime="1.16"),
+        OnnxOperator("MultiHeadAttention", domain=CONTRIB, runtime="1.17"),
+        OnnxOperator("CausalConvWithState", domain=CONTRIB, runtime="1.31"),
+        OnnxOperator("LinearAttention", domain=CONTRIB, runtime="1.31"),
+        OnnxOperator("MoE", domain=CONTRIB, runtime="1.31"),
+        OnnxOperator("QMoE", domain=CONTRIB, runtime="1.31"),
+        OnnxOperator("Attention", since=23, runtime="1.28"),
+        OnnxOperator("RotaryEmbedding", since=23, runtime="1.23"),
+        OnnxOperator("RMSNormalization", since=23, runtime="1.23"),
+        OnnxOperator("TensorScatter", since=24, runtime="1.25"),
     )
 }
 
@@ -66,67 +72,104 @@ Padding = Literal["either", "right"]
 
 @dataclass(frozen=True)
 class Target:
-    """A place where graphs run: its providers in order of preference, and the operations it takes, each in which dtypes.
-
-    ``padding`` is the side on which a decoder's graph takes padding: with "right", the tokens of every row stand
-    together at the front of its cache, which is what operations with a shared buffer of keys and values want.
-    ``packs_tokens``: an encoder's graph takes padding out of everything but attention.  ``static_cache``: a decoder's keys
-    and values lie in caches of fixed length, of which tokens get the places that their position_ids say.  ``zero_points``:
-    blocks of weights may have zero points of their own.  ``biases_group_queries``: its GroupQueryAttention takes a bias
-    that is added to the scores.  ``cache_bits``: it caches keys and values in so many bits, with scales of its own.
-    """
+    """A place where graphs run, with everything that is particular to it."""
 
     name: str
-    summary: str
+    guide: tuple[str, str]
+    """The cells of its row in the guide: its operations, and a decoder's cache."""
     providers: tuple[str, ...]
     operations: Mapping[str, frozenset[torch.dtype]]
     padding: Padding = "either"
+    """The side on which a decoder's graph takes padding.  With "right", the tokens of every row are together at the front of its
+    cache, which operations with a shared buffer of keys and values need."""
     packs_tokens: bool = False
+    """Whether an encoder's graph removes padding everywhere but in attention."""
     static_cache: bool = False
+    """Whether a decoder's keys and values are in caches of fixed length, at the slots that position_ids give."""
+    quantized_dtype: torch.dtype = torch.float32
+    """The dtype of everything that a quantized export leaves unquantized, the inputs of its products included."""
     zero_points: bool = True
+    """Whether blocks of weights may have zero points."""
+    block_products: frozenset[str] = frozenset()
+    """The optional parts of MatMulNBits that its kernels take: ``accuracy_level``, which rounds inputs, and ``bias``."""
     biases_group_queries: bool = False
+    """Whether its GroupQueryAttention takes a bias that is added to the scores."""
     cache_bits: frozenset[int] = frozenset()
+    """The widths in bits of quantized caches, whose scales its attention reads."""
 
     def takes(self, operation: str, dtype: torch.dtype) -> bool:
         """Whether a graph for this target may use an operation of ``OPERATIONS`` in a dtype."""
         return dtype in self.operations.get(operation, ())
 
+    @property
+    def quantizes_in_half(self) -> bool:
+        """Whether quantized products read float16, so that weights are dequantized and no inputs are rounded."""
+        return self.quantized_dtype == torch.float16
+
+    @property
+    def multiplies_integers(self) -> bool:
+        """Whether int8 products multiply 8-bit integers."""
+        return not self.quantizes_in_half and self.takes("MatMulInteger", torch.float32)
+
 
 TARGETS = {
     target.name: target
     for target in (
+        # --8<-- [start:portable]
         Target(
             "portable",
-            "standard ONNX operations only; runs on every provider of ONNX Runtime",
-            providers=("CPUExecutionProvider",),
+            guide=(
+                "standard ONNX only; runs on every provider of ONNX Runtime",
+                "grows from call to call; padding on either side",
+            ),
+            providers=(CPU,),
             operations={"Gelu": FLOATS, "MatMulInteger": FULL},
         ),
+        # --8<-- [end:portable]
+        # --8<-- [start:cpu]
         Target(
             "cpu",
-            "ONNX Runtime's fused operations for processors",
-            providers=("CPUExecutionProvider",),
+            guide=(
+                "GroupQueryAttention with rotation and cache inside, MultiHeadAttention, one product for queries, keys and "
+                "values, LinearAttention, CausalConvWithState; encoders compute real tokens only",
+                "one buffer for past and present, of any length that the client chooses; padding on the right",
+            ),
+            providers=(CPU,),
             operations={
                 "Gelu": FLOATS,
                 "FusedMatMul": FULL,
                 "GroupQueryAttention": FULL_AND_FLOAT16,
                 "MultiHeadAttention": FULL,
+                "CausalConvWithState": FULL,
+                "LinearAttention": FULL,
+                "MoE": FULL_AND_FLOAT16,
+                "QMoE": FULL,
                 "MatMulInteger": FULL,
                 "MatMulNBits": FULL_AND_FLOAT16,
                 "GatherBlockQuantized": FULL_AND_FLOAT16,
             },
             padding="right",
             packs_tokens=True,
+            block_products=frozenset({"accuracy_level", "bias"}),
             biases_group_queries=True,
             cache_bits=frozenset({8, 4}),
         ),
+        # --8<-- [end:cpu]
         Target(
             "cuda",
-            "ONNX Runtime's fused operations for NVIDIA GPUs",
-            providers=("CUDAExecutionProvider", "CPUExecutionProvider"),
+            guide=(
+                "the same in half precision; residuals with their norms, and biases with their activations, as one operation each",
+                "as `cpu`",
+            ),
+            providers=(CUDA, CPU),
             operations={
                 "Gelu": FLOATS,
                 "GroupQueryAttention": HALF,
                 "MultiHeadAttention": FLOATS,
+                "CausalConvWithState": FULL_AND_FLOAT16,
+                "LinearAttention": FULL,
+                "MoE": FULL_AND_FLOAT16,
+                "QMoE": frozenset({torch.float16}),
                 "BiasGelu": FLOATS,
                 "FastGelu": FLOATS,
                 "SkipLayerNormalization": FLOATS,
@@ -136,12 +179,17 @@ TARGETS = {
                 "GatherBlockQuantized": HALF,
             },
             padding="right",
+            quantized_dtype=torch.float16,
             cache_bits=frozenset({8, 4}),
         ),
         Target(
             "tensorrt",
-            "standard operations of opset 23 and 24, and caches of fixed length, for TensorRT 10.15 or later",
-            providers=("TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"),
+            guide=(
+                "standard ONNX only, of opset 23 and 24: Attention, RotaryEmbedding, RMSNormalization, TensorScatter "
+                "(TensorRT 10.15 has them all)",
+                "of fixed length, `--cache-length N` or the context length; padding on the right",
+            ),
+            providers=(TENSORRT, CUDA, CPU),
             operations={
                 "Gelu": FLOATS,
                 "Attention": FLOATS,
@@ -151,18 +199,20 @@ TARGETS = {
             },
             padding="right",
             static_cache=True,
+            quantized_dtype=torch.float16,
             zero_points=False,
         ),
     )
 }
+"""The targets by name.  A package adds one with ``TARGETS[target.name] = target``."""
 
 BASE_OPSET = 18
-"""The lowest opset written: the reductions take their axes as inputs from here on."""
+"""The lowest opset written, from which on reductions take their axes as inputs."""
 
 BFLOAT16_SINCE = dict.fromkeys(
     ("Conv", "Cos", "Elu", "HardSigmoid", "HardSwish", "Mish", "Selu", "Sin", "Softplus", "Softsign"), 22
 )
-"""The first opset in which operations that are written in lower ones too take bfloat16."""
+"""The first opset in which operations take bfloat16, for operations that are otherwise written in lower opsets."""
 
 MINIMUM_RUNTIME = {18: "1.14", 20: "1.17", 21: "1.18", 22: "1.20", 23: "1.23", 24: "1.24"}
 """The first ONNX Runtime that runs each opset in use."""

@@ -1,4 +1,4 @@
-"""What verification found: every output of every case compared with the PyTorch model, and what rounding changed."""
+"""The result of verification: every output of every case compared with the PyTorch model, and the effect of rounding."""
 
 from __future__ import annotations
 
@@ -8,56 +8,57 @@ from typing import Any
 
 from specs.errors import UserError
 
-NOT_FINITE = "it is not finite"
+NOT_FINITE = "not finite"
 
 SCALE_ERROR = 0.02
-"""How far the scale of a stored matrix may be from that of the original: rounding to nearest keeps it."""
+"""The largest difference of a stored matrix's scale from 1: rounding to nearest preserves the scale."""
 
 PRODUCT_LIMIT = 2.0
-"""How many times the expected error a product with rounded inputs may have: kernels round by block, by row or by tensor."""
+"""The largest error of a product with rounded inputs, as a multiple of the expected error: kernels round by block, row
+or tensor."""
 
 TIES_LIMIT = 0.01
 """The largest share of cached codes that may differ at ties."""
 
 THE_FILES = "the files"
-LIFTED = "the files with float32 in the place of bfloat16, every result rounded to bfloat16"
-"""What runs: ONNX Runtime has no bfloat16 kernels for processors, nor does its Python interface take such inputs."""
+LIFTED = "the files with float32 in place of bfloat16 and every result rounded to bfloat16"
+"""The description of bfloat16 runs: ONNX Runtime's CPU provider and Python interface lack bfloat16."""
 
-TWIN = "twin: "
-"""How the cases of a twin begin, beside those of the model itself."""
+REDUCED = "reduced: "
+"""The prefix of a reduced model's cases, which follow those of the model itself."""
 
 
 class VerificationError(UserError):
-    """An export that does not compute what its model computes; nothing was kept of it."""
+    """An export does not compute what its model computes; no files were kept."""
 
     def __init__(self, verification: Verification) -> None:
         self.verification = verification
         lines = []
         if failed := [comparison for comparison in verification.comparisons if not comparison.passed]:
             worst = max(failed, key=lambda c: c.max_abs)
-            difference = worst.fault or f"{worst.max_abs:.2e} where {worst.tolerance:.1e} is allowed"
+            difference = worst.fault or f"{worst.max_abs:.2e}, {worst.tolerance:.1e} allowed"
             lines.append(
-                f"the export differs from the PyTorch model: {worst.case}, {worst.output}: {difference}"
+                f"The export differs from the PyTorch model: {worst.case}, {worst.output}: {difference}."
             )
         if not verification.comparisons:
             lines.append(
-                "nothing could be compared: in every case a router of the model chooses between equal experts"
+                "Nothing could be compared: in every case a router chooses between experts with equal scores."
             )
         if (rounded := verification.worst_weight) is not None and not rounded.passed:
             lines.append(
-                f"{rounded.name} is stored wrong: its error is {rounded.error:.2%} of its root mean square and its "
+                f"{rounded.name} is stored incorrectly: its error is {rounded.error:.2%} of its root mean square and its "
                 f"scale {rounded.scale:.3f} of the original; {verification.precision} allows {rounded.limit:.2%} "
-                f"and {1 - SCALE_ERROR:.2f} to {1 + SCALE_ERROR:.2f}"
+                f"and {1 - SCALE_ERROR:.2f} to {1 + SCALE_ERROR:.2f}."
             )
         if (product := verification.worst_product) is not None and not product.passed:
             lines.append(
                 f"{product.name}: ONNX Runtime's error from rounding inputs to 8 bits is {product.error:.1f} times the "
-                f"expected one, and {PRODUCT_LIMIT:.0f} times is allowed"
+                f"expected error; at most {PRODUCT_LIMIT:.0f} times is allowed."
             )
         if (ties := verification.ties) is not None and not ties.passed:
             lines.append(
-                f"the cache cannot be compared: {ties.at_ties} of {ties.compared} codes lie at the border between two, and "
-                f"{TIES_LIMIT:.0%} is allowed"
+                f"The cache cannot be compared: {ties.at_ties} of {ties.compared} codes are ties between two neighbours; "
+                f"at most {TIES_LIMIT:.0%} is allowed."
             )
         if verification.overflow:
             lines.append(verification.overflow)
@@ -66,7 +67,7 @@ class VerificationError(UserError):
 
 @dataclass(frozen=True)
 class RoundedWeight:
-    """A matrix stored in fewer bits: its error and its scale (see :class:`exporters.stored_weights.StoredWeight`), and
+    """A matrix stored in fewer bits: its error and scale (see :class:`exporters.stored_weights.StoredWeight`), and
     the error that its precision allows."""
 
     name: str
@@ -76,12 +77,13 @@ class RoundedWeight:
 
     @property
     def passed(self) -> bool:
-        """Whether the stored values are the original ones but for rounding."""
+        """Whether the stored values equal the original ones except for rounding."""
         return self.share <= 1
 
     @property
     def share(self) -> float:
-        """The fraction of the limit that it takes up: above 1 fails, and NaN counts as infinite.  A limit of 0 allows no error."""
+        """The error as a fraction of the limit: above 1 fails, and NaN counts as infinite. A limit of 0 allows no
+        error."""
         if not self.limit:
             return math.inf if self.error else 0.0
         share = max(self.error / self.limit, abs(self.scale - 1) / SCALE_ERROR)
@@ -90,7 +92,7 @@ class RoundedWeight:
 
 @dataclass(frozen=True)
 class RoundedProduct:
-    """A product whose inputs ONNX Runtime rounds to 8 bits: its error over that of the same rounding done in float32."""
+    """A product whose inputs ONNX Runtime rounds to 8 bits: its error relative to the same rounding done in float32."""
 
     name: str
     error: float
@@ -103,15 +105,15 @@ class RoundedProduct:
 
 @dataclass(frozen=True)
 class CodeTies:
-    """The cached codes that were compared, and how many of them lie as near to the border between two codes as float32 can
-    tell: those may be either."""
+    """The number of cached codes compared, and of those within float32 rounding of a tie between two codes, which may
+    differ."""
 
     compared: int
     at_ties: int
 
     @property
     def passed(self) -> bool:
-        """Whether so few are at ties that the comparison means something."""
+        """Whether few enough codes are at ties for the comparison to be meaningful."""
         return self.at_ties <= TIES_LIMIT * self.compared
 
     def __add__(self, other: CodeTies) -> CodeTies:
@@ -119,14 +121,14 @@ class CodeTies:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """One output of one case: the largest difference, absolute and relative to the largest value there.
+class OutputComparison:
+    """One output of one case: the largest difference, absolute and relative to the largest value.
 
-    Both sides have the weights as they are stored and round no activations.  What rounding changes is beside it:
-    ``top_token`` is the share of positions whose highest score is the same token, for scores of a vocabulary, and
-    ``moved`` the largest difference relative to the largest value, both of the files as they are from the model with its
-    original weights.  ``fault`` says why there is nothing to compare, and the differences are then infinite.
-    ``rounding`` is there where more than usual is allowed: the largest distance of PyTorch's float32 from float64.
+    Both sides have the stored weights and round no activations. ``top_token`` and ``moved`` show the effect of
+    rounding: the share of positions with the same highest score, for scores of a vocabulary, and the largest
+    difference between the files and the model with its original weights, relative to the largest value. ``fault``
+    says why nothing can be compared; the differences are then infinite. ``rounding`` is set where more than the usual
+    difference is allowed: the largest distance of PyTorch's float32 from float64.
     """
 
     case: str
@@ -142,24 +144,24 @@ class Comparison:
     moved: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data, in which what is infinite is null."""
+        """As JSON data, with infinite values as null."""
         return {k: None if v == math.inf else v for k, v in asdict(self).items()}
 
 
 @dataclass(frozen=True)
 class Verification:
-    """All comparisons, what they ran on, and what was compared (the model, or a smaller twin of it).
+    """All comparisons, the runtime, and what was compared (the model, or a reduced model).
 
-    ``ran`` says what was run; ``worst_weight`` is the one that rounding has changed most, where weights are rounded, and
-    ``worst_product`` the one with the largest error of its own, where inputs are; ``overflow`` names a layer whose
-    results are too large for the precision.  ``not_run`` is the provider that the graphs
-    are for, where they ran on another.  ``ties`` are the codes of a quantized cache.
+    ``ran`` describes the files that ran. ``worst_weight`` is the weight that rounding changed most, and
+    ``worst_product`` the product with the largest error of its own, where inputs are rounded. ``overflow`` names a
+    layer whose results exceed the range of the precision. ``not_run`` is the provider that the graphs are for, where
+    another one ran. ``ties`` describes the codes of a quantized cache.
     """
 
     provider: str
     runtime: str
     subject: str
-    comparisons: tuple[Comparison, ...] = field(default=())
+    comparisons: tuple[OutputComparison, ...] = field(default=())
     precision: str = "fp32"
     ran: str = THE_FILES
     worst_weight: RoundedWeight | None = None
@@ -170,7 +172,7 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """Whether every comparison passed, and every weight is close enough to what it was."""
+        """Whether every comparison passed, and every weight is within its limit."""
         rounded = [part for part in (self.worst_weight, self.worst_product, self.ties) if part is not None]
         return (
             all(part.passed for part in rounded)
@@ -180,23 +182,23 @@ class Verification:
 
     @property
     def top_token(self) -> float | None:
-        """The share of tokens, in the mean of the cases, whose highest score is that of the weights as they were."""
+        """The mean share, over the cases, of tokens whose highest score matches that of the original weights."""
         shares = [comparison.top_token for comparison in self.comparisons if comparison.top_token is not None]
         return sum(shares) / len(shares) if shares else None
 
     @property
     def moved(self) -> float | None:
-        """The largest difference from the model with its weights as they were, relative to the largest output."""
+        """The largest difference from the model with its original weights, relative to the largest output."""
         return max((c.moved for c in self.comparisons if c.moved is not None), default=None)
 
     @property
     def max_abs(self) -> float:
-        """The largest difference of all."""
+        """The largest difference of all comparisons."""
         return max(comparison.max_abs for comparison in self.comparisons)
 
     @property
-    def in_rounding(self) -> tuple[Comparison, ...]:
-        """The comparisons that pass only as PyTorch is as far from more exact arithmetic itself: they prove little."""
+    def in_rounding(self) -> tuple[OutputComparison, ...]:
+        """The comparisons that pass only because PyTorch's own rounding error is as large: weak evidence."""
         return tuple(c for c in self.comparisons if c.passed and c.rounding is not None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -204,20 +206,22 @@ class Verification:
         return {**asdict(self), "comparisons": [c.as_dict() for c in self.comparisons], "passed": self.passed}
 
     @property
-    def summary(self) -> list[Comparison]:
-        """The comparisons, of which those of a twin are told by the worst of each output."""
-        twins = [c for c in self.comparisons if c.case.startswith(TWIN)]
-        cases, worst = len({c.case for c in twins}), dict[str, Comparison]()
-        for comparison in sorted(twins, key=lambda c: c.max_abs):
-            worst[comparison.output] = replace(comparison, case=f"{TWIN}worst of {cases} cases")
-        return [*(c for c in self.comparisons if c not in twins), *worst.values()]
+    def summary(self) -> list[OutputComparison]:
+        """The comparisons, with those of a reduced model summarized by the worst of each output."""
+        reduced = [c for c in self.comparisons if c.case.startswith(REDUCED)]
+        cases, worst = len({c.case for c in reduced}), dict[str, OutputComparison]()
+        for comparison in sorted(reduced, key=lambda c: c.max_abs):
+            worst[comparison.output] = replace(comparison, case=f"{REDUCED}worst of {cases} cases")
+        return [*(c for c in self.comparisons if c not in reduced), *worst.values()]
 
-    def followed_by(self, twin: Verification) -> Verification:
-        """The same, with the comparisons of a twin after its own."""
-        others = [replace(c, case=f"{TWIN}{c.case}", top_token=None, moved=None) for c in twin.comparisons]
-        subject = f"{self.subject}, and {twin.subject}"
-        product = self.worst_product or twin.worst_product
-        ties = self.ties if twin.ties is None or self.ties is None else self.ties + twin.ties
+    def followed_by(self, reduced: Verification) -> Verification:
+        """The same verification with the comparisons of a reduced model appended."""
+        others = [
+            replace(c, case=f"{REDUCED}{c.case}", top_token=None, moved=None) for c in reduced.comparisons
+        ]
+        subject = f"{self.subject}, and {reduced.subject}"
+        product = self.worst_product or reduced.worst_product
+        ties = self.ties if reduced.ties is None or self.ties is None else self.ties + reduced.ties
         return replace(
             self, subject=subject, comparisons=(*self.comparisons, *others), worst_product=product, ties=ties
         )

@@ -1,111 +1,81 @@
-"""Proof that the written files compute what the PyTorch model computes.
+"""Verification that the written files compute what the PyTorch model computes.
 
-The graph is shown in its exact form, which rounds no activations: every output of every case is compared with the
-model's full pass, with the weights as they are stored.  Cached decoding is compared with the full pass too, never with
-itself.  The files as they are run in the same cases; how far rounding takes them from the original weights is reported.
+The graph runs in its exact form, which rounds no activations: every output of every case is compared with the model's
+full pass, with the stored weights. Cached decoding is compared with the full pass too, never with itself. The files
+themselves run in the same cases; their distance from the original weights is reported.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import onnx
 import torch
 from torch import Tensor
 
 from exporters.cases import Case, cases
-from exporters.exact_graph import Constants, lost_constants
-from exporters.observed import Loaded, RefusalError, load, load_exact, run
+from exporters.exact_graph import lost_constants
+from exporters.ort_outputs import RefusalError
 from exporters.overflow import overflow_of
-from exporters.precisions import Precision
+from exporters.probes import GraphCall, Probe, probed_case
+from exporters.proof import Proof, RunOutcome, load_exact_forms, load_files, outcomes
 from exporters.quantized_cache.reference import with_stored_codes
-from exporters.quantized_cache.scales import QuantizedCache
 from exporters.reference import (
     PRESENT,
     Expected,
     ExpectedCase,
-    Reference,
-    TakeStored,
     expect,
     real_places,
     roundings_of,
 )
 from exporters.rounded_products import worst_product
-from exporters.targets import Padding, Target
+from exporters.targets import Padding
 from exporters.verification import (
     LIFTED,
     NOT_FINITE,
     THE_FILES,
-    Comparison,
+    OutputComparison,
     RoundedProduct,
     RoundedWeight,
     Verification,
     VerificationError,
 )
-from zoo.tracing.tasks import Task
 
 TOLERANCE = 2e-5
-"""The largest difference allowed, relative to the largest output (and absolute below 1): a few units in the last place of
-float32, through sums in another order."""
+"""The largest difference allowed, relative to the largest output (absolute below 1): a few units in the last place of
+float32, for sums in another order."""
 
 ROUNDING = 8
-"""How many times as far as PyTorch's own arithmetic an export may be from a more exact one, where that is more."""
-
-Outcome = Mapping[str, Tensor] | RefusalError
-"""What ONNX Runtime gives for a case: its outputs, or why there are none."""
-
-
-@dataclass(frozen=True)
-class Proof:
-    """What is verified: the graphs in files, the model that they are compared with, and where they are to run.
-
-    ``unrounded`` are the constants of each task before they were stored in half.  ``written`` waits until the weights are in the file; ``take_stored`` gives the model the weights as they are stored,
-    where they are rounded.  ``padding`` is the side on which the last graph takes it.  A model whose wiring a reduced one
-    shows in all cases is itself run in the ``main_only``.  ``limits`` are the largest errors of weights
-    in blocks of their own, where the precision says another; ``cache`` are the scales of a
-    quantized cache.
-    """
-
-    graphs: Mapping[Path, Task]
-    unrounded: Mapping[str, Constants]
-    reference: Reference
-    target: Target
-    precision: Precision
-    subject: str
-    progress: Callable[[str], None]
-    written: Callable[[], None]
-    take_stored: TakeStored | None
-    padding: Padding
-    main_only: bool
-    cache: QuantizedCache | None
-    limits: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The dtype of activations."""
-        return self.precision.dtype_on(self.target)
+"""The difference allowed as a multiple of PyTorch's own rounding error, where that exceeds ``TOLERANCE``."""
 
 
 def verify(proof: Proof) -> Verification:
-    """Compare the graphs in files with a model that has its weights.
+    """Compare the graphs in files with a model that has their weights.
 
-    Raises :class:`VerificationError` on a breach, with the whole table.
+    Raises :class:`VerificationError` with all comparisons where one fails.
     """
     import onnxruntime
 
-    reference, places = proof.reference, [*proof.graphs.values()][-1].places
-    padding: Padding = "right" if places else proof.padding
-    every = cases(reference.spec, padding, places)
+    reference, slots = proof.reference, [*proof.graphs.values()][-1].cache_slots
+    padding: Padding = "right" if slots else proof.padding
+    every = cases(reference.spec, padding, slots)
     wanted = [case for case in every if case.main or not proof.main_only]
     with ThreadPoolExecutor(1) as loader, torch.inference_mode():
-        loading = loader.submit(_load_exact, proof)  # leaves the interpreter free: PyTorch runs meanwhile
+        loading = loader.submit(
+            load_exact_forms, proof
+        )  # leaves the interpreter free: PyTorch runs meanwhile
         expected = expect(reference, wanted, proof.progress, proof.written, proof.take_stored)
-        reference.drop()  # PyTorch gives its memory back before ONNX Runtime takes its own
-        exact, provider = _outcomes(loading.result, proof, expected, padding, "exact form")
+        reference.drop()  # release PyTorch's memory before ONNX Runtime allocates its own
+        recorded = proof.record is not None and proof.dtype != torch.bfloat16  # NumPy has no bfloat16
+        clear = [each.case for each in expected.cases if each.case.decided is None]
+        probed = probed_case(clear) if recorded else None
+        exact_calls, calls = list[GraphCall](), list[GraphCall]()
+        exact, provider = outcomes(
+            loading.result, proof, expected, padding, "exact form", probed, exact_calls
+        )
         ties = None
         if proof.cache is not None and not isinstance(exact, RefusalError):
             stored = [None if isinstance(each, RefusalError) else each[PRESENT] for each in exact]
@@ -113,7 +83,9 @@ def verify(proof: Proof) -> Verification:
             reference.drop()
         real = exact
         if proof.precision.rounds:
-            real, provider = _outcomes(lambda: _load(proof), proof, expected, padding, "the files")
+            real, provider = outcomes(
+                lambda: load_files(proof), proof, expected, padding, "the files", probed, calls
+            )
         comparisons = tuple(_comparisons(proof, expected, exact, real))
         infinite = any(comparison.fault == NOT_FINITE for comparison in comparisons)
         given = [each.case for each in expected.cases]
@@ -134,49 +106,24 @@ def verify(proof: Proof) -> Verification:
     )
     if not result.passed:
         raise VerificationError(result)
+    if proof.record is not None and probed is not None and not _undecided(probed, expected):
+        allowed = max(each.tolerance for each in comparisons if each.case == probed.name)
+        proof.record(Probe(probed.name, calls or exact_calls, exact_calls, allowed))
     return result
 
 
-def _load_exact(proof: Proof) -> list[Loaded]:
-    proof.written()
-    # Packing all weights anew takes longer than the few calls of the main cases without.
-    packed = not proof.main_only
-    return [
-        load_exact(path, task, proof.target, proof.dtype, proof.unrounded.get(task.name, {}), packed=packed)
-        for path, task in proof.graphs.items()
-    ]
-
-
-def _load(proof: Proof) -> list[Loaded]:
-    """The files as they are: products in few bits round their inputs only with packed weights."""
-    packed = not proof.main_only or proof.precision.bits is not None
-    return [load(path, task, proof.target, proof.dtype, packed=packed) for path, task in proof.graphs.items()]
-
-
-def _outcomes(
-    loading: Callable[[], Sequence[Loaded]], proof: Proof, expected: Expected, padding: Padding, form: str
-) -> tuple[list[Outcome] | RefusalError, str]:
-    """What the graphs give in every case, or why they do not load; and the provider that ran."""
-    try:
-        loaded = loading()
-    except RefusalError as refusal:
-        return refusal, "none"
-    found: list[Outcome] = []
-    for each in expected.cases:
-        proof.progress(f"{each.case.name}, ONNX Runtime, {form}")
-        try:
-            found.append(run(loaded, each.case, expected.per_token, padding))
-        except RefusalError as refusal:
-            found.append(refusal)
-    return found, loaded[0].session.get_providers()[0]
+def _undecided(case: Case, expected: Expected) -> bool:
+    """Return whether a router chooses between experts with equal scores in some rows: another machine may choose
+    differently."""
+    return any(each.case.decided is not None for each in expected.cases if each.case.name == case.name)
 
 
 def _comparisons(
     proof: Proof,
     expected: Expected,
-    exact: list[Outcome] | RefusalError,
-    real: list[Outcome] | RefusalError,
-) -> Iterator[Comparison]:
+    exact: list[RunOutcome] | RefusalError,
+    real: list[RunOutcome] | RefusalError,
+) -> Iterator[OutputComparison]:
     for refusal in (exact, real):
         if isinstance(refusal, RefusalError):
             yield _refused("loading", "", refusal)
@@ -212,7 +159,7 @@ class _Compare:
     expected: Expected
     roundings: Callable[[], Mapping[str, float]]
 
-    def __call__(self, each: ExpectedCase, output: str, exact: Tensor, real: Tensor) -> Comparison:
+    def __call__(self, each: ExpectedCase, output: str, exact: Tensor, real: Tensor) -> OutputComparison:
         case, wanted, before = each.case, each.outputs[output], each.original[output]
         compared = real_places(case, output, self.expected.per_token, self.proof.dtype)
         if output == "logits" and [*self.proof.graphs.values()][-1].last_only:
@@ -220,7 +167,7 @@ class _Compare:
             wanted, compared = _last(wanted, case, compared)
         for got in (exact, real):
             if got.shape != wanted.shape:
-                fault = f"it has shape {tuple(got.shape)}, and the model's {tuple(wanted.shape)}"
+                fault = f"shape {tuple(got.shape)}, but {tuple(wanted.shape)} in PyTorch"
                 return _faulty(case, output, fault)
             if not bool(torch.isfinite(got).all()):
                 return _faulty(case, output, NOT_FINITE)
@@ -235,7 +182,7 @@ class _Compare:
             rounding = self.roundings().get(output)
             tolerance = max(tolerance, ROUNDING * (rounding or 0.0))
         agreed = (real.argmax(-1) == before.argmax(-1)).float() if scores else torch.empty(0)
-        return Comparison(
+        return OutputComparison(
             case.name,
             case.shape,
             output,
@@ -256,29 +203,29 @@ def _largest(values: Tensor) -> float:
 
 
 def _last(values: Tensor, case: Case, compared: Tensor) -> tuple[Tensor, Tensor]:
-    """The full pass at the last real token of each call, B C N, and B C, whether there is one to compare.
+    """Return the full pass at the last real token of each call, B C N, and whether each call has one to compare, B C.
 
-    compared: B T, the tokens of the full pass that are.
+    compared: B T, the tokens of the full pass that are compared.
     """
     mask = case.batch.mask
     assert mask is not None
     bounds = zip([0, *case.ends], case.ends, strict=False)
     within = [mask[:, start:end].any(1) for start, end in bounds]
-    places = [mask[:, :end].cumsum(1).argmax(1) for end in case.ends]  # of the last 1
-    index = torch.stack(places, 1)[..., None].expand(-1, -1, values.shape[-1])
+    indices = [mask[:, :end].cumsum(1).argmax(1) for end in case.ends]  # of the last 1
+    index = torch.stack(indices, 1)[..., None].expand(-1, -1, values.shape[-1])
     return values.gather(1, index), torch.stack(within, 1) & compared.any(1)[:, None]
 
 
-def _faulty(case: Case, output: str, fault: str) -> Comparison:
-    return Comparison(case.name, case.shape, output, math.inf, math.inf, 0.0, None, False, fault)
+def _faulty(case: Case, output: str, fault: str) -> OutputComparison:
+    return OutputComparison(case.name, case.shape, output, math.inf, math.inf, 0.0, None, False, fault)
 
 
-def _refused(case: str, shape: str, refusal: RefusalError) -> Comparison:
-    return _fault(case, shape, f"ONNX Runtime refuses it: {refusal}")
+def _refused(case: str, shape: str, refusal: RefusalError) -> OutputComparison:
+    return _fault(case, shape, f"ONNX Runtime rejects it: {refusal}")
 
 
-def _fault(case: str, shape: str, fault: str) -> Comparison:
-    return Comparison(case, shape, "all outputs", math.inf, math.inf, 0.0, None, False, fault)
+def _fault(case: str, shape: str, fault: str) -> OutputComparison:
+    return OutputComparison(case, shape, "all outputs", math.inf, math.inf, 0.0, None, False, fault)
 
 
 def _worst_weight(proof: Proof, expected: Expected) -> RoundedWeight | None:

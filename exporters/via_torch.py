@@ -1,7 +1,7 @@
-"""The way out for components that cannot be traced: PyTorch's own exporter for the whole model.
+"""The fallback for components that cannot be traced: PyTorch's own exporter for the whole model.
 
-It is slower, holds the model in memory, and decomposes what the tracer would keep whole; the files are verified all
-the same.
+It is slower, holds the model in memory, and decomposes what the tracer keeps whole; the files are verified all the
+same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from specs.errors import UserError
 from zoo.tracing.symbols import SUM
-from zoo.tracing.tasks import Task
+from zoo.tracing.task import Task
 
 OPSET = 20
 
@@ -31,7 +31,7 @@ class TorchExportError(UserError):
 
 
 class _Positional(nn.Module):
-    """A task as a module that takes and returns tensors by position, as ``torch.onnx.export`` has it."""
+    """A task as a module that takes and returns tensors by position, as ``torch.onnx.export`` requires."""
 
     def __init__(self, model: nn.Module, task: Task) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class _Positional(nn.Module):
 
 
 def export_via_torch(model: nn.Module, tasks: Sequence[Task], directory: Path) -> list[onnx.ModelProto]:
-    """Write each task's graph, with a data file of its own, of a model that holds its weights.
+    """Write each task's graph, with its own data file, for a model that holds its weights.
 
     Raises :class:`TorchExportError`.
     """
@@ -67,6 +67,8 @@ def _export(model: nn.Module, task: Task, directory: Path) -> onnx.ModelProto:
 
 def program_of(model: nn.Module, task: Task) -> Any:
     """The ``torch.onnx.ONNXProgram`` of a task, with its names and symbolic sizes."""
+    from exporters.torch_translations import TRANSLATIONS
+
     names, examples = [given.name for given in task.inputs], _examples(task)
     with torch.no_grad():
         outputs = list(task.call(model, dict(zip(names, examples, strict=True))))
@@ -82,6 +84,7 @@ def program_of(model: nn.Module, task: Task) -> Any:
         dynamic_shapes=(dynamic,),
         opset_version=OPSET,
         dynamo=True,
+        custom_translation_table=TRANSLATIONS,
         verbose=False,
     )
     import onnx_ir as ir
@@ -96,7 +99,7 @@ def _first_cause(error: BaseException) -> BaseException:
 
 
 def _examples(task: Task) -> tuple[Tensor, ...]:
-    """Inputs with a different size above 1 for every symbol, as sizes of 1 would be taken for fixed."""
+    """Inputs with a different size above 1 for every symbol: sizes of 1 would be taken as fixed."""
     names = {dim: None for given in task.inputs for dim in given.dims if isinstance(dim, str)}
     sizes = {name: size for size, name in enumerate((n for n in names if SUM not in n), start=2)}
     sizes |= {name: sum(sizes.get(part, 0) for part in name.split(SUM)) for name in names if SUM in name}
@@ -108,7 +111,7 @@ def _examples(task: Task) -> tuple[Tensor, ...]:
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """Without the exporter's reports on stdout and its warnings."""
+    """Suppress the exporter's output and warnings."""
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         logging.disable(logging.WARNING)

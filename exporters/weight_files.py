@@ -1,4 +1,4 @@
-"""Writing the data file of an export, under every name that it has to have."""
+"""Writing the data file of an export under each of its names."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 from exporters import data_file
 from exporters.data_file import Region
-from exporters.digests import Place
+from exporters.digests import ByteRange
 from zoo.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
-Told = Callable[[Iterable[Place]], None]
-"""Takes the places that have been written since the last call."""
+Told = Callable[[Iterable[ByteRange]], None]
+"""Takes the places written since the last call."""
 
 
-def places_of(regions: Mapping[str, Region]) -> dict[str, Place]:
-    """Where each weight lies: offset and length in bytes."""
+def places_of(regions: Mapping[str, Region]) -> dict[str, ByteRange]:
+    """The place of each weight: offset and length in bytes."""
     return {name: (region.offset, region.length) for name, region in regions.items()}
 
 
@@ -28,7 +28,7 @@ def write_weights(
     progress: Progress,
     told: Told = lambda places: None,
 ) -> None:
-    """Write the data file once; all ``paths`` lead to it."""
+    """Write the data file once; all ``paths`` link to it."""
     done, size = 0, sum(region.length for region in regions.values())
 
     def advance(written: Sequence[Region]) -> None:

@@ -1,4 +1,4 @@
-"""Writing the graphs of a model and their one data file."""
+"""Writing the graphs of a model."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import onnx
 from torch import fx, nn
 
 from exporters.fusing import fuse
+from exporters.fusing.mixtures import unquantized_mixtures
 from exporters.fusing.quantized_cache import has_cache_operations, quantize_caches, with_quantized_cache
 from exporters.graph import Graph
 from exporters.lowering import lower
@@ -20,13 +21,13 @@ from exporters.quantized_cache.scheme import CacheFormat
 from exporters.targets import Target
 from zoo.tensors import weight_tensors
 from zoo.tracing.symbols import Symbols
-from zoo.tracing.tasks import Task
+from zoo.tracing.task import Task
 from zoo.tracing.tracer import Tracer
 
 
 @dataclass(frozen=True)
 class TracedTask:
-    """A task of a model, traced and fused for a target, from which graphs are made that differ in how weights are stored."""
+    """A task of a model, traced and fused for a target: the basis of graphs that store weights differently."""
 
     model: nn.Module
     task: Task
@@ -44,8 +45,11 @@ class TracedTask:
         context_length: int | None,
         cache: CacheFormat | None = None,
     ) -> TracedTask:
-        """Trace a task of a model on the meta device.  Where every attention takes it, ``cache`` is the format of its own
-        keys and values.  Raises :class:`zoo.tracing.tracer.UntraceableError`."""
+        """Trace a task of a model on the meta device.
+
+        ``cache`` is the format of cached keys and values, used where every attention supports it. Raises
+        :class:`zoo.tracing.tracer.UntraceableError`.
+        """
         static = {size for _, tensor in weight_tensors(model) for size in tensor.shape}
         static.update(dim for given in task.inputs for dim in given.dims if isinstance(dim, int))
         symbols = Symbols.of(task.inputs, static, task.sums)
@@ -64,7 +68,8 @@ class TracedTask:
             graph = lower(
                 self.traced, task.name, self.model, self.target, self.symbols, task.inputs, quantization
             )
-            return replace(graph, unfused=self.unfused, places=task.places)
+            kept = [] if quantization is None else unquantized_mixtures(self.traced, quantization)
+            return replace(graph, unfused=[*self.unfused, *kept], cache_slots=task.cache_slots)
 
 
 def trace_and_lower(
@@ -84,7 +89,7 @@ def trace_and_lower(
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Without garbage collection: many objects are made and none dropped, so that each search would be in vain."""
+    """Pause garbage collection: many objects are made and none dropped, so that collections find nothing."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -95,7 +100,7 @@ def _collector_paused() -> Iterator[None]:
 
 
 def write_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto], metadata: Mapping[str, str]) -> None:
-    """Write the .onnx files by their paths in a directory, with metadata."""
+    """Write the .onnx files to a directory by their paths, with metadata."""
     for name, model in graphs.items():
         onnx.helper.set_model_props(model, dict(metadata))
         (directory / name).parent.mkdir(exist_ok=True)

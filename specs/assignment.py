@@ -1,4 +1,4 @@
-"""`--set path=value`."""
+"""Assignments `path=value`, as given to `--set`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specs.reading import Reader, refuse
 
 _INDEX = re.compile(r"\[(-?[0-9]{1,9})\](?=[.\[]|$)")
 _SEGMENT = re.compile(r"[\w-]+")
-_EXAMPLE = "write it as in --set decoder.block.attention.heads=16 or --set decoder.layers[0].repeat=3"
+_EXAMPLE = "Write it as in decoder.block.attention.heads=16 or decoder.layers[0].repeat=3."
 
 
 def parse_assignment(assignment: str) -> Document:
@@ -25,7 +25,7 @@ def parse_assignment(assignment: str) -> Document:
     mark = Mark(source)
     left, equals, right = assignment.partition("=")
     if not equals:
-        refuse(source, "an assignment must have a '=' between path and value", _EXAMPLE)
+        refuse(source, "an assignment must have an '=' between path and value", _EXAMPLE)
     segments = _INDEX.sub(r".\1", left.strip()).split(".")
     if not all(_SEGMENT.fullmatch(segment) for segment in segments):
         refuse(source, "a path must be names joined by dots, with indices in brackets", _EXAMPLE)
@@ -37,11 +37,11 @@ def parse_assignment(assignment: str) -> Document:
     reader = Reader(f"[{right}\n]", source, inline=True)
     reader.at = 3  # after the starts of stream, document and list
     if isinstance(reader.events[3], yaml.SequenceEndEvent):
-        remedy = "write null for no value, '' for an empty text"
+        remedy = "Write null for no value, or '' for an empty string."
         refuse(source, "an assignment must have a value after its '='", remedy)
     value = reader.node(path)
     if not isinstance(reader.events[reader.at], yaml.SequenceEndEvent):
-        remedy = "put a list in brackets, a text with commas in quotes"
+        remedy = "Put a list in brackets, or a string with commas in quotes."
         refuse(source, "an assignment must have one value", remedy)
     for depth in range(len(path), 0, -1):
         reader.marks[path[:depth]] = reader.key_marks[path[:depth]] = mark

@@ -1,4 +1,4 @@
-"""Attention: how many heads, how wide, which keys a query sees, and what happens to the scores."""
+"""Attention: number and width of heads, visible keys, and score functions."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
@@ -7,19 +7,20 @@ from pydantic import Field, model_serializer, model_validator
 
 from specs.base import (
     Component,
+    Dropout,
     Fault,
-    Frame,
+    OmitDefault,
     PositiveFloat,
-    Probability,
+    RuleContext,
     Slot,
     Spec,
-    Unsaid,
     Width,
     custom_error,
 )
 from specs.descriptions import ValueDescriptions
 from specs.norm import LayerNorm, Norm, RMSNorm
 from specs.registry import register
+from specs.roles import Role
 from specs.scalars import boolean_remedy
 
 Attention = Annotated[Component, Slot("attention")]
@@ -61,31 +62,40 @@ class ProjectionBiases(Spec):
 
 
 class QKNorm(Spec):
-    """A norm of queries and one of keys, before they are rotated."""
+    """Norms of the queries and the keys, usually before rotation."""
 
     norm: Norm
-    """Norm of the queries and, with weights of its own, of the keys."""
+    """Norm of the queries and, with separate weights, of the keys."""
     over: Annotated[
         Literal["head", "width", "each_head"],
         ValueDescriptions(
             {
-                "head": "One norm as wide as a head, shared by all heads (Qwen3, Gemma 3).",
-                "width": "One norm over all heads together (OLMo 2).",
-                "each_head": "A norm of each head, with weights of its own (StableLM 2).",
+                "head": "One norm of the width of a head, shared by all heads (Qwen3, Gemma 3).",
+                "width": "One norm over the concatenated heads (OLMo 2).",
+                "each_head": "One norm per head, each with its own weights (StableLM 2).",
             }
         ),
     ] = "head"
-    """What each norm spans: a head, all heads together, or each head with weights of its own."""
+    """Span of each norm: a head, all heads together, or each head with its own weights."""
+    after_rotation: Annotated[bool, OmitDefault()] = False
+    """Whether the norms follow the rotation (Hunyuan)."""
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        """The broken rules of the norm, and between it and ``over``."""
-        yield from (fault.under("norm") for fault in self.norm.faults(frame))
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules of the norm and its combination with ``over``."""
+        yield from (fault.under("norm") for fault in self.norm.faults(context))
         if self.over == "each_head" and not isinstance(self.norm, LayerNorm | RMSNorm):
             yield Fault(
                 ("norm", "kind"),
-                "must have weights that each head can have of its own",
+                "must be a norm with weights per head",
                 self.norm.kind,
-                "layer_norm or rms_norm would work; or over: head",
+                "Use layer_norm or rms_norm, or set over: head.",
+            )
+        if self.after_rotation and self.over != "head":
+            yield Fault(
+                ("over",),
+                "must be head after rotation, which takes heads apart",
+                self.over,
+                "Use over: head, or remove after_rotation.",
             )
 
 
@@ -96,72 +106,75 @@ def divisors(number: int) -> str:
 
 
 class MultiHeadShape(Component):
-    """What every kind of attention states."""
+    """Fields common to all kinds of attention."""
 
-    heads: Heads
+    heads: Annotated[Heads, Role.HEADS]
     """Number of query heads. It must divide `d_model`, unless `head_dim` is given."""
-    head_dim: Width | None = None
+    head_dim: Annotated[Width | None, Role.HEAD_WIDTH] = None
     """Width of one head. Default: `d_model / heads`."""
     bias: ProjectionBiases = ProjectionBiases(query=True, key=True, value=True, output=True)
     """Biases of the query, key, value and output projections: one boolean for all four, or a mapping of each."""
     scale: PositiveFloat | None = None
     """Factor on the attention scores. Default: `head_dim ** -0.5`; T5 and GPT-Neo use 1."""
-    dropout: Probability = 0.0
+    dropout: Dropout = 0.0
     """Dropout probability on the attention weights during training."""
-    window: Window | None = None
-    """Sliding-window size in tokens. A causal query sees the last `window` tokens, itself included (Mistral); a
-    bidirectional one sees half as many on either side (ModernBERT). Default: no limit."""
-    softcap: PositiveFloat | None = None
+    window: Annotated[Window | None, Role.WINDOW] = None
+    """Sliding-window size in tokens. A causal query sees the last `window` tokens including itself (Mistral); a
+    bidirectional one sees `window / 2` tokens on either side (ModernBERT). Default: no limit."""
+    softcap: Annotated[PositiveFloat | None, Role.SOFTCAP] = None
     """Bound c on the scores, which become `c * tanh(score / c)` before the mask (Gemma 2). Default: unbounded."""
-    sinks: Annotated[bool, Unsaid()] = False
+    sinks: Annotated[bool, OmitDefault()] = False
     """Whether each head has a trained score that joins the softmax but carries no value (GPT-OSS)."""
+    output_gate: Annotated[bool, OmitDefault()] = False
+    """Whether the output is multiplied by the sigmoid of a projection of the input, before the output projection
+    (Qwen3-Next)."""
     qk_norm: QKNorm | None = None
-    """Norms of queries and keys, applied before rotation. Default: none."""
-    clip: PositiveFloat | None = None
+    """Norms of queries and keys. Default: none."""
+    clip: Annotated[PositiveFloat | None, Role.CLIP] = None
     """Bound c on the projected queries, keys and values, which are clamped to [-c, c] (OLMo). Default: unbounded."""
     position: Annotated[Component, Slot("position")] | None = None
-    """Position kind of this attention: `rope`, `alibi`, `relative_bias` or `none` (SmolLM3 has layers with none).
+    """Position kind of this attention: `rope`, `alibi`, `relative_bias` or `none` (as in some layers of SmolLM3).
     Default: that of the stack."""
 
     @property
     def key_value_heads(self) -> int:
-        """How many heads the keys and values have."""
+        """Number of key/value heads."""
         raise NotImplementedError
 
     def head_width(self, d_model: int) -> int:
         """The width of one head, stated or derived."""
         return self.head_dim or d_model // self.heads
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        if self.head_dim is None and frame.d_model % self.heads:
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.head_dim is None and context.d_model % self.heads:
             yield Fault(
                 ("heads",),
-                f"must divide d_model, which is {frame.d_model}",
+                f"must divide d_model, which is {context.d_model}",
                 self.heads,
-                f"heads that divide it: {divisors(frame.d_model)}; or give head_dim",
+                f"Use a divisor: {divisors(context.d_model)}; or set head_dim.",
             )
             return
         if self.qk_norm is not None:
-            yield from (fault.under("qk_norm") for fault in self.qk_norm.faults(frame))
+            yield from (fault.under("qk_norm") for fault in self.qk_norm.faults(context))
         if self.position is not None:
-            yield from (fault.under("position") for fault in self._position_faults(self.position, frame))
+            yield from (fault.under("position") for fault in self._position_faults(self.position, context))
 
-    def _position_faults(self, position: Any, frame: Frame) -> Iterable[Fault]:
+    def _position_faults(self, position: Any, context: RuleContext) -> Iterable[Fault]:
         if position.embedded:
             yield Fault(
                 ("kind",),
-                "must act inside attention, where a block has a position of its own",
+                "must be a position that acts inside attention",
                 position.kind,
-                "rope, alibi, relative_bias or none would work; or set the position of the model",
+                "Use rope, alibi, relative_bias or none, or set the position of the model.",
             )
             return
-        yield from position.faults(frame)
-        yield from position.attention_faults(self, frame)
+        yield from position.faults(context)
+        yield from position.attention_faults(self, context)
 
 
 @register("attention")
 class MultiHead(MultiHeadShape):
-    """Multi-head attention (Vaswani et al., 2017): every query head has its own keys and values."""
+    """Multi-head attention (Vaswani et al., 2017): each query head has its own keys and values."""
 
     kind: Literal["multi_head"] = "multi_head"
 
@@ -172,30 +185,30 @@ class MultiHead(MultiHeadShape):
 
 @register("attention")
 class GroupedQuery(MultiHeadShape):
-    """Grouped-query attention (Ainslie et al., 2023): groups of query heads share a head of keys and values."""
+    """Grouped-query attention (Ainslie et al., 2023): groups of query heads share a key/value head."""
 
     kind: Literal["grouped_query"] = "grouped_query"
-    kv_heads: Heads
+    kv_heads: Annotated[Heads, Role.KEY_VALUE_HEADS]
     """Number of key/value heads, each shared by `heads / kv_heads` query heads. It must divide `heads`."""
 
     @property
     def key_value_heads(self) -> int:
         return self.kv_heads
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        yield from super().faults(frame)
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
         if self.heads % self.kv_heads:
             yield Fault(
                 ("kv_heads",),
                 f"must divide heads, which is {self.heads}",
                 self.kv_heads,
-                f"kv_heads that divide it: {divisors(self.heads)}",
+                f"Use a divisor: {divisors(self.heads)}.",
             )
 
 
 @register("attention")
 class MultiQuery(MultiHeadShape):
-    """Multi-query attention (Shazeer, 2019): one head of keys and values for all query heads."""
+    """Multi-query attention (Shazeer, 2019): one key/value head for all query heads."""
 
     kind: Literal["multi_query"] = "multi_query"
 

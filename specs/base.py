@@ -1,4 +1,4 @@
-"""What every part of a spec is made of: strict frozen models, slots of kinds, and rules that span fields."""
+"""Base classes of specs: strict frozen models, slots of kinds, and rules across fields."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from specs import registry
-from specs.suggest import did_you_mean
+from specs.roles import Role
+from specs.suggest import suggestion
 
 Path = tuple[str | int, ...]
 
 SLOT_KEY = "slot"
-"""Stands in a generated JSON Schema where a slot does, until :mod:`specs.schema` puts its kinds there."""
+"""Placeholder for a slot in a generated JSON Schema, which :mod:`specs.schema` replaces with the slot's kinds."""
 
 Width = Annotated[int, Field(gt=0, le=2**24)]
-Probability = Annotated[float, Field(ge=0, lt=1)]
+Dropout = Annotated[float, Field(ge=0, lt=1), Role.DROPOUT]
 LEAST, MOST = 1e-30, 1e30
-"""Between these a number, its inverse and its product with any position are numbers in float32."""
+"""Bounds within which a number, its inverse and its product with any position are finite in float32."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A broken rule: where (relative to the spec that reports it), what must hold, and what would work."""
+    """A violated rule: path relative to the spec that reports it, rule, value and remedy."""
 
     path: Path
     rule: str
@@ -48,11 +49,11 @@ _UNKNOWN = "is not a known key"
 
 
 def in_float32(value: float) -> float:
-    """The value, which models compute with in float32.  Raises a pydantic error where it would become 0 or infinite."""
+    """Validate that a value is finite and not 0 in float32.  Raises a pydantic error."""
     if not LEAST <= value <= MOST:
         nearest = LEAST if value < LEAST else MOST
         raise custom_error(
-            f"must be from {LEAST:g} to {MOST:g}: models compute in float32", f"{nearest:g} would work"
+            f"must be from {LEAST:g} to {MOST:g}, because models compute in float32", f"Use {nearest:g}."
         )
     return value
 
@@ -61,7 +62,7 @@ PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidato
 
 
 class Spec(BaseModel):
-    """A part of a spec: immutable, strict about types, and without unknown keys."""
+    """A part of a spec: immutable, strictly typed, no unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
@@ -91,8 +92,8 @@ class Spec(BaseModel):
 
 
 @dataclass(frozen=True)
-class Frame:
-    """What a component is told about its surroundings when its rules are checked; heads, of the vocabulary too."""
+class RuleContext:
+    """Properties of the model that the rules of a component depend on; ``vocab_size`` is for heads."""
 
     d_model: int
     context_length: int | None
@@ -106,13 +107,13 @@ class Component(Spec):
 
     kind: str
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        """The broken rules that span several fields or depend on the surroundings."""
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules that involve several fields or the surrounding model."""
         return ()
 
 
-class Unsaid:
-    """Annotation of a field that a resolved spec leaves out where it has its default."""
+class OmitDefault:
+    """Annotation of a field that a resolved spec omits if it has its default."""
 
 
 class Slot:
@@ -132,17 +133,17 @@ class Slot:
         if isinstance(value, Component):
             if any(isinstance(value, kind.spec) for kind in kinds.values()):
                 return value
-            raise custom_error(f"must be one of the {self.name} kinds", did_you_mean(value.kind, kinds))
+            raise custom_error(f"must be one of the {self.name} kinds", suggestion(value.kind, kinds))
         if not isinstance(value, dict):
             example = (
-                f"write a mapping, such as {{kind: {value if value in kinds else next(iter(kinds))}}}"
+                f"Write a mapping, such as {{kind: {value if value in kinds else next(iter(kinds))}}}."
                 if isinstance(value, str)
-                else f"write a mapping with a kind: {', '.join(kinds)}"
+                else f"Write a mapping with a kind: {', '.join(kinds)}."
             )
             raise custom_error(f"must be a mapping with a `kind` of {self.name}", example)
         name = value.get("kind", registry.default_kind(self.name))
         if name is None and "kind" not in value:
-            raise custom_error(f"needs a `kind` of {self.name}", f"choose from: {', '.join(kinds)}")
+            raise custom_error(f"needs a `kind` of {self.name}", f"Choose from: {', '.join(kinds)}.")
         if not isinstance(name, str) or name not in kinds:
             fault = Fault(("kind",), f"must be a registered {self.name} kind", name, _nearest(name, kinds))
             raise ValidationError.from_exception_data(self.name, [fault.line_error()])
@@ -151,5 +152,5 @@ class Slot:
 
 def _nearest(name: Any, kinds: Iterable[str]) -> str:
     broken = registry.broken_plugins()
-    notes = [did_you_mean(str(name), kinds), *(str(error) for error in broken.values())]
+    notes = [suggestion(str(name), kinds), *(str(error) for error in broken.values())]
     return "\n".join(notes)

@@ -1,13 +1,19 @@
-"""Blocks: where the norms sit around attention and feed-forward."""
+"""Blocks: placement of norms around attention and feed-forward."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
-import specs.mixture  # noqa: F401 - registers its kind
+import specs.delta
+import specs.mamba
+import specs.mamba2
+import specs.mixture
+import specs.rg_lru
+import specs.short_convolution  # noqa: F401 - these register their kinds
 from specs.attention import Attention, MultiHeadShape
-from specs.base import Component, Fault, Frame, Probability, Slot
+from specs.base import Component, Dropout, Fault, RuleContext, Slot
 from specs.descriptions import ValueDescriptions
 from specs.feed_forward import FeedForward
+from specs.mixer import Mixer
 from specs.norm import Norm
 from specs.registry import register
 from specs.residual import Add, Residual
@@ -16,24 +22,29 @@ Block = Annotated[Component, Slot("block")]
 
 
 class BlockParts(Component):
-    """What every kind of block states."""
+    """Fields common to all kinds of block."""
 
     norm: Norm
-    """Norm of each branch, with weights of its own in each."""
+    """Norm of each branch, with separate weights per branch."""
     attention_norm: Norm | None = None
-    """Norm of the attention branch (ModernBERT's first layer has none). Default: `norm`."""
+    """Norm of the attention branch (`none` in ModernBERT's first layer). Default: `norm`."""
+    mixer_norm: Norm | None = None
+    """Norm of the mixer branch, in a block without attention. Default: `norm`."""
     feed_forward_norm: Norm | None = None
     """Norm of the feed-forward branch. Default: `norm`."""
-    attention: Attention
-    """Self-attention, the first branch."""
+    attention: Attention | None
+    """Self-attention, the first branch; `null` for none (Mamba)."""
+    mixer: Mixer | None = None
+    """Mixer with a state of constant size, such as a short convolution: the first branch, or beside `attention`, whose norm
+    it shares and whose output is added. Default: none."""
     cross_attention: Attention | None = None
-    """Attention to the encoder's output, in the decoder of an encoder-decoder only. Default: as `attention`, without its
-    window and position."""
-    feed_forward: FeedForward
-    """Feed-forward network, the last branch."""
+    """Attention to the encoder output, only in the decoder of an encoder-decoder. Default: `attention` without its window
+    and position."""
+    feed_forward: FeedForward | None
+    """Feed-forward network, the last branch; `null` for none (Mamba)."""
     residual: Residual = Add()
     """How the output of a branch joins the residual stream. Default: `add`."""
-    dropout: Probability = 0.0
+    dropout: Dropout = 0.0
     """Dropout probability on the output of each branch during training."""
 
     output_is_normalised: ClassVar[bool] = False
@@ -43,8 +54,10 @@ class BlockParts(Component):
         keys = (
             "norm",
             "attention_norm",
+            "mixer_norm",
             "feed_forward_norm",
             "attention",
+            "mixer",
             "cross_attention",
             "feed_forward",
             "residual",
@@ -59,37 +72,84 @@ class BlockParts(Component):
         own: Component | None = getattr(self, f"{branch}_norm", None)
         return own or self.norm
 
-    def norms_used(self) -> list[Component]:
-        """The norms of self-attention and feed-forward."""
-        return [self.norm_of("attention"), self.norm_of("feed_forward")]
+    @property
+    def mixers(self) -> tuple[Component, ...]:
+        """What mixes tokens in the first branch: attention, a mixer, both or neither."""
+        return tuple(each for each in (self.attention, self.mixer) if each is not None)
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        if self.cross_attention is not None and not frame.cross:
+    def branches(self, *, cross: bool = False) -> tuple[str, ...]:
+        """The names of the branches, in order; ``cross``: in a decoder that attends to an encoder."""
+        first = "attention" if self.attention is not None else "mixer"
+        present = {
+            first: bool(self.mixers),
+            "cross_attention": cross,
+            "feed_forward": self.feed_forward is not None,
+        }
+        return tuple(name for name, is_present in present.items() if is_present)
+
+    def norms_used(self) -> list[Component]:
+        """The norms of the branches that every stack has."""
+        return [self.norm_of(branch) for branch in self.branches()]
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if not self.branches():
+            yield Fault(
+                ("attention",),
+                "must not be null in a block without mixer and feed_forward",
+                None,
+                "Add one of the three.",
+            )
+        yield from self._norm_faults()
+        if self.mixer is not None and not context.causal:
+            yield Fault(
+                ("mixer", "kind"),
+                "needs a causal stack, because its state carries only what came before",
+                self.mixer.kind,
+                "Use attention, or set causal: true on the stack.",
+            )
+        if self.cross_attention is not None and not context.cross:
             yield Fault(
                 ("cross_attention",),
                 "belongs only in the decoder of an encoder-decoder",
                 self.cross_attention.kind,
-                "remove it, or set architecture: encoder-decoder",
+                "Remove it, or set architecture: encoder-decoder.",
             )
         for key in ("window", "position"):
             value = getattr(self.cross_attention, key, None)
             if value is not None:
                 yield Fault(
                     ("cross_attention", key),
-                    "must not be given: the tokens of an encoder have no distance from those of a decoder",
+                    "must not be set, because encoder and decoder tokens have no relative distance",
                     value if key == "window" else value.kind,
-                    f"remove it, or give {key} to attention",
+                    f"Remove it, or set {key} on attention.",
                 )
         cross = self.cross_attention or self.attention
-        if frame.cross and not isinstance(cross, MultiHeadShape):
+        if context.cross and not isinstance(cross, MultiHeadShape):
             yield Fault(
-                ("cross_attention" if self.cross_attention else "attention", "kind"),
-                "attends to the decoder's own tokens alone",
-                cross.kind,
-                "give a cross_attention of kind multi_head, grouped_query or multi_query",
+                ("cross_attention",)
+                if cross is None
+                else ("cross_attention" if self.cross_attention else "attention", "kind"),
+                "must support attention to the encoder output",
+                None if cross is None else cross.kind,
+                "Set a cross_attention of kind multi_head, grouped_query or multi_query.",
             )
         for key, part in self.parts():
-            yield from (fault.under(key) for fault in part.faults(frame))
+            yield from (fault.under(key) for fault in part.faults(context))
+
+    def _norm_faults(self) -> Iterable[Fault]:
+        """Norms of branches that the block does not have."""
+        branches = self.branches()
+        for branch in ("attention", "mixer", "feed_forward"):
+            own = getattr(self, f"{branch}_norm")
+            if own is not None and branch not in branches:
+                beside = branch == "mixer" and self.mixer is not None
+                rule = (
+                    "must not be set, because attention and mixer share a norm"
+                    if beside
+                    else f"must not be set in a block without {branch}"
+                )
+                remedy = "Set attention_norm." if beside else f"Remove it, or add {branch}."
+                yield Fault((f"{branch}_norm",), rule, own.kind, remedy)
 
 
 @register("block")
@@ -109,7 +169,7 @@ class PostNorm(BlockParts):
 
 @register("block")
 class Parallel(BlockParts):
-    """Branches side by side: x + attention(norm(x)) + feed_forward(norm(x)) (GPT-J, PaLM)."""
+    """Parallel branches: x + attention(norm(x)) + feed_forward(norm(x)) (GPT-J, PaLM)."""
 
     kind: Literal["parallel"] = "parallel"
     norms: Annotated[
@@ -117,30 +177,30 @@ class Parallel(BlockParts):
         ValueDescriptions(
             {
                 "shared": "Both branches read the output of one norm (GPT-J).",
-                "separate": "Each branch has a norm of its own (GPT-NeoX).",
+                "separate": "Each branch has its own norm (GPT-NeoX).",
             }
         ),
     ] = "shared"
-    """Whether the branches share one norm or have a norm each."""
+    """Whether the branches share one norm or have one each."""
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        yield from super().faults(frame)
-        for key in ("attention_norm", "feed_forward_norm"):
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        for key in ("attention_norm", "mixer_norm", "feed_forward_norm"):
             own = getattr(self, key)
             if self.norms == "shared" and own is not None:
                 yield Fault(
                     (key,),
-                    "must not be given where the branches share one norm",
+                    "must not be set if the branches share one norm",
                     own.kind,
-                    "set norms: separate, or remove it",
+                    "Set norms: separate, or remove it.",
                 )
 
 
 @register("block")
-class BranchNorm(BlockParts):
-    """Norm of what a branch f adds: x + norm(f(x)) (Swin V2, OLMo 2)."""
+class ReorderedNorm(BlockParts):
+    """Norm of each branch output before the residual sum: x + norm(f(x)) (Swin V2, OLMo 2)."""
 
-    kind: Literal["branch_norm"] = "branch_norm"
+    kind: Literal["reordered_norm"] = "reordered_norm"
 
 
 @register("block")

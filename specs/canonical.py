@@ -1,17 +1,22 @@
-"""The architecture that a spec describes, with nothing left to defaults: equal for specs of the same model."""
+"""The canonical form of an architecture, with all defaults filled in: equal for specs of the same model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from specs.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
+from specs.base import Component
 from specs.block import BlockParts
 from specs.embedding import EmbeddingKind, Projection, Tokens
 from specs.errors import SpecPath
+from specs.full import full
 from specs.latent import Latent
 from specs.model import Model
-from specs.position import NoPosition, PositionKind, Rope
+from specs.position import NoPosition, Rope
+from specs.roles import Role, fields_by_role, rewritten
 from specs.rope_scaling import RopeScalingKind
 from specs.stack import Stack
 
@@ -20,21 +25,20 @@ Item = TypeVar("Item")
 _ABOUT = {"name", "summary", "source", "year", "expect", "initialization"}
 _BY_STACK = {"encoder", "decoder", "embedding", "context_length", "position"}
 _BY_LAYER = {"layers", "block", "blocks", "final_norm"}
-_BRANCHES = ("attention", "feed_forward")
+_NORMS = ("attention_norm", "mixer_norm", "feed_forward_norm")
 
 
 def canonical(model: Model) -> dict[str, Any]:
-    """Plain data of what the model computes: stacks layer by layer, no name, no dropout, no recipe for weights."""
-    result: dict[str, Any] = _without_dropout(_computed(model))
-    return result
+    """The computation of the model as plain data: stacks layer by layer, without name, dropout and initialization."""
+    return _computed(rewritten(model, _without_dropout))
 
 
 def complete(model: Model) -> dict[str, Any]:
-    """The same with what only training and the longest input depend on: equal for specs that say the same."""
+    """The canonical form with fields that affect only training and the input length: equal for equivalent specs."""
     data = _computed(model)
     for name, stack in model.stacks():
         data[name]["context_length"] = model.context_length_of(stack)
-    return {**data, "initialization": model.initialization.model_dump(mode="json")}
+    return {**data, "initialization": full(model.initialization)}
 
 
 def _computed(model: Model) -> dict[str, Any]:
@@ -52,60 +56,65 @@ def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:
 
 
 def _embedding(embedding: EmbeddingKind, model: Model) -> dict[str, Any]:
-    data: dict[str, Any] = {"kind": embedding.kind, **embedding.model_dump(mode="json")}
+    data: dict[str, Any] = full(embedding)
     if isinstance(embedding, Tokens):
         width = embedding.table_width(model.d_model)
         projection = embedding.projection or (Projection() if width != model.d_model else None)
-        data |= {"width": width, "projection": projection and projection.model_dump(mode="json")}
+        data |= {"width": width, "projection": projection and full(projection)}
         _replace(data, "scale", "sqrt_d_model", model.d_model**0.5)
     return data
 
 
 def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
     blocks, position, embedding = stack.layer_blocks(), model.position_of(stack), model.embedding_of(stack)
-    described = {id(block): _block(block, position, model, cross=cross) for block in distinct(blocks)}
-    # Otherwise the context length is how long inputs may be, not what is computed.
+    described = {id(block): _block(block, stack, model, cross=cross) for block in distinct(blocks)}
+    # Otherwise the context length only limits inputs and changes no computation.
     bounded = position.embedded or not embedding.takes_tokens
     return {
         **stack.model_dump(mode="json", exclude=_BY_STACK | _BY_LAYER),
         "embedding": _embedding(embedding, model),
         "context_length": model.context_length_of(stack) if bounded else None,
-        "final_norm": blocks[-1].norm.model_dump(mode="json") if stack.ends_with_norm else None,
-        "position": position.model_dump(mode="json") if position.embedded else None,
-        "layers": [described[id(block)] for block in blocks],  # equal ones are one, for whoever compares them
+        "final_norm": full(blocks[-1].norm) if stack.ends_with_norm else None,
+        "position": full(position) if position.embedded else None,
+        "layers": [
+            described[id(block)] for block in blocks
+        ],  # equal blocks are one object, which speeds up comparison
         "same_as": stack.owners(),
     }
 
 
-def _block(block: BlockParts, position: PositionKind, model: Model, *, cross: bool) -> dict[str, Any]:
-    data: dict[str, Any] = block.model_dump(mode="json", exclude={"norm"})
-    norms = {f"{branch}_norm": block.norm_of(branch).model_dump(mode="json") for branch in _BRANCHES}
-    data["attention"] = _attention(block.attention, model)
-    data["attention"]["position"] = _position(position, block, model)
+def _block(block: BlockParts, stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
+    data: dict[str, Any] = block.model_dump(mode="json", exclude={"norm", *_NORMS})
+    norms = {f"{branch}_norm": full(block.norm_of(branch)) for branch in block.branches()}
+    if block.attention is not None:
+        data["attention"] = _attention(block.attention, model)
+        data["attention"]["position"] = _position(block.attention, stack, model)
     data["cross_attention"] = _attention(block.cross_attention or block.attention, model) if cross else None
     if cross:
-        norms["cross_attention_norm"] = block.norm_of("cross_attention").model_dump(mode="json")
+        norms["cross_attention_norm"] = full(block.norm_of("cross_attention"))
         data["cross_attention"] |= {"position": None, "window": None}
     return {**data, **norms}
 
 
-def _position(position: PositionKind, block: BlockParts, model: Model) -> dict[str, Any] | None:
-    """What acts inside a block's attention: its own position or the stack's."""
-    own = getattr(block.attention, "position", None)
+def _position(attention: Component, stack: Stack, model: Model) -> dict[str, Any] | None:
+    """The position that acts inside an attention: its own or the stack's."""
+    position = model.position_of(stack)
+    own = getattr(attention, "position", None)
     if own is None and position.embedded:
-        return NoPosition().model_dump(mode="json")
+        none: dict[str, Any] = full(NoPosition())
+        return none
     acting = own or position
-    data: dict[str, Any] = acting.model_dump(mode="json")
-    if isinstance(acting, Rope) and isinstance(block.attention, MultiHeadShape | Latent):
-        data["dimensions"] = acting.dimensions or block.attention.head_width(model.d_model)
+    data: dict[str, Any] = full(acting)
+    if isinstance(acting, Rope) and isinstance(attention, MultiHeadShape | Latent):
+        data["dimensions"] = acting.dimensions or attention.head_width(model.d_model)
         if isinstance(acting.scaling, RopeScalingKind):
-            data["scaling"]["attention_factor"] = acting.scaling.amplitude(model.context_length)
+            data["scaling"]["attention_factor"] = acting.scaling.amplitude(model.context_length_of(stack))
     return data
 
 
 def _attention(attention: Any, model: Model) -> dict[str, Any]:
-    data: dict[str, Any] = attention.model_dump(mode="json")
-    if isinstance(attention, MultiHead | GroupedQuery | MultiQuery):  # kinds of one shape
+    data: dict[str, Any] = full(attention)
+    if isinstance(attention, MultiHead | GroupedQuery | MultiQuery):  # kinds with the same fields
         width = attention.head_width(model.d_model)
         scale = width**-0.5 if attention.scale is None else attention.scale
         data |= {"head_dim": width, "kv_heads": attention.key_value_heads, "scale": scale}
@@ -116,22 +125,17 @@ def _attention(attention: Any, model: Model) -> dict[str, Any]:
     return data
 
 
-def _without_dropout(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_dropout(item) for key, item in value.items() if key != "dropout"}
-    if not isinstance(value, list):
-        return value
-    changed = {id(item): _without_dropout(item) for item in distinct(value)}
-    return [changed[id(item)] for item in value]
+def _without_dropout(part: BaseModel) -> dict[str, Any]:
+    return {name: 0.0 for name, role, _ in fields_by_role(part) if role is Role.DROPOUT}
 
 
 def distinct(items: Iterable[Item]) -> list[Item]:
-    """The objects among some items, each once: layers alike are mostly one object."""
+    """The distinct objects among the items; equal layers are mostly one object."""
     return list({id(item): item for item in items}.values())
 
 
 def differences(a: Any, b: Any, path: SpecPath = ()) -> Iterator[tuple[SpecPath, Any, Any]]:
-    """Where two canonical architectures differ: the path and both values; of parts of two kinds, their kinds alone."""
+    """The path and both values of each difference; for parts of different kinds, only the kinds."""
     if isinstance(a, Mapping) and isinstance(b, Mapping) and a.get("kind") != b.get("kind"):
         yield (*path, "kind"), a.get("kind"), b.get("kind")
     elif isinstance(a, Mapping) and isinstance(b, Mapping):
@@ -148,6 +152,6 @@ def differences(a: Any, b: Any, path: SpecPath = ()) -> Iterator[tuple[SpecPath,
 
 
 def nearly_equal(a: Any, b: Any) -> bool:
-    """Whether two numbers differ by rounding only: configs write out what specs leave to a formula."""
+    """Whether two numbers are equal up to rounding: configs store values that specs derive by formula."""
     numbers = isinstance(a, int | float) and isinstance(b, int | float)
     return numbers and abs(a - b) <= 1e-12 * max(abs(a), abs(b)) and bool(a) == bool(b)

@@ -1,4 +1,4 @@
-"""What presets there are.  Reads the first lines of each as text, so a listing takes no parsing and no validation."""
+"""The catalog of presets, read as text so that a listing needs no YAML parsing or validation."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ PRESETS = Path(__file__).parent / "presets"
 
 @dataclass(frozen=True)
 class Preset:
-    """A preset as listings show it; ``parameters`` is the published or asserted count."""
+    """A preset in a listing; ``parameters`` and ``active_parameters`` are the expected counts."""
 
     name: str
     architecture: str
     parameters: int | None
+    active_parameters: int | None
     year: int | None
     summary: str
     source: str
@@ -35,12 +36,13 @@ def presets() -> list[Preset]:
 
 
 def _preset(data: Mapping[str, Mapping[str, str]], name: str) -> Preset:
-    count = data[name].get("parameters")
+    count, active = (data[name].get(key) for key in _COUNTS)
     year = _inherited(data, name, "year")
     return Preset(
         name,
         _inherited(data, name, "architecture"),
         int(count) if count else None,
+        int(active) if active else None,
         int(year) if year else None,
         data[name].get("summary", ""),
         _inherited(data, name, "source"),
@@ -48,18 +50,21 @@ def _preset(data: Mapping[str, Mapping[str, str]], name: str) -> Preset:
 
 
 _TOP_LEVEL = re.compile(r"^([a-z_]+): *(.*)$", re.MULTILINE)
-_EXPECTED = re.compile(r"^expect:(?:(?!^\S).)*?\bparameters: *(\d+)", re.MULTILINE | re.DOTALL)
+_COUNTS = ("parameters", "active_parameters")
+_EXPECTED = {
+    key: re.compile(rf"^expect:(?:(?!^\S).)*?\b{key}: *(\d+)", re.MULTILINE | re.DOTALL) for key in _COUNTS
+}
 
 
 def _first_values(text: str) -> dict[str, str]:
-    """The values that stand on the lines of a preset's own keys, and the parameters that it expects."""
+    """The top-level scalar values of a preset, and its expected parameter counts."""
     values = {key: value.strip("'\"") for key, value in _TOP_LEVEL.findall(text)}
-    count = _EXPECTED.search(text)
-    return {**values, "parameters": count[1]} if count else values
+    counts = {key: count[1] for key, pattern in _EXPECTED.items() if (count := pattern.search(text))}
+    return values | counts
 
 
 def _inherited(data: Mapping[str, Mapping[str, str]], name: str, key: str) -> str:
-    """A preset's own value, or else that of the preset which it extends."""
+    """A preset's own value, or that of the preset it extends."""
     while key not in data[name] and "extends" in data[name]:
         name = data[name]["extends"]
     return data[name].get(key, "")

@@ -1,4 +1,4 @@
-"""Descriptions of fields and values, for the JSON Schema: Markdown, written where the field is."""
+"""Descriptions of fields and values for the JSON Schema, as Markdown in docstrings below the fields."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class ValueDescriptions:
 
 
 def one_line(text: str) -> str:
-    """Markdown with each paragraph on a line of its own, and code in single backticks."""
+    """Markdown with one line per paragraph, and code in single backticks."""
     paragraphs = inspect.cleandoc(text).replace("``", "`").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def field_descriptions(model: type[BaseModel]) -> dict[str, str]:
-    """The description of each field of a model that has one: the docstring below it, in its class or the nearest base.
+    """The descriptions of a model's fields: the docstring below each, in its class or the nearest base.
 
-    They are read from the source when they are asked for, so that commands which need none do not pay for them.
-    Classes without source have no descriptions of this form.
+    They are read from the source on demand, so that only commands that need them pay for them.  Classes without source
+    have none.
     """
     found: dict[str, str] = {}
     for base in reversed(model.__mro__):

@@ -1,4 +1,4 @@
-"""Machines that models run on: how much memory there is, how fast it is read, and how fast matrices are multiplied."""
+"""Devices that models run on: memory size, memory bandwidth and peak FLOPs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from specs.base import PositiveFloat, Spec
 from specs.errors import UserError
-from specs.suggest import did_you_mean
+from specs.suggest import suggestion
 
 DEVICES = Path(__file__).parent / "devices"
 
@@ -18,42 +18,43 @@ FloatPrecision = Literal["fp32", "fp16", "bf16"]
 
 
 class Device(Spec):
-    """A device, as its maker states it."""
+    """The specifications of a device, as published by its maker."""
 
     name: Annotated[str, Field(pattern=r"^[\w.+-]+$")]
     """Name of the device in tables: letters, digits and `. _ + -`."""
     summary: str = ""
     """One line about the device."""
     source: str = ""
-    """Where the figures are published."""
+    """Source of the figures."""
     memory: PositiveFloat
     """Memory in bytes."""
     bandwidth: PositiveFloat
     """Memory bandwidth in bytes per second."""
     flops: Annotated[dict[FloatPrecision, PositiveFloat], Field(min_length=1)]
-    """Peak FLOPs per second of dense matrix products, in each precision that the device has."""
+    """Peak FLOPs per second of dense matrix products in each supported precision."""
 
 
 def device_names() -> list[str]:
-    """The devices that are known by name, the one with the most memory first."""
+    """The built-in devices, largest memory first."""
     return [
         device.name for device in sorted(map(_read, DEVICES.glob("*.yaml")), key=lambda each: -each.memory)
     ]
 
 
 def load_device(reference: str | os.PathLike[str]) -> Device:
-    """The device of a name or a YAML file.
+    """Read a device by name or from a YAML file.
 
-    Raises :class:`specs.errors.UserError` for an unknown one, and :class:`specs.errors.SpecError` with every problem of a file.
+    Raises :class:`specs.errors.UserError` for an unknown device, and :class:`specs.errors.SpecError` with every problem
+    of a file.
     """
     given = os.fspath(reference)
     if (DEVICES / f"{given}.yaml").is_file() and os.sep not in given:
         return _read(DEVICES / f"{given}.yaml")
     if Path(given).suffix in (".yaml", ".yml") or Path(given).is_file():
         return _read(Path(given))
-    remedy = did_you_mean(given, [*device_names(), "this"])
+    remedy = suggestion(given, [*device_names(), "this"])
     raise UserError(
-        f"a device must be a known one, this, or a file\n  value: {given!r}\n  {remedy}\n  or give the path of a YAML file"
+        f"A device must be a known name, `this`, or a file.\n  value: {given!r}\n  {remedy}\n  Or pass the path of a YAML file."
     )
 
 

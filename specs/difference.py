@@ -1,4 +1,4 @@
-"""What differs between two specs, in the language of specs."""
+"""Differences between two specs, as paths and values."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from typing import Any
 
 from specs.canonical import complete, distinct, nearly_equal
 from specs.errors import SpecPath, path_text
+from specs.full import full
 from specs.model import Model
+from specs.position import NoPosition
 from specs.stack import Stack
 
-_NORMS = ("attention_norm", "cross_attention_norm", "feed_forward_norm")
+_NORMS = ("attention_norm", "mixer_norm", "cross_attention_norm", "feed_forward_norm")
 _OF_MODEL = ("embedding", "position", "context_length")
-"""What a model says for all of its stacks."""
+"""Keys that a model sets for all of its stacks."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A value that two specs do not share: plain data, or None where a spec has nothing there.
+    """A value that differs between two specs: plain data, or None where a spec has none.
 
-    ``path`` leads to it in the first spec and ``path_b`` in the second; they differ where one is an encoder and the
-    other a decoder.  ``layers`` are the indices of the layers it is in, None where it is in all that both have, or in
-    no stack.  Parts of two kinds are one difference, but for the parts within them that both have.
-    ``follows`` says that both specs state the same there: the difference comes of another one.
+    ``path`` is its path in the first spec and ``path_b`` in the second; they differ between an encoder and a decoder.
+    ``layers`` are the indices of the layers affected, None for all common layers or outside of stacks.  Parts of
+    different kinds are one difference, apart from parts within them that both have.  ``follows`` means that both specs
+    state the same value there, and the difference results from another one.
     """
 
     path: SpecPath
@@ -35,7 +37,7 @@ class Difference:
     follows: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data; the second path where it is another, the layers where they are some."""
+        """As JSON data; ``path_b`` and ``layers`` only where they apply."""
         data: dict[str, Any] = {"path": path_text(self.path)}
         if self.path_b != self.path:
             data["path_b"] = path_text(self.path_b)
@@ -45,7 +47,7 @@ class Difference:
 
 
 def differences(a: Model, b: Model) -> list[Difference]:
-    """What differs between two specs once defaults are filled in; names and published counts do not count."""
+    """The differences between two specs after filling in defaults, ignoring names and published counts."""
     first, second = complete(a), complete(b)
     pairs = _paired_stacks(first, second)
     stacks = [_outlined(first.pop(x, None), second.pop(y, None)) for x, y in pairs]
@@ -63,7 +65,7 @@ def differences(a: Model, b: Model) -> list[Difference]:
 
 
 def _paired_stacks(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The names of the stacks to compare: by name, but the only stacks of two models with each other."""
+    """The pairs of stacks to compare: by name, or the single stacks of both models."""
     ours, theirs = ([name for name in ("encoder", "decoder") if name in data] for data in (a, b))
     if len(ours) == len(theirs) == 1:
         return [(ours[0], theirs[0])]
@@ -71,9 +73,9 @@ def _paired_stacks(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str
 
 
 def _outlined(a: Any, b: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Two canonical stacks as one would write them: what all layers of both share is said once.
+    """Two canonical stacks in short form, with values common to all layers of both stated once.
 
-    Layers that are not all equal are under ``each``.  A stack that is not there is empty.
+    Layers that are not all equal are under ``each``.  An absent stack is empty.
     """
     stacks = [{**stack, "layers": _copies(stack["layers"])} for stack in (a, b) if stack]
     places = [_sole_position(stack) for stack in stacks]
@@ -81,7 +83,8 @@ def _outlined(a: Any, b: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         for stack, place in zip(stacks, places, strict=True):
             stack["position"] = place
             for layer in distinct(stack["layers"]):
-                del layer["attention"]["position"]
+                if layer["attention"]:
+                    del layer["attention"]["position"]
     layers = distinct(layer for stack in stacks for layer in stack["layers"])
     if all(_one([layer[key] for key in _NORMS if key in layer]) for layer in layers):
         for layer in layers:
@@ -97,8 +100,11 @@ def _outlined(a: Any, b: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _copies(layers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The layers as data that may be changed; those that are one object stay one."""
-    copies = {id(layer): {**layer, "attention": {**layer["attention"]}} for layer in distinct(layers)}
+    """The layers as mutable data; layers that are one object stay one."""
+    copies = {
+        id(layer): {**layer, "attention": layer["attention"] and {**layer["attention"]}}
+        for layer in distinct(layers)
+    }
     return [copies[id(layer)] for layer in layers]
 
 
@@ -108,8 +114,10 @@ def _one(values: Sequence[Any]) -> bool:
 
 
 def _sole_position(stack: Mapping[str, Any]) -> Any:
-    """The one position of a stack; None where its layers have several."""
-    acting = [layer["attention"]["position"] for layer in stack["layers"]]
+    """The position of a stack; None if its layers have several."""
+    acting = [layer["attention"]["position"] for layer in stack["layers"] if layer["attention"]]
+    if not acting:
+        return stack["position"] or full(NoPosition())
     if not _one(acting):
         return None
     if stack["position"] is None:
@@ -118,7 +126,7 @@ def _sole_position(stack: Mapping[str, Any]) -> Any:
 
 
 def _count(owners: list[int]) -> Any:
-    """How many layers there are, and which of them are one and the same."""
+    """The number of layers, and which of them share weights."""
     count = len(owners)
     if owners == list(range(count)):
         return count
@@ -126,7 +134,7 @@ def _count(owners: list[int]) -> Any:
 
 
 def _said_once(key: str, *models: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
-    """Move a key of the stacks to their models where the stacks of each model agree."""
+    """Move a key from the stacks to their models if the stacks of each model agree."""
     if all(_one([stack[key] for stack in stacks]) for _, stacks in models):
         for model, stacks in models:
             values = [stack.pop(key) for stack in stacks]
@@ -136,7 +144,7 @@ def _said_once(key: str, *models: tuple[dict[str, Any], list[dict[str, Any]]]) -
 def _in_stacks(
     a: dict[str, Any], b: dict[str, Any]
 ) -> Iterator[tuple[SpecPath, Any, Any, tuple[int, ...] | None]]:
-    """The differences between two outlined stacks, those of several layers told once."""
+    """The differences between two outlined stacks, with equal differences of several layers merged."""
     if not a or not b:
         yield (), a or None, b or None, None
         return
@@ -153,7 +161,7 @@ def _in_stacks(
 
 
 def _in_layers(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[SpecPath, Any, Any, list[int]]]:
-    """The differences between the layers that both have, each with the layers that it is in."""
+    """The differences between common layers, each with the layers it affects."""
     alike = defaultdict[tuple[int, int], list[int]](list)
     for i, pair in enumerate(zip(a, b, strict=False)):
         alike[id(pair[0]), id(pair[1])].append(i)
@@ -165,7 +173,7 @@ def _in_layers(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[SpecPath, Any, 
 
 
 def _unlike(layers: list[Any], count: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
-    """The blocks of the layers after the first so many, as far as they are like none of those, and where each is."""
+    """The blocks of the layers after the first ``count`` that equal none of those, with the layers of each."""
     texts = {id(block): repr(block) for block in distinct(layers)}
     seen = {texts[id(block)] for block in layers[:count]}
     others = defaultdict[str, list[int]](list)
@@ -176,7 +184,7 @@ def _unlike(layers: list[Any], count: int) -> Iterator[tuple[Any, tuple[int, ...
 
 
 def _differing(a: Any, b: Any, path: SpecPath) -> Iterator[tuple[SpecPath, Any, Any]]:
-    """Where plain data differ; of parts of two kinds, both whole, without the parts within them that both have."""
+    """The differences of plain data; parts of different kinds are reported whole, without the parts that both have."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         keys = [*a, *(key for key in b if key not in a)]
         if a.get("kind") != b.get("kind"):
@@ -194,19 +202,21 @@ def _is_part(value: Any) -> bool:
 
 
 def _stated_in(model: Model, name: str, path: SpecPath, layers: tuple[int, ...] | None) -> Any:
-    """What a spec says at a path within a stack, or at that of some layers, before defaults."""
+    """The value that a spec states at a path of a stack or of some layers, before defaults."""
     stack: Stack | None = getattr(model, name)
     return None if stack is None else _stated(model, stack, layers[0] if layers else 0, path or ("block",))
 
 
 def _stated(model: Model, stack: Stack, layer: int, path: SpecPath) -> Any:
-    """What a spec says at a path of itself or of a stack, before defaults."""
+    """The value that a spec states at a path, before defaults."""
     blocks = stack.layer_blocks()
     if layer >= len(blocks):
         return None
     block = blocks[layer]
     match path:
-        case "block", ("attention_norm" | "cross_attention_norm" | "feed_forward_norm") as key, *rest:
+        case "block", (
+            "attention_norm" | "mixer_norm" | "cross_attention_norm" | "feed_forward_norm"
+        ) as key, *rest:
             found: Any = block.norm_of(str(key).removesuffix("_norm"))
         case "block", "attention", "position", *rest:
             found = getattr(block.attention, "position", None) or model.position_of(stack)

@@ -1,4 +1,4 @@
-"""Specs as plain data with positions, and their bounds."""
+"""Specs as plain data with source positions, and their size limits."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from specs.errors import Mark, SpecPath
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 64  # nested lists and mappings
-MAX_NODES = 20_000  # values, each use of an alias counted in full; also of a spec laid over what it extends
-MAX_RESOLVED = 200_000  # values, once every named block is written out
-MAX_KEY = 100  # characters, so that every key fits what YAML allows on one line
+MAX_NODES = 20_000  # values, counting each use of an alias in full; also for a spec merged with its base
+MAX_RESOLVED = 200_000  # values, with every named block written out
+MAX_KEY = 100  # characters, below the limit of YAML for keys on one line
 MAX_DIGITS = 100
 
 OnNewKind = Callable[[Mapping[str, Any], str], Mapping[str, Any]]
-"""Returns the entries of a mapping that still hold when its ``kind`` becomes another."""
+"""Returns the entries of a mapping that remain valid when its ``kind`` changes."""
 
 TYPES: dict[type, str] = {
     dict: "a mapping",
@@ -31,9 +31,9 @@ TYPES: dict[type, str] = {
 
 @dataclass(frozen=True)
 class Document:
-    """Plain data (dict, list, str, int, float, bool, None) and where each part of it was written.
+    """Plain data (dict, list, str, int, float, bool, None) and its source positions.
 
-    `marks` has the position of the value at every path, `key_marks` that of the key which leads to it.
+    `marks` maps every path to the position of its value, `key_marks` to the position of its key.
     """
 
     data: dict[str, Any]
@@ -41,9 +41,9 @@ class Document:
     key_marks: Mapping[SpecPath, Mark] = field(default_factory=dict)
 
     def mark_of(self, path: SpecPath) -> Mark | None:
-        """Where the value at a path is, or else the nearest around it; None for data without positions."""
+        """The position of the value at a path or of its nearest parent; None for data without positions."""
         return next((self.marks[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.marks), None)
 
     def key_mark_of(self, path: SpecPath) -> Mark | None:
-        """Where the key at the end of a path is; for a list element or an absent key, as `mark_of`."""
+        """The position of the last key of a path; for a list element or an absent key, as `mark_of`."""
         return self.key_marks.get(path) or self.mark_of(path)

@@ -1,4 +1,4 @@
-"""Embeddings: from the input of a model, tokens, an image or audio, to vectors of width d_model."""
+"""Embeddings: tokens, an image or audio to vectors of width d_model."""
 
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
@@ -6,18 +6,19 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from specs.activation import Activation
-from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Slot, Spec, Width
+from specs.base import Component, Dropout, Fault, PositiveFloat, RuleContext, Slot, Spec, Width
 from specs.descriptions import ValueDescriptions
 from specs.norm import Norm
 from specs.registry import register
+from specs.roles import Role
 
 Embedding = Annotated[Component, Slot("embedding")]
 
 
 class EmbeddingKind(Component):
-    """What every kind of embedding answers.
+    """Interface of all kinds of embedding.
 
-    ``input_name`` is what clients call its input, ``takes_tokens`` says that the input is token ids.
+    ``input_name`` is the name of the model input, ``takes_tokens`` whether it holds token ids.
     """
 
     input_name: ClassVar[str]
@@ -25,15 +26,15 @@ class EmbeddingKind(Component):
 
     @property
     def fixed_length(self) -> int | None:
-        """How many vectors every input comes to, where the embedding alone decides it."""
+        """The number of vectors per input, if the embedding fixes it."""
         return None
 
     def input_shape(self, context_length: int | None) -> tuple[int, ...]:
-        """The sizes of one input, for embeddings that take no tokens."""
+        """The shape of one input, for embeddings of other inputs than tokens."""
         raise NotImplementedError
 
     def position_width(self, d_model: int) -> int:
-        """The width of the vectors that positions are added to."""
+        """The width of the vectors to which positions are added."""
         return d_model
 
 
@@ -51,7 +52,7 @@ class Projection(Spec):
             }
         ),
     ] = "last"
-    """Where the projection stands in the embedding."""
+    """Place of the projection in the embedding."""
 
 
 @register("embedding", default=True)
@@ -61,16 +62,16 @@ class Tokens(EmbeddingKind):
     kind: Annotated[Literal["tokens"], Field(exclude=True)] = "tokens"
     token_types: Annotated[int, Field(ge=0, le=2**16)] = 0
     """Number of segment embeddings (BERT: 2). With 0, the model has no `token_type_ids` input."""
-    width: Width | None = None
-    """Width of the token table (ALBERT, ELECTRA); where it differs from `d_model`, a projection follows. Default:
+    width: Annotated[Width | None, Role.WIDTH] = None
+    """Width of the token table (ALBERT, ELECTRA); if it differs from `d_model`, a projection follows. Default:
     `d_model`."""
     projection: Projection | None = None
-    """Projection from `width` to `d_model`. Default: one with a bias where the two differ, otherwise none."""
+    """Projection from `width` to `d_model`. Default: one with a bias if the two differ, otherwise none."""
     scale: PositiveFloat | Literal["sqrt_d_model"] | None = None
     """Factor on the token vectors: a number, or `sqrt_d_model` (the original Transformer, Gemma). Default: 1."""
     norm: Norm | None = None
     """Norm of the sum of token, token type and position vectors (BERT). Default: none."""
-    dropout: Probability = 0.0
+    dropout: Dropout = 0.0
     """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "input_ids"
@@ -87,7 +88,7 @@ class Tokens(EmbeddingKind):
 
 @register("embedding")
 class Patches(EmbeddingKind):
-    """An image as a sequence of its square patches, each through one matrix (ViT: Dosovitskiy et al., 2020).
+    """An image as a sequence of linearly projected square patches (ViT: Dosovitskiy et al., 2020).
 
     Pixels beyond the last whole patch are ignored. The number of vectors is the context length.
     """
@@ -100,10 +101,10 @@ class Patches(EmbeddingKind):
     channels: Width = 3
     """Number of color channels."""
     class_token: bool = True
-    """Whether a trained vector goes before the patches (the `[CLS]` token of ViT)."""
+    """Whether a trained vector precedes the patches (the `[CLS]` token of ViT)."""
     bias: bool = True
     """Whether the projection of the patches adds a bias."""
-    dropout: Probability = 0.0
+    dropout: Dropout = 0.0
     """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "pixel_values"
@@ -115,13 +116,13 @@ class Patches(EmbeddingKind):
     def input_shape(self, context_length: int | None) -> tuple[int, ...]:
         return self.channels, self.image_size, self.image_size
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.patch_size > self.image_size:
             yield Fault(
                 ("patch_size",),
                 f"must not exceed image_size, which is {self.image_size}",
                 self.patch_size,
-                f"{self.image_size} or less would work",
+                f"Use {self.image_size} or less.",
             )
 
 
@@ -138,7 +139,7 @@ class Spectrogram(EmbeddingKind):
     """Stride of the second convolution, in frames: an input has `stride * context_length` of them."""
     activation: Activation = "gelu"
     """Activation after each convolution."""
-    dropout: Probability = 0.0
+    dropout: Dropout = 0.0
     """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "input_features"
@@ -147,18 +148,18 @@ class Spectrogram(EmbeddingKind):
         assert context_length is not None
         return self.mel_bins, self.stride * context_length
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.kernel % 2 == 0:
             yield Fault(
                 ("kernel",),
-                "must be odd, to have a middle",
+                "must be odd, so that it has a centre",
                 self.kernel,
-                f"{self.kernel - 1} or {self.kernel + 1} would work",
+                f"Use {self.kernel - 1} or {self.kernel + 1}.",
             )
-        if frame.context_length is None:
+        if context.context_length is None:
             yield Fault(
                 ("kind",),
-                f"needs a context_length: an input has {self.stride} columns for each of its vectors",
+                f"requires a context_length, because an input has {self.stride} columns per vector",
                 self.kind,
-                "add context_length: 1500 beside it",
+                "Add context_length: 1500 to the model.",
             )

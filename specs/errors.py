@@ -1,4 +1,4 @@
-"""What a user is told when a spec is wrong: where, which rule, which value, and what would work."""
+"""Errors of users: location, rule, value and remedy."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Final
 
 SpecPath = tuple[str | int, ...]
-"""Where a value is in a spec: mapping keys and list indices from the root down."""
+"""Path of a value in a spec: mapping keys and list indices from the root."""
 
 
 class Missing(Enum):
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[\w-]+")
 
 
 def path_text(path: SpecPath) -> str:
-    """A path as users write it, `decoder.layers[2].use`; a key that is no plain name is quoted."""
+    """A path in the notation of users, such as `decoder.layers[2].use`; keys other than plain names are quoted."""
     text = ""
     for part in path:
         if isinstance(part, str) and _NAME.fullmatch(part):
@@ -43,7 +43,7 @@ def shorten(value: object) -> str:
 
 @dataclass(frozen=True)
 class Mark:
-    """A place in a file, by its display name and 1-based line and column; or an option: `--set a=1`."""
+    """A position in a file, with 1-based line and column, or an option such as `--set a=1`."""
 
     source: str
     line: int | None = None
@@ -56,7 +56,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake: the rule (what must hold), the path and value that break it, what would do, and where."""
+    """One violated rule, with the path and value that violate it, a remedy, and the source position."""
 
     rule: str
     path: SpecPath = ()
@@ -70,7 +70,7 @@ class Problem:
         return path_text(self.path)
 
     def render(self) -> str:
-        """Plain text: `gpt2.yaml:12:14: decoder.heads: <rule>`, then value and remedy, indented."""
+        """The problem as plain text: `gpt2.yaml:12:14: decoder.heads: <rule>`, then value and remedy, indented."""
         where = [str(self.mark)] if self.mark else []
         lines = [": ".join([*where, *filter(None, [self.path_text]), self.rule])]
         if self.value is not MISSING:
@@ -78,7 +78,7 @@ class Problem:
         return "\n".join(lines + [f"  {line}" for line in self.remedy.splitlines()])
 
     def as_dict(self) -> dict[str, Any]:
-        """The problem as JSON data; a value that is not a JSON scalar is given as its shortened repr."""
+        """The problem as JSON data; a value other than a JSON scalar is replaced by its shortened repr."""
         mark = self.mark
         data: dict[str, Any] = {
             "source": mark.source if mark else None,
@@ -105,20 +105,20 @@ _NAMED = re.compile("\x1f([a-z_]+)(=False)?\x1f")
 def option_name(name: str, value: bool = True) -> str:
     """The name of an option in a message: a keyword in Python, a flag on the command line.
 
-    ``value`` False is that of one that is switched off.
+    ``value`` False stands for the option switched off.
     """
     return f"\x1f{name}\x1f" if value else f"\x1f{name}=False\x1f"
 
 
 def with_flags(text: str) -> str:
-    """A message as the command line says it: `--max-kl` for ``max_kl``."""
+    """A message with options as command-line flags: `--max-kl` for ``max_kl``."""
     return _NAMED.sub(lambda found: f"--{'no-' if found[2] else ''}{found[1].replace('_', '-')}", text)
 
 
 class UserError(Exception):
-    """A mistake of the user's, told without a traceback; the command exits with status 2.
+    """An error in the user's input, reported without a traceback; the command exits with status 2.
 
-    ``text`` is the message with its options as :func:`option_name` has them.
+    ``text`` is the message with options encoded by :func:`option_name`.
     """
 
     @property
@@ -126,12 +126,12 @@ class UserError(Exception):
         return super().__str__()
 
     def __str__(self) -> str:
-        """The message as a caller in Python reads it."""
+        """The message with options as Python keywords."""
         return _NAMED.sub(lambda found: found[1] + (found[2] or ""), self.text)
 
 
 class SpecError(UserError):
-    """A spec that breaks one or more rules; `problems` holds each of them."""
+    """A spec that violates one or more rules, listed in `problems`."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
@@ -140,7 +140,7 @@ class SpecError(UserError):
 
     @property
     def text(self) -> str:
-        """The first problems as plain text, and how many more there are."""
+        """The first problems as plain text, and the number of further ones."""
         shown = [problem.render() for problem in self.problems[:_LISTED]]
         if len(self.problems) > _LISTED:
             shown.append(f"... and {len(self.problems) - _LISTED:,} more problems")
@@ -148,4 +148,4 @@ class SpecError(UserError):
 
 
 class PluginError(UserError):
-    """A plugin that cannot be loaded, or that registers a kind which is there already."""
+    """A plugin that cannot be loaded, or that registers an existing kind."""

@@ -5,22 +5,23 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from specs.activation import Activation
-from specs.base import Component, PositiveFloat, Probability, Slot, Width
+from specs.base import Component, Dropout, PositiveFloat, Slot, Width
 from specs.registry import register
+from specs.roles import Role
 
 FeedForward = Annotated[Component, Slot("feed_forward")]
 
 
 class TwoLayer(Component):
-    """What every feed-forward with a hidden layer states."""
+    """Fields common to feed-forwards with a hidden layer."""
 
-    hidden: Width
+    hidden: Annotated[Width, Role.WIDTH]
     """Width of the hidden layer (GPT-2: `4 * d_model`)."""
     activation: Activation
-    """Activation of the hidden layer; of `gated`, that of the gate."""
+    """Activation of the hidden layer, or of the gate in `gated`."""
     bias: bool = True
     """Whether all layers of the feed-forward add a bias."""
-    dropout: Probability = 0.0
+    dropout: Dropout = 0.0
     """Dropout probability on the hidden layer during training."""
 
 

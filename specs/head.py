@@ -1,4 +1,4 @@
-"""Heads: what a model computes from its last hidden state."""
+"""Heads: outputs computed from the last hidden state."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal
@@ -6,16 +6,17 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag
 
 from specs.activation import Activation
-from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Slot, Spec, Unsaid, Width
+from specs.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot, Spec, Width
 from specs.descriptions import ValueDescriptions
 from specs.norm import Norm
 from specs.registry import register
+from specs.roles import Role
 
 Head = Annotated[Component, Slot("head")]
 
 
 class AtToken(Spec):
-    """The first token with a certain id, or the last token of a sequence without one (CLIP: the end token)."""
+    """The first token with a given id, or the last token if the sequence has none (CLIP: the end token)."""
 
     token: Annotated[int, Field(ge=0)]
     """Token id to look for, below `vocab_size`."""
@@ -25,7 +26,7 @@ PoolingName = Annotated[
     Literal["first", "last", "mean", "max", "weighted_mean", "mean_sqrt_length"],
     ValueDescriptions(
         {
-            "first": "The first token (BERT's `[CLS]`); not in decoders, whose first token sees no other.",
+            "first": "The first token (BERT's `[CLS]`); not for decoders, whose first token sees no other.",
             "last": "The last token that is not padding (decoders).",
             "mean": "The mean over all tokens.",
             "max": "The largest value of each feature over all tokens.",
@@ -39,7 +40,7 @@ Pooling = Annotated[
     Annotated[PoolingName, Tag("name")] | Annotated[AtToken, Tag("mapping")],
     Discriminator(lambda pooling: "mapping" if isinstance(pooling, dict | AtToken) else "name"),
 ]
-"""The vector that stands for a sequence: its first or last token's, that of a certain token, or one made of all tokens."""
+"""The vector for a sequence: that of the first, last or a given token, or a combination of all tokens."""
 
 
 class VocabularyHead(Component):
@@ -52,52 +53,52 @@ class VocabularyHead(Component):
 
     @property
     def scores_embeddings(self) -> bool:
-        """Whether what is scored is as wide as the embedding, rather than d_model."""
+        """Whether the scored vectors have the width of the embedding instead of d_model."""
         return False
 
 
+class TransformingHead(Component):
+    """A head with an optional dense layer and norm before the output layer."""
+
+    activation: Activation | None = None
+    """Activation of a dense layer before the output layer (BERT: `tanh`). Default: no dense layer."""
+    dense_bias: Annotated[bool, OmitDefault()] = True
+    """Whether that dense layer adds a bias (ModernBERT: false)."""
+    norm: Norm | None = None
+    """Norm after the dense layer (ModernBERT). Default: none."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.activation is None and self.norm is not None:
+            yield Fault(
+                ("norm",),
+                "requires a dense layer, which activation adds",
+                self.norm.kind,
+                "Add activation: (identity for none), or remove norm.",
+            )
+        if self.activation is None and not self.dense_bias:
+            yield Fault(
+                ("dense_bias",),
+                "belongs to a dense layer, which activation adds",
+                False,
+                "Add activation: (identity for none), or remove dense_bias.",
+            )
+
+
 @register("head")
-class LanguageModeling(VocabularyHead):
+class LanguageModeling(VocabularyHead, TransformingHead):
     """Scores of the next token: `logits`, batch x tokens x vocabulary."""
 
     kind: Literal["language_modeling"] = "language_modeling"
     scale: PositiveFloat | Literal["inverse_sqrt_d_model"] | None = None
     """Factor on the hidden state: a number, or `inverse_sqrt_d_model` (T5). Default: 1."""
-    projection: Annotated[bool, Unsaid()] = False
-    """Whether a matrix without a bias takes the hidden state to the width of the embedding first (OPT-350m)."""
-    softcap: PositiveFloat | None = None
+    projection: Annotated[bool, OmitDefault()] = False
+    """Whether a projection without bias to the width of the embedding comes first (OPT-350m)."""
+    softcap: Annotated[PositiveFloat | None, Role.SOFTCAP] = None
     """Bound c on the scores, which become `c * tanh(score / c)` (Gemma 2). Default: unbounded."""
 
     @property
     def scores_embeddings(self) -> bool:
         return self.projection
-
-
-class TransformingHead(Component):
-    """A head that may transform a vector before it reads it."""
-
-    activation: Activation | None = None
-    """Activation of a dense layer before the output layer (BERT: `tanh`). Default: no dense layer."""
-    dense_bias: Annotated[bool, Unsaid()] = True
-    """Whether that dense layer adds a bias (ModernBERT: false)."""
-    norm: Norm | None = None
-    """Norm after the dense layer (ModernBERT). Default: none."""
-
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        if self.activation is None and self.norm is not None:
-            yield Fault(
-                ("norm",),
-                "follows a dense layer, which activation puts there",
-                self.norm.kind,
-                "add activation: (identity for none), or remove norm",
-            )
-        if self.activation is None and not self.dense_bias:
-            yield Fault(
-                ("dense_bias",),
-                "is that of a dense layer, which activation puts there",
-                False,
-                "add activation: (identity for none), or remove dense_bias",
-            )
 
 
 @register("head")
@@ -107,7 +108,7 @@ class MaskedLanguageModeling(VocabularyHead):
     kind: Literal["masked_language_modeling"] = "masked_language_modeling"
     activation: Activation = "gelu"
     """Activation of the dense layer, whose output is as wide as the token table (ALBERT, ELECTRA)."""
-    dense_bias: Annotated[bool, Unsaid()] = True
+    dense_bias: Annotated[bool, OmitDefault()] = True
     """Whether the dense layer adds a bias (ModernBERT: false)."""
     norm: Norm
     """Norm between the dense layer and the scores."""
@@ -129,33 +130,31 @@ class Pooler(Component):
 
 
 class SequenceHead(TransformingHead):
-    """A head that reads one vector for the whole sequence."""
+    """A head with one vector for the whole sequence as input."""
 
     pooling: Pooling = "first"
-    """How one vector is made of the tokens; `{token: ID}` takes the first token with that id."""
+    """Reduction of the tokens to one vector; `{token: ID}` selects the first token with that id."""
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        yield from super().faults(frame)
-        if frame.causal and self.pooling == "first":
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if context.causal and self.pooling == "first":
             yield Fault(
                 ("pooling",),
                 "must not be first in a decoder, whose first token sees no other",
                 self.pooling,
-                "last or mean would work",
+                "Use last or mean.",
             )
-        if isinstance(self.pooling, AtToken) and self.pooling.token >= (frame.vocab_size or 0):
+        if isinstance(self.pooling, AtToken) and self.pooling.token >= (context.vocab_size or 0):
             yield Fault(
                 ("pooling", "token"),
-                f"must be a token of the vocabulary, which has {frame.vocab_size or 'none'}",
+                f"must be below vocab_size, which is {context.vocab_size or 'not set'}",
                 self.pooling.token,
-                f"0 to {frame.vocab_size - 1} would work"
-                if frame.vocab_size
-                else "first, last or mean would work",
+                f"Use 0 to {context.vocab_size - 1}." if context.vocab_size else "Use first, last or mean.",
             )
 
 
 def sought_token(head: Component) -> int | None:
-    """The token at which a head reads a sequence, where it seeks one."""
+    """The token that a head's pooling selects, if any."""
     if isinstance(head, SequenceHead) and isinstance(head.pooling, AtToken):
         return head.pooling.token
     return None
@@ -170,7 +169,7 @@ class Classification(SequenceHead):
     """Number of classes."""
     bias: bool = True
     """Whether the classifier adds a bias."""
-    dropout: Probability = 0.0
+    dropout: Dropout = 0.0
     """Dropout probability before the classifier during training."""
 
 
@@ -180,7 +179,7 @@ class Pooled(SequenceHead):
 
     kind: Literal["pooled"] = "pooled"
     projection: Width | None = None
-    """Width to which a matrix without a bias takes the vector (CLIP). Default: no projection."""
+    """Width of a projection of the vector, without bias (CLIP). Default: no projection."""
     normalize: bool = False
     """Whether the vector is divided by its Euclidean norm (sentence embeddings)."""
     output: Annotated[
@@ -205,24 +204,25 @@ class TokenClassification(TransformingHead):
     """Number of classes."""
     bias: bool = True
     """Whether the classifier adds a bias."""
-    dropout: Probability = 0.0
+    dropout: Dropout = 0.0
     """Dropout probability before the classifier during training."""
 
 
 @register("head")
 class QuestionAnswering(TransformingHead):
-    """Where an answer starts and ends: `start_logits` and `end_logits`, batch x tokens, after transform and dropout."""
+    """Scores of the start and end of an answer: transform, dropout, output layer. Gives `start_logits` and `end_logits`,
+    batch x tokens."""
 
     kind: Literal["question_answering"] = "question_answering"
     bias: bool = True
     """Whether the output layer adds a bias."""
-    dropout: Probability = 0.0
+    dropout: Dropout = 0.0
     """Dropout probability before the output layer during training."""
 
 
 @register("head")
 class ReplacedTokenDetection(TransformingHead):
-    """Which tokens were replaced: `logits`, batch x tokens, after transform (ELECTRA's discriminator)."""
+    """Scores of replaced tokens: transform, output layer (ELECTRA's discriminator). Gives `logits`, batch x tokens."""
 
     kind: Literal["replaced_token_detection"] = "replaced_token_detection"
     bias: bool = True

@@ -1,12 +1,13 @@
-"""Attention whose queries, keys and values come from narrow latents."""
+"""Latent attention: queries, keys and values projected from narrow latents."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Literal
 
 from specs.attention import Heads
-from specs.base import Component, Fault, Frame, PositiveFloat, Probability, Width
+from specs.base import Component, Dropout, Fault, PositiveFloat, RuleContext, Width
 from specs.norm import Norm, RMSNorm
 from specs.registry import register
+from specs.roles import Role
 
 
 @register("attention")
@@ -17,17 +18,17 @@ class Latent(Component):
     """
 
     kind: Literal["latent"] = "latent"
-    heads: Heads
-    """Number of heads of queries, keys and values."""
-    query_rank: Width | None = None
-    """Width of the latent of the queries. Default: no latent; queries are projected directly (DeepSeek-V2-Lite)."""
-    kv_rank: Width
-    """Width of the latent that keys and values share."""
-    head_dim: Width
+    heads: Annotated[Heads, Role.HEADS]
+    """Number of query, key and value heads."""
+    query_rank: Annotated[Width | None, Role.WIDTH] = None
+    """Width of the query latent. Default: none; queries are projected directly (DeepSeek-V2-Lite)."""
+    kv_rank: Annotated[Width, Role.WIDTH]
+    """Width of the latent shared by keys and values."""
+    head_dim: Annotated[Width, Role.HEAD_WIDTH]
     """Unrotated dimensions of each head's queries and keys."""
-    rope_dim: Width
-    """Rotated dimensions of each head, added to `head_dim`; all heads share those of the keys. It must be even."""
-    value_dim: Width
+    rope_dim: Annotated[Width, Role.HEAD_WIDTH]
+    """Rotated dimensions of each head, in addition to `head_dim`; those of the keys are shared by all heads. It must be even."""
+    value_dim: Annotated[Width, Role.HEAD_WIDTH]
     """Width of each head's values."""
     norm: Norm = RMSNorm()
     """Norm of the latents, between the projections down and up. Default: RMS norm."""
@@ -35,19 +36,19 @@ class Latent(Component):
     """Whether the projections down and the output projection add a bias."""
     scale: PositiveFloat | None = None
     """Factor on the attention scores. Default: `(head_dim + rope_dim) ** -0.5`."""
-    dropout: Probability = 0.0
+    dropout: Dropout = 0.0
     """Dropout probability on the attention weights during training."""
 
     def head_width(self, d_model: int) -> int:
-        """The width of what a position rotates of each head."""
+        """The number of rotated dimensions of each head."""
         return self.rope_dim
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        yield from (fault.under("norm") for fault in self.norm.faults(frame))
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from (fault.under("norm") for fault in self.norm.faults(context))
         if self.rope_dim % 2:
             yield Fault(
                 ("rope_dim",),
                 "must be even: dimensions rotate in pairs",
                 self.rope_dim,
-                f"{self.rope_dim - 1 or 2} or {self.rope_dim + 1} would work",
+                f"Use {self.rope_dim - 1 or 2} or {self.rope_dim + 1}.",
             )

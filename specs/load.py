@@ -1,4 +1,4 @@
-"""From a preset's name or a file to a model: `extends`, `--set` and named blocks resolved, then validated."""
+"""Loading of specs: resolves `extends`, assignments and named blocks, then validates."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from specs.spec_file import read_file
 from specs.validation import validate
 
 MAX_EXTENDS = 64
-"""How many specs may extend one another in a row."""
+"""Maximum length of a chain of `extends`."""
 
 
 def load(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Model:
-    """The model of a preset's name or a YAML file, with ``path=value`` assignments laid over it in order.
+    """Load the spec of a preset or a YAML file, with ``path=value`` assignments applied in order.
 
     Raises :class:`SpecError` with every problem found.
     """
@@ -35,9 +35,9 @@ def load_document(reference: str | os.PathLike[str], assignments: Sequence[str] 
 
 
 def read(reference: str | os.PathLike[str]) -> Document:
-    """The document of a preset's name or a YAML file laid over what it extends: what assignments change.
+    """The document of a preset or a YAML file merged with its base, before assignments.
 
-    A base passes on neither its summary nor its published counts: they hold for it alone.
+    The summary and the published counts of a base are not inherited.
     """
     document, *overrides = reversed(_chain(locate(os.fspath(reference))))
     for override in overrides:
@@ -47,21 +47,21 @@ def read(reference: str | os.PathLike[str]) -> Document:
 
 
 def _chain(path: Path) -> list[Document]:
-    """The document of a file, then that of what it extends, and so on to the last."""
+    """The document of a file, then of its base, and so on."""
     documents, files = [read_file(path)], [path.resolve()]
     while "extends" in documents[-1].data:
         document, reference = documents[-1], documents[-1].data["extends"]
         if not isinstance(reference, str):
-            rule = "must be the name of a preset or the path of a file"
-            raise _bad_extends(document, rule, "such as extends: bert-base")
+            rule = "must be a preset name or the path of a file"
+            raise _bad_extends(document, rule, "Write it as in extends: bert-base.")
         base = locate_base(reference, path.parent, document.mark_of(("extends",)))
         if base.resolve() in files:
             loop = " -> ".join(step.name for step in (*files, base))
-            remedy = "extend a preset, or a file that extends none of these"
-            raise _bad_extends(document, f"must not lead back to itself: {loop}", remedy)
+            remedy = "Extend a preset, or a file outside this cycle."
+            raise _bad_extends(document, f"must not form a cycle: {loop}", remedy)
         if len(documents) > MAX_EXTENDS:
-            rule = f"must not continue a chain of more than {MAX_EXTENDS} specs that extend one another"
-            raise _bad_extends(document, rule, "Extend a spec that is nearer to the start of the chain.")
+            rule = f"must not form a chain of more than {MAX_EXTENDS} specs"
+            raise _bad_extends(document, rule, "Extend a spec nearer to the root of the chain.")
         documents.append(read_file(base))
         files.append(base.resolve())
         path = base
@@ -74,7 +74,7 @@ def _bad_extends(document: Document, rule: str, remedy: str) -> SpecError:
 
 
 def varied(document: Document, assignments: Sequence[str]) -> Document:
-    """A document with assignments laid over it, renamed after them, so that a variant never passes for its base."""
+    """A document with assignments applied, and renamed after them so that it cannot be mistaken for its base."""
     if not assignments:
         return document
     changed, overrides = _without(document, "expect"), []

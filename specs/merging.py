@@ -1,4 +1,4 @@
-"""Laying one document over another."""
+"""Merging of documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specs.errors import MISSING, Mark, Problem, SpecError, SpecPath, path_text
 
 
 class _Merge:
-    """Lays one document over another, walking both together and carrying the marks of what is kept."""
+    """Merges two documents, with the marks of the values kept."""
 
     def __init__(self, base: Document, override: Document, held: OnNewKind, most: int) -> None:
         self.base, self.override, self.held, self.most = base, override, held, most
@@ -24,7 +24,7 @@ class _Merge:
     def keep(self, origin: Document, path: SpecPath) -> None:
         self.nodes += 1
         if self.nodes > self.most:
-            rule = f"a spec must have at most {self.most} values, with what it extends and its named blocks written out"
+            rule = f"a spec must have at most {self.most} values, including its base and its named blocks written out"
             remedy = "Use fewer or smaller named blocks."
             raise SpecError([Problem(rule, path, MISSING, remedy, self.override.mark_of(()))])
         if path in origin.marks:
@@ -33,7 +33,7 @@ class _Merge:
             self.key_marks[path] = origin.key_marks[path]
 
     def take(self, origin: Document, path: SpecPath, value: Any) -> Any:
-        """A copy of a value, with its marks."""
+        """Copy a value with its marks."""
         self.keep(origin, path)
         if isinstance(value, dict):
             return {key: self.take(origin, (*path, key), child) for key, child in value.items()}
@@ -47,7 +47,7 @@ class _Merge:
         if any(isinstance(key, int) for key in above):
             return self.elements(path, below, above)
         kept = self.kept(path, below, above)
-        # An assignment only passes through the mappings on its way: they stay where they were written.
+        # An assignment keeps the positions of the mappings on its path.
         mark = self.override.marks.get(path)
         passed = kept is below and (mark is None or mark.line is None)
         self.keep(self.base if passed else self.override, path)
@@ -61,7 +61,7 @@ class _Merge:
         return merged
 
     def kept(self, path: SpecPath, below: Any, above: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What of the base stays under an override: all of it, unless the override changes its kind."""
+        """The part of the base that an override keeps: everything, unless the override changes the kind."""
         if not isinstance(below, dict):
             return {}
         old, new = below.get("kind"), above.get("kind")
@@ -70,17 +70,22 @@ class _Merge:
         return self.held(below, new)
 
     def elements(self, path: SpecPath, below: Any, above: Mapping[int, Any]) -> list[Any]:
-        """An override by index: `--set layers[0].repeat=3`."""
+        """Apply an override by index, such as `layers[0].repeat=3`."""
         name = path_text(path) or "the spec"
         for index in above:
             mark = self.override.mark_of((*path, index))
             if not isinstance(below, list):
-                what = "not there" if below is MISSING else TYPES[type(below)]
-                rule = f"an index must pick an element of a list, and {name} is {what}"
-                raise SpecError([Problem(rule, path, below, f"assign the whole of {name}", mark)])
+                what = "not set" if below is MISSING else TYPES[type(below)]
+                rule = f"an index must select an element of a list, and {name} is {what}"
+                remedy = f"Assign a value to {name} itself." if path else "Start the path with a key."
+                raise SpecError([Problem(rule, path, below, remedy, mark)])
             if not 0 <= index < len(below):
-                valid = f"use an index from 0 to {len(below) - 1}" if below else f"assign the whole of {name}"
-                rule = f"an index must be within the {len(below)} elements of {name}"
+                valid = (
+                    f"Use an index from 0 to {len(below) - 1}."
+                    if below
+                    else f"Assign a value to {name} itself."
+                )
+                rule = f"an index must be in the range of {name}, which has {len(below)} elements"
                 raise SpecError([Problem(rule, (*path, index), MISSING, valid, mark)])
         self.keep(self.base, path)
         items = []
@@ -92,11 +97,11 @@ class _Merge:
 
 
 def merge(base: Document, override: Document, held: OnNewKind, most: int = MAX_NODES) -> Document:
-    """Lay an override over a base: mappings merge key by key; lists, scalars and null replace what was there.
+    """Merge an override into a base: mappings merge key by key; lists, scalars and null replace the base's value.
 
-    Where the override gives a mapping another `kind`, the base keeps only the entries that `held` says still hold.
-    Every value keeps the mark of where it came from; a merged mapping has the override's, unless that is a
-    `--set` which only passed through. An integer key, as made by `parse_assignment`, picks an element of a list in
-    the base. Raises `SpecError` where there is no such element, and where more than `most` values come out.
+    If the override changes the `kind` of a mapping, the base keeps only the entries that `held` returns. Values keep
+    their source marks; a merged mapping has the override's, except on the path of an assignment. An integer key, as made
+    by `parse_assignment`, selects an element of a list in the base. Raises `SpecError` for an index out of range, and
+    for more than `most` resulting values.
     """
     return _Merge(base, override, held, most).document()

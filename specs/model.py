@@ -8,13 +8,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from specs.base import Fault, Frame, Spec, Width
+from specs.base import Fault, RuleContext, Spec, Width
 from specs.descriptions import ValueDescriptions
 from specs.embedding import Embedding, EmbeddingKind, Tokens
 from specs.errors import MISSING
 from specs.head import Head, NoHead, VocabularyHead
 from specs.initialization import Initialization, Normal
 from specs.position import NoPosition, Position, PositionKind
+from specs.roles import Role
 from specs.stack import Stack
 
 Architecture = Annotated[
@@ -30,75 +31,78 @@ Architecture = Annotated[
 
 
 class Expectation(Spec):
-    """Published parameter counts that a build must meet."""
+    """Published parameter counts that a build must match."""
 
     parameters: Annotated[int, Field(gt=0)] | None = None
     """Exact number of parameters of the model, shared weights counted once. Default: not checked."""
+    active_parameters: Annotated[int, Field(gt=0)] | None = None
+    """Exact number of parameters that process each token: of experts, only the selected ones, and whole embedding
+    tables. Default: not checked."""
     modules: dict[str, Annotated[int, Field(gt=0)]] = {}
-    """Exact numbers of parameters of modules. A key is a module path as `zoo params` shows it, or several:
+    """Exact numbers of parameters of modules. A key is a module path as printed by `zoo params`, or a sum of them:
     `encoder + decoder`."""
 
 
 class Model(Spec):
-    """A transformer.  Widths are stated once, here, and flow down to the components."""
+    """A transformer.  Widths are stated once, here, and passed down to the components."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=,@-]*$", max_length=200)]
     """Name of the model, and of the directories built from it: letters, digits and `. _ - + = , @`."""
     summary: str = ""
-    """One line about the model, shown in lists. It is not inherited by `extends`."""
+    """One-line description for listings. It is not inherited by `extends`."""
     source: str = ""
-    """Where the architecture is published: authors, year and address."""
+    """Publication of the architecture: authors, year and URL."""
     year: Annotated[int, Field(ge=1950, le=2100)] | None = None
     """Year of publication."""
     architecture: Architecture
-    """Which stacks the model has."""
+    """Stacks of the model."""
     vocab_size: Width | None = None
-    """Number of tokens in the vocabulary. Required where tokens go in, and not allowed elsewhere."""
-    d_model: Width
+    """Number of tokens in the vocabulary. Required for token inputs, and not allowed otherwise."""
+    d_model: Annotated[Width, Role.WIDTH]
     """Width of the residual stream (`hidden_size` in Hugging Face). Every component derives its widths from it."""
     context_length: Width | None = None
-    """Longest input that the model is made for, in tokens. Learned positions and spectrograms need it. Default: no
-    limit."""
+    """Maximum input length, in tokens. Required by learned positions and spectrograms. Default: no limit."""
     position: Position = NoPosition()
-    """How the model knows where a token stands. Default: `none`."""
+    """Position encoding. Default: `none`."""
     embedding: Embedding = Tokens()
-    """How inputs become vectors. Default: `tokens`."""
+    """Embedding of the inputs. Default: `tokens`."""
     encoder: Stack | None = None
     """Layers of the encoder, in an `encoder` or `encoder-decoder`."""
     decoder: Stack | None = None
     """Layers of the decoder, in a `decoder` or `encoder-decoder`."""
     head: Head = NoHead()
-    """What the model computes from the last hidden state. Default: `none`."""
+    """Output computed from the last hidden state. Default: `none`."""
     initialization: Initialization = Normal()
-    """How random weights are drawn. Default: `normal`."""
+    """Recipe for random weights. Default: `normal`."""
     expect: Expectation = Expectation()
-    """Published parameter counts. `zoo params` and `zoo build` fail when the built model has others. It is not inherited
-    by `extends`."""
+    """Published parameter counts. `zoo params` and `zoo build` fail if the built model differs. It is not inherited by
+    `extends`."""
 
     def stacks(self) -> Iterator[tuple[Literal["encoder", "decoder"], Stack]]:
-        """The stacks there are, encoder first."""
+        """The stacks of the model, encoder first."""
         if self.encoder is not None:
             yield "encoder", self.encoder
         if self.decoder is not None:
             yield "decoder", self.decoder
 
     def position_of(self, stack: Stack) -> PositionKind:
-        """The position kind in force in a stack."""
+        """The effective position kind of a stack."""
         position = stack.position or self.position
         assert isinstance(position, PositionKind)
         return position
 
     def is_causal(self, name: Literal["encoder", "decoder"]) -> bool:
-        """Whether the tokens of a stack see only those before them."""
+        """Whether the tokens of a stack see only themselves and preceding tokens."""
         stack: Stack | None = getattr(self, name)
         return name == "decoder" if stack is None or stack.causal is None else stack.causal
 
     @property
-    def border(self) -> int | None:
-        """The length of an input beyond which its positions are rotated otherwise; the lowest, or None."""
+    def rope_switch_length(self) -> int | None:
+        """The smallest input length beyond which RoPE rotates differently, or None."""
         positions: list[Any] = []
         for _, stack in self.stacks():
-            own = (getattr(block.attention, "position", None) for block in stack.layer_blocks())
+            mixers = (mixer for block in stack.layer_blocks() for mixer in block.mixers)
+            own = (getattr(mixer, "position", None) for mixer in mixers)
             positions += [self.position_of(stack), *own]
         scalings: list[Any] = [getattr(position, "scaling", None) for position in positions]
         return min(
@@ -106,18 +110,18 @@ class Model(Spec):
         )
 
     def embedding_of(self, stack: Stack) -> EmbeddingKind:
-        """The embedding of what goes into a stack."""
+        """The embedding of a stack's inputs."""
         embedding = stack.embedding or self.embedding
         assert isinstance(embedding, EmbeddingKind)
         return embedding
 
     def context_length_of(self, stack: Stack) -> int | None:
-        """The most vectors that a stack is made for."""
+        """The maximum number of vectors of a stack."""
         return self.embedding_of(stack).fixed_length or stack.context_length or self.context_length
 
     @property
     def last_stack(self) -> Stack:
-        """The stack that the head stands on."""
+        """The stack whose output the head reads."""
         stack = self.encoder if self.architecture == "encoder" else self.decoder
         assert stack is not None
         return stack
@@ -135,7 +139,7 @@ class Model(Spec):
             faults += self._embedding_faults()
             faults += self._head_faults()
             for name, stack in self.stacks():
-                faults += [fault.under(name) for fault in stack.faults(self._frame(name, stack))]
+                faults += [fault.under(name) for fault in stack.faults(self._rule_context(name, stack))]
         if not faults:
             faults += self._position_faults()
         if faults:
@@ -143,9 +147,11 @@ class Model(Spec):
             raise ValidationError.from_exception_data("Model", [fault.line_error() for fault in unique])
         return self
 
-    def _frame(self, name: Literal["encoder", "decoder"], stack: Stack) -> Frame:
+    def _rule_context(self, name: Literal["encoder", "decoder"], stack: Stack) -> RuleContext:
         cross = name == "decoder" and self.architecture == "encoder-decoder"
-        return Frame(self.d_model, self.context_length_of(stack), causal=self.is_causal(name), cross=cross)
+        return RuleContext(
+            self.d_model, self.context_length_of(stack), causal=self.is_causal(name), cross=cross
+        )
 
     def _stack_faults(self) -> Iterable[Fault]:
         if self.decoder is not None and self.decoder.causal is False:
@@ -162,14 +168,14 @@ class Model(Spec):
             present = getattr(self, name) is not None
             if name in wanted and not present:
                 yield Fault(
-                    (name,), f"is required by architecture: {self.architecture}", None, f"add {name}:"
+                    (name,), f"is required by architecture: {self.architecture}", None, f"Add {name}."
                 )
             if present and name not in wanted:
                 yield Fault(
                     (name,),
                     f"does not belong to architecture: {self.architecture}",
                     "a stack",
-                    f"remove it, or set architecture: {'encoder-decoder' if len(wanted) == 1 and self._both() else name}",
+                    f"Remove it, or set architecture: {'encoder-decoder' if len(wanted) == 1 and self._both() else name}.",
                 )
 
     def _both(self) -> bool:
@@ -180,15 +186,13 @@ class Model(Spec):
         for name, stack in self.stacks():
             place = ("embedding",) if stack.embedding is None else (name, "embedding")
             embedding = embeddings[name]
-            yield from (fault.under(*place) for fault in embedding.faults(self._frame(name, stack)))
+            yield from (fault.under(*place) for fault in embedding.faults(self._rule_context(name, stack)))
             if name == "decoder" and not embedding.takes_tokens:
                 yield Fault(
                     (*place, "kind"),
-                    "must take tokens in a decoder, which reads them one after another",
+                    "must take tokens in a decoder, which processes them one by one",
                     embedding.kind,
-                    "tokens would work"
-                    if stack.embedding
-                    else "add to the decoder embedding: {kind: tokens}",
+                    "Use tokens." if stack.embedding else "Add embedding: {kind: tokens} to the decoder.",
                 )
             yield from self._length_faults(name, stack)
         yield from self._vocabulary_faults(any(each.takes_tokens for each in embeddings.values()))
@@ -196,13 +200,13 @@ class Model(Spec):
         if len(tables) > 1:
             yield Fault(
                 ("decoder", "embedding", "width"),
-                "must be that of the encoder's embedding: the two share their token table",
+                "must equal that of the encoder's embedding, because the two share a token table",
                 self.embedding_width,
-                f"{next(iter(tables - {self.embedding_width}))} would work",
+                f"Use {next(iter(tables - {self.embedding_width}))}.",
             )
 
     def _length_faults(self, name: str, stack: Stack) -> Iterable[Fault]:
-        """An embedding that decides the context length leaves none to state."""
+        """The violated rule of a context length that the embedding already fixes."""
         fixed = self.embedding_of(stack).fixed_length
         places: dict[tuple[str, ...], int | None] = {(name, "context_length"): stack.context_length}
         if self.architecture != "encoder-decoder":
@@ -211,38 +215,43 @@ class Model(Spec):
             if fixed is not None and stated not in (None, fixed):
                 yield Fault(
                     place,
-                    f"must be the number of vectors that the embedding gives, which is {fixed}",
+                    f"must equal the number of vectors of the embedding, which is {fixed}",
                     stated,
-                    f"remove it, or write {fixed}",
+                    f"Remove it, or set it to {fixed}.",
                 )
 
     def _vocabulary_faults(self, tokens_go_in: bool) -> Iterable[Fault]:
         if tokens_go_in and self.vocab_size is None:
-            yield Fault(("vocab_size",), "is required", MISSING, "add vocab_size:")
+            yield Fault(("vocab_size",), "is required", MISSING, "Add vocab_size.")
         if not tokens_go_in and self.vocab_size is not None:
-            yield Fault(("vocab_size",), "has no use: no tokens go in", self.vocab_size, "remove it")
+            yield Fault(
+                ("vocab_size",),
+                "must not be set, because the model takes no tokens",
+                self.vocab_size,
+                "Remove it.",
+            )
 
     def _position_faults(self) -> Iterable[Fault]:
         for name, stack in self.stacks():
             place = ("position",) if stack.position is None else (name, "position")
-            frame = self._frame(name, stack)
+            context = self._rule_context(name, stack)
             position = self.position_of(stack)
             if position.embedded:
-                frame = replace(frame, d_model=self.embedding_of(stack).position_width(self.d_model))
-            yield from (fault.under(*place) for fault in stack.position_faults(position, frame))
+                context = replace(context, d_model=self.embedding_of(stack).position_width(self.d_model))
+            yield from (fault.under(*place) for fault in stack.position_faults(position, context))
 
     def _head_faults(self) -> Iterable[Fault]:
         last: Literal["encoder", "decoder"] = "encoder" if self.architecture == "encoder" else "decoder"
-        frame = replace(self._frame(last, self.last_stack), vocab_size=self.vocab_size)
-        yield from (fault.under("head") for fault in self.head.faults(frame))
+        context = replace(self._rule_context(last, self.last_stack), vocab_size=self.vocab_size)
+        yield from (fault.under("head") for fault in self.head.faults(context))
         if not isinstance(self.head, VocabularyHead):
             return
         if not self.embedding_of(self.last_stack).takes_tokens:
             yield Fault(
                 ("head", "kind"),
-                "scores a vocabulary, and no tokens go in",
+                "requires a vocabulary, but the model takes no tokens",
                 self.head.kind,
-                "classification or none would work",
+                "Use classification or none.",
             )
             return
         fits = self.head.scores_embeddings or self.embedding_width == self.d_model
@@ -252,5 +261,5 @@ class Model(Spec):
                 f"needs an embedding as wide as d_model, which is {self.d_model}; "
                 f"embedding.width is {self.embedding_width}",
                 True,
-                f"set projection: true, tie_embeddings: false, or embedding.width: {self.d_model}",
+                f"Set projection: true, tie_embeddings: false, or embedding.width: {self.d_model}.",
             )

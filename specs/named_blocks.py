@@ -1,4 +1,4 @@
-"""The named blocks of a stack: each is laid over the stack's ``block``, so that it says only what differs."""
+"""The named blocks of a stack, each merged with the stack's ``block``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STACKS = ("encoder", "decoder")
 
 
 def with_named_blocks(document: Document) -> Document:
-    """The document with every named block written out in full.  Raises :class:`SpecError` where that is too much."""
+    """The document with every named block written out in full.  Raises :class:`SpecError` if it gets too large."""
     return reduce(_with_blocks_of, STACKS, document)
 
 
@@ -47,7 +47,7 @@ def _part(document: Document, path: tuple[str, str]) -> Document:
 
 
 def _repeated(part: Document, names: Collection[str]) -> Document:
-    """A document that has a part under each of several names, which itself was not written there."""
+    """A document with a part inserted under each of several names."""
 
     def under_each(marks: Mapping[SpecPath, Mark]) -> dict[SpecPath, Mark]:
         return {(name, *path): mark for name in names for path, mark in marks.items() if path}
@@ -56,9 +56,9 @@ def _repeated(part: Document, names: Collection[str]) -> Document:
 
 
 def without_abandoned_blocks(document: Document, overrides: Collection[Document]) -> Document:
-    """The document without the inherited blocks that no layer uses since an override stated the ``layers``.
+    """The document without the inherited blocks that no layer uses after an override of ``layers``.
 
-    A block that an override itself states is kept: unused, it is a mistake for the rules to report.
+    A block that the override itself defines is kept, so that the rules report it if unused.
     """
     data = dict(document.data)
     for stack in STACKS:
@@ -79,7 +79,7 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
 
 
 def _used(layers: Any) -> Iterator[str]:
-    """The names of the blocks that the entries of ``layers`` use."""
+    """The names of the blocks used by the entries of ``layers``."""
     for entry in layers if isinstance(layers, list) else ():
         run = _mapping(entry)
         if isinstance(name := run.get("use"), str):

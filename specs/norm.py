@@ -1,8 +1,9 @@
 """Normalisations."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
-from specs.base import Component, PositiveFloat, Slot, Unsaid
+from specs.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
 from specs.registry import register
 
 Norm = Annotated[Component, Slot("norm")]
@@ -14,11 +15,16 @@ class LayerNorm(Component):
 
     kind: Literal["layer_norm"] = "layer_norm"
     eps: PositiveFloat = 1e-5
-    """Number added to the variance, so that it is never 0 (BERT: 1e-12)."""
-    weight: Annotated[bool, Unsaid()] = True
+    """Number added to the variance to avoid division by 0 (BERT: 1e-12)."""
+    weight: Annotated[bool, OmitDefault()] = True
     """Whether the result is multiplied by a trained weight per channel (OLMo: false)."""
+    unit_offset: Annotated[bool, OmitDefault()] = False
+    """Whether weights are stored minus 1, so that 1 is added to them (Nemotron)."""
     bias: bool = True
     """Whether a trained bias per channel is added to the result (OLMo, ModernBERT: false)."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from _offset_faults(self)
 
 
 @register("norm")
@@ -27,9 +33,14 @@ class RMSNorm(Component):
 
     kind: Literal["rms_norm"] = "rms_norm"
     eps: PositiveFloat = 1e-6
-    """Number added to the mean square, so that it is never 0 (Llama: 1e-5 or 1e-6)."""
-    unit_offset: Annotated[bool, Unsaid()] = False
-    """Whether weights are stored around 0, and 1 is added to them (Gemma)."""
+    """Number added to the mean square to avoid division by 0 (Llama: 1e-5 or 1e-6)."""
+    weight: Annotated[bool, OmitDefault()] = True
+    """Whether the result is multiplied by a trained weight per channel (Falcon-Mamba's inner norms: false)."""
+    unit_offset: Annotated[bool, OmitDefault()] = False
+    """Whether weights are stored minus 1, so that 1 is added to them (Gemma)."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from _offset_faults(self)
 
 
 @register("norm")
@@ -37,3 +48,13 @@ class NoNorm(Component):
     """No norm: the identity."""
 
     kind: Literal["none"] = "none"
+
+
+def _offset_faults(norm: LayerNorm | RMSNorm) -> Iterable[Fault]:
+    if norm.unit_offset and not norm.weight:
+        yield Fault(
+            ("unit_offset",),
+            "must be false in a norm without a weight",
+            True,
+            "Remove it, or set weight: true.",
+        )

@@ -1,4 +1,4 @@
-"""How a model knows where a token stands.
+"""Position encodings.
 
 Embedded kinds are added to the token embedding; attention kinds act on queries and keys or on the scores.
 """
@@ -9,23 +9,33 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from specs.attention import MultiHeadShape
-from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Unsaid, Width
+from specs.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Slot, Spec, Width
 from specs.descriptions import ValueDescriptions
 from specs.latent import Latent
 from specs.registry import register
+from specs.roles import Role
 from specs.rope_scaling import RopeScaling, RopeScalingKind, YarnScaling
 
 Position = Annotated[Component, Slot("position")]
 
 
+class QueryScaling(Spec):
+    """A factor on the queries that grows with their position p: 1 + beta * log(1 + floor(p / length)) (Llama 4)."""
+
+    beta: PositiveFloat
+    """Growth of the factor with the logarithm (Ministral 3: 0.1)."""
+    length: Width
+    """Number of tokens over which the factor stays the same: the context length in training (Ministral 3: 16384)."""
+
+
 class PositionKind(Component):
-    """What every kind of position answers."""
+    """Interface of all kinds of position."""
 
     embedded: ClassVar[bool] = False
     needs_equal_heads: ClassVar[bool] = False
 
-    def attention_faults(self, attention: MultiHeadShape | Latent, frame: Frame) -> Iterable[Fault]:
-        """The broken rules between this position and an attention that it acts on."""
+    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules between this position and an attention it acts on."""
         return ()
 
 
@@ -38,13 +48,13 @@ class Learned(PositionKind):
     """Row of the table for position 0; the table has `context_length + offset` rows (OPT, RoBERTa: 2)."""
     embedded: ClassVar[bool] = True
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        if frame.context_length is None:
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if context.context_length is None:
             yield Fault(
                 ("kind",),
-                "needs the model's context_length: the number of rows of its table",
+                "requires the model's context_length, the number of rows of its table",
                 self.kind,
-                "add context_length: 512, or use sinusoidal, rope, alibi or relative_bias",
+                "Add context_length: 512, or use sinusoidal, rope, alibi or relative_bias.",
             )
 
 
@@ -57,7 +67,7 @@ class Sinusoidal(PositionKind):
         Literal["interleaved", "half_split"],
         ValueDescriptions(
             {
-                "interleaved": "Sine and cosine of one frequency side by side, as in the paper.",
+                "interleaved": "Sine and cosine of each frequency adjacent, as in the paper.",
                 "half_split": "All sines first (tensor2tensor, Marian, Pegasus).",
             }
         ),
@@ -73,28 +83,30 @@ class Sinusoidal(PositionKind):
                 "tensor2tensor": "`base ** (-i / (n - 1))`, which ends at `1 / base` (Whisper).",
             }
         ),
-        Unsaid(),
+        OmitDefault(),
     ] = "paper"
     """Frequency i of n, in radians per position."""
-    table: Annotated[bool, Unsaid()] = False
+    offset: Annotated[int, Field(ge=0, le=2**16), OmitDefault()] = 0
+    """Number added to every position (XGLM: 2)."""
+    table: Annotated[bool, OmitDefault()] = False
     """Whether the `context_length` vectors are an untrained weight, which checkpoints may store and counts include
     (Whisper, Marian, Pegasus)."""
     embedded: ClassVar[bool] = True
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        if self.table and frame.context_length is None:
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.table and context.context_length is None:
             yield Fault(
                 ("table",),
-                "needs the context_length: the number of its rows",
+                "requires the context_length, the number of its rows",
                 self.table,
-                "add context_length: 512, or set table: false",
+                "Add context_length: 512, or set table: false.",
             )
-        if frame.d_model % 2:
+        if context.d_model % 2:
             yield Fault(
                 ("kind",),
-                f"needs an even d_model, a sine and a cosine per frequency; it is {frame.d_model}",
+                f"requires an even d_model, with a sine and a cosine per frequency; it is {context.d_model}",
                 self.kind,
-                f"d_model: {frame.d_model - 1} or {frame.d_model + 1} would work",
+                f"Use d_model: {context.d_model - 1} or {context.d_model + 1}.",
             )
 
 
@@ -105,8 +117,8 @@ class Rope(PositionKind):
     kind: Literal["rope"] = "rope"
     theta: PositiveFloat = 10000.0
     """Base of the frequencies: pair i of n rotates by `theta ** (-i / n)` radians per position (Llama 3: 500000)."""
-    dimensions: Width | None = None
-    """Rotated dimensions of each head, the first ones; it must be even (GPT-J: 64, Phi-2: 32). Default: all."""
+    dimensions: Annotated[Width | None, Role.ROTATED] = None
+    """Number of rotated dimensions, the first ones of each head; it must be even (GPT-J: 64, Phi-2: 32). Default: all."""
     layout: Annotated[
         Literal["half_split", "interleaved"],
         ValueDescriptions(
@@ -116,44 +128,53 @@ class Rope(PositionKind):
             }
         ),
     ] = "half_split"
-    """Which dimensions rotate together."""
+    """Pairing of dimensions."""
     scaling: RopeScaling | None = None
     """Rescaling of the frequencies for contexts longer than those trained on. Default: none."""
+    query_scaling: QueryScaling | None = None
+    """Growth of the queries with their position (Ministral 3). Default: none."""
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.dimensions is not None and self.dimensions % 2:
             yield Fault(
                 ("dimensions",),
                 "must be even: dimensions rotate in pairs",
                 self.dimensions,
-                f"{self.dimensions - 1} or {self.dimensions + 1} would work",
+                f"Use {self.dimensions - 1} or {self.dimensions + 1}.",
             )
         if isinstance(self.scaling, YarnScaling) and self.theta <= 1:
             yield Fault(
                 ("theta",),
-                "must exceed 1: yarn looks for a pair by powers of it",
+                "must exceed 1, because yarn divides by its logarithm",
                 self.theta,
-                "10000.0 would work",
+                "Use 10000.0.",
             )
         if self.scaling is not None:
-            yield from (fault.under("scaling") for fault in self.scaling.faults(frame))
+            yield from (fault.under("scaling") for fault in self.scaling.faults(context))
 
-    def attention_faults(self, attention: MultiHeadShape | Latent, frame: Frame) -> Iterable[Fault]:
-        width = attention.head_width(frame.d_model)
+    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+        width = attention.head_width(context.d_model)
         if self.dimensions is None and width % 2:
             yield Fault(
                 ("kind",),
-                f"rotates dimensions in pairs, and the heads are {width} wide, which is odd",
+                f"requires an even head width, because dimensions rotate in pairs; it is {width}",
                 self.kind,
-                "give an even head_dim or other heads"
-                + (f", or rotate part of each head: dimensions: {width - 1}" if width > 1 else ""),
+                "Set an even head_dim or another number of heads"
+                + (f", or rotate part of each head with dimensions: {width - 1}." if width > 1 else "."),
             )
         elif self.dimensions is not None and self.dimensions > width:
             yield Fault(
                 ("dimensions",),
                 f"must not exceed the width of a head, which is {width}",
                 self.dimensions,
-                f"even numbers up to {width - width % 2} would work",
+                f"Use an even number up to {width - width % 2}.",
+            )
+        elif self.query_scaling is not None and isinstance(attention, Latent):
+            yield Fault(
+                ("query_scaling",),
+                "requires queries that are rotated as a whole, and those of latent attention are not",
+                attention.kind,
+                "Remove it, or use multi_head or grouped_query.",
             )
         elif isinstance(self.scaling, RopeScalingKind):
             yield from (
@@ -166,64 +187,64 @@ class Alibi(PositionKind):
     """ALiBi: a penalty on the scores that is linear in distance (Press et al., 2021); no parameters."""
 
     kind: Literal["alibi"] = "alibi"
-    scale: Annotated[PositiveFloat, Unsaid()] = 1.0
+    scale: Annotated[PositiveFloat, OmitDefault()] = 1.0
     """Factor on the penalty (Falcon: `head_dim ** -0.5`)."""
     precision: Annotated[
         Literal["float32", "bfloat16"],
         ValueDescriptions(
             {
                 "float32": "No rounding.",
-                "bfloat16": "Slope, position of the key and their product are rounded, as Falcon computes them.",
+                "bfloat16": "Slope, key position and their product are rounded (Falcon).",
             }
         ),
-        Unsaid(),
+        OmitDefault(),
     ] = "float32"
     """Rounding of the penalty; `bfloat16` works only in causal stacks."""
     needs_equal_heads: ClassVar[bool] = True
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        if self.precision == "bfloat16" and not frame.causal:
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.precision == "bfloat16" and not context.causal:
             yield Fault(
                 ("precision",),
-                "must be float32 in a bidirectional stack: what grows with the position of the key favours one side",
+                "must be float32 in a bidirectional stack, because rounding errors grow with the key position",
                 self.precision,
-                "float32 would work, or a causal stack",
+                "Use float32, or a causal stack.",
             )
 
 
 @register("position")
 class RelativeBias(PositionKind):
-    """A trained bias on the scores per head and bucket of distances, shared by the layers of a stack (T5)."""
+    """A trained bias on the scores per head and distance bucket, shared by the layers of a stack (T5)."""
 
     kind: Literal["relative_bias"] = "relative_bias"
     buckets: Annotated[int, Field(ge=2, le=2**16)] = 32
-    """Number of buckets: near distances have one each, farther ones share buckets of logarithmic width."""
+    """Number of buckets: one per short distance, and buckets of logarithmic width for longer ones."""
     max_distance: Annotated[int, Field(gt=0, le=2**20)] = 128
-    """Distance in tokens from which on all share the last bucket."""
+    """Distance in tokens beyond which all share the last bucket."""
     needs_equal_heads: ClassVar[bool] = True
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        sides = self.buckets if frame.causal else self.buckets // 2
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        sides = self.buckets if context.causal else self.buckets // 2
         if sides < 2:
             yield Fault(
                 ("buckets",),
                 "must be at least 4 in a bidirectional stack: near and far distances on either side",
                 self.buckets,
-                "4 or more would work",
+                "Use 4 or more.",
             )
             return
         exact = sides // 2
         if self.max_distance <= exact:
             yield Fault(
                 ("max_distance",),
-                f"must exceed {exact}, the distances that have a bucket of their own",
+                f"must exceed {exact}, the number of distances with their own bucket",
                 self.max_distance,
-                f"{exact + 1} or more would work",
+                f"Use {exact + 1} or more.",
             )
 
 
 @register("position")
 class NoPosition(PositionKind):
-    """No position: attention sees a set of tokens, though a causal mask tells their order in part (NoPE)."""
+    """No position encoding: attention treats tokens as a set, apart from the causal mask (NoPE)."""
 
     kind: Literal["none"] = "none"

@@ -1,20 +1,20 @@
-"""Text from files and options, made safe to show."""
+"""Escaping of untrusted text for display."""
 
 import re
 
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters: terminal escapes, bells, newlines
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # what reorders the text around it
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional controls
     "\u2028\u2029"  # line and paragraph separators
-    "\ud800-\udfff\ufffe\uffff]"  # what no encoding, or no XML, can hold
+    "\ud800-\udfff\ufffe\uffff]"  # not representable in an encoding or in XML
 )
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""The text with control characters as escapes, `\x1b`, but for the characters in ``keep``.
+    r"""The text with control characters escaped, as in `\x1b`, except those in ``keep``.
 
-    Terminals obey such characters, and XML and HTML cannot hold them.  A byte of a file name that is not UTF-8 is
-    shown as that byte.
+    Terminals interpret such characters, and XML and HTML cannot represent them.  Bytes of a file name that are not UTF-8
+    are shown as bytes.
     """
     if text.isprintable():
         return text
@@ -22,6 +22,6 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def _escape(code: int) -> str:
-    if 0xDC80 <= code <= 0xDCFF:  # how Python holds a byte that it could not decode
+    if 0xDC80 <= code <= 0xDCFF:  # Python's surrogate for an undecodable byte
         code -= 0xDC00
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

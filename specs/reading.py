@@ -1,4 +1,4 @@
-"""Reading YAML text into documents with positions; size, depth and aliases are bounded."""
+"""YAML reader that records positions and bounds size, depth and aliases."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import yaml
 from specs.document import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, MAX_KEY, MAX_NODES, TYPES, Document
 from specs.errors import MISSING, Mark, Problem, SpecError, SpecPath
 from specs.scalars import TAGS, is_huge, resolve
-from specs.suggest import did_you_mean
+from specs.suggest import suggestion
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NEWLINE = re.compile("\r\n|[\r\n]")
-_ALIGN = "align the line with its neighbours; let nothing follow a quoted or bracketed value"
-_SYNTAX = [  # what the parser says, the rule it stands for, what would work (empty: see where it starts)
-    ("tab character", "a line must not be indented by a tab", "indent with spaces"),
-    ("cannot start any token", "an unquoted value must not start with this character", "put it in quotes"),
+_ALIGN = "Align the line with its neighbours; put nothing after a quoted or bracketed value."
+_SYNTAX = [  # parser message, rule, remedy (empty: report where the construct starts)
+    ("tab character", "a line must not be indented by a tab", "Indent with spaces."),
+    ("cannot start any token", "an unquoted value must not start with this character", "Put it in quotes."),
     ("mapping values", "a ':' must follow a key, one key to a line",
-     "put a value that contains ': ' in quotes; start a nested mapping on a line of its own"),
-    ("sequence entries", "a list written with '-' must start on a line of its own",
-     "move it to the next line, or write [a, b]"),
+     "Put a value that contains ': ' in quotes; start a nested mapping on its own line."),
+    ("sequence entries", "a list written with '-' must start on its own line",
+     "Move it to the next line, or write [a, b]."),
     ("',' or ']'", "a list in brackets must have commas between its items and a ']' at its end", ""),
     ("',' or '}'", "a mapping in braces must have commas between its keys and a '}' at its end", ""),
     ("end of stream", "a quoted string must end with the quote it starts with", ""),
     ("escape character", "a string in double quotes must use escapes that YAML knows",
-     "write \\\\ for a backslash, or use single quotes"),
+     "Write \\\\ for a backslash, or use single quotes."),
     ("expected key", "the keys of a mapping must start in one column, one key to a line", _ALIGN),
     ("<block end>", "the lines of a mapping or list must start in one column", _ALIGN),
     ("'-' indicator", "the items of a list must start with '-', in one column", _ALIGN),
-    ("could not find expected ':'", "a key must be followed by ': '", "write key: value"),
-    ("node content", "a value must stand here", "put a value that starts with punctuation in quotes"),
-    ("<document start>", "a file must hold one mapping and nothing after it", "remove what follows"),
+    ("could not find expected ':'", "a key must be followed by ': '", "Write key: value."),
+    ("node content", "a value is missing", "Put a value that starts with punctuation in quotes."),
+    ("<document start>", "a file must hold one mapping and nothing after it", "Remove the rest."),
 ]  # fmt: skip
 
 
@@ -46,7 +46,7 @@ class _Place(NamedTuple):
 
 
 class Reader:
-    """Reads a text in two passes: the parse events, bounded as they come, then the values and their marks."""
+    """Reads a text in two passes: bounded parse events, then values and their marks."""
 
     def __init__(self, text: str, source: str, inline: bool = False) -> None:
         self.text, self.source, self.inline = text.removeprefix("\ufeff"), source, inline
@@ -73,7 +73,7 @@ class Reader:
         if bad := _UNPRINTABLE.search(self.text):
             lines = _NEWLINE.split(self.text[: bad.start()])
             mark = Mark(self.source) if self.inline else Mark(self.source, len(lines), len(lines[-1]) + 1)
-            remedy = "remove the character, or write it as an escape in a string in double quotes"
+            remedy = "Remove the character, or write it as an escape in a double-quoted string."
             rule = f"a spec must not contain the control character U+{ord(bad[0]):04X}"
             raise SpecError([Problem(rule, remedy=remedy, mark=mark)])
 
@@ -88,7 +88,7 @@ class Reader:
                 if isinstance(event, yaml.DocumentStartEvent):
                     documents += 1
                     if documents > 1:
-                        remedy = "put each document in a file of its own; remove the '---'"
+                        remedy = "Split the documents into separate files; remove the '---'."
                         self.fail("a file must hold one document", place, remedy)
                 elif isinstance(event, yaml.CollectionEndEvent):
                     opened.pop()
@@ -110,20 +110,20 @@ class Reader:
     def target(self, alias: Any, anchors: Mapping[str, int], opened: list[int]) -> int:
         name, place = alias.anchor, alias.start_mark
         if name not in anchors:
-            remedy = did_you_mean(name, anchors) or f"write &{name} before the value that it names"
-            self.fail(f"an alias must name an anchor above it, and there is no &{name}", place, remedy)
+            remedy = suggestion(name, anchors) or f"Write &{name} before the value that it names."
+            self.fail(f"an alias must name an anchor above it, but &{name} is not defined", place, remedy)
         if anchors[name] in opened:
-            self.fail(f"a value must not contain itself, and *{name} stands within &{name}", place,
-                      "write the value out, or move the anchor")  # fmt: skip
+            self.fail(f"a value must not contain itself, but *{name} is within &{name}", place,
+                      "Write the value out, or move the anchor.")  # fmt: skip
         return anchors[name]
 
     def too_many(self, place: Any, path: SpecPath = ()) -> NoReturn:
-        rule = f"a spec must have at most {MAX_NODES} values, each use of an alias counted in full"
-        self.fail(rule, place, "use named `blocks` and `repeat` in place of copies", path)
+        rule = f"a spec must have at most {MAX_NODES} values, counting each use of an alias in full"
+        self.fail(rule, place, "Use named `blocks` and `repeat` instead of copies.", path)
 
     def too_deep(self, place: Any, path: SpecPath = ()) -> NoReturn:
         rule = f"lists and mappings must be nested at most {MAX_DEPTH} deep"
-        self.fail(rule, place, "close the brackets, or flatten the structure", path)
+        self.fail(rule, place, "Close the brackets, or flatten the structure.", path)
 
     def syntax(self, error: yaml.MarkedYAMLError) -> NoReturn:
         said, place, start = error.problem or "", error.problem_mark, error.context_mark
@@ -134,14 +134,14 @@ class Reader:
             at = start or at  # the parser notices only where the next line starts
         elif "mapping values" in said and (line := self.line_without_colon(place)) is not None:
             said, at = "could not find expected ':'", line
-        other = (said, f"the text must be valid YAML: {said}", "put a text with punctuation in quotes")
+        other = (said, f"the text must be valid YAML: {said}", "Put a string with punctuation in quotes.")
         _, rule, remedy = next((entry for entry in _SYNTAX if entry[0] in said), other)
         if not remedy:
-            remedy = "close it" if self.inline or start is None else f"it starts at {self.mark(start)}"
+            remedy = "Close it." if self.inline or start is None else f"It starts at {self.mark(start)}."
         self.fail(rule, at, remedy)
 
     def line_without_colon(self, place: Any) -> _Place | None:
-        """Where a line that lacks its ':' starts, if the parser joined it with the next, whose ':' is at a place."""
+        """The start of a line without ':' that the parser joined with the next line, whose ':' is at ``place``."""
         lines = _NEWLINE.split(self.text)
         above = next((n for n in range(place.line - 1, -1, -1) if lines[n].strip()), None)
         if above is None or ":" in lines[above] or ":" in lines[place.line][: place.column]:
@@ -188,8 +188,8 @@ class Reader:
             here = (*path, key)
             if key in mapping:
                 first = self.key_marks[here].line
-                lines = "" if self.inline else f", and this one is on lines {first} and {place.line + 1}"
-                self.fail(f"a mapping must have each key once{lines}", place, "remove one of the two", here)
+                lines = "" if self.inline else f", but this one is on lines {first} and {place.line + 1}"
+                self.fail(f"a mapping must have each key once{lines}", place, "Remove one of the two.", here)
             self.key_marks[here] = self.mark(place)
             mapping[key] = self.node(here)
         return mapping
@@ -201,15 +201,15 @@ class Reader:
         key: object = self.scalar(event, path) if isinstance(event, yaml.ScalarEvent) else MISSING
         if key == "<<" and not event.style:
             rule = "a mapping must not use the merge key '<<'"
-            self.fail(rule, place, "use `extends`, or named `blocks`", path)
+            self.fail(rule, place, "Use `extends`, or named `blocks`.", path)
         if not isinstance(key, str):
             if key is MISSING:
-                what, remedy = "a list or mapping", "write a name and a ':'"
+                what, remedy = "a list or mapping", "Write a name and a ':'."
             else:
-                what, remedy = TYPES[type(key)], f"put it in quotes: '{event.value}'"
-            self.fail(f"a key must be a string, and this is {what}", place, remedy, path, key)
+                what, remedy = TYPES[type(key)], f"Put it in quotes: '{event.value}'."
+            self.fail(f"a key must be a string, but this is {what}", place, remedy, path, key)
         if len(key) > MAX_KEY:
-            self.fail(f"a key must have at most {MAX_KEY} characters", place, "shorten it", path, key)
+            self.fail(f"a key must have at most {MAX_KEY} characters", place, "Shorten it.", path, key)
         return key
 
     def scalar(self, event: yaml.ScalarEvent, path: SpecPath) -> str | int | float | bool | None:
@@ -220,7 +220,7 @@ class Reader:
             return str(text)
         if is_huge(text):
             rule = f"an integer must have at most {MAX_DIGITS} digits"
-            self.fail(rule, place, "write it as a decimal number, such as 1.0e+200", path, text)
+            self.fail(rule, place, "Write it as a decimal number, such as 1.0e+200.", path, text)
         value = resolve(text)
         if tag is None:
             return value
@@ -228,30 +228,30 @@ class Reader:
             return float(value)
         if type(value) is not TAGS[tag]:
             rule = f"a value tagged !!{tag.rpartition(':')[2]} must be {TYPES[TAGS[tag]]}"
-            self.fail(rule, place, "remove the tag, or change the value", path, text)
+            self.fail(rule, place, "Remove the tag, or change the value.", path, text)
         return value
 
     def bad_tag(self, event: Any, path: SpecPath) -> NoReturn:
         tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-        rule = f"a tag must be one of !!str, !!int, !!float, !!bool and !!null, and not {tag}"
-        self.fail(rule, event.start_mark, "remove the tag", path)
+        rule = f"a tag must be !!str, !!int, !!float, !!bool or !!null, not {tag}"
+        self.fail(rule, event.start_mark, "Remove the tag.", path)
 
     def document(self) -> Document:
-        """The whole text as one mapping."""
+        """Read the whole text as one mapping."""
         start = self.events[min(2, len(self.events) - 1)]  # after the starts of stream and document
-        example = "start with a key and its value, such as `name: my-model`"
+        example = "Start with a key and its value, such as `name: my-model`."
         blank = isinstance(start, yaml.ScalarEvent) and not start.value and not start.style
         if blank or not isinstance(start, yaml.NodeEvent):
             refuse(self.source, "a spec must not be empty", example)
         self.at = 2
         data = self.node(())
         if not isinstance(data, dict):
-            rule = f"a spec must be a mapping, and this is {TYPES[type(data)]}"
+            rule = f"a spec must be a mapping, but this is {TYPES[type(data)]}"
             self.fail(rule, start.start_mark, example, (), data)
         return Document(data, self.marks, self.key_marks)
 
 
-TOO_LARGE = (f"a spec must be at most {MAX_BYTES:,} bytes", "keep weights and data in other files")
+TOO_LARGE = (f"a spec must be at most {MAX_BYTES:,} bytes", "Keep weights and data in other files.")
 
 
 def refuse(source: str, rule: str, remedy: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""What a reference to a spec means: a preset's name, or a file."""
+"""References to specs: preset names and paths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from specs.catalog import PRESETS, preset_names
 from specs.errors import Mark, Problem, SpecError
-from specs.suggest import did_you_mean
+from specs.suggest import suggestion
 
 SUFFIXES = (".yaml", ".yml")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -18,7 +18,7 @@ _FILES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".json", *SUFFIXES)
 
 
 def is_hub_id(reference: str) -> bool:
-    """Whether a path that does not exist looks like ``org/name``, and not like a file or one of a directory here."""
+    """Whether a reference looks like ``org/name`` on the Hugging Face hub, and not like a path of an existing directory."""
     parent = os.path.dirname(reference)
     return (
         bool(_HUB_ID.fullmatch(reference)) and not reference.endswith(_FILES) and not os.path.exists(parent)
@@ -26,27 +26,25 @@ def is_hub_id(reference: str) -> bool:
 
 
 def locate(reference: str) -> Path:
-    """The file of a preset's name or of a path.  Raises :class:`SpecError` where there is neither."""
+    """The file of a preset or of a path.  Raises :class:`SpecError` if neither exists."""
     if (preset := _preset(reference)) is not None:
         return preset
     if os.path.exists(reference) and reference:
         if os.path.isdir(reference) and os.path.isfile(os.path.join(reference, "config.json")):
-            rule = "A spec must be a file, and this is the directory of a checkpoint"
+            rule = "A spec must be a file, but this is a checkpoint directory"
             _refuse(
                 rule,
                 reference,
-                f"Turn it into a spec first: zoo import {shlex.quote(reference)} -o my-model.yaml.",
+                f"Import it first: zoo import {shlex.quote(reference)} -o my-model.yaml",
             )
         return Path(reference)
     if is_hub_id(reference):
-        remedy = (
-            f"A model of the Hugging Face hub becomes a spec with zoo import {reference} -o my-model.yaml."
-        )
+        remedy = f"Import a model from the Hugging Face hub first: zoo import {reference} -o my-model.yaml"
         _refuse("must be a preset or a file", reference, remedy)
     name = reference.removesuffix(".yaml").removesuffix(".yml")
     if name != reference and _preset(name) is not None:
         _refuse(
-            "must be a preset or a file", reference, f"There is no such file; the preset is called {name}."
+            "must be a preset or a file", reference, f"The file does not exist; the preset is named {name}."
         )
     if reference and (reference.endswith(SUFFIXES) or os.sep in reference):
         return Path(reference)
@@ -54,9 +52,9 @@ def locate(reference: str) -> Path:
 
 
 def locate_base(reference: str, directory: Path, mark: Mark | None) -> Path:
-    """The file of what a spec in a directory extends: a preset, or a YAML file by its path from there.
+    """The file that a spec in ``directory`` extends: a preset, or a YAML file relative to it.
 
-    Nothing else is opened: a spec from elsewhere must not show what other files hold.
+    Other files are never opened, so that an untrusted spec cannot reveal their contents.
     """
     if (preset := _preset(reference)) is not None:
         return preset
@@ -64,23 +62,23 @@ def locate_base(reference: str, directory: Path, mark: Mark | None) -> Path:
     if is_yaml and os.path.isfile(directory / reference):
         return directory / reference
     if is_yaml:
-        remedy = "paths are relative to this file; `zoo list` shows the presets"
+        remedy = "Paths are relative to this file; `zoo list` shows the presets."
     elif os.sep in reference or os.path.exists(directory / reference):
-        remedy = "Give a file whose name ends in .yaml or .yml."
+        remedy = "Use a file with the suffix .yaml or .yml."
     else:
         remedy = _near_preset(reference)
     raise SpecError([Problem("must be a preset or a file", ("extends",), reference, remedy, mark)])
 
 
 def _preset(reference: str) -> Path | None:
-    """The file of a preset, or None where no preset has that name."""
+    """The file of a preset, or None for an unknown name."""
     path = PRESETS / f"{reference}.yaml"
     return path if "/" not in reference and os.sep not in reference and os.path.isfile(path) else None
 
 
 def _near_preset(name: str) -> str:
     return (
-        f"{did_you_mean(name, preset_names())}\nor give the path of a YAML file; `zoo list` shows the presets"
+        f"{suggestion(name, preset_names())}\nOr pass the path of a YAML file; `zoo list` shows the presets."
     )
 
 

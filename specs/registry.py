@@ -1,8 +1,8 @@
-"""The kinds a spec may name, slot by slot, and where plugins add theirs.
+"""Registry of the kinds of each slot, which plugins extend.
 
-A *slot* is a place in a spec that holds one of several kinds: ``attention``, ``norm``, ``position``, ...
+A *slot* is a field of a spec that holds one of several kinds: ``attention``, ``norm``, ``position``, ...
 A *kind* is a pydantic class with ``kind: Literal["..."]``.  Built-in kinds register when their module is
-imported; a third party names a module in the entry-point group ``zoo.components`` that registers more.
+imported; plugins name a module that registers more in the entry-point group ``zoo.components``.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from specs.errors import PluginError
+from specs.plugins import plugin_entries
 
 if TYPE_CHECKING:
     from specs.base import Component
-
-ENTRY_POINT_GROUP = "zoo.components"
 
 SpecClass = TypeVar("SpecClass", bound="type[Component]")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One registered kind: its spec class, and the module whose import registers its builder."""
+    """A registered kind: its spec class, and the module whose import registers its builder."""
 
     spec: type[Component]
     implementation: str | None
@@ -45,9 +44,9 @@ def register(
 ) -> Callable[[SpecClass], SpecClass]:
     """Class decorator that adds a kind to ``slot``, creating the slot if it is new.
 
-    ``implementation`` is the dotted module that builds it (``zoo.registry.builds``); the built-in kinds need
-    none.  A mapping that names no kind is of the ``default`` one.  Raises :class:`PluginError` when the slot has
-    that kind already.
+    ``implementation`` is the dotted name of the module that registers its builder (``zoo.registry.builds``); built-in
+    kinds need none.  ``default`` makes it the kind of mappings without a ``kind``.  Raises :class:`PluginError` if the
+    slot already has the kind.
     """
 
     def add(spec: SpecClass) -> SpecClass:
@@ -68,14 +67,12 @@ def register(
 
 
 def load_plugins() -> None:
-    """Import every module of the entry-point group, once; what fails is kept for ``broken_plugins``."""
+    """Import every module of the entry-point group once; failures are kept for ``broken_plugins``."""
     global _plugins_loaded
     if _plugins_loaded:
         return
     _plugins_loaded = True
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
+    for entry in plugin_entries():
         try:
             import_foreign(entry.value)
         except PluginError as error:
@@ -86,10 +83,9 @@ def load_plugins() -> None:
 
 
 def import_foreign(name: str) -> None:
-    """Import a module of a plugin; what it prints goes to stderr, as results alone go to stdout.
+    """Import a module of a plugin, with its output redirected to stderr.
 
-    Raises :class:`PluginError` for whatever it raises, an ``exit()`` included; Ctrl-C and what asks the process to end
-    pass.
+    Raises :class:`PluginError` for any exception, including ``exit()``; Ctrl-C and termination signals propagate.
     """
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -101,7 +97,7 @@ def import_foreign(name: str) -> None:
         if ends or isinstance(error, KeyboardInterrupt | MemoryError):
             raise
         fault = (
-            f"it exits with {error.code!r}"
+            f"the import exits with {error.code!r}"
             if isinstance(error, SystemExit)
             else f"{type(error).__name__}: {error}"
         )
@@ -109,7 +105,7 @@ def import_foreign(name: str) -> None:
 
 
 def broken_plugins() -> dict[str, PluginError]:
-    """Entry points that failed to load, by name, each with the error that names it."""
+    """The error of every entry point that failed to load, by name."""
     return dict(_broken)
 
 
@@ -120,12 +116,12 @@ def kinds(slot: str) -> dict[str, Kind]:
 
 
 def default_kind(slot: str) -> str | None:
-    """The kind of a mapping that names none, where ``slot`` has one."""
+    """The kind of a mapping without a ``kind``, if ``slot`` has a default."""
     return _defaults.get(slot)
 
 
 def slots() -> tuple[str, ...]:
-    """Every slot that has a kind."""
+    """The names of all slots."""
     load_plugins()
     return tuple(_slots)
 
@@ -135,12 +131,28 @@ def kind_of(spec: Component) -> Kind:
     return next(kind for kinds in _slots.values() for kind in kinds.values() if kind.spec is type(spec))
 
 
-def held_by_new_kind(stated: Mapping[str, Any], new: str) -> Mapping[str, Any]:
-    """The entries of a mapping that still hold when its kind becomes ``new``.
+def load_implementation(spec: Component) -> None:
+    """Import the module that implements a plugin's kind; no-op for built-in kinds.
 
-    Those are the keys that the new kind takes, without values that are the old kind's default: a default that is
-    written out must not outlive its kind, as one that is left out does not.  Of an unknown new kind nothing is
-    known, so a mapping with a kind keeps no entry and one without keeps all.
+    Raises :class:`PluginError` when it cannot be imported.
+    """
+    implementation = kind_of(spec).implementation
+    if implementation is None:
+        return
+    try:
+        import_foreign(implementation)
+    except PluginError as error:
+        raise PluginError(
+            f"kind '{spec.kind}' needs {implementation}, which cannot be loaded: {error}"
+        ) from error
+
+
+def held_by_new_kind(stated: Mapping[str, Any], new: str) -> Mapping[str, Any]:
+    """The entries of a mapping that remain valid when its kind becomes ``new``.
+
+    These are the keys that the new kind takes, except those with the old kind's default value: an explicit default must
+    not outlive its kind, just as an implicit one does not.  If the new kind is unknown, a mapping with a kind keeps no
+    entries, and one without keeps all.
     """
     load_plugins()
     old = stated.get("kind")
@@ -158,7 +170,7 @@ def held_by_new_kind(stated: Mapping[str, Any], new: str) -> Mapping[str, Any]:
 
 
 def _is_default(spec: type[Component], key: str, value: Any) -> bool:
-    """Whether a value says what a spec class assumes where the key is left out."""
+    """Whether a value is the default of a key of a spec class."""
     field = spec.model_fields.get(key)
     if field is None or field.is_required():
         return False

@@ -1,4 +1,4 @@
-"""A model as plain data: everything resolved, nothing left to `extends` or to defaults."""
+"""Resolved specs: plain data without `extends`, and with all defaults filled in."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from specs.base import Unsaid
+from specs.base import OmitDefault
 from specs.model import Model
 from specs.registry import held_by_new_kind
 
 
 def resolved(model: Model) -> dict[str, Any]:
-    """The model as JSON data that reads back as the same model; what is unset or empty is left out."""
+    """The model as JSON data that reads back as the same model; unset and empty values are omitted."""
     data: dict[str, Any] = model.model_dump(mode="json")
     for name, stack in model.stacks():
         own = data[name]
@@ -22,30 +22,33 @@ def resolved(model: Model) -> dict[str, Any]:
             key: _changes(variant, block, stack.blocks[key]) for key, variant in own["blocks"].items()
         }
         if not isinstance(stack.layers, int):
-            own["layers"] = [_without_unsaid(*pair) for pair in zip(own["layers"], stack.layers, strict=True)]
+            own["layers"] = [
+                _without_omitted(*pair) for pair in zip(own["layers"], stack.layers, strict=True)
+            ]
     return _compact(data, model)
 
 
 def _compact(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
-    """The data of a spec without what is null, empty or better unsaid."""
+    """The data of a spec without null, empty and omitted defaults; a null that must be stated is kept."""
     compact = {}
     for key, value in data.items():
         is_part = isinstance(value, Mapping) and key != "blocks"
         kept = _compact(value, getattr(spec, key, None)) if is_part else value
-        if kept not in (None, "", {}) and not _is_unsaid(spec, key, value):
+        stated = kept not in (None, "", {}) or (value is None and _is_required(spec, key))
+        if stated and not _is_omitted(spec, key, value):
             compact[key] = kept
     return compact
 
 
 def _changes(data: Mapping[str, Any], base: Mapping[str, Any], spec: Any) -> dict[str, Any]:
-    """What the data of a spec changes of the compact data that it is laid over when it is read."""
+    """The changes of a spec's data relative to the compact data it is merged with."""
     changes: dict[str, Any] = {}
     if base.get("kind") != data.get("kind"):
         base = held_by_new_kind(base, data["kind"])
     for key, value in data.items():
         below, part = base.get(key), getattr(spec, key, None)
         if below is None:
-            changes |= _compact({key: value}, spec)
+            changes |= {} if value is None else _compact({key: value}, spec)
         elif isinstance(value, Mapping) and isinstance(below, Mapping):
             if inner := _changes(value, below, part):
                 changes[key] = inner
@@ -54,16 +57,24 @@ def _changes(data: Mapping[str, Any], base: Mapping[str, Any], spec: Any) -> dic
     return changes
 
 
-def _without_unsaid(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
-    """The data of an entry of ``layers`` without what is better unsaid."""
-    kept = {key: value for key, value in data.items() if not _is_unsaid(spec, key, value)}
+def _without_omitted(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
+    """The data of an entry of ``layers`` without omitted defaults."""
+    kept = {key: value for key, value in data.items() if not _is_omitted(spec, key, value)}
     if "pattern" in kept:
-        kept["pattern"] = [_without_unsaid(*pair) for pair in zip(kept["pattern"], spec.pattern, strict=True)]
+        kept["pattern"] = [
+            _without_omitted(*pair) for pair in zip(kept["pattern"], spec.pattern, strict=True)
+        ]
     return kept
 
 
-def _is_unsaid(spec: Any, key: str, value: Any) -> bool:
-    """Whether a field has its default and is annotated as left out then."""
+def _is_required(spec: Any, key: str) -> bool:
+    """Whether a field has no default."""
     field = type(spec).model_fields.get(key) if isinstance(spec, BaseModel) else None
-    marked = field is not None and any(isinstance(mark, Unsaid) for mark in field.metadata)
+    return field is not None and field.is_required()
+
+
+def _is_omitted(spec: Any, key: str, value: Any) -> bool:
+    """Whether a field has its default and is annotated to be omitted then."""
+    field = type(spec).model_fields.get(key) if isinstance(spec, BaseModel) else None
+    marked = field is not None and any(isinstance(mark, OmitDefault) for mark in field.metadata)
     return marked and field is not None and value == field.default

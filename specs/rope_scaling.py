@@ -1,4 +1,4 @@
-"""How rotary frequencies are rescaled for contexts longer than those trained on."""
+"""RoPE scaling: rotary frequencies for contexts longer than in training."""
 
 import math
 from collections.abc import Iterable
@@ -6,8 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from specs.base import Component, Fault, Frame, PositiveFloat, Slot, Width, in_float32
+from specs.base import Component, Fault, PositiveFloat, RuleContext, Slot, Width, in_float32
 from specs.registry import register
+from specs.roles import Role
 
 RopeScaling = Annotated[Component, Slot("rope_scaling")]
 
@@ -16,16 +17,16 @@ Factors = Annotated[tuple[PositiveFloat, ...], Field(strict=False, min_length=1,
 
 
 class RopeScalingKind(Component):
-    """What every scaling answers; ``by_length`` says that it depends on the length of the input."""
+    """Interface of all scalings; ``by_length`` means that the scaling depends on the input length."""
 
     by_length: ClassVar[bool] = False
 
     def width_faults(self, dimensions: int) -> Iterable[Fault]:
-        """The broken rules between the scaling and the rotated dimensions of a head."""
+        """The violated rules between the scaling and the rotated dimensions of a head."""
         return ()
 
     def amplitude(self, context_length: int | None) -> float:
-        """What multiplies cos and sin in a model with this context_length."""
+        """The factor on cos and sin in a model with this context_length."""
         return 1.0
 
 
@@ -40,7 +41,7 @@ class LinearScaling(RopeScalingKind):
 
 @register("rope_scaling")
 class Llama3Scaling(RopeScalingKind):
-    """Low frequencies divided by a factor, high ones kept, and a smooth transition between them (Llama 3.1)."""
+    """Low frequencies divided by a factor, high ones unchanged, with a smooth transition (Llama 3.1)."""
 
     kind: Literal["llama3"] = "llama3"
     factor: Factor
@@ -52,19 +53,19 @@ class Llama3Scaling(RopeScalingKind):
     original_context_length: Width
     """Context length before rescaling, in tokens (Llama 3.1: 8192)."""
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.high_freq_factor <= self.low_freq_factor:
             yield Fault(
                 ("high_freq_factor",),
                 f"must exceed low_freq_factor, which is {self.low_freq_factor}",
                 self.high_freq_factor,
-                f"Llama 3.1 has 4.0 above 1.0; any value above {self.low_freq_factor} would work",
+                f"Use a value above {self.low_freq_factor}; Llama 3.1 has 4.0 with low_freq_factor 1.0.",
             )
 
 
 @register("rope_scaling")
 class YarnScaling(RopeScalingKind):
-    """YaRN (Peng et al., 2023): a ramp between kept and divided frequencies, and a factor on cos and sin."""
+    """YaRN (Peng et al., 2023): a ramp between unchanged and divided frequencies, and a factor on cos and sin."""
 
     kind: Literal["yarn"] = "yarn"
     factor: Factor
@@ -82,13 +83,13 @@ class YarnScaling(RopeScalingKind):
     truncate: bool = True
     """Whether the ends of the ramp are rounded outwards to whole pairs (GPT-OSS: false)."""
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.beta_fast <= self.beta_slow:
             yield Fault(
                 ("beta_fast",),
                 f"must exceed beta_slow, which is {self.beta_slow}",
                 self.beta_fast,
-                "the paper has beta_fast: 32 and beta_slow: 1",
+                "Use beta_fast: 32 and beta_slow: 1, as in the paper.",
             )
 
     def amplitude(self, context_length: int | None) -> float:
@@ -107,47 +108,45 @@ class DynamicNTKScaling(RopeScalingKind):
     by_length: ClassVar[bool] = True
     factor: Factor
     """How fast `theta` grows with the length of the input, 1 or more."""
-    original_context_length: Width
+    original_context_length: Annotated[Width, Role.ROPE_SWITCH_LENGTH]
     """Length in tokens up to which `theta` is unchanged."""
 
     def width_faults(self, dimensions: int) -> Iterable[Fault]:
         if dimensions == 2:
-            rule = "needs more than one rotated pair: the first keeps its frequency"
-            yield Fault(("kind",), rule, self.kind, "rotate 4 dimensions or more, or use linear")
+            rule = "requires more than one rotated pair, because the first keeps its frequency"
+            yield Fault(("kind",), rule, self.kind, "Rotate 4 dimensions or more, or use linear.")
 
 
 @register("rope_scaling")
 class LongRopeScaling(RopeScalingKind):
-    """LongRoPE (Ding et al., 2024; Phi-3): each frequency divided by a factor of its own."""
+    """LongRoPE (Ding et al., 2024; Phi-3): each frequency divided by its own factor."""
 
     kind: Literal["longrope"] = "longrope"
     by_length: ClassVar[bool] = True
-    short_factor: Factors
-    """Divisors, one per rotated pair, where no row is longer than `original_context_length`."""
-    long_factor: Factors
-    """Divisors, one per rotated pair, where the longest row exceeds `original_context_length`."""
-    original_context_length: Annotated[int, Field(ge=2, le=2**24)]
+    short_factor: Annotated[Factors, Role.PER_ROTATED_PAIR]
+    """Divisors, one per rotated pair, if no row is longer than `original_context_length`."""
+    long_factor: Annotated[Factors, Role.PER_ROTATED_PAIR]
+    """Divisors, one per rotated pair, if the longest row exceeds `original_context_length`."""
+    original_context_length: Annotated[int, Field(ge=2, le=2**24), Role.ROPE_SWITCH_LENGTH]
     """Length in tokens of the longest row up to which `short_factor` applies (Phi-3: 4096)."""
     attention_factor: PositiveFloat | None = None
     """Factor on cos and sin. Default: `sqrt(1 + ln(s) / ln(original_context_length))`, where s is the model's
     `context_length` divided by the original."""
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
         if len(self.long_factor) != len(self.short_factor):
             rule = f"must have as many numbers as short_factor, which has {len(self.short_factor)}"
+            yield Fault(("long_factor",), rule, len(self.long_factor), "Use lists of equal length.")
+        if self.attention_factor is None and context.context_length is None:
+            rule = "requires the model's context_length for its default"
             yield Fault(
-                ("long_factor",), rule, len(self.long_factor), f"{len(self.short_factor)} numbers would work"
-            )
-        if self.attention_factor is None and frame.context_length is None:
-            rule = "needs the model's context_length, from which its default follows"
-            yield Fault(
-                ("attention_factor",), rule, None, "add context_length: 131072, or give attention_factor"
+                ("attention_factor",), rule, None, "Add context_length: 131072, or set attention_factor."
             )
 
     def width_faults(self, dimensions: int) -> Iterable[Fault]:
         if 2 * len(self.short_factor) != dimensions:
-            rule = f"must have a number per rotated pair: of {dimensions} dimensions, {dimensions // 2}"
-            remedy = f"{dimensions // 2} numbers would work, or dimensions: {2 * len(self.short_factor)}"
+            rule = f"must have one number per rotated pair, {dimensions // 2} for {dimensions} dimensions"
+            remedy = f"Use {dimensions // 2} numbers, or dimensions: {2 * len(self.short_factor)}."
             yield Fault(("short_factor",), rule, len(self.short_factor), remedy)
 
     def amplitude(self, context_length: int | None) -> float:

@@ -15,11 +15,11 @@ TAGS = {f"tag:yaml.org,2002:{t}": kind for t, kind in
          {"str": str, "int": int, "float": float, "bool": bool, "null": type(None)}.items()}  # fmt: skip
 
 _MEANT = {True: ("yes", "on", "y", "true", "1"), False: ("no", "off", "n", "false", "0")}
-"""What people write for booleans, as in YAML 1.1; in YAML 1.2 it is something else."""
+"""Booleans of YAML 1.1, which are strings or numbers in YAML 1.2."""
 
 
 def boolean_remedy(value: object) -> str:
-    """What to write in place of a value that is no boolean, and empty for one that nobody would mean so."""
+    """The remedy for a value meant as a boolean; empty if it is not recognizable as one."""
     if not isinstance(value, str | int):
         return ""
     meant = next((flag for flag, words in _MEANT.items() if str(value).lower() in words), None)
@@ -31,7 +31,7 @@ def _integer(text: str) -> int:
 
 
 def is_huge(text: str) -> bool:
-    """Whether this is an integer that is beyond bounds; the longest are not even converted."""
+    """Whether a text is an integer out of bounds; very long ones are not converted."""
     if not _INT.fullmatch(text):
         return False
     return len(text) > MAX_DIGITS + 2 or abs(_integer(text)) >= 10**MAX_DIGITS

@@ -1,4 +1,4 @@
-"""The JSON Schema of the spec language, with every registered kind, for editors to complete and check by."""
+"""The JSON Schema of the spec language with every registered kind, for editors."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _PARTIAL = ".partial"
 
 
 class _Described(GenerateJsonSchema):
-    """Pydantic's generator with the docstrings of fields, and without titles, which would only repeat their keys."""
+    """Pydantic's generator with the docstrings of fields, and without titles that repeat the keys."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
     def sort(self, value: Any, parent_key: str | None = None) -> Any:
-        return value  # keys in the order of the classes are as good, and take no time
+        return value  # the order of the classes needs no sorting
 
     def model_schema(self, schema: Any) -> dict[str, Any]:
         generated = super().model_schema(schema)
@@ -43,7 +43,7 @@ class _Described(GenerateJsonSchema):
 def json_schema() -> dict[str, Any]:
     """The schema of a spec file: a whole model, or with ``extends`` any part of one.
 
-    It knows types, bounds, keys and kinds; rules that span several keys are left to ``zoo validate``.
+    It covers types, bounds, keys and kinds; rules across keys are checked by ``zoo validate``.
     """
     kinds = {slot: [kind.spec for kind in registry.kinds(slot).values()] for slot in registry.slots()}
     models: list[type[BaseModel]] = list(
@@ -62,7 +62,7 @@ def json_schema() -> dict[str, Any]:
             if definition["properties"]["kind"]["const"] != registry.default_kind(slot):
                 definition["required"] = ["kind", *definition.get("required", [])]
         whole[slot] = {"oneOf": choices}
-    # A named block says only how it differs from its stack's block.
+    # A named block states only its changes to the stack's block.
     stack = whole[_name(references[Stack, "validation"])]
     stack["properties"]["blocks"]["additionalProperties"] = {"$ref": f"#/$defs/block{_PARTIAL}"}
     partial = {f"{name}{_PARTIAL}": _partial(definition) for name, definition in whole.items()}
@@ -80,8 +80,32 @@ def json_schema() -> dict[str, Any]:
     }
 
 
+def zoo_file_schema() -> dict[str, Any]:
+    """The schema of a zoo file."""
+    from specs.zoo_file import ArtefactOptions, ZooFile
+
+    models: list[type[BaseModel]] = [ZooFile, ArtefactOptions]
+    references, generated = models_json_schema(
+        [(model, "validation") for model in models], schema_generator=_Described
+    )
+    definitions = _tidied(generated["$defs"])
+    root = definitions.pop(_name(references[ZooFile, "validation"]))
+    options = definitions[_name(references[ArtefactOptions, "validation"])]["properties"]
+    for part in ("ModelEntry", "Defaults"):
+        fields = definitions[part]["properties"]
+        fields["options"] |= {"properties": options, "additionalProperties": False}
+        values = {name: {"type": "array", "items": schema, "minItems": 1} for name, schema in options.items()}
+        fields["matrix"] |= {"properties": values, "additionalProperties": False}
+        fields["exclude"]["items"] = {"type": "object", "properties": options, "additionalProperties": False}
+    extends = {"type": "string", "description": "Path of the zoo file that this one changes, relative to it."}
+    root["properties"] = {"extends": extends, **root["properties"]}
+    root["anyOf"] = [{"required": ["models"]}, {"required": ["extends"]}]
+    root.pop("required", None)
+    return {"$schema": _DIALECT, "title": "zoo file", **root, "$defs": definitions}
+
+
 def _extends() -> dict[str, Any]:
-    """The schema of ``extends``: editors complete the presets, and any path is right."""
+    """The schema of ``extends``: completes the presets, and accepts any path."""
     found = presets()
     names = {
         "enum": [preset.name for preset in found],
@@ -94,16 +118,15 @@ def _extends() -> dict[str, Any]:
 
 
 def _name(reference: dict[str, Any]) -> str:
-    """The name of a definition that a ``$ref`` points to."""
+    """The name of the definition that a ``$ref`` points to."""
     return str(reference["$ref"]).rpartition("/")[2]
 
 
 def _tidied(node: Any, *, names: bool = True) -> Any:
-    """A schema with slots as references, descriptions that editors show as Markdown, and no titles.
+    """A schema with slots as references, descriptions as Markdown, and without titles.
 
-    Defaults are those of values: null says nothing, and the keys of a part have their own.
-
-    ``names`` says that the keys of a mapping are a user's words, such as property names, not the schema's.
+    Defaults of null and of whole parts are omitted.  ``names`` means that the keys of a mapping are names chosen by the
+    user, such as property names, rather than keywords of JSON Schema.
     """
     if isinstance(node, list):
         return [_tidied(item, names=False) for item in node]
@@ -121,12 +144,12 @@ def _tidied(node: Any, *, names: bool = True) -> Any:
         elif key != "title":
             tidied[key] = _tidied(value, names=key == "properties")
             if key == "description" and "`" in value:
-                tidied["markdownDescription"] = value  # editors take a plain description literally
+                tidied["markdownDescription"] = value  # editors do not render Markdown in a plain description
     return tidied
 
 
 def _partial(node: Any, *, names: bool = False) -> Any:
-    """A schema that asks for nothing: overrides say only what differs, and may leave the kind as it is."""
+    """A schema without required keys, for overrides, which may keep the base's kind."""
     if isinstance(node, list):
         return [_partial(item) for item in node]
     if not isinstance(node, dict):

@@ -1,4 +1,4 @@
-"""A stack: how many layers, of which blocks, and what surrounds them."""
+"""A stack: its layers, their blocks, and its embedding, position and final norm."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from specs.attention import MultiHeadShape
-from specs.base import Fault, Frame, Spec, Unsaid, Width
+from specs.base import Fault, OmitDefault, RuleContext, Spec, Width
 from specs.block import Block, BlockParts
 from specs.embedding import Embedding
 from specs.latent import Latent
-from specs.position import Position, PositionKind
-from specs.suggest import did_you_mean
+from specs.position import NoPosition, Position, PositionKind
+from specs.suggest import suggestion
 
 MAX_LAYERS = 10_000
 
@@ -24,22 +24,22 @@ class LayerRun(Spec):
     """A run of equal layers."""
 
     use: str | None = None
-    """Name of one of the stack's `blocks`. Default: the stack's `block`."""
+    """Name of a block in the stack's `blocks`. Default: the stack's `block`."""
     repeat: Layers = 1
     """Number of layers in the run."""
-    shared: Annotated[bool, Unsaid()] = False
-    """Whether the layers of the run are one layer with one set of weights, applied `repeat` times (ALBERT)."""
+    shared: Annotated[bool, OmitDefault()] = False
+    """Whether the run is a single layer with one set of weights, applied `repeat` times (ALBERT)."""
 
 
 class LayerGroup(Spec):
-    """A repeated pattern of runs of layers."""
+    """A repeated sequence of runs of layers."""
 
     pattern: Annotated[tuple[LayerRun, ...], Field(strict=False, min_length=1)]
     """Runs of layers, in order."""
     repeat: Layers = 1
-    """Number of times that the pattern is repeated."""
-    shared: Annotated[bool, Unsaid()] = False
-    """Whether every repetition uses the layers, and weights, of the first."""
+    """Number of repetitions of the pattern."""
+    shared: Annotated[bool, OmitDefault()] = False
+    """Whether all repetitions share the layers and weights of the first."""
 
 
 LayerEntry = Annotated[
@@ -62,9 +62,9 @@ class Stack(Spec):
     ]
     """Number of layers, or a list of runs `{use: NAME, repeat: N}` and groups `{pattern: [...], repeat: N}`."""
     block: Block
-    """Block of every layer that uses no other."""
+    """Block of every layer without `use`."""
     blocks: dict[str, Block] = {}
-    """Variants of `block` by name, for layers to `use`. Each states only its changes to `block`."""
+    """Variants of `block` by name, for `use` in layers. Each states only its changes to `block`."""
     final_norm: bool | None = None
     """Whether one more norm, like that of the last block, ends the stack. Default: true where blocks leave their output
     unnormalised, so not after `post_norm`."""
@@ -103,18 +103,18 @@ class Stack(Spec):
         )
 
     def named_block(self, name: str | None) -> BlockParts:
-        """The block that a layer uses; None is the stack's own."""
+        """The name of a layer's block; None for the stack's own."""
         block = self.block if name is None else self.blocks[name]
         assert isinstance(block, BlockParts)
         return block
 
     def owners(self) -> list[int]:
-        """For every layer the index of the first layer that is the same: its own where nothing is shared."""
+        """For every layer, the index of the first layer with the same weights (its own if it shares none)."""
         if isinstance(self.layers, int):
             return list(range(self.layers))
         owners: list[int] = []
         for entry in self.layers:
-            once: list[int] = []  # one time through the entry
+            once: list[int] = []  # the owners in one repetition of the entry
             for run in (entry,) if isinstance(entry, LayerRun) else entry.pattern:
                 first = len(owners) + len(once)
                 once += [first if run.shared else first + i for i in range(run.repeat)]
@@ -124,7 +124,7 @@ class Stack(Spec):
         return owners
 
     def block_names(self) -> list[str | None]:
-        """The name of every layer's block, None for the stack's own; of equal blocks the name that is used first."""
+        """The block name of every layer, None for the stack's own; equal blocks have the name used first."""
         names = [run.use for run in self.runs() for _ in range(run.repeat)]
         first: dict[str, str | None] = {}
         texts = {name: repr(self.named_block(name)) for name in dict.fromkeys(names)}
@@ -133,7 +133,7 @@ class Stack(Spec):
         return [first[texts[name]] for name in names]
 
     def layer_blocks(self) -> list[BlockParts]:
-        """The block of every layer; equal ones are one object."""
+        """The block of every layer; equal blocks are one object."""
         return [self.named_block(name) for name in self.block_names()]
 
     @property
@@ -154,44 +154,53 @@ class Stack(Spec):
             )
             yield from (((*path, "use"), run.use) for path, run in runs if run.use is not None)
 
-    def faults(self, frame: Frame) -> Iterable[Fault]:
-        """The broken rules of the layers and their blocks."""
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules of the layers and their blocks."""
         unknown = [(path, name) for path, name in self._uses() if name not in self.blocks]
         for path, name in unknown:
-            remedy = did_you_mean(name, self.blocks) if self.blocks else "name it under `blocks`"
+            remedy = suggestion(name, self.blocks) if self.blocks else "Define it under `blocks`."
             yield Fault(path, "must be one of the stack's named blocks", name, remedy)
         if unknown:
             return
         if self.depth > MAX_LAYERS:
-            yield Fault(("layers",), f"must come to at most {MAX_LAYERS} layers", self.depth, "repeat less")
+            yield Fault(
+                ("layers",), f"must have at most {MAX_LAYERS} layers in total", self.depth, "Reduce repeat."
+            )
             return
         used = {run.use for run in self.runs()}
         for name in self.blocks:
             if name not in used:
                 remedy = f"Add {{use: {name}}} to the list of layers, or remove the block."
                 yield Fault(("blocks", name), "must be used by a layer", self.blocks[name].kind, remedy)
-        yield from (fault.under("block") for fault in self.block.faults(frame))
+        yield from (fault.under("block") for fault in self.block.faults(context))
         for name, block in self.blocks.items():
-            yield from (fault.under("blocks", name) for fault in block.faults(frame))
+            yield from (fault.under("blocks", name) for fault in block.faults(context))
 
-    def position_faults(self, position: PositionKind, frame: Frame) -> Iterable[Fault]:
-        """The broken rules of a position in force in this stack, relative to that position."""
-        yield from position.faults(frame)
-        attentions = [block.attention for block in self._blocks_used()]
+    def position_faults(self, position: PositionKind, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules of the effective position of this stack, relative to that position."""
+        yield from position.faults(context)
+        attentions = [block.attention for block in self._blocks_used() if block.attention is not None]
+        if not (attentions or position.embedded or isinstance(position, NoPosition)):
+            yield Fault(
+                ("kind",),
+                "acts inside attention, and no layer of the stack has one",
+                position.kind,
+                "Use none, learned or sinusoidal.",
+            )
         shapes = [
             each
             for each in attentions
             if isinstance(each, MultiHeadShape | Latent) and getattr(each, "position", None) is None
         ]
         for shape in shapes:
-            yield from position.attention_faults(shape, frame)
+            yield from position.attention_faults(shape, context)
         heads = sorted({shape.heads for shape in shapes})
         if position.needs_equal_heads and len(heads) > 1:
             yield Fault(
                 ("kind",),
-                "has one bias per head for all layers of a stack, so every block needs equally many heads",
+                "requires equal numbers of heads in all blocks, because the layers of a stack share its biases",
                 position.kind,
-                f"the blocks have {' and '.join(map(str, heads))} heads: make them equal, or use rope",
+                f"The blocks have {' and '.join(map(str, heads))} heads: make them equal, or use rope.",
             )
 
     def _blocks_used(self) -> list[BlockParts]:

@@ -1,4 +1,4 @@
-"""The nearest right answer to a wrong word."""
+"""Suggestions for a misspelled word."""
 
 import re
 from collections.abc import Iterable
@@ -6,9 +6,9 @@ from collections.abc import Iterable
 _LISTED = 12
 _LONGEST = 100
 _NEAR = 0.65
-"""The least similarity, of 1, at which a word passes for a misspelling of another."""
+"""Minimum similarity, from 0 to 1, of a word to the one it misspells."""
 _PREFIX = 3
-"""The least characters of a word that may stand for one that starts with them."""
+"""Minimum length of a prefix that stands for a longer word."""
 
 
 def _normal(word: str) -> str:
@@ -16,7 +16,7 @@ def _normal(word: str) -> str:
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that a word is a misspelling or the start of, case, hyphens and underscores aside; or None."""
+    """The candidate that a word misspells or abbreviates, ignoring case, hyphens and underscores; None if there is none."""
     import difflib
 
     normal: dict[str, str] = {}
@@ -30,9 +30,9 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
-    """`did you mean 'rope'?` when a candidate is :func:`nearest` to the word.
+    """`did you mean 'rope'?` if a candidate is :func:`nearest` to the word, for use after a colon.
 
-    Otherwise `choose from: a, b, c`, cut after twelve; empty when there is nothing to choose from.
+    Otherwise `choose from: a, b, c`, cut after twelve; empty without candidates.
     """
     names = list(dict.fromkeys(candidates))
     if (near := nearest(word, names)) is not None:
@@ -41,3 +41,9 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
         return ""
     more = f", ... ({len(names) - _LISTED} more)" if len(names) > _LISTED else ""
     return f"choose from: {', '.join(names[:_LISTED])}{more}"
+
+
+def suggestion(word: str, candidates: Iterable[str]) -> str:
+    """:func:`did_you_mean` as a sentence, for use as a remedy."""
+    text = did_you_mean(word, candidates)
+    return f"{text[:1].upper()}{text[1:]}{'.' if text and not text.endswith('?') else ''}"

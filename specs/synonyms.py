@@ -1,4 +1,4 @@
-"""What other libraries and papers call the keys of a spec, for errors to suggest the right one."""
+"""Names of keys in other libraries and papers, for suggestions in errors."""
 
 SYNONYMS: dict[str, str] = {
     # the model

@@ -1,4 +1,4 @@
-"""What to write in place of a key that the language does not have."""
+"""Remedies for unknown keys."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, get_args
 from specs import registry
 from specs.base import Component, Slot, Spec
 from specs.errors import SpecPath, path_text
-from specs.suggest import did_you_mean, nearest
+from specs.suggest import nearest, suggestion
 from specs.synonyms import SYNONYMS
 
 _NAMED = 3
-"""The most places that a remedy names."""
+"""Maximum number of paths in a remedy."""
 
 
 def remedy_for(path: SpecPath, known: Collection[str], root: type[Spec], data: Mapping[str, Any]) -> str:
-    """The remedy for the unknown key at the end of a path in a spec's data, of which ``root`` is the class.
+    """The remedy for the unknown key at the end of a path in the data of a spec of class ``root``.
 
-    ``known`` are the keys that its mapping takes.  In order of preference: the same key deeper in that mapping, a
-    key of that mapping that the word is a synonym or a misspelling of, either anywhere in the spec, and the choices.
+    ``known`` are the valid keys of its mapping.  In order of preference: the same key deeper in that mapping, a synonym
+    or near spelling in that mapping, either of these anywhere in the spec, and the list of valid keys.
     """
     word = str(path[-1])
     first = word.split()[0] if word.split() else word
@@ -34,17 +34,17 @@ def remedy_for(path: SpecPath, known: Collection[str], root: type[Spec], data: M
         return _named([(near,)])
     elsewhere = same or list(_places(root, data, meant, ()))
     within = [place for place in elsewhere if place[: len(parent)] == parent]
-    return _named(within or elsewhere) if elsewhere else did_you_mean(word, known)
+    return _named(within or elsewhere) if elsewhere else suggestion(word, known)
 
 
 def _named(places: Sequence[SpecPath]) -> str:
     names = [repr(path_text(place)) for place in places[:_NAMED]]
     *others, last = [*names, "others"] if len(places) > _NAMED else names
-    return f"did you mean {' or '.join(filter(None, [', '.join(others), last]))}?"
+    return f"Did you mean {' or '.join(filter(None, [', '.join(others), last]))}?"
 
 
 def _places(spec: type[Spec], data: Mapping[str, Any], key: str, path: SpecPath) -> Iterator[SpecPath]:
-    """Where the parts of a spec that are there take a key, nearest to the root first in each part."""
+    """The paths at which existing parts of a spec take a key, nearest to the root first in each part."""
     if key in spec.model_fields:
         yield (*path, key)
     for name, field in spec.model_fields.items():
@@ -56,7 +56,7 @@ def _places(spec: type[Spec], data: Mapping[str, Any], key: str, path: SpecPath)
 
 
 def _class_of(annotations: Sequence[Any], value: Mapping[str, Any]) -> type[Spec] | None:
-    """The class that a mapping is of where its field is annotated so; None for named blocks and what is unknown."""
+    """The class of a mapping by its field's annotation; None for named blocks and unknown kinds."""
     for part in annotations:
         if isinstance(part, Slot):
             kind = value.get("kind", registry.default_kind(part.name))

@@ -1,4 +1,4 @@
-"""From pydantic's errors to problems that name file, line, column, rule, value and remedy."""
+"""Validation of documents: pydantic's errors as problems with file, line, column, rule, value and remedy."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from specs.document import MAX_DIGITS, Document
 from specs.errors import MISSING, Problem, SpecError, SpecPath
 from specs.model import Model
 from specs.scalars import boolean_remedy, resolve
-from specs.suggest import did_you_mean
+from specs.suggest import suggestion
 from specs.unknown_key import remedy_for
 
 
 def validate(document: Document) -> Model:
-    """The model that a document describes.  Raises :class:`SpecError` with every problem found."""
+    """Validate a document.  Raises :class:`SpecError` with every problem found."""
     try:
         return Model.model_validate(document.data)
     except ValidationError as error:
@@ -30,7 +30,7 @@ def problems(error: ValidationError, document: Document, root: type[Spec]) -> li
     by_path: dict[SpecPath, Problem] = {}
     for line in error.errors(include_url=False):
         if line["type"] == "too_short" and len(line["input"]) >= line["ctx"]["min_length"]:
-            continue  # its items are wrong, and each of them is told
+            continue  # its items are wrong, and reported one by one
         problem = _problem(line, document, root)
         earlier = by_path.get(problem.path)
         if earlier is not None and earlier.rule != problem.rule:  # the branches of a union
@@ -48,7 +48,7 @@ def _problem(line: Any, document: Document, root: type[Spec]) -> Problem:
     context = line.get("ctx", {})
     match line["type"]:
         case "missing":
-            return Problem("is required", path, MISSING, f"add {path[-1]}:", document.mark_of(path))
+            return Problem("is required", path, MISSING, f"Add {path[-1]}.", document.mark_of(path))
         case "unknown_key":
             remedy = remedy_for(path, context["known"], root, document.data)
             return Problem(line["msg"], path, MISSING, remedy, document.key_mark_of(path))
@@ -56,34 +56,36 @@ def _problem(line: Any, document: Document, root: type[Spec]) -> Problem:
             rule, remedy = context["rule"], context["remedy"]
         case "literal_error":
             words = [word.strip("' ") for word in context["expected"].replace(" or ", ", ").split(",")]
-            rule, remedy = f"must be {context['expected']}", did_you_mean(str(line["input"]), words)
+            rule, remedy = f"must be {context['expected']}", suggestion(str(line["input"]), words)
         case "string_pattern_mismatch":
-            rule, remedy = f"must match {context['pattern']}", "letters, digits and . _ - + = , @ would work"
+            rule, remedy = f"must match {context['pattern']}", "Use letters, digits and . _ - + = , @ only."
         case "model_type":
-            rule, remedy = "must be a mapping", "write its keys below it, indented"
+            rule, remedy = "must be a mapping", "Write its keys below it, indented."
         case "too_short":
-            rule, remedy = f"must have at least {context['min_length']} item", "add one"
+            rule, remedy = f"must have at least {context['min_length']} item", "Add one."
         case _:
             rule, remedy = _rule_text(line["msg"]), _nearest(line["type"], line["input"], context)
     return Problem(rule, path, line["input"], remedy, document.mark_of(path))
 
 
 def _nearest(error: str, value: Any, context: Mapping[str, Any]) -> str:
-    """The right value nearest to a wrong one, where it follows from the rule."""
+    """A remedy with the nearest valid value, if the rule determines one."""
     number = _resolved(value)
     match error:
         case "less_than_equal" | "greater_than_equal":
-            return f"{context.get('le', context.get('ge'))} would work"
+            bound = context.get("le", context.get("ge"))
+            return f"Use {bound} or {'less' if error == 'less_than_equal' else 'more'}."
         case "greater_than" if isinstance(value, int):
-            return f"{context['gt'] + 1} or more would work"
+            return f"Use {context['gt'] + 1} or more."
         case "less_than" | "greater_than":
-            return f"a number {'below' if error == 'less_than' else 'above'} {context.get('lt', context.get('gt'))} would work"
+            bound = context.get("lt", context.get("gt"))
+            return f"Use a number {'below' if error == 'less_than' else 'above'} {bound}."
         case "int_type" | "float_type" if value != number:
-            return f"write it without quotes: {number}"
+            return f"Write it without quotes: {number}."
         case "int_type" if isinstance(value, float) and math.isfinite(value):
-            return f"{round(value)} would work"
+            return f"Use {round(value)}."
         case "finite_number":
-            return "write it out, such as 1.0e-5"
+            return "Use a finite number, such as 1.0e-5."
         case "bool_type":
             return boolean_remedy(value)
         case "int_type" | "float_type" if value is None:
@@ -92,7 +94,7 @@ def _nearest(error: str, value: Any, context: Mapping[str, Any]) -> str:
 
 
 def _resolved(value: Any) -> Any:
-    """The number that a text is in YAML, or else the value itself."""
+    """The number that a string would be in YAML, or else the value itself."""
     number = resolve(value) if isinstance(value, str) and len(value) < MAX_DIGITS else value
     return number if type(number) in (int, float) else value
 
@@ -115,7 +117,7 @@ def _rule_text(message: str) -> str:
 
 
 def _path_in(data: Any, loc: SpecPath, error: str) -> SpecPath:
-    """An error's location in the data: pydantic also names the branches of unions, which stand nowhere."""
+    """The path of an error in the data, without the union branches that pydantic adds."""
     path: list[str | int] = []
     for i, part in enumerate(loc):
         in_list = isinstance(data, list) and isinstance(part, int) and part < len(data)

@@ -1,14 +1,14 @@
-"""Which ``--set`` assignments turn one spec into another."""
+"""Assignments (``--set``) that turn one spec into another."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from specs.base import Spec
 from specs.canonical import complete
 from specs.document import Document
 from specs.errors import MISSING, SpecError, SpecPath
+from specs.full import full
 from specs.load import varied
 from specs.named_blocks import with_named_blocks
 from specs.registry import held_by_new_kind
@@ -17,28 +17,28 @@ from specs.validation import validate
 from specs.writing import flow
 
 Step = tuple[str, bool]
-"""An assignment, and whether the spec says otherwise without it; else what it says may be the default."""
+"""An assignment, and whether the spec differs without it; otherwise it may state a default."""
 
 _ABOUT = ("name", "summary", "source", "year", "expect")
 
 
 def assignments(document: Document, goal: Document) -> list[str] | None:
-    """The fewest found ``path=value`` that turn the spec of one document into that of another, in order.
+    """A small list of ``path=value`` assignments that turns the spec of one document into that of another, in order.
 
-    Documents are as :func:`specs.load.read` gives them.  None where no assignments do: they can neither remove a named
-    block nor write a key that is not plain.
+    Documents are those of :func:`specs.load.read`.  None if no assignments can: they can neither remove a named block
+    nor write a key that is not plain.
     """
     wanted = validate(with_named_blocks(goal))
     target = complete(wanted)
     for aim in (goal.data, resolved(wanted)):
-        steps = list(_towards(document.data, aim, _full(wanted), ()))
+        steps = list(_towards(document.data, aim, full(wanted), ()))
         if _reached(document, [assignment for assignment, _ in steps], target):
             return _needed(document, steps, target)
     return None
 
 
 def _towards(data: Any, aim: Any, full: Any, path: SpecPath) -> Iterator[Step]:
-    """Assignments that make plain data say what an aim says; ``full`` is the aim with its defaults."""
+    """Assignments that turn plain data into ``aim``; ``full`` is the aim with its defaults."""
     old, new = data.get("kind"), aim.get("kind", full.get("kind") if "kind" in data else None)
     if new != old and new is not None:
         yield _assignment((*path, "kind"), new), old is not None
@@ -61,18 +61,6 @@ def _towards(data: Any, aim: Any, full: Any, path: SpecPath) -> Iterator[Step]:
             yield _assignment(here, value), False
 
 
-def _full(value: Any) -> Any:
-    """A spec as plain data in which every part has its kind and its defaults."""
-    if isinstance(value, Spec):
-        dumped: Any = value.model_dump(mode="json")
-        if not isinstance(dumped, Mapping):
-            return dumped
-        return {key: _full(getattr(value, key)) for key in type(value).model_fields}
-    if isinstance(value, Mapping):
-        return {key: _full(item) for key, item in value.items()}
-    return [_full(item) for item in value] if isinstance(value, tuple) else value
-
-
 def _under(full: Any, key: str) -> Any:
     below = full.get(key)
     return below if isinstance(below, Mapping) else {}
@@ -83,7 +71,7 @@ def _assignment(path: Sequence[Any], value: Any) -> str:
 
 
 def _needed(document: Document, steps: list[Step], target: Mapping[str, Any]) -> list[str]:
-    """The assignments without those that say what holds anyway, the last tried first."""
+    """The assignments without redundant ones, testing the last first."""
     for step in reversed([step for step in steps if not step[1]]):
         fewer = [other for other in steps if other is not step]
         if _reached(document, [assignment for assignment, _ in fewer], target):

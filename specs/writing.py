@@ -1,4 +1,4 @@
-"""Writing plain data as YAML."""
+"""YAML writer for plain data."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 _COLUMNS = 100
 _PLAIN = re.compile(r"[^\W\d_][\w./+()'&,;-]*(?: [\w./+()'&,;-]+)*")  # strings that need no quotes
-_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # no strings in YAML 1.1 or 1.2
+_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # not strings in YAML 1.1 or 1.2
 _ESCAPED = re.compile('["\\\\\u2028\u2029\ufeff]|[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]')
 
 
 def dump(data: Mapping[str, Any]) -> str:
-    """Plain data as YAML that reads back equal, under YAML 1.1 and 1.2 alike.
+    """Plain data as YAML that reads back equal under both YAML 1.1 and 1.2.
 
-    Keys stay in order. The style is block style, but a mapping or list of scalars that fits 100 columns takes
-    one line. Raises `TypeError` for anything that is not plain data.
+    Keys keep their order. The style is block style, except that a mapping or list of scalars that fits 100 columns is
+    written on one line. Raises `TypeError` for anything but plain data.
     """
     return "".join(f"{line}\n" for line in _block(data, 0)) or "{}\n"
 
 
 def _block(value: Any, indent: int) -> Iterator[str]:
-    """The lines of a mapping or list, which will be indented by `indent` columns."""
+    """The lines of a mapping or list to be indented by `indent` columns."""
     if isinstance(value, Mapping):
         children = [(f"{_string(key)}:", child) for key, child in value.items()]
     else:
@@ -48,7 +48,7 @@ def _is_flat(value: Any) -> bool:
 
 
 def flow(value: Any) -> str:
-    """Plain data as YAML on one line, as it stands within a list or mapping in flow style."""
+    """Plain data as YAML on one line, in flow style."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{_string(key, flow=True)}: {flow(child)}' for key, child in value.items())}}}"
     if isinstance(value, list | tuple):

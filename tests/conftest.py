@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.parity.families.recorded import RECORDED, Parity
 from tests.thinned import mark_slow
@@ -21,9 +23,27 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # What is printed to a pipe is as wide as it is, whatever the terminal that the tests are started from says.
 os.environ.pop("COLUMNS", None)
 
-# A draw that fails is shown as it was drawn: to shrink one that builds and exports models takes minutes.
-settings.register_profile("as drawn", parent=settings(), phases=(Phase.explicit, Phase.reuse, Phase.generate))
+# A draw that fails is shown as it was drawn: to shrink one that builds and exports models takes minutes.  How long it takes
+# to draw, or to test what was drawn, says how busy the machine is.
+settings.register_profile(
+    "as drawn",
+    parent=settings(),
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("as drawn")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep the garbage collector from the millions of objects that are imported and collected, and never freed."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

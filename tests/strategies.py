@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-ACTIVATIONS = ["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid"]
+ACTIVATIONS = ["relu", "relu2", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid"]
 EMBEDDED = ["learned", "sinusoidal"]
 ARCHITECTURES = ["encoder", "decoder", "encoder-decoder"]
 
@@ -150,6 +150,7 @@ def norms(*, or_none: bool = True) -> st.SearchStrategy[Data]:
         {"kind": "layer_norm", "bias": False},
         {"kind": "layer_norm", "eps": 1e-12},
         {"kind": "layer_norm", "weight": False, "bias": False},
+        {"kind": "layer_norm", "unit_offset": True},
     ]
     some += [
         {"kind": "rms_norm"},
@@ -165,29 +166,75 @@ def stacks(draw: st.DrawFn, *, cross: bool, decoding: bool) -> Data:
     count = draw(st.sampled_from([1, 2, 3, 4]))
     block = draw(blocks(count, cross=cross))
     data: Data = {"layers": draw(st.integers(1, 3)), "block": block}
-    if draw(st.integers(0, 3)) == 0:
+    mixes = decoding and draw(st.integers(0, 2)) == 0
+    if mixes or draw(st.integers(0, 3)) == 0:
         data["blocks"] = {"other": draw(blocks(count, cross=cross))}
-        data["layers"] = draw(
-            st.sampled_from(
-                [
-                    [{"use": "other"}, {"repeat": 2}],
-                    [{"pattern": [{"repeat": 1}, {"use": "other"}], "repeat": 2}],
-                    [{"use": "other", "repeat": 2}],
-                    [{"use": "other", "repeat": 2, "shared": True}, {"repeat": 1}],
-                    [{"pattern": [{"repeat": 1}, {"use": "other"}], "repeat": 2, "shared": True}],
-                ]
-            )
-        )
+        patterns: list[list[Data]] = [
+            [{"use": "other"}, {"repeat": 2}],
+            [{"pattern": [{"repeat": 1}, {"use": "other"}], "repeat": 2}],
+            [{"use": "other", "repeat": 2, "shared": True}, {"repeat": 1}],
+            [{"pattern": [{"repeat": 1}, {"use": "other"}], "repeat": 2, "shared": True}],
+        ]
+        if mixes:
+            draw_without_attention(draw, data["blocks"]["other"], cross=cross)
+        else:
+            patterns.append([{"use": "other", "repeat": 2}])
+        data["layers"] = draw(st.sampled_from(patterns))
     data["final_norm"] = draw(st.sampled_from([None, True, False]))
     if not decoding:
         data["causal"] = draw(st.sampled_from([None, None, True]))
     return data
 
 
+def draw_without_attention(draw: st.DrawFn, block: Data, *, cross: bool) -> None:
+    """Leave a block's attention out, or put a mixer in its place, or beside it."""
+    if draw(st.integers(0, 3)) == 0:
+        block["mixer"] = draw(mixers())
+        return
+    if cross:
+        block.setdefault("cross_attention", draw(attentions(2, local=False)))
+    block["attention"] = None
+    block.pop("attention_norm", None)
+    if draw(st.integers(0, 5)) == 0:
+        return
+    block["mixer"] = draw(mixers())
+    if draw(st.integers(0, 2)) == 0:
+        block["feed_forward"] = None
+        block.pop("feed_forward_norm", None)
+
+
+@st.composite
+def mixers(draw: st.DrawFn) -> Data:
+    """A mixer with a state of constant size."""
+    kinds = ["short_convolution", "gated_delta_net", "kimi_delta_attention", "mamba", "mamba2", "rg_lru"]
+    data: Data = {"kind": draw(st.sampled_from(kinds)), "kernel_size": draw(st.sampled_from([2, 3, 5]))}
+    match data["kind"]:
+        case "short_convolution":
+            data["bias"] = draw(st.booleans())
+        case "gated_delta_net":
+            data["heads"], data["key_heads"] = draw(st.sampled_from([(1, 1), (2, 1), (4, 2)]))
+            data["key_width"], data["value_width"] = draw(st.sampled_from([(4, 4), (3, 6)]))
+        case "kimi_delta_attention":
+            data["heads"], data["head_dim"] = draw(st.sampled_from([(1, 4), (2, 3)]))
+        case "mamba":
+            data["width"], data["step_rank"] = draw(st.sampled_from([(8, 2), (12, 3)]))
+            data["state_size"], data["norm"] = draw(st.sampled_from([1, 4])), draw(st.none() | norms())
+        case "mamba2":
+            data["heads"], data["groups"] = draw(st.sampled_from([(1, 1), (4, 1), (4, 2)]))
+            data["head_dim"], data["state_size"] = draw(st.sampled_from([(4, 3), (2, 4)]))
+            data["norm"] = draw(st.sampled_from([None, {"gate": "before"}, {"gate": "after"}]))
+            data["step_limit"] = draw(st.sampled_from([None, {"least": 0.01, "most": 0.2}]))
+        case "rg_lru":
+            data["width"], data["heads"] = draw(st.sampled_from([(8, 1), (12, 3)]))
+    if data["kind"] in ("mamba", "mamba2"):
+        data["bias"], data["convolution_bias"] = draw(st.booleans()), draw(st.booleans())
+    return data
+
+
 @st.composite
 def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
     """A block whose self-attention has ``head_count`` heads; residuals are seldom off."""
-    kinds = ["pre_norm", "post_norm", "parallel", "sandwich", "branch_norm"]
+    kinds = ["pre_norm", "post_norm", "parallel", "sandwich", "reordered_norm"]
     data: Data = {"kind": draw(st.sampled_from(kinds))}
     data["norm"] = draw(norms())
     data["attention"] = draw(
@@ -197,6 +244,8 @@ def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
     data["feed_forward"] = draw(mixtures() if mixed else feed_forwards())
     faint = mixed or data["norm"]["kind"] == "none"  # without residuals, tokens would hardly differ
     data["residual"] = {"kind": draw(st.sampled_from(["add", "add", "add", "add" if faint else "none"]))}
+    if data["residual"]["kind"] == "add":
+        data["residual"]["scale"] = draw(st.sampled_from([1.0, 1.0, 0.5]))
     data["dropout"] = draw(st.sampled_from([0.0, 0.1]))
     if data["kind"] == "parallel":
         data["norms"] = draw(st.sampled_from(["shared", "separate"]))
@@ -225,12 +274,16 @@ def feed_forwards(draw: st.DrawFn) -> Data:
 def mixtures(draw: st.DrawFn) -> Data:
     """A mixture of experts: one that chooses some, and one that takes all."""
     experts, top_k = draw(st.sampled_from([(4, 2), (4, 1), (2, 2), (6, 3)]))
-    router: Data = {"scores": draw(st.sampled_from(["softmax", "sigmoid"]))}
+    router: Data = {"scores": draw(st.sampled_from(["softmax", "sigmoid", "sparse_mixer"]))}
     router["normalize"] = top_k > 1 and draw(st.booleans())
-    router["bias"], router["correction"] = draw(st.booleans()), draw(st.booleans())
+    router["bias"], router["score_correction_bias"] = draw(st.booleans()), draw(st.booleans())
     router["scale"] = draw(st.sampled_from([1.0, 2.5]))
     if experts > top_k and draw(st.booleans()):
-        router["groups"] = {"count": 2, "top": 1 if top_k == 1 else 2, "best": draw(st.sampled_from([1, 2]))}
+        router["groups"] = {
+            "count": 2,
+            "top": 1 if top_k == 1 else 2,
+            "group_score_top_k": draw(st.sampled_from([1, 2])),
+        }
     data: Data = {"kind": "mixture", "experts": experts, "top_k": top_k, "router": router}
     data["expert"] = draw(feed_forwards())
     if draw(st.booleans()):

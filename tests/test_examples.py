@@ -10,6 +10,7 @@ import urllib.request
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import onnxruntime
 import pytest
@@ -38,7 +39,7 @@ def test_training_and_exporting(tmp_path, capsys):
     assert json.loads((tmp_path / "out" / "build.json").read_text())["verification"]["passed"]
 
 
-def test_the_server_generates_what_the_model_does(tmp_path):
+def test_the_server_generates_the_models_tokens(tmp_path):
     model = zoo.build(load("tiny-gpt", ["decoder.layers=1", "d_model=32"]), weights="random")
     zoo.export(model, tmp_path / "out", logits="last", verify=False)
     server = example("server")
@@ -49,7 +50,7 @@ def test_the_server_generates_what_the_model_does(tmp_path):
         thread.start()
         try:
             address = f"http://localhost:{running.server_port}"
-            [expected] = model.generate([[5, 6, 7]], 6)
+            [expected] = model.generate([[5, 6, 7]], 6)  # type: ignore[operator]
             assert answer(address, {"ids": [5, 6, 7], "max_new_tokens": 6}) == {"ids": expected}
             with pytest.raises(urllib.error.HTTPError) as wrong:
                 answer(address, {"words": "none"})
@@ -72,7 +73,7 @@ def test_the_server_is_short():
 def test_the_notebook_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cells = json.loads((EXAMPLES / "first_look.ipynb").read_text())["cells"]
-    names = {"__name__": "notebook"}
+    names: dict[str, Any] = {"__name__": "notebook"}
     for cell in cells:
         if cell["cell_type"] == "code":
             assert cell["outputs"] == [], "clear the outputs before you commit"

@@ -76,13 +76,36 @@ def test_a_plugin_kind_builds_checks_exports_and_verifies(site: Path, spec: Path
     assert report["export"]["verification"]["passed"]
 
 
+def test_an_operation_of_a_plugin_is_one_entry(site: Path, spec: Path) -> None:
+    done = zoo_with(site)("report", spec, "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["estimated_operations"] == []
+    inner = report["stages"]["prefill"]["modules"]["decoder.blocks.0.feed_forward"]
+    assert inner["other"] == [{"coefficient": 2 * 32, "powers": {"B": 1, "T": 1}}]
+
+
+@pytest.mark.slow
+def test_an_operation_without_an_entry_is_named(spec: Path, tmp_path: Path) -> None:
+    module = (PLUGIN / "zoo_squared_relu" / "module.py").read_text()
+    module = module.replace("from zoo_squared_relu import operations as operations\n", "")
+    kind = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text()
+    kind, module = (text.replace("zoo_squared_relu", "zoo_bare") for text in (kind, module))
+    zoo = zoo_with(broken_plugin(tmp_path, "zoo_bare", kind, module))
+    assert json.loads(zoo("report", spec, "--json").stdout)["estimated_operations"] == ["square"]
+    assert "Estimated FLOPs and activations: no entry in zoo.ops for square." in zoo("report", spec).stdout
+    refused = zoo("build", spec, "-o", tmp_path / "out")
+    assert refused.returncode == 2
+    assert "feed_forward calls square, which has no ONNX emitter" in refused.stderr
+
+
 def test_a_plugin_kind_is_in_the_schema_and_in_suggestions(site: Path, spec: Path) -> None:
     zoo = zoo_with(site)
     assert '"squared_relu"' in zoo("schema").stdout
     assert zoo("validate", PLUGIN / "primer.yaml").returncode == 0
     wrong = zoo("validate", spec, "--set", "decoder.block.feed_forward.kind=sqared_relu")
     assert wrong.returncode == 2
-    assert "did you mean 'squared_relu'?" in wrong.stdout + wrong.stderr
+    assert "Did you mean 'squared_relu'?" in wrong.stdout + wrong.stderr
 
 
 def test_without_the_plugin_its_kind_is_unknown(spec: Path) -> None:
@@ -92,21 +115,17 @@ def test_without_the_plugin_its_kind_is_unknown(spec: Path) -> None:
 
 
 def broken_plugin(place: Path, name: str, spec: str, module: str = "") -> Path:
-    """A plugin made on the spot."""
-    source = place / "broken"
-    package = source / name
-    package.mkdir(parents=True)
-    text = (
-        (PLUGIN / "pyproject.toml")
-        .read_text()
-        .replace("zoo_squared_relu", name)
-        .replace("zoo-squared-relu", name)
-    )
-    (source / "pyproject.toml").write_text(text)
-    (package / "__init__.py").touch()
-    (package / "spec.py").write_text(spec)
-    (package / "module.py").write_text(module)
-    return installed(source, place)
+    """Write a plugin as an installer leaves it, and return its directory."""
+    site = place / "broken"
+    (site / name).mkdir(parents=True)
+    (site / name / "__init__.py").touch()
+    (site / name / "spec.py").write_text(spec)
+    (site / name / "module.py").write_text(module)
+    metadata = site / f"{name}-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[zoo.components]\nsquared_relu = {name}.spec\n")
+    return site
 
 
 def test_a_plugin_that_fails_to_import_is_named_and_breaks_nothing_else(
@@ -132,15 +151,17 @@ def test_a_kind_registered_twice_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_kind_that_nothing_builds_is_told(spec: Path, tmp_path: Path) -> None:
+def test_a_kind_without_a_builder_is_reported(spec: Path, tmp_path: Path) -> None:
     text = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text().replace("zoo_squared_relu", "zoo_unbuilt")
     done = zoo_with(broken_plugin(tmp_path, "zoo_unbuilt", text))("params", spec)
     assert done.returncode == 2
-    assert "nothing builds kind 'squared_relu': decorate its module with zoo.registry.builds" in done.stderr
+    assert (
+        "Kind 'squared_relu' has no builder\n  Decorate its module with zoo.registry.builds." in done.stderr
+    )
 
 
 @pytest.mark.slow
-def test_an_implementation_that_fails_to_import_is_told(spec: Path, tmp_path: Path) -> None:
+def test_an_implementation_that_fails_to_import_is_reported(spec: Path, tmp_path: Path) -> None:
     text = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text().replace("zoo_squared_relu", "zoo_lame")
     done = zoo_with(broken_plugin(tmp_path, "zoo_lame", text, "import nowhere_to_be_found"))("params", spec)
     assert done.returncode == 2

@@ -18,7 +18,8 @@ def one_in(count: int) -> pytest.MarkDecorator:
 
 def thinned(quick: Quick) -> pytest.MarkDecorator:
     """Marks a test of which some cases, by their numbers, are quick."""
-    return pytest.mark.thinned(quick)
+    mark: pytest.MarkDecorator = pytest.mark.thinned.with_args(quick)
+    return mark
 
 
 def mark_slow(items: Sequence[pytest.Item]) -> None:

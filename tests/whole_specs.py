@@ -100,12 +100,16 @@ CHANGES: list[Callable[[st.DrawFn, Data], None]] = [
     set_on("position", to=scaled_ropes()),
     set_on("position", to=st.just({"kind": "alibi", "precision": "bfloat16"})),
     set_on("position", to=st.just({"kind": "sinusoidal", "base": 100.0})),
+    set_on("position", to=st.just({"kind": "sinusoidal", "offset": 3, "table": True})),
     set_on("position", to=st.just({"kind": "relative_bias", "buckets": 12, "max_distance": 7})),
     set_on("context_length", to=st.sampled_from([4, 11, 40])),
     set_on("embedding", "dropout", to=st.sampled_from([0.0, 0.1])),
     set_on("head", "dropout", to=st.just(0.1)),
     set_on("head", "output", to=st.sampled_from(["pooler_output", "text_embeds", "sentence_embedding"])),
     set_on("head", "activation", to=st.sampled_from(["identity", *ACTIVATIONS])),
+    set_on(
+        "head", to=st.just({"kind": "language_modeling", "activation": "relu", "norm": {"kind": "rms_norm"}})
+    ),
     set_on("initialization", "std", to=st.just(0.3)),
     set_on("initialization", "depth_scaled", to=st.just(True)),
     set_on("initialization", "factor", to=st.just(0.5)),
@@ -124,7 +128,7 @@ CHANGES: list[Callable[[st.DrawFn, Data], None]] = [
             (("block", "attention", "scale"), st.sampled_from([0.05, 3.0])),
             (("block", "attention", "sinks"), st.just(True)),
             (("block", "feed_forward", "dropout"), st.just(0.1)),
-            (("block", "feed_forward", "activation"), st.sampled_from(["identity", *ACTIVATIONS])),
+            (("block", "feed_forward", "activation"), st.sampled_from(["identity", "xielu", *ACTIVATIONS])),
             (("block", "feed_forward", "router", "scale"), st.just(0.3)),
             (("block", "norm"), st.sampled_from([{"kind": "none"}, {"kind": "rms_norm", "eps": 0.01}])),
         ]

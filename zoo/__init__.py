@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import torch
 
     from exporters.manifest import Export
+    from exporters.verify_export import ExportVerification
     from specs.model import Model
     from zoo.builder import ZooModel
     from zoo.checks import Checks
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     Spec = Model | str | os.PathLike[str]
 
 _ELSEWHERE = {
-    "ConfigError": "zoo.configs.config",
+    "ConfigError": "zoo.families.common.config",
     "Export": "exporters.manifest",
+    "ExportVerification": "exporters.verify_export",
     "InvalidGraphError": "exporters.checking",
     "Model": "specs.model",
     "PluginError": "specs.errors",
@@ -47,6 +49,7 @@ _ELSEWHERE = {
 __all__ = [
     "ConfigError",
     "Export",
+    "ExportVerification",
     "InvalidGraphError",
     "Model",
     "PluginError",
@@ -66,6 +69,7 @@ __all__ = [
     "parameters",
     "presets",
     "report",
+    "verify",
 ]
 
 
@@ -139,7 +143,7 @@ def import_checkpoint(
     """The spec of a Hugging Face checkpoint: of its directory, its config.json, or a GGUF file.
 
     Fields of the config that transformers does not have are passed over unless ``strict``.  Raises
-    :class:`zoo.configs.config.ConfigError` for what is not modelled, with the field and the nearest that is.
+    :class:`zoo.families.common.config.ConfigError` for unsupported fields, with a suggestion.
     """
     from pathlib import Path
 
@@ -194,7 +198,7 @@ def report(
     ``precision`` is fp32, fp16 or bf16; ``devices`` are names, YAML files, or "this" for the machine at hand.
     Raises :class:`specs.errors.UserError` for sizes that the model does not take, and unknown devices.
     """
-    from zoo.reports.report import Lengths
+    from zoo.reports.lengths import Lengths
     from zoo.reports.report import report as report_on
 
     described = _spec(spec)
@@ -247,6 +251,22 @@ def export(
     if isinstance(model, nn.Module):
         return export_module(model, Path(directory), Options(**options, weights="module"), progress)
     return export_files(_spec(model), Path(directory), Options(**options), progress)
+
+
+def verify(
+    directory: str | os.PathLike[str], *, progress: Progress = lambda stage: None
+) -> ExportVerification:
+    """Verify an exported directory where it is now, such as on the machine that it was copied to.
+
+    The files are compared with the digests that the export recorded, and the graphs in ONNX Runtime with PyTorch, on the
+    weights that the files hold.  The result says what passed.  Raises :class:`specs.errors.UserError` for a directory that is
+    not an export.
+    """
+    from pathlib import Path
+
+    from exporters.verify_export import verify_export
+
+    return verify_export(Path(directory), progress)
 
 
 def diff(a: Spec, b: Spec, *, batch: int = 1, length: int | None = None) -> ModelDifference:

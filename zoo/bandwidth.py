@@ -1,4 +1,4 @@
-"""How fast this machine reads and copies memory."""
+"""The speed at which this machine reads and copies memory."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 SIZE = 512_000_000
-"""Bytes, far more than any cache holds."""
+"""Bytes of a pass, far more than any cache holds."""
 
 PASSES = 3
 
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """Bytes per second that are read, and read and written by copying, by some threads together."""
+    """Bytes per second that several threads read, and that they read and write by copying."""
 
     read: float
     copy: float
 
     def or_better(self, other: Bandwidth) -> Bandwidth:
-        """The best of two measurements: whatever else runs on the machine only takes away."""
+        """The better of two measurements: other load on the machine only slows them."""
         return replace(self, read=max(self.read, other.read), copy=max(self.copy, other.copy))
 
 
@@ -39,14 +39,14 @@ def measure_bandwidth(threads: int) -> Bandwidth:
 
 
 def measure_reading(threads: int, size: int) -> float:
-    """Bytes per second that are read: the best of a few passes over ``size`` bytes."""
+    """Bytes per second read: the best of a few passes over ``size`` bytes."""
     return _rate(
         lambda part: np.dot(part, part), np.array_split(np.ones(size // 4, np.float32), threads), size
     )
 
 
 def _rate(work: Callable[[Any], object], parts: Sequence[Any], moved: int) -> float:
-    """The best rate of a few passes, with a thread for each part."""
+    """The best rate of a few passes, with one thread per part."""
     times = []
     with ThreadPoolExecutor(len(parts)) as pool:
         for _ in range(PASSES):

@@ -21,7 +21,7 @@ _ARCHITECTURES: dict[str, type[ZooModel]] = {
 
 
 def assemble(spec: Model, dtype: torch.dtype = torch.float32) -> ZooModel:
-    """The module that a spec describes, on the meta device: it has shapes, and no weights.
+    """The module of a spec on the meta device: it has shapes but no weights.
 
     Raises :class:`specs.errors.PluginError` where a plugin's kind cannot be built.
     """

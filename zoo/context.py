@@ -1,4 +1,4 @@
-"""What a component is told when it is built: the facts that flow down, so that no spec repeats them."""
+"""The context in which a component is built: facts that flow down, so that no spec repeats them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An output directory that appears whole or not at all, and keeps what the user put there."""
+"""An output directory that appears whole or not at all, and keeps the user's own files."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from specs.errors import UserError
+from zoo.files.card import CARD
 from zoo.files.carrying import carry, clear_replaced
 from zoo.files.exchange import exchange
 from zoo.files.interrupts import uninterrupted
@@ -18,7 +19,7 @@ from zoo.files.ownership import CONVERSION, MANIFEST, own_files
 from zoo.files.parents import parents_of
 from zoo.files.sync import sync, sync_tree
 from zoo.files.workplace import NEW, OLD, SWAP, locked, workplace
-from zoo.memory import readable_bytes
+from zoo.units import byte_text
 
 __all__ = [
     "CONVERSION",
@@ -33,7 +34,7 @@ _KINDS = {MANIFEST: "an export", CONVERSION: "a converted checkpoint"}
 
 
 class DestinationError(UserError):
-    """An output directory that cannot be written, is too small, or holds something else."""
+    """An output directory cannot be written, has too little space, or holds something else."""
 
 
 def check_destination(destination: Path, needed: int) -> None:
@@ -45,9 +46,11 @@ def check_destination(destination: Path, needed: int) -> None:
     if not nearest.is_dir():
         raise _not_a_directory(nearest)
     disk = shutil.disk_usage(nearest)
-    if needed > disk.free and disk.total:  # a file system without a size, such as /proc, refuses by itself
+    if (
+        needed > disk.free and disk.total
+    ):  # a file system without a size, such as /proc, refuses writes anyway
         raise DestinationError(
-            f"{destination} needs {readable_bytes(needed)}, and its disk has {readable_bytes(disk.free)} free.\n"
+            f"{destination} needs {byte_text(needed)}, and its disk has {byte_text(disk.free)} free.\n"
             f"  Free some space, choose a directory on another disk, or write the graph without weights."
         )
     with replacing(destination, keep=False):
@@ -55,7 +58,7 @@ def check_destination(destination: Path, needed: int) -> None:
 
 
 def check_replaceable(destination: Path, manifest: str = MANIFEST) -> None:
-    """Raise :class:`DestinationError` unless the destination is absent, empty, or has such a manifest of zoo's.
+    """Raise :class:`DestinationError` unless the destination is absent, empty, or has a manifest of zoo's.
 
     Nor may it be a mount point, the working directory, or a directory above that.
     """
@@ -70,12 +73,13 @@ def check_replaceable(destination: Path, manifest: str = MANIFEST) -> None:
 
 @contextmanager
 def replacing(destination: Path, manifest: str = MANIFEST, *, keep: bool = True) -> Iterator[Path]:
-    """A new directory beside the destination, which takes its place when the block ends well (and ``keep`` is set).
+    """Yield a new directory next to the destination, which replaces it when the block succeeds (and ``keep`` is set).
 
-    Files that the manifest of an earlier one lists are replaced; all others of the destination are carried along.
-    When the block fails, the new directory is removed and the destination is as it was.  Killed at any moment, either
-    the old or the new directory stands there, whole, where the system can exchange two directories in one step (Linux
-    on the usual file systems).  Raises :class:`DestinationError` where the destination cannot be written or replaced.
+    Files that an earlier manifest lists are replaced; all others in the destination are carried along, and a
+    model card that the user wrote or edited replaces the new one. When the block fails, the new directory is removed and the destination is unchanged. If the process is killed at any moment,
+    either the old or the new directory is there, whole, where the system can exchange two directories in one step
+    (Linux on the usual file systems). Raises :class:`DestinationError` where the destination cannot be written or
+    replaced.
     """
     check_replaceable(destination, manifest)
     with _refusals(destination):
@@ -90,7 +94,7 @@ def replacing(destination: Path, manifest: str = MANIFEST, *, keep: bool = True)
 
 
 def _place(destination: Path) -> Path:
-    """Where a destination really is.  Raises :class:`DestinationError` for a directory that cannot be replaced."""
+    """The real path of a destination. Raises :class:`DestinationError` for a directory that cannot be replaced."""
     place = Path(os.path.realpath(destination))
     remedy = f"Choose a directory in it, such as {destination / 'out'}."
     with contextlib.suppress(FileNotFoundError):  # the working directory is gone
@@ -109,7 +113,7 @@ def _place(destination: Path) -> Path:
 
 
 def _put(new: Path, place: Path, destination: Path, manifest: str) -> None:
-    """Move a directory to its place, or let it replace what zoo wrote there."""
+    """Move a directory to its place, or replace what zoo wrote there."""
     with contextlib.suppress(FileNotFoundError):
         shutil.copymode(place, new)
     while not _placed(new, place):
@@ -124,7 +128,7 @@ def _put(new: Path, place: Path, destination: Path, manifest: str) -> None:
 
 
 def _placed(new: Path, place: Path) -> bool:
-    """Move a directory to where there is nothing, or an empty directory; False where there is more."""
+    """Move a directory to a place that is absent or empty; False where it is neither."""
     try:
         new.rename(place)
     except OSError as error:
@@ -137,6 +141,8 @@ def _placed(new: Path, place: Path) -> bool:
 
 def _carry(place: Path, new: Path, own: frozenset[str], destination: Path, manifest: str) -> None:
     try:
+        if CARD not in own and os.path.lexists(place / CARD):
+            (new / CARD).unlink(missing_ok=True)
         blocked = carry(place, new, own)
     except OSError as error:
         file = destination / os.path.relpath(error.filename or place, place)
@@ -151,7 +157,7 @@ def _carry(place: Path, new: Path, own: frozenset[str], destination: Path, manif
 
 
 def _replace(new: Path, place: Path, destination: Path) -> None:
-    """Exchange a directory with what stands at a place, and remove that."""
+    """Exchange a directory with the one at a place, and remove that one."""
     swap = new.parent / f"{SWAP}{new.stat().st_ino}" / place.name
     swap.parent.mkdir()
     old = new.rename(swap)
@@ -160,12 +166,13 @@ def _replace(new: Path, place: Path, destination: Path) -> None:
         old.parent.mkdir()
         _move_in_two_steps(swap, place, old, destination)
     sync(place.parent)
-    with contextlib.suppress(OSError):  # what could not be removed is left for the next one to clear
+    with contextlib.suppress(OSError):  # the next run clears what could not be removed
         clear_replaced(old, place, just_now=True)
 
 
 def _move_in_two_steps(swap: Path, place: Path, old: Path, destination: Path) -> None:
-    """Move what stands at a place aside, and another directory there; killed in between, the next one puts it back."""
+    """Move the old directory aside and the new one to its place; after a kill in between, the next run puts the old
+    one back."""
     place.rename(old)
     try:
         swap.rename(place)

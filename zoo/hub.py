@@ -1,4 +1,4 @@
-"""Repositories of the Hugging Face hub: what a model needs of one, fetched once and kept by the hub's own library."""
+"""Repositories of the Hugging Face hub: the needed files, fetched once and cached by the hub's own library."""
 
 from __future__ import annotations
 
@@ -12,26 +12,30 @@ from specs.errors import UserError
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _DESCRIPTION = (
-    "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
+    "README.md", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
     "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "spiece.model", "sentencepiece.bpe.model", *_INDEXES,
     "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "[0-9]_[A-Z]*/config.json",
 )  # fmt: skip
 
 
+FETCHING, PUBLISHING = ("fetching from", "fetched"), ("publishing to", "published")
+"""What is done with a repository, as messages have it."""
+
+
 class HubError(UserError):
-    """A repository that is not there, may not be read, or cannot be reached."""
+    """A repository is missing, may not be read, or cannot be reached."""
 
 
 def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path:
     """The directory with a repository's config, its tokenizer and, where wanted, its weights.
 
-    ``reference`` is the repository's id, ``org/name`` or ``name``; a path that exists is given back as it is.  Of the
-    weights, safetensors go before pickles; code is never fetched.  What is there already is not fetched again, and does
-    without a network.  Raises :class:`HubError` saying what to do.
+    ``reference`` is the repository's id, ``org/name`` or ``name``; an existing path is returned unchanged.
+    Safetensors are preferred to pickles; code is never fetched. Cached files are not fetched again and need no
+    network. Raises :class:`HubError` with a remedy.
     """
     if os.path.exists(reference):
         return Path(reference)
-    with _explained(reference, revision):
+    with explained(reference, revision):
         from huggingface_hub import snapshot_download
         from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined, unused-ignore]
 
@@ -43,6 +47,14 @@ def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path
             for names in _weight_files(reference, commit, directory):
                 snapshot_download(reference, revision=commit, allow_patterns=names)
     return directory
+
+
+def commit_of(reference: str, revision: str | None = None) -> str:
+    """The commit that a branch or tag of a repository is at (default: its main branch).  Raises :class:`HubError`."""
+    with explained(reference, revision):
+        from huggingface_hub import HfApi
+
+        return str(HfApi().model_info(reference, revision=revision).sha)
 
 
 def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list[str]]:
@@ -58,7 +70,8 @@ def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list
 
 
 def _listed(reference: str, commit: str, directory: Path) -> list[str]:
-    """The files at the top of a repository; without a network, or where these tell the weights, those that are here."""
+    """The files at the top of a repository; without a network, or where cached files include the weights, the cached
+    ones."""
     from huggingface_hub import HfApi
 
     from zoo.weights.names import INDEX, SINGLE
@@ -68,30 +81,28 @@ def _listed(reference: str, commit: str, directory: Path) -> list[str]:
         return here
     try:
         names = HfApi().list_repo_files(reference, revision=commit)
-    except Exception:  # of several libraries, as the hub's own has changed the one it talks through
+    except Exception:  # raised by several HTTP libraries, since the hub's client has changed its own
         return here
     return [name for name in names if "/" not in name]
 
 
 @contextmanager
-def _explained(reference: str, revision: str | None) -> Iterator[None]:
+def explained(reference: str, revision: str | None, action: tuple[str, str] = FETCHING) -> Iterator[None]:
+    """Turn the errors of the hub's library, and its absence, into :class:`HubError` with what to do."""
+    doing, done = action
     try:
         from huggingface_hub import errors
     except ImportError:
-        raise HubError(
-            f"{reference}: fetching from the hub needs a library: pip install 'zoo[hub]'"
-        ) from None
+        raise HubError(f"{reference}: {doing} the hub needs a library: pip install 'zoo[hub]'") from None
     try:
         yield
     except UserError:
         raise
     except errors.HFValidationError as error:
-        raise HubError(
-            f"{reference!r} is neither a path nor the id of a repository on the hub: {error}"
-        ) from None
+        raise HubError(f"{reference!r} is neither a path nor a repository id on the hub: {error}") from None
     except errors.GatedRepoError:
         raise HubError(
-            f"{reference} is gated: ask for access on its page on the hub, and log in with hf auth login"
+            f"{reference} is gated\n  Request access on its hub page, and log in with hf auth login."
         ) from None
     except errors.RevisionNotFoundError:
         raise HubError(f"{reference} on the hub has no revision {revision!r}") from None
@@ -100,15 +111,15 @@ def _explained(reference: str, revision: str | None) -> Iterator[None]:
         reason = "HF_HUB_OFFLINE is set" if isinstance(cause, errors.OfflineModeIsEnabled) else cause or error
         raise HubError(
             f"{reference} is not on this machine, and the hub cannot be reached: {reason}\n"
-            "  check the network, or give the path of a directory that has the files"
+            "  Check the network, or pass the path of a directory with the files."
         ) from None
     except errors.HfHubHTTPError as error:
         if error.response.status_code not in (401, 404):
-            raise HubError(f"{reference} could not be fetched: {error}") from None
+            raise HubError(f"{reference} could not be {done}: {error}") from None
         raise HubError(
-            f"{reference} is neither a path nor on the hub, or it is private: check the name, or log in with hf auth login"
+            f"{reference} is neither a path nor a public repository on the hub\n  Check the name, or log in with hf auth login."
         ) from None
     except (MemoryError, OSError):
         raise
-    except Exception as error:  # a connection that breaks: of several libraries, as above
-        raise HubError(f"{reference} could not be fetched: {type(error).__name__}: {error}") from None
+    except Exception as error:  # a broken connection, raised by several libraries as above
+        raise HubError(f"{reference} could not be {done}: {type(error).__name__}: {error}") from None

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from specs.base import Component
+from specs.errors import PluginError
 from specs.initialization import Normal, T5Factors, XavierUniform
 from specs.model import Model
+from specs.registry import load_implementation
 from zoo.tensors import weight_tensors
 
 
@@ -34,7 +36,7 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Place:
+class WeightPlace:
     """Where a matrix or table is.
 
     ``role`` is the name of its module (query, up, token, ...), ``fan_in`` and ``fan_out`` the widths that it
@@ -68,7 +70,7 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
             stated = Distribution(constant=0.0 if leaf == "bias" else 1.0)
         if stated is None:
             fan_in, fan_out = fans(owner, parameter)
-            place = Place(
+            place = WeightPlace(
                 role=path.rpartition(".")[2],
                 fan_in=fan_in,
                 fan_out=fan_out,
@@ -77,7 +79,8 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
                 head_width=getattr(around, "width", 1),
                 layers=depths.get(path.partition(".")[0], 1),
             )
-            stated = _draw(spec.initialization, place)
+            load_implementation(spec.initialization)
+            stated = distribution_for(spec.initialization, place)
         found[name] = stated
     return found
 
@@ -89,26 +92,30 @@ def fans(owner: nn.Module, parameter: Tensor) -> tuple[int, int]:
 
 
 @functools.singledispatch
-def _draw(recipe: Component, place: Place) -> Distribution:
-    raise TypeError(f"no recipe for initialization kind '{recipe.kind}'")
+def distribution_for(recipe: Component, place: WeightPlace) -> Distribution:
+    """The distribution of a matrix or a table; plugins register an implementation for their recipe."""
+    raise PluginError(
+        f"Initialization kind '{recipe.kind}' has no implementation\n"
+        "  Register a function with zoo.initialization.distribution_for."
+    )
 
 
-@_draw.register
-def _normal(recipe: Normal, place: Place) -> Distribution:
+@distribution_for.register
+def _normal(recipe: Normal, place: WeightPlace) -> Distribution:
     writes_to_stream = place.role in ("output", "down")
     scaled = recipe.depth_scaled and writes_to_stream
     return Distribution(std=recipe.std / math.sqrt(2 * place.layers) if scaled else recipe.std)
 
 
-@_draw.register
-def _xavier_uniform(recipe: XavierUniform, place: Place) -> Distribution:
+@distribution_for.register
+def _xavier_uniform(recipe: XavierUniform, place: WeightPlace) -> Distribution:
     if place.table:
         return Distribution(std=place.fan_in**-0.5)
     return Distribution(bound=math.sqrt(6 / (place.fan_in + place.fan_out)))
 
 
-@_draw.register
-def _t5(recipe: T5Factors, place: Place) -> Distribution:
+@distribution_for.register
+def _t5(recipe: T5Factors, place: WeightPlace) -> Distribution:
     match place.role:
         case "token" | "vocabulary":
             variance = 1.0

@@ -1,4 +1,4 @@
-"""Whether the files of an export still are those that it recorded, and that were verified."""
+"""Whether the files of an export are still the ones that it recorded, and that were verified."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 from specs.errors import UserError
 from zoo.destination import MANIFEST
-from zoo.manifest import FileRecord, Manifest, TensorRecord
+from zoo.manifest import Manifest
+from zoo.records import FileRecord, TensorRecord
 
 CHEAP = 2 * 10**9
-"""Bytes of an export whose digests are compared unasked: a few seconds."""
+"""The largest export in bytes whose digests are compared by default: a few seconds."""
 
 BLOCK = 2**20
 _LISTED = 3
@@ -24,7 +25,7 @@ _LISTED = 3
 
 @dataclass(frozen=True)
 class Change:
-    """A file that is not as recorded; ``tensors`` names the weights in it that have changed."""
+    """A file that differs from its record; ``tensors`` names its changed weights."""
 
     file: str
     kind: Literal["missing", "size", "contents"]
@@ -50,7 +51,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Integrity:
-    """The files that are not as recorded; ``contents`` says whether digests were compared, or sizes alone."""
+    """The files that differ from their records; ``contents`` says whether digests were compared, or only sizes."""
 
     changes: tuple[Change, ...]
     contents: bool
@@ -76,8 +77,8 @@ def check_sizes(directory: Path, manifest: Manifest) -> None:
     ]
     if found:
         raise UserError(
-            f"{directory} is not as it was exported: {found[0]}\n"
-            "  copy the directory again, or export the model again"
+            f"{directory} has changed since it was exported: {found[0]}\n"
+            "  Copy the directory again, or export the model again."
         )
 
 
@@ -115,6 +116,11 @@ def changed_tensors(path: Path, tensors: Mapping[str, TensorRecord]) -> dict[str
     with _opened(path) as file:
         digests = {name: _part(file, tensor.offset, tensor.length) for name, tensor in tensors.items()}
     return {name: digest for name, digest in digests.items() if digest != tensors[name].sha256}
+
+
+def file_record(path: Path) -> FileRecord:
+    """The size and the SHA-256 of a file.  Raises :class:`specs.errors.UserError` where it cannot be read."""
+    return FileRecord(size=path.stat().st_size, sha256=sha256_of(path))
 
 
 def sha256_of(path: Path) -> str:

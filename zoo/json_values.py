@@ -38,15 +38,15 @@ def parse_object(text: bytes, what: str, error: type[UserError]) -> dict[str, An
 
 
 def _text(path: Path, error: type[UserError]) -> bytes:
-    if path.exists() and not path.is_file():
-        raise error(f"{path} is not a regular file")
     try:
+        if path.exists() and not path.is_file():
+            raise error(f"{path} is not a regular file")
         with path.open("rb") as file:
             text = file.read(LARGEST + 1)
     except OSError as problem:
         raise error(f"{path} cannot be read: {problem.strerror}") from None
     if len(text) > LARGEST:
-        raise error(f"{path} has more than {LARGEST // 2**20} MiB: it is not what its name says")
+        raise error(f"{path} must have at most {LARGEST // 2**20} MiB")
     return text
 
 
@@ -61,7 +61,7 @@ def _value(text: bytes, what: str, error: type[UserError]) -> Any:
     except ValueError:
         return None
     if b"\\u" in text and not _is_text(value):
-        raise error(f"{what} has a string that is no text: half of a surrogate pair")
+        raise error(f"{what} has a string with an unpaired surrogate")
     return value
 
 

@@ -1,4 +1,4 @@
-"""How much memory is free, and sizes in words."""
+"""Free memory, and the peak memory of this process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _from_cgroup() -> int | None:
 
 
 def _from_limit() -> int | None:
-    """What ``ulimit -v`` leaves."""
+    """Return the memory left under ``ulimit -v``."""
     if sys.platform == "win32":
         return None
     import resource
@@ -47,15 +47,6 @@ def _from_limit() -> int | None:
     except OSError:
         used = 0
     return max(0, limit - used)
-
-
-def readable_bytes(count: float) -> str:
-    """A number of bytes in decimal units: 498 MB."""
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
-            return f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError
 
 
 def peak_memory() -> int:

@@ -9,7 +9,7 @@ from torch import nn
 
 from specs.base import Component
 from specs.errors import PluginError
-from specs.registry import import_foreign, kind_of
+from specs.registry import load_implementation
 from zoo.context import BuildContext
 
 ModuleClass = TypeVar("ModuleClass", bound=Callable[..., nn.Module])
@@ -36,16 +36,11 @@ def build_component(spec: Component, context: BuildContext) -> nn.Module:
     Raises :class:`PluginError` when a plugin registered the kind but nothing builds it.
     """
     if type(spec) not in _builders:
-        implementation = kind_of(spec).implementation
-        if implementation is not None:
-            try:
-                import_foreign(implementation)
-            except PluginError as error:
-                raise PluginError(
-                    f"kind '{spec.kind}' needs {implementation}, which cannot be loaded: {error}"
-                ) from error
+        load_implementation(spec)
     if type(spec) not in _builders:
-        raise PluginError(f"nothing builds kind '{spec.kind}': decorate its module with zoo.registry.builds")
+        raise PluginError(
+            f"Kind '{spec.kind}' has no builder\n  Decorate its module with zoo.registry.builds."
+        )
     module = _builders[type(spec)](spec, context)
     module.component_kind = spec.kind  # type: ignore[assignment]
     return module

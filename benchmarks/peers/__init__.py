@@ -1,4 +1,4 @@
-"""What a user would use instead, each in an environment of its own."""
+"""Alternative tools to compare with, each in its own environment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ENVIRONMENTS = Path(os.environ.get("PEERS", HERE.parents[1] / ".peers"))
-"""Made by ``make peers``."""
+"""Where `make peers` creates the environments."""
 
 MISSING = "peer not installed: make peers"
 
@@ -29,7 +29,7 @@ class Peer:
         return Path(self.program("python")).exists()
 
     def command(self, program: str, *arguments: str | Path) -> list[str]:
-        """How to run a program of the environment, kept from asking a hub for what is here."""
+        """The command that runs a program of the environment offline."""
         return ["env", "HF_HUB_OFFLINE=1", self.program(program), *map(str, arguments)]
 
     def driver(self) -> list[str]:

@@ -2,19 +2,24 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import onnxruntime_genai as genai
 from serving import Call, Work, serve
 
 ROOM = 512
-"""Steps at most in a round."""
+"""Maximum number of steps in a round."""
 
 
 def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
-    """A model with its cache in place, as its builder sets it up."""
+    """A model with its cache in place, as configured by its builder."""
     config = genai.Config(path)
-    config.overlay(json.dumps({"model": {"decoder": {"session_options": {"intra_op_num_threads": threads}}}}))
+    decoder = {"session_options": {"intra_op_num_threads": threads}}
+    written = json.loads((Path(path) / "genai_config.json").read_text())["model"]["decoder"]
+    if window := written.get("sliding_window"):
+        decoder["sliding_window"] = {**window, "cache_slack": ROOM}  # so that every round can begin anew
+    config.overlay(json.dumps({"model": {"decoder": decoder}}))
     model = genai.Model(config)
 
     def generator(tokens: int, room: int) -> genai.Generator:
@@ -45,7 +50,7 @@ def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
 
 
 def ids(count: int) -> np.ndarray:
-    """Tokens like those of ``exporters/benching/workload.py``."""
+    """Tokens like those of ``exporters/benchmark/workload.py``."""
     return 7 * np.arange(count, dtype=np.int32)
 
 

@@ -1,4 +1,4 @@
-"""A worker of a peer, as ``exporters/benching/worker.py`` is one of ours: lines of JSON in and out, no import but Python's."""
+"""A worker of a peer, as ``exporters/benchmark/worker.py`` is one of ours: lines of JSON in and out, no import but Python's."""
 
 import json
 import os

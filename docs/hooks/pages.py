@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cli_page import cli_page
+from guide_tables import layout_rows, target_rows
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from spec_page import spec_page
@@ -27,6 +28,14 @@ def on_files(files: Files, config: Any) -> Files:
     for path, source in {**{page: ROOT / file for page, file in COPIED.items()}, **pictures}.items():
         files.append(File.generated(config, path, abs_src_path=str(source)))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Fill the tables of targets and layouts with the rows that they state themselves."""
+    for mark, rows in {"<!-- targets -->": target_rows, "<!-- layouts -->": layout_rows}.items():
+        if mark in markdown:
+            markdown = markdown.replace(mark, "\n".join(rows()))
+    return markdown
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

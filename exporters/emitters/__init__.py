@@ -1,26 +1,37 @@
-"""One emitter per traced function: from its arguments to ONNX operations."""
+"""Emitters: one per operation of :mod:`zoo.ops`, which writes it in ONNX."""
 
 from exporters.emitters import (
     arithmetic,
+    channel_recurrence,
+    convolution,
+    gated_delta_rule,
     group_query_attention,
     layers,
     linear,
+    matrix_recurrence,
+    mixture,
     multi_head_attention,
     packing,
     rearranging,
     sizes,
     standard,
 )
-from exporters.emitters.registry import Call, emits, emitter_of
+from exporters.emitters.registry import Call, Operand, emits, emitter_of
 
 __all__ = [
     "Call",
+    "Operand",
     "arithmetic",
+    "channel_recurrence",
+    "convolution",
     "emits",
     "emitter_of",
+    "gated_delta_rule",
     "group_query_attention",
     "layers",
     "linear",
+    "matrix_recurrence",
+    "mixture",
     "multi_head_attention",
     "packing",
     "rearranging",

@@ -1,4 +1,4 @@
-"""Functions that work element by element, reductions, and matrix products."""
+"""Emitters of elementwise functions, reductions and matrix products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exporters.emitters.registry import Call, Operand, emits
 from exporters.graph import STATED_ROUNDING, Value
 from exporters.proto import DTYPES
 from zoo import functional
-from zoo.tracing.facts import reduced
+from zoo.ops.reductions import reduced_axes
 
 
 def _of_sizes(*operands: Any) -> bool:
@@ -34,8 +34,8 @@ def _binary(name: str, *targets: Any) -> None:
 
 
 def _named(call: Call) -> Value | None:
-    """The result where it is a size that an input has."""
-    sizes = call.node.meta["facts"]
+    """Return the result as a named size, where an input has that size; otherwise None."""
+    sizes = call.node.meta["info"]
     return None if call.graph.symbols.name(sizes) is None else call.graph.size(sizes)
 
 
@@ -54,12 +54,14 @@ def _floor_divide(call: Call, a: Any, b: Any) -> Value:
         return _named(call) or _rounded_down(call, call.size(a), call.size(b))
     dtype = call.result.dtype
     if dtype.is_floating_point:
-        raise NotImplementedError("floats that are divided and rounded down: runtimes do not agree on it")
+        raise NotImplementedError(
+            "Floor division of floats gives different results in different runtimes: divide integers"
+        )
     return _rounded_down(call, call.value(a, dtype), call.value(b, dtype))
 
 
 def _rounded_down(call: Call, a: Value, b: Value) -> Value:
-    """(a - a mod b) / b: Div of integers rounds towards zero, but Mod has the sign of the divisor."""
+    """Return (a - a mod b) / b, which rounds down: integer Div rounds towards zero, but Mod has the sign of the divisor."""
     return call.op("Div", call.op("Sub", a, call.op("Mod", a, b)), b)
 
 
@@ -105,6 +107,7 @@ _unary("Cos", torch.cos, "cos")
 _unary("Tanh", torch.tanh, "tanh")
 _unary("Sigmoid", torch.sigmoid, "sigmoid")
 _unary("Exp", torch.exp, "exp")
+_unary("Log", torch.log, "log")
 _unary("Sqrt", torch.sqrt, "sqrt")
 
 
@@ -128,17 +131,29 @@ def _silu(call: Call, x: Operand, inplace: bool = False) -> Value:
     return call.op("Mul", x.value, call.op("Sigmoid", x.value))
 
 
+@emits(F.elu)
+def _elu(call: Call, x: Operand, alpha: float = 1.0, inplace: bool = False) -> Value:
+    return call.op("Elu", x.value, **({"alpha": alpha} if alpha != 1.0 else {}))
+
+
+@emits(F.softplus)
+def _softplus(call: Call, x: Operand, beta: float = 1, threshold: float = 20) -> Value:
+    if beta != 1 or threshold < 20:
+        raise NotImplementedError("Softplus must have beta 1 and a threshold of 20 or more")
+    return call.op("Softplus", x.value)
+
+
 @emits(F.gelu)
 def _gelu(call: Call, x: Operand, approximate: str = "none") -> Value:
     if call.graph.target.takes("Gelu", x.dtype):
         return call.op("Gelu", x.value, **({"approximate": approximate} if approximate != "none" else {}))
-    raise NotImplementedError(f"target {call.graph.target.name} has no Gelu")
+    raise NotImplementedError(f"Target {call.graph.target.name} has no Gelu: choose another target")
 
 
 @emits(torch.clamp, "clamp")
 def _clamp(call: Call, x: Operand, min: Any = None, max: Any = None) -> Value:
     if any(isinstance(bound, Operand) and bound.is_tensor for bound in (min, max)):
-        raise NotImplementedError("bounds that are tensors: use torch.maximum and torch.minimum")
+        raise NotImplementedError("Bounds must be numbers: for tensors use torch.maximum and torch.minimum")
     dtype = call.result.dtype
     low, high = (None if bound is None else call.value(bound, dtype) for bound in (min, max))
     return call.op("Clip", call.value(x, dtype), low, *([] if high is None else [high]))
@@ -157,6 +172,11 @@ def _topk(
     options = {"axis": dim, "largest": int(largest), "sorted": int(sorted)}
     results: tuple[Value, ...] = call.op("TopK", x.value, call.size(k), outputs=2, **options)
     return results
+
+
+@emits(torch.gather, "gather")
+def _gather(call: Call, x: Operand, dim: int, index: Operand) -> Value:
+    return call.op("GatherElements", x.value, index.value, axis=dim % x.ndim)
 
 
 @emits(torch.where)
@@ -185,7 +205,7 @@ def _float(call: Call, x: Operand) -> Value:
 def _reduction(name: str, *targets: Any) -> None:
     @emits(*targets)
     def emit(call: Call, x: Operand, dim: Any = None, keepdim: bool = False) -> Value:
-        axes = call.graph.ints(*reduced(x.ndim, dim))
+        axes = call.graph.ints(*reduced_axes(x.ndim, dim))
         return call.op(name, call.value(x, call.result.dtype), axes, keepdims=int(keepdim))
 
 

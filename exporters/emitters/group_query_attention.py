@@ -1,4 +1,4 @@
-"""Attention with its cache and its rotation as one operation."""
+"""Emitter of GroupQueryAttention: attention with its cache and its rotation as one operation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from exporters.content import Computed
 from exporters.emitters.registry import Call, Operand, emits
-from exporters.fusing.functions import Rotation, group_query_attention, head_width
+from exporters.fusing.functions import RotaryTables, group_query_attention, head_width
 from exporters.graph import Value
 from exporters.quantized_cache.scales import KEY, VALUE, CacheScale
 from exporters.quantized_cache.scheme import QUANTIZED_TYPE, CacheFormat
@@ -30,7 +30,7 @@ def _group_query_attention(
     softcap: float | None,
     sinks: Operand | None,
     position_bias: Operand | None,
-    rotation: Rotation | None,
+    rotation: RotaryTables | None,
     cache: CacheFormat | None = None,
 ) -> tuple[Value, ...]:
     query, key, value = [*(part.value for part in projected), None, None][:3]
@@ -66,7 +66,7 @@ def _group_query_attention(
 
 
 def _scales(call: Call, cache: CacheFormat, groups: int, width: int) -> list[Value]:
-    """The scales of keys and of values, 1 G 1 K; layers that share a block share them."""
+    """Return the scales of cached keys and values, 1 G 1 K each; layers that share a block share them."""
     contents = [CacheScale(call.graph.path, part, cache) for part in (KEY, VALUE)]
     return [
         call.graph.parameter(content.name, (1, groups, 1, width), torch.float32, content)
@@ -75,7 +75,7 @@ def _scales(call: Call, cache: CacheFormat, groups: int, width: int) -> list[Val
 
 
 def _lengths(call: Call, mask: Operand) -> tuple[Value, Value]:
-    """The last real place of each row of a cache, and the length of its longest row, int32."""
+    """Return the index of the last real token of each row of a cache, and the length of its longest row, int32."""
     graph = call.graph
     count = call.op("ReduceSum", mask.value, graph.ints(1), keepdims=0)
     last = call.op("Max", call.op("Sub", count, graph.constant(1, mask.dtype)), graph.constant(0, mask.dtype))
@@ -83,8 +83,8 @@ def _lengths(call: Call, mask: Operand) -> tuple[Value, Value]:
     return call.cast(last, mask.dtype, torch.int32), call.cast(total, torch.int64, torch.int32)
 
 
-def _tables(call: Call, rotation: Rotation, dtype: torch.dtype) -> list[Value]:
-    """The cosines and sines of all positions, once for all layers that rotate alike."""
+def _tables(call: Call, rotation: RotaryTables, dtype: torch.dtype) -> list[Value]:
+    """Return the cosines and sines of all positions, shared by all layers with the same rotation."""
     shape = (rotation.positions, len(rotation.frequencies))
     return [
         call.graph.parameter(

@@ -1,4 +1,4 @@
-"""Layers: functions with weights, and attention."""
+"""Emitters of functions with weights, and of attention."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exporters.emitters.registry import Call, Operand, emits
 from exporters.fusing.functions import bias_gelu, skip_norm
 from exporters.graph import Value
 from exporters.targets import CONTRIB
-from zoo.tracing.facts import per_axis
+from zoo.ops.products import per_axis
 
 
 @emits(F.conv1d, F.conv2d)
@@ -42,7 +42,7 @@ def _convolution(
 @emits(F.dropout)
 def _dropout(call: Call, x: Operand, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
     if training and p:
-        raise NotImplementedError("dropout outside training: pass training=self.training")
+        raise NotImplementedError("Dropout must be off outside training: pass training=self.training")
     return x.value
 
 
@@ -65,7 +65,7 @@ def _layer_norm(
 def _rms_norm(
     call: Call, x: Operand, shape: Any, weight: Operand | None = None, eps: float | None = None
 ) -> Value:
-    """x / sqrt(mean(x ** 2) + eps) * weight, in float32 whatever the dtype."""
+    """Return x / sqrt(mean(x ** 2) + eps) * weight, computed in float32 for every dtype."""
     least = torch.finfo(x.dtype).eps if eps is None else eps
     if call.graph.target.takes("RMSNormalization", x.dtype):
         scale = weight.value if weight else call.graph.constant(np.ones(shape), x.dtype)
@@ -95,7 +95,7 @@ def _skip_norm(
     eps: float,
     operation: str,
 ) -> tuple[Value, Value]:
-    """The norm of the sum, and the sum."""
+    """Return the norm of the sum, and the sum."""
     inputs = [x.value, branch.value, weight.value, *([bias.value] if bias else [])]
     normed, _, _, total = call.op(operation, *inputs, outputs=4, omitted=(1, 2), domain=CONTRIB, epsilon=eps)
     return normed, total
@@ -105,9 +105,9 @@ def _skip_norm(
 def _normalize(
     call: Call, x: Operand, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None
 ) -> Value:
-    """x over its length, or over ``eps`` where it is shorter."""
+    """Return x divided by its length, or by ``eps`` where the length is smaller."""
     if p != 2.0:
-        raise NotImplementedError("lengths other than Euclid's: divide by torch.sum")
+        raise NotImplementedError("The norm must be Euclidean (p=2): for others divide by torch.sum")
     length = call.op("ReduceL2", x.value, call.graph.ints(dim % x.ndim), keepdims=1)
     return call.op("Div", x.value, call.op("Max", length, call.graph.constant(eps, x.dtype)))
 
@@ -124,10 +124,10 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Value:
-    """softmax(scale * query @ key^T + bias) @ value; query heads that share keys are rows of one product."""
+    """Return softmax(scale * query @ key^T + bias) @ value; query heads with common keys are rows of one product."""
     if dropout_p or is_causal or query.ndim != 4 or (attn_mask is not None and attn_mask.dtype == torch.bool):
         raise NotImplementedError(
-            "only B H T K with an additive mask and no dropout: use zoo.functional.attention"
+            "Inputs must be B H T K with an additive mask and no dropout: use zoo.functional.attention"
         )
     scale = query.static(3) ** -0.5 if scale is None else scale
     graph, (batch, heads, length, _), past = call.graph, query.dims, key.dims[2]

@@ -1,4 +1,4 @@
-"""Attention of heads that lie side by side as one operation."""
+"""Emitter of MultiHeadAttention: attention over concatenated heads as one operation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _multi_head_attention(
 
 
 def _real(call: Call, mask: Operand | None) -> Value | None:
-    """1 for real keys and 0 for others, int32."""
+    """Return the key mask in int32: 1 for real keys, 0 for padding."""
     if mask is None:
         return None
     padding = call.op("Equal", mask.value, call.graph.constant(0, mask.dtype))

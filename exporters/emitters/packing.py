@@ -1,4 +1,4 @@
-"""Tokens without the padding between them, and back."""
+"""Emitters that remove the padding between tokens, and restore it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from exporters.graph import Value
 
 
 def _taken(call: Call, mask: Operand) -> Value:
-    """Whether the token of each place is taken: B T."""
+    """Return whether the token at each position is packed: B T."""
     real = call.op("Not", call.op("Equal", mask.value, call.graph.constant(0, mask.dtype)))
     most = call.op("ReduceMax", call.cast(real, torch.bool, torch.int64), call.graph.ints(1), keepdims=1)
     return call.op("Or", real, call.op("Equal", most, call.graph.constant(0, torch.int64)))
 
 
 def _counted(call: Call, mask: Operand) -> tuple[Value, Value]:
-    """Whether each place is taken, 0 or 1, and how many are up to there: (B T) each."""
+    """Return whether each position is packed, 0 or 1, and the number of packed tokens up to it: (B T) each."""
     taken = call.graph.reshape(call.cast(_taken(call, mask), torch.bool, torch.int64), [-1])
     return taken, call.op("CumSum", taken, call.graph.constant(0, torch.int64))
 
@@ -40,7 +40,7 @@ def _pack(call: Call, x: Operand, tokens: Operand) -> Value:
 
 @emits(unpack)
 def _unpack(call: Call, x: Operand, rows: Operand, *, part: int = 0, parts: int = 1) -> Value:
-    """A part is a row of its own among all parts of all tokens: nothing is cut."""
+    """Return the unpacked tokens. Each part is gathered as a row of its own, without slicing."""
     if parts == 1:
         return call.op("Gather", _flat(call, x), rows.value, axis=0)
     flat = call.graph.reshape(x.value, [-1, x.static(-1) // parts])
@@ -51,7 +51,7 @@ def _unpack(call: Call, x: Operand, rows: Operand, *, part: int = 0, parts: int 
 
 @emits(unpack_or_zero)
 def _gather_or_zero(call: Call, x: Operand, mask: Operand) -> Value:
-    """From tokens after a row of zeros, which is the one that padding gets."""
+    """Return the unpacked tokens, gathered behind a row of zeros that padding refers to."""
     sizes = call.graph.ints(1, *(x.static(axis) for axis in range(2, x.ndim)))
     zeros = call.op("Expand", call.graph.constant(0, x.dtype), sizes)
     places = call.graph.reshape(call.op("Mul", *_counted(call, mask)), mask.dims)
@@ -59,5 +59,5 @@ def _gather_or_zero(call: Call, x: Operand, mask: Operand) -> Value:
 
 
 def _flat(call: Call, x: Operand) -> Value:
-    """N 1 ... or B T ... as one axis of tokens."""
+    """Return N 1 ... or B T ... with one axis of tokens."""
     return call.graph.reshape(x.value, [-1, *(x.static(axis) for axis in range(2, x.ndim))])

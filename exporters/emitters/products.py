@@ -146,17 +146,18 @@ def _dynamic(call: Call, x: Operand, weight: Parameter, bias: Value | None, bloc
 def _in_blocks(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
     names, (rows, width) = weight.content.names, weight.shape
     found = _tensors(call, weight, QuantizedMatrix(names, width, blocks, "blocks", x.dtype))
-    on_processor = call.graph.target.name == "cpu"
+    takes = call.graph.target.block_products
     inputs: list[Value | None] = [x.value, *found.given]
-    if on_processor and bias is not None:
+    adds_bias = bias is not None and "bias" in takes
+    if adds_bias:
         inputs += [None] * (5 - len(inputs)) + [bias]
     level = CARRIED_LEVEL if blocks.bits == 4 and _is_carried(call, names) else ACCURACY_LEVEL
-    options = {"accuracy_level": level} if on_processor else {}
+    options = {"accuracy_level": level} if "accuracy_level" in takes else {}
     result = call.op("MatMulNBits", *inputs, domain=CONTRIB, K=width, N=rows, bits=blocks.bits,
                      block_size=blocks.size, **options)  # fmt: skip
     if found.added is not None:
         result = _with_minima(call, result, x, call.op("Transpose", found.added, perm=[1, 0]), blocks)
-    return result if bias is None or on_processor else call.op("Add", result, bias)
+    return result if bias is None or adds_bias else call.op("Add", result, bias)
 
 
 def _is_carried(call: Call, names: tuple[str, ...]) -> bool:

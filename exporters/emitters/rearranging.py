@@ -1,4 +1,4 @@
-"""Functions that move elements without changing them."""
+"""Emitters of functions that move elements without changing them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from exporters.emitters.registry import Call, Operand, emits
 from exporters.graph import Value
-from zoo.tracing.facts import indexed
+from zoo.ops.indexing import indexed_axes
 
 
 @emits("unflatten", torch.unflatten, "flatten", torch.flatten)
@@ -23,8 +23,8 @@ def _reshape(call: Call, x: Operand, *shape: Any) -> Value:
     return call.graph.reshape(x.value, [call.dim(size) for size in sizes])
 
 
-@emits("contiguous")
-def _contiguous(call: Call, x: Operand) -> Value:
+@emits("contiguous", "clone", "detach")
+def _unchanged(call: Call, x: Operand) -> Value:
     return x.value
 
 
@@ -32,11 +32,11 @@ def _contiguous(call: Call, x: Operand) -> Value:
 def _transpose(call: Call, x: Operand, dim0: int, dim1: int) -> Value:
     order = list(range(x.ndim))
     order[dim0], order[dim1] = order[dim1], order[dim0]
-    return _transposed(call, x.value, order)
+    return transposed(call, x.value, order)
 
 
-def _transposed(call: Call, value: Value, order: list[int]) -> Value:
-    """A value with its axes in another order; a transpose that undoes one gives what was there before."""
+def transposed(call: Call, value: Value, order: list[int]) -> Value:
+    """Return a value with its axes permuted; a transpose that undoes an earlier one returns the earlier input."""
     node = value.node
     if node is not None and node.op == "Transpose" and node.inputs[0] is not None:
         before: list[int] = node.attributes["perm"]
@@ -49,7 +49,7 @@ def _transposed(call: Call, value: Value, order: list[int]) -> Value:
 @emits("permute", torch.permute)
 def _permute(call: Call, x: Operand, *dims: Any) -> Value:
     order = dims[0] if isinstance(dims[0], tuple | list) else dims
-    return _transposed(call, x.value, [axis % x.ndim for axis in order])
+    return transposed(call, x.value, [axis % x.ndim for axis in order])
 
 
 @emits("unsqueeze", torch.unsqueeze)
@@ -68,6 +68,17 @@ def _expand(call: Call, x: Operand, *shape: Any) -> Value:
     return call.op("Expand", x.value, call.op("Concat", *parts, axis=0))
 
 
+@emits("split", torch.split, "chunk", torch.chunk)
+def _split(call: Call, x: Operand, parts: Any, dim: int = 0) -> tuple[Value, ...]:
+    sizes = [Operand(None, pair).static(dim) for pair in zip(*call.result.info, strict=True)]  # type: ignore[arg-type]
+    ends = [sum(sizes[: place + 1]) for place in range(len(sizes))]
+    axis = call.graph.ints(dim % x.ndim)
+    return tuple(
+        call.op("Slice", x.value, call.graph.ints(end - size), call.graph.ints(end), axis)
+        for size, end in zip(sizes, ends, strict=True)
+    )
+
+
 @emits(torch.cat)
 def _cat(call: Call, tensors: Any, dim: int = 0) -> Value:
     present = [tensor for tensor in tensors if tensor.dims[dim] != (0, 0)] or tensors[:1]
@@ -84,18 +95,19 @@ def _stack(call: Call, tensors: Any, dim: int = 0) -> Value:
 
 
 _END = 2**62
-"""Beyond any axis."""
+"""An end beyond any axis."""
 
 
 @emits(operator.getitem)
 def _getitem(call: Call, x: Operand, index: Any) -> Value:
-    """Slices first, then the axes that an int drops, then those that None adds; or one of several results."""
-    if isinstance(x.facts[0], tuple):
+    """Return an indexed tensor (slices first, then axes that an int drops, then axes that None adds), or one of several
+    results."""
+    if isinstance(x.info[0], tuple):
         return x.value[index]  # type: ignore[index]
-    facts, value = x.facts[0], x.value
+    info, value = x.info[0], x.value
     slices = []
     dropped, added, place = [], [], 0
-    for size, axis, part in indexed(facts.shape, index, _in_first_run):
+    for size, axis, part in indexed_axes(info.shape, index, _in_first_run):
         if axis is None:
             added.append(place)
         elif size is None:
@@ -130,7 +142,7 @@ def _has_sizes(bounds: tuple[Any, ...]) -> bool:
 def _in_first_run(part: Any) -> Any:
     if isinstance(part, slice):
         return slice(*map(_in_first_run, (part.start, part.stop, part.step)))
-    return part.facts[0] if isinstance(part, Operand) else part
+    return part.info[0] if isinstance(part, Operand) else part
 
 
 @emits("scatter")

@@ -1,4 +1,4 @@
-"""Sizes, and tensors made from sizes and numbers."""
+"""Emitters of sizes, and of tensors made from sizes and numbers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import torch
 from exporters.emitters.registry import Call, Operand, emits
 from exporters.graph import Value
 from zoo import functional
-from zoo.tracing.tracer import size
+from zoo.ops.creation import size
 
 
 @emits(size)
 def _size(call: Call, x: Operand, axis: int) -> Value:
-    return call.graph.size(call.node.meta["facts"], x.value, axis)
+    return call.graph.size(call.node.meta["info"], x.value, axis)
 
 
 @emits(functional.positions_from)

@@ -1,4 +1,4 @@
-"""Operations that standard ONNX has since opset 23."""
+"""Emitters of the operations that standard ONNX has since opset 23."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _whole_attention(
 
 
 def _for_every_query(call: Call, bias: Operand, query: Operand) -> Value:
-    """A bias with a row for each query: kernels repeat it for rows and heads alone."""
+    """Return a bias expanded to one row per query: kernels broadcast it only over rows and heads."""
     length = query.dims[2]
     if bias.dims[2] == length:
         return bias.value

@@ -1,4 +1,4 @@
-"""The bias of a linear layer and the activation behind it as one operation."""
+"""Fusion of a linear layer's bias with the activation that follows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from exporters.fusing.rewriter import Rewriter, dtype_of
 from exporters.targets import Target
 
 OPERATIONS = {"none": "BiasGelu", "tanh": "FastGelu"}
-"""Which operation adds a bias before which form of GELU."""
+"""The operation that adds a bias and applies GELU, by the form of GELU."""
 
 
 def fuse_bias_activations(rewriter: Rewriter, target: Target) -> None:
-    """Put one operation in the place of every GELU of a linear layer with a bias, and leave the layer its product."""
+    """Fuse every GELU of a linear layer with the layer's bias; the layer keeps only its product."""
     for node in rewriter.calls(F.gelu):
         linear: Any = node.args[0]
         if linear.target is not F.linear or len(linear.users) > 1:

@@ -1,45 +1,66 @@
-"""What targets have operations for, beyond the functions that models call.
+"""Functions that stand for the operations of targets.
 
-A rewritten graph calls these; none is ever run by PyTorch.
+Fused graphs call them; PyTorch never runs them, and reports are made before fusion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, fx
 
 from exporters.quantized_cache.scheme import CacheFormat
 from zoo import functional
-from zoo.tracing.facts import Facts, rule
+from zoo.ops import TensorInfo, register_operation
+from zoo.ops.tokens import Mixing, TokenAxes, mixed, separate, separate_unless_second
+
+Shape = Callable[..., Any]
+
+
+def _never_reported(*args: Any, **kwargs: Any) -> Any:
+    raise AssertionError("reports read graphs before fusion")
+
+
+def entry(
+    function: Callable[..., Any], mixing: Callable[[fx.Node, TokenAxes], Mixing] = mixed
+) -> Callable[[Shape], Shape]:
+    """Register the decorated function as an operation with this shape rule."""
+
+    def add(shape: Shape) -> Shape:
+        register_operation(function, shape=shape, mixing=mixing, flops=_never_reported, saved=_never_reported)
+        return shape
+
+    return add
 
 
 def joined_linear(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor] = ()) -> Tensor:
-    """x @ weight^T + bias for several weights, side by side: ... D -> ... (N1 + N2 + ...)."""
+    """x @ weight^T + bias for several weights, concatenated: ... D -> ... (N1 + N2 + ...)."""
     return F.linear(x, torch.cat([*weights]), torch.cat([*biases]) if biases else None)
 
 
-@rule(joined_linear)
-def _joined_linear(x: Facts, weights: Sequence[Facts], biases: Sequence[Facts] = ()) -> Facts:
-    return Facts((*x.shape[:-1], sum(weight.shape[0] for weight in weights)), x.dtype)
+@entry(joined_linear, separate)
+def _joined_linear(
+    x: TensorInfo, weights: Sequence[TensorInfo], biases: Sequence[TensorInfo] = ()
+) -> TensorInfo:
+    return TensorInfo((*x.shape[:-1], sum(weight.shape[0] for weight in weights)), x.dtype)
 
 
 def wide_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x @ weight^T + bias in float32, of float16: what is too large for float16 is no infinity."""
+    """x @ weight^T + bias of float16 in float32, so that large results do not overflow."""
     return F.linear(x.float(), weight.float(), None if bias is None else bias.float())
 
 
-@rule(wide_linear)
-def _wide_linear(x: Facts, weight: Facts, bias: Facts | None = None) -> Facts:
-    return Facts((*x.shape[:-1], weight.shape[0]), torch.float32)
+@entry(wide_linear, separate_unless_second)
+def _wide_linear(x: TensorInfo, weight: TensorInfo, bias: TensorInfo | None = None) -> TensorInfo:
+    return TensorInfo((*x.shape[:-1], weight.shape[0]), torch.float32)
 
 
 @dataclass(frozen=True)
-class Rotation:
+class RotaryTables:
     """Rotary angles for positions up to a limit: radians per position, and the length of the cosines and sines."""
 
     frequencies: tuple[float, ...]
@@ -48,11 +69,11 @@ class Rotation:
     positions: int
 
     def cos(self) -> Tensor:
-        """positions R, computed as :func:`zoo.functional.rotate` does."""
+        """Return the cosines, positions R, computed as in :func:`zoo.functional.rotate`."""
         return self._angles().cos() * self.amplitude
 
     def sin(self) -> Tensor:
-        """positions R."""
+        """Return the sines, positions R."""
         return self._angles().sin() * self.amplitude
 
     def _angles(self) -> Tensor:
@@ -72,45 +93,51 @@ def group_query_attention(
     """Rotation, append, and causal attention: com.microsoft's GroupQueryAttention.
 
     projected: queries, keys and values, B T (H K), B T (G K) twice, or one tensor with the three side by side;
-    past_key and past_value: B G P K, or as ``cache`` stores them; mask: B (P + T), whose real tokens are counted, not
-    looked for.  Returns B T (H K), and the keys and values so far.
+    past_key and past_value: B G P K, or as ``cache`` stores them; mask: B (P + T), of which only the number of real
+    tokens matters.  Returns B T (H K), and all keys and values so far.
     """
     raise NotImplementedError
 
 
-@rule(group_query_attention)
+@entry(group_query_attention)
 def _group_query_attention(
-    projected: Sequence[Facts], past_key: Facts, past_value: Facts, mask: Facts, *, heads: int, **options: Any
-) -> tuple[Facts, ...]:
+    projected: Sequence[TensorInfo],
+    past_key: TensorInfo,
+    past_value: TensorInfo,
+    mask: TensorInfo,
+    *,
+    heads: int,
+    **options: Any,
+) -> tuple[TensorInfo, ...]:
     batch, length, _ = projected[0].shape
     _, groups, past, stored_width = past_key.shape
     width = head_width(sum(part.shape[-1] for part in projected), heads, groups)
-    so_far = Facts((batch, groups, past + length, stored_width), past_key.dtype)
-    return Facts((batch, length, heads * width), projected[0].dtype), so_far, so_far
+    so_far = TensorInfo((batch, groups, past + length, stored_width), past_key.dtype)
+    return TensorInfo((batch, length, heads * width), projected[0].dtype), so_far, so_far
 
 
 def head_width(projected: int, heads: int, groups: int) -> int:
-    """The width of a head, from that of queries, keys and values together."""
+    """Return the width of a head, given the combined width of queries, keys and values."""
     return projected // (heads + 2 * groups)
 
 
 def bias_gelu(x: Any, bias: Any, *, operation: str) -> Any:
-    """GELU of x + bias, ... N and N: com.microsoft's ``operation``."""
+    """Return GELU of x + bias, ... N and N: com.microsoft's ``operation``."""
     raise NotImplementedError
 
 
-@rule(bias_gelu)
-def _bias_gelu(x: Facts, *args: Any, **options: Any) -> Facts:
+@entry(bias_gelu, separate)
+def _bias_gelu(x: TensorInfo, *args: Any, **options: Any) -> TensorInfo:
     return x
 
 
 def skip_norm(x: Any, branch: Any, weight: Any, bias: Any, *, eps: float, operation: str) -> Any:
-    """The norm of x + branch, B T D, and the sum itself: com.microsoft's ``operation``."""
+    """Return the norm of x + branch, B T D, and the sum itself: com.microsoft's ``operation``."""
     raise NotImplementedError
 
 
-@rule(skip_norm)
-def _skip_norm(x: Facts, *args: Any, **options: Any) -> tuple[Facts, Facts]:
+@entry(skip_norm, separate)
+def _skip_norm(x: TensorInfo, *args: Any, **options: Any) -> tuple[TensorInfo, TensorInfo]:
     return x, x
 
 
@@ -126,55 +153,63 @@ def multi_head_attention(
     heads: int,
     scale: float,
 ) -> Any:
-    """Attention of heads that lie side by side: com.microsoft's MultiHeadAttention.
+    """Return attention over concatenated heads: com.microsoft's MultiHeadAttention.
 
     query: B T (H K), key and value: B S (H K) or, as they are cached, B H S K; key_mask: B S with 1 for real keys;
-    bias: (B or 1) (H or 1) T S -> B T (H K).  With a past, B H P K twice, which comes before key and value, the keys and
-    values so far are results, too.
+    bias: (B or 1) (H or 1) T S -> B T (H K).  With a past, B H P K twice, which precedes key and value, all keys and
+    values so far are returned as well.
     """
     raise NotImplementedError
 
 
-@rule(multi_head_attention)
+def _masked(node: fx.Node, tokens: TokenAxes) -> Mixing:
+    masks = [*node.args[3:5], node.kwargs.get("key_mask"), node.kwargs.get("bias")]
+    return Mixing.MIXED if all(mask is None for mask in masks) else Mixing.MASKED
+
+
+@entry(multi_head_attention, _masked)
 def _multi_head_attention(
-    query: Facts,
-    key: Facts,
-    value: Facts,
-    key_mask: Facts | None = None,
-    bias: Facts | None = None,
-    *past: Facts,
+    query: TensorInfo,
+    key: TensorInfo,
+    value: TensorInfo,
+    key_mask: TensorInfo | None = None,
+    bias: TensorInfo | None = None,
+    *past: TensorInfo,
     heads: int,
     **options: Any,
-) -> Facts | tuple[Facts, ...]:
+) -> TensorInfo | tuple[TensorInfo, ...]:
     width = value.shape[-1] * (1 if value.ndim == 3 else heads)
-    mixed = Facts((*query.shape[:2], width), query.dtype)
+    mixed = TensorInfo((*query.shape[:2], width), query.dtype)
     so_far = [
-        Facts((*part.shape[:2], part.shape[2] + query.shape[1], part.shape[3]), part.dtype) for part in past
+        TensorInfo((*part.shape[:2], part.shape[2] + query.shape[1], part.shape[3]), part.dtype)
+        for part in past
     ]
     return (mixed, *so_far) if past else mixed
 
 
 def taken_tokens(mask: Tensor) -> Tensor:
-    """The places, among all, of the tokens that are packed: B T with 1 for real ones -> N 1.
+    """The indices of the tokens to pack: B T with 1 for real ones -> N 1.
 
-    They are the real ones, and all those of a row that has none: what attends to nothing but padding sees it all.
+    These are the real tokens, and all tokens of rows that are all padding, which attend to everything.
     """
     raise NotImplementedError
 
 
-@rule(taken_tokens)
-def _taken_tokens(mask: Facts) -> Facts:
-    return Facts((mask.shape[0] * mask.shape[1] - 1, 1), torch.int64)  # N: as if one token were padding
+@entry(taken_tokens)
+def _taken_tokens(mask: TensorInfo) -> TensorInfo:
+    return TensorInfo(
+        (mask.shape[0] * mask.shape[1] - 1, 1), torch.int64
+    )  # N, traced as if one token were padding
 
 
 def token_rows(mask: Tensor) -> Tensor:
-    """Which packed token stands at each place, or at the one before where none does: B T -> B T."""
+    """The index of the packed token at each position, or at the previous one for padding: B T -> B T."""
     raise NotImplementedError
 
 
-@rule(token_rows)
-def _token_rows(mask: Facts) -> Facts:
-    return Facts(mask.shape, torch.int64)
+@entry(token_rows)
+def _token_rows(mask: TensorInfo) -> TensorInfo:
+    return TensorInfo(mask.shape, torch.int64)
 
 
 def pack(x: Tensor, tokens: Tensor) -> Tensor:
@@ -182,62 +217,64 @@ def pack(x: Tensor, tokens: Tensor) -> Tensor:
     raise NotImplementedError
 
 
-@rule(pack)
-def _pack(x: Facts, tokens: Facts) -> Facts:
-    return Facts((*tokens.shape, *x.shape[2:]), x.dtype)
+@entry(pack)
+def _pack(x: TensorInfo, tokens: TensorInfo) -> TensorInfo:
+    return TensorInfo((*tokens.shape, *x.shape[2:]), x.dtype)
 
 
 def unpack(x: Tensor, rows: Tensor, *, part: int = 0, parts: int = 1) -> Tensor:
-    """Packed tokens back in their places: N 1 ... and B T, from ``token_rows`` -> B T ...
+    """Unpack tokens: N 1 ... and B T, from ``token_rows`` -> B T ...
 
-    Of several equal parts of the last axis of x, N 1 D, it gives one alone: B T (D / parts).
+    Returns one of several equal parts of the last axis of x, N 1 D: B T (D / parts).
     """
     raise NotImplementedError
 
 
-@rule(unpack)
-def _unpack(x: Facts, rows: Facts, *, part: int = 0, parts: int = 1) -> Facts:
+@entry(unpack)
+def _unpack(x: TensorInfo, rows: TensorInfo, *, part: int = 0, parts: int = 1) -> TensorInfo:
     rest = x.shape[2:] if parts == 1 else (x.shape[2] // parts,)
-    return Facts((*rows.shape, *rest), x.dtype)
+    return TensorInfo((*rows.shape, *rest), x.dtype)
 
 
 def unpack_or_zero(x: Tensor, mask: Tensor) -> Tensor:
-    """Packed tokens back in their places, with 0 where none stands: N 1 ... and the mask, B T -> B T ..."""
+    """Unpack tokens, with 0 at padding: N 1 ... and the mask, B T -> B T ..."""
     raise NotImplementedError
 
 
-@rule(unpack_or_zero)
-def _unpack_or_zero(x: Facts, mask: Facts) -> Facts:
-    return Facts((*mask.shape, *x.shape[2:]), x.dtype)
+@entry(unpack_or_zero)
+def _unpack_or_zero(x: TensorInfo, mask: TensorInfo) -> TensorInfo:
+    return TensorInfo((*mask.shape, *x.shape[2:]), x.dtype)
 
 
 def whole_attention(
     query: Any, key: Any, value: Any, bias: Any, *, scale: float, softcap: float | None
 ) -> Any:
-    """What :func:`zoo.functional.attention` does without sinks: the standard Attention."""
+    """Return :func:`zoo.functional.attention` without sinks: the standard Attention."""
     raise NotImplementedError
 
 
-@rule(whole_attention)
-def _whole_attention(query: Facts, key: Facts, value: Facts, bias: Facts | None, **options: Any) -> Facts:
+@entry(whole_attention)
+def _whole_attention(
+    query: TensorInfo, key: TensorInfo, value: TensorInfo, bias: TensorInfo | None, **options: Any
+) -> TensorInfo:
     return query
 
 
 def whole_rotation(x: Any, cos: Any, sin: Any, *, dimensions: int, interleaved: bool) -> Any:
-    """What :func:`zoo.functional.rotary_embedding` does: the standard RotaryEmbedding."""
+    """Return :func:`zoo.functional.rotary_embedding`: the standard RotaryEmbedding."""
     raise NotImplementedError
 
 
-@rule(whole_rotation)
-def _whole_rotation(x: Facts, cos: Facts, sin: Facts, **options: Any) -> Facts:
+@entry(whole_rotation)
+def _whole_rotation(x: TensorInfo, cos: TensorInfo, sin: TensorInfo, **options: Any) -> TensorInfo:
     return x
 
 
 def whole_write(past: Any, new: Any, start: Any) -> Any:
-    """What :func:`zoo.functional.write` does: TensorScatter."""
+    """Return :func:`zoo.functional.write`: TensorScatter."""
     raise NotImplementedError
 
 
-@rule(whole_write)
-def _whole_write(past: Facts, new: Facts, start: Facts) -> Facts:
+@entry(whole_write)
+def _whole_write(past: TensorInfo, new: TensorInfo, start: TensorInfo) -> TensorInfo:
     return past

@@ -1,8 +1,8 @@
-"""A decoder's attention to its own tokens and their past as one operation with its cache.
+"""Fusion of a decoder's self-attention with its cache.
 
-GroupQueryAttention rotates queries and keys, appends keys and values to the cache, and attends.  It takes rows whose
-tokens stand together at the front: how many there are follows from the mask, so that it knows nothing of left padding.
-All attentions of a decoder have to be such, as all their caches have to agree on where a token stands.
+GroupQueryAttention rotates queries and keys, appends keys and values to the cache, and attends.  It expects the tokens of
+each row at the front and takes only their number from the mask, so it does not support left padding.  Either all
+attentions of a decoder are fused or none, as all caches must agree on the slot of each token.
 """
 
 from __future__ import annotations
@@ -11,35 +11,36 @@ from dataclasses import dataclass
 
 from torch import fx
 
-from exporters.fusing.functions import Rotation, group_query_attention
+from exporters.fusing.functions import RotaryTables, group_query_attention
 from exporters.fusing.joining import join_heads, replace_heads, side_by_side
 from exporters.fusing.rewriter import Rewriter, dtype_of
 from exporters.targets import Target
 from zoo import functional
-from zoo.tracing.tracer import Meaning, size
+from zoo.ops.creation import size
+from zoo.tracing.tracer import SemanticCall
 
 OPERATION = "GroupQueryAttention"
 
 WIDTH_MULTIPLE = 8
-"""Of which number the width of a head is a multiple."""
+"""The supported head widths are multiples of this."""
 
 ROTATED_MULTIPLE = 16
-"""Of which number the width of a head and of its rotated part are multiples where the operation rotates them."""
+"""The operation rotates heads whose width and rotated width are multiples of this."""
 
 
-class UnfitError(Exception):
-    """An attention that the operation cannot do, and why."""
+class UnfusableError(Exception):
+    """An attention that the operation does not support; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class _Cached:
-    """An attention with a cache: its result and its parts (queries, new keys and new values: B H T K).
+    """An attention with a cache: its result and its inputs (queries, new keys and new values: B H T K).
 
-    ``keys`` are the positions of all keys, which only a bias by position needs.
+    ``keys`` are the positions of all keys, which only a positional bias needs.
     """
 
     node: fx.Node
-    call: Meaning
+    call: SemanticCall
     new: tuple[fx.Node, fx.Node, fx.Node]
     past: tuple[fx.Node, fx.Node]
     mask: fx.Node
@@ -49,20 +50,20 @@ class _Cached:
 
 
 def fuse_group_query_attention(rewriter: Rewriter, target: Target, context_length: int | None) -> str | None:
-    """Put GroupQueryAttention in the place of a decoder's attentions; returns why not, where it cannot do one of them.
+    """Replace a decoder's attentions by GroupQueryAttention; return the reason where one of them does not allow it.
 
-    Nothing is done, and nothing said, where there is no cache or the target does not have the operation.
+    Does nothing and returns None where there is no cache or the target does not have the operation.
     """
     if target.padding != "right":
         return None
     found = []
-    for node, meaning in rewriter.meant(functional.attention):
-        keys, values = (rewriter.meaning(part, functional.append) for part in meaning.args[1:3])
+    for node, call in rewriter.semantic_calls(functional.attention):
+        keys, values = (rewriter.semantic_call(part, functional.append) for part in call.args[1:3])
         if keys is None or values is None:
             continue
         try:
-            found.append(_cached(rewriter, target, node, meaning, keys, values))
-        except UnfitError as unfit:
+            found.append(_cached(rewriter, target, node, call, keys, values))
+        except UnfusableError as unfit:
             return f"{node.meta['path']}: {unfit}"
     biased = (attention for attention in found if attention.position_bias is not None)
     for positions, mask in {attention.keys: attention.mask for attention in biased}.items():
@@ -73,23 +74,30 @@ def fuse_group_query_attention(rewriter: Rewriter, target: Target, context_lengt
 
 
 def _cached(
-    rewriter: Rewriter, target: Target, node: fx.Node, call: Meaning, keys: Meaning, values: Meaning
+    rewriter: Rewriter,
+    target: Target,
+    node: fx.Node,
+    call: SemanticCall,
+    keys: SemanticCall,
+    values: SemanticCall,
 ) -> _Cached:
     query, key, value, bias = call.args
     dtype = dtype_of(query)
     if not target.takes(OPERATION, dtype):
-        raise UnfitError(f"{OPERATION} has no kernel for {str(dtype).removeprefix('torch.')}")
-    width = key.meta["facts"][0].shape[-1]
+        raise UnfusableError(f"{OPERATION} has no kernel for {str(dtype).removeprefix('torch.')}")
+    width = key.meta["info"][0].shape[-1]
     if width % WIDTH_MULTIPLE:
-        raise UnfitError(f"heads are {width} wide, and it takes multiples of {WIDTH_MULTIPLE}")
-    if key.meta["facts"] != value.meta["facts"]:
-        raise UnfitError("keys and values are not of one width")
-    seen = rewriter.meaning(bias, functional.attention_bias)
+        raise UnfusableError(f"the head width is {width}, and must be a multiple of {WIDTH_MULTIPLE}")
+    if key.meta["info"] != value.meta["info"]:
+        raise UnfusableError("keys and values have different widths")
+    seen = rewriter.semantic_call(bias, functional.attention_bias)
     mask, position_bias, _, key_positions = (None,) * 4 if seen is None else seen.args[:4]
     if seen is None or mask is None or not seen.kwargs["causal"]:
-        raise UnfitError("rows are not causal with a mask of their own")
+        raise UnfusableError("attention is not causal with a padding mask")
     if position_bias is not None and not target.biases_group_queries:
-        raise UnfitError(f"scores have a bias by position, which {OPERATION} does not take on this target")
+        raise UnfusableError(
+            f"scores have a positional bias, which {OPERATION} does not support on this target"
+        )
     return _Cached(
         node,
         call,
@@ -112,7 +120,7 @@ def _replace(rewriter: Rewriter, attention: _Cached, context_length: int | None)
         [side_by_side(rewriter, node, part) for part in parts] if joined is None else [joined],
         *attention.past,
         attention.mask,
-        heads=query.meta["facts"][0].shape[1],
+        heads=query.meta["info"][0].shape[1],
         scale=attention.call.kwargs["scale"],
         window=attention.window,
         softcap=attention.call.kwargs.get("softcap"),
@@ -127,16 +135,16 @@ def _replace(rewriter: Rewriter, attention: _Cached, context_length: int | None)
 
 
 def _packed_positions(rewriter: Rewriter, keys: fx.Node, mask: fx.Node) -> fx.Node:
-    """The positions of the keys in a cache where the tokens of each row stand together at the front: B S."""
+    """Return the positions of the keys in a cache whose rows have their tokens at the front: B S."""
     batch, length = (rewriter.insert(keys, size, mask, axis) for axis in (0, 1))
     places = rewriter.insert(keys, functional.positions_from, 0, length, mask)  # S
     return rewriter.insert(keys, "expand", rewriter.insert(keys, "unsqueeze", places, 0), batch, length)
 
 
 def _for_every_query(rewriter: Rewriter, attention: _Cached) -> fx.Node | None:
-    """The bias by position with a row for each query: the operation does not repeat it along that axis."""
+    """Return the positional bias expanded to one row per query: the operation does not broadcast along that axis."""
     bias, query = rewriter.current(attention.position_bias), attention.call.args[0]
-    if bias is None or bias.meta["facts"][0].shape[2] != 1:
+    if bias is None or bias.meta["info"][0].shape[2] != 1:
         return bias
     length = rewriter.insert(attention.node, size, query, 2)
     return rewriter.insert(attention.node, "expand", bias, -1, -1, length, -1)
@@ -144,26 +152,27 @@ def _for_every_query(rewriter: Rewriter, attention: _Cached) -> fx.Node | None:
 
 def _before_rotation(
     rewriter: Rewriter, attention: _Cached, context_length: int | None
-) -> tuple[list[fx.Node], Rotation | None]:
-    """Queries, keys and values as they are before a rotation that the operation can do; else as they are."""
+) -> tuple[list[fx.Node], RotaryTables | None]:
+    """Return queries, keys and values before rotation, and the rotation, where the operation supports it; otherwise as
+    given, and None."""
     query, key, value = attention.new
-    turned = [rewriter.meaning(part, functional.rotate) for part in (query, key)]
-    rotations = [_rotation(rewriter, meaning, attention.mask, context_length) for meaning in turned]
+    turned = [rewriter.semantic_call(part, functional.rotate) for part in (query, key)]
+    rotations = [_rotation(rewriter, call, attention.mask, context_length) for call in turned]
     if rotations[0] is None or rotations[0] != rotations[1]:
         return [query, key, value], None
-    return [*(meaning.args[0] for meaning in turned if meaning is not None), value], rotations[0]
+    return [*(call.args[0] for call in turned if call is not None), value], rotations[0]
 
 
 def _rotation(
-    rewriter: Rewriter, meaning: Meaning | None, mask: fx.Node, context_length: int | None
-) -> Rotation | None:
-    """A rotation by the number of tokens before, with angles that are known for all positions."""
-    if meaning is None or context_length is None:
+    rewriter: Rewriter, call: SemanticCall | None, mask: fx.Node, context_length: int | None
+) -> RotaryTables | None:
+    """Return the tables of a rotation by token position whose angles are known for all positions; otherwise None."""
+    if call is None or context_length is None:
         return None
-    x, positions, frequencies = meaning.args
-    counted = rewriter.meaning(positions, functional.token_positions)
+    x, positions, frequencies = call.args
+    counted = rewriter.semantic_call(positions, functional.token_positions)
     if counted is None or counted.args[0] is not mask or not isinstance(frequencies, tuple):
         return None
-    if x.meta["facts"][0].shape[-1] % ROTATED_MULTIPLE or meaning.kwargs["dimensions"] % ROTATED_MULTIPLE:
+    if x.meta["info"][0].shape[-1] % ROTATED_MULTIPLE or call.kwargs["dimensions"] % ROTATED_MULTIPLE:
         return None
-    return Rotation(frequencies, meaning.kwargs["amplitude"], meaning.kwargs["interleaved"], context_length)
+    return RotaryTables(frequencies, call.kwargs["amplitude"], call.kwargs["interleaved"], context_length)

@@ -1,4 +1,4 @@
-"""Linear layers of the same input as one product, and heads as linear layers give them: side by side."""
+"""Linear layers of the same input joined into one product, and heads concatenated as linear layers return them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from exporters.fusing.rewriter import Rewriter
 
 
 def linear_arguments(linear: fx.Node) -> tuple[Any, Any, Any]:
-    """What a linear layer multiplies, its weight, and its bias or None."""
+    """Return the input, the weight, and the bias or None of a linear layer."""
     x, weight, bias = [*linear.args, *linear.kwargs.values(), None][:3]
     return x, weight, bias
 
 
 def join_heads(rewriter: Rewriter, parts: Sequence[fx.Node]) -> fx.Node | None:
-    """Queries, keys and values, B H T K each, side by side as one product, in front of the first of them: B T (all H K).
+    """Return queries, keys and values, B H T K each, as one product in front of the first of them: B T (all H K).
 
-    None where one of them is more than a linear layer of its own, their inputs differ, or only some have biases.
+    None where one of them is not just a linear layer, their inputs differ, or only some have biases.
     """
     linears = {linear: None for linear in map(_linear_of, parts) if linear is not None}
     if len(linears) < len(parts):
@@ -36,7 +36,7 @@ def join_heads(rewriter: Rewriter, parts: Sequence[fx.Node]) -> fx.Node | None:
 
 
 def _linear_of(heads: fx.Node) -> fx.Node | None:
-    """The linear layer whose result has been split into heads, or None."""
+    """Return the linear layer whose result is split into these heads, or None."""
     if heads.target != "transpose" or heads.args[1:] != (1, 2):
         return None
     split: Any = heads.args[0]
@@ -45,12 +45,12 @@ def _linear_of(heads: fx.Node) -> fx.Node | None:
 
 
 def side_by_side(rewriter: Rewriter, before: fx.Node, heads: fx.Node) -> fx.Node:
-    """B H T K -> B T (H K)."""
+    """Return heads concatenated: B H T K -> B T (H K)."""
     return rewriter.insert(before, "flatten", rewriter.insert(before, "transpose", heads, 1, 2), 2)
 
 
 def replace_heads(rewriter: Rewriter, old: fx.Node, mixed: fx.Node) -> None:
-    """Put heads that lie side by side, B T (H K), into the place of B H T K."""
-    _, heads, _, width = old.meta["facts"][0].shape
+    """Replace heads, B H T K, by concatenated ones, B T (H K)."""
+    _, heads, _, width = old.meta["info"][0].shape
     split = rewriter.insert(old, "unflatten", mixed, -1, (heads, width))
     rewriter.replace(old, rewriter.insert(old, "transpose", split, 1, 2))

@@ -1,4 +1,4 @@
-"""Attention as one operation: an encoder's, a decoder's to its encoder, and that with a cache that grows."""
+"""Fusion of attention into one operation: in encoders, in cross-attention, and with a growing cache."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ OPERATION = "MultiHeadAttention"
 
 
 def fuse_multi_head_attention(rewriter: Rewriter, target: Target) -> None:
-    """Put MultiHeadAttention in the place of every attention that it can do.
+    """Replace every supported attention by MultiHeadAttention.
 
-    It knows no sinks, no softcaps, and no heads that share keys.
+    Sinks, softcaps and shared key/value heads are not supported.
     """
-    for node, meaning in rewriter.meant(functional.attention):
-        query, key, value, bias = meaning.args
-        facts = query.meta["facts"][0]
-        heads = facts.shape[1]
-        keys, values = (rewriter.meaning(part, functional.append) for part in (key, value))
+    for node, call in rewriter.semantic_calls(functional.attention):
+        query, key, value, bias = call.args
+        info = query.meta["info"][0]
+        heads = info.shape[1]
+        keys, values = (rewriter.semantic_call(part, functional.append) for part in (key, value))
         cached = keys is not None and values is not None
-        uneven = key.meta["facts"] != value.meta["facts"] if cached else (keys, values) != (None, None)
-        special = any(meaning.kwargs.get(option) for option in ("softcap", "dropout"))
-        special = special or meaning.kwargs.get("sinks") is not None
-        shared = key.meta["facts"][0].shape[1] != heads
-        if not node.users or not target.takes(OPERATION, facts.dtype) or uneven or special or shared:
+        uneven = key.meta["info"] != value.meta["info"] if cached else (keys, values) != (None, None)
+        special = any(call.kwargs.get(option) for option in ("softcap", "dropout"))
+        special = special or call.kwargs.get("sinks") is not None
+        shared = key.meta["info"][0].shape[1] != heads
+        if not node.users or not target.takes(OPERATION, info.dtype) or uneven or special or shared:
             continue
         mask, bias = _padding(rewriter, bias)
         if bias is not None and not _fits(bias, query, key):
@@ -50,7 +50,7 @@ def fuse_multi_head_attention(rewriter: Rewriter, target: Target) -> None:
             bias if bias is None else _four_axes(rewriter, node, bias),
             *past,
             heads=heads,
-            scale=meaning.kwargs["scale"],
+            scale=call.kwargs["scale"],
         )
         if cached:
             mixed, key_so_far, value_so_far = (rewriter.take(node, mixed, index) for index in range(3))
@@ -60,37 +60,37 @@ def fuse_multi_head_attention(rewriter: Rewriter, target: Target) -> None:
 
 
 def _padding(rewriter: Rewriter, bias: Any) -> tuple[Any, Any]:
-    """The mask of a bias that only hides padding, and no bias; else no mask, and the bias."""
-    meaning = rewriter.meaning(bias, functional.attention_bias)
-    if meaning is None or meaning.kwargs["causal"] or meaning.kwargs.get("window") is not None:
+    """Return the mask of a bias that only masks padding, and no bias; otherwise no mask, and the bias."""
+    call = rewriter.semantic_call(bias, functional.attention_bias)
+    if call is None or call.kwargs["causal"] or call.kwargs.get("window") is not None:
         return None, bias
-    mask, position_bias, *_ = meaning.args
+    mask, position_bias, *_ = call.args
     return (None, bias) if position_bias is not None else (mask, None)
 
 
 def _fits(bias: fx.Node, query: fx.Node, key: fx.Node) -> bool:
-    """Whether a bias has all queries and keys: the operation repeats it for rows and heads alone."""
-    facts = [node.meta["facts"][0] for node in (bias, query, key)]
-    sizes = tuple(each.shape[2] for each in facts[1:])
-    return bool(facts[0].shape[-2:] == sizes)
+    """Return whether a bias covers all queries and keys: the operation broadcasts it only over rows and heads."""
+    infos = [node.meta["info"][0] for node in (bias, query, key)]
+    sizes = tuple(each.shape[2] for each in infos[1:])
+    return bool(infos[0].shape[-2:] == sizes)
 
 
 def _four_axes(rewriter: Rewriter, before: fx.Node, bias: fx.Node) -> fx.Node:
-    """T S -> 1 1 T S."""
-    while bias.meta["facts"][0].ndim < 4:
+    """Return a bias with four axes: T S -> 1 1 T S."""
+    while bias.meta["info"][0].ndim < 4:
         bias = rewriter.insert(before, "unsqueeze", bias, 0)
     return bias
 
 
 def _projected(rewriter: Rewriter, before: fx.Node, parts: Sequence[fx.Node]) -> list[fx.Node]:
-    """Queries, keys and values, B H T K each, as B T (H K): parts of one product where their layers join.
+    """Return queries, keys and values, B H T K each, as B T (H K): parts of one product where their layers can be joined.
 
-    What comes from outside stays as it is.
+    Graph inputs are returned unchanged.
     """
     joined = join_heads(rewriter, parts)
     if joined is None:
         return [part if part.op == "placeholder" else side_by_side(rewriter, before, part) for part in parts]
-    widths = [heads * width for _, heads, _, width in (part.meta["facts"][0].shape for part in parts)]
+    widths = [heads * width for _, heads, _, width in (part.meta["info"][0].shape for part in parts)]
     ends = [*itertools.accumulate(widths)]
     return [
         rewriter.insert(

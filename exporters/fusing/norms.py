@@ -1,4 +1,4 @@
-"""A residual and the norm after it as one operation."""
+"""Fusion of a residual connection with the norm that follows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from exporters.fusing.rewriter import Rewriter, dtype_of
 from exporters.targets import Target
 
 OPERATIONS = {F.layer_norm: "SkipLayerNormalization", F.rms_norm: "SkipSimplifiedLayerNormalization"}
-"""Which operation adds before which norm."""
+"""The operation that adds and normalizes, by the norm."""
 
 
 def fuse_skip_norms(rewriter: Rewriter, target: Target) -> None:
-    """Put one operation in the place of every norm of a sum of two tensors alike, and of the sum."""
+    """Fuse every norm of a sum of two tensors of equal shape with the sum."""
     for norm, operation in OPERATIONS.items():
         for node in rewriter.calls(norm):
             total, shape, weight, bias, eps = _arguments(node)
@@ -35,15 +35,15 @@ def fuse_skip_norms(rewriter: Rewriter, target: Target) -> None:
 
 
 def _arguments(node: fx.Node) -> tuple[Any, ...]:
-    """What is normed, over which shape, the weight, the bias and eps."""
+    """Return the input of a norm, its normalized shape, the weight, the bias and eps."""
     named = dict(zip(("x", "shape", "weight", "bias", "eps"), node.args, strict=False)) | node.kwargs
     return (*(named.get(name) for name in ("x", "shape", "weight", "bias")), named["eps"])
 
 
 def _summands(total: fx.Node) -> tuple[Any, Any] | None:
-    """The two tensors of the shape and dtype of their sum, or None."""
+    """Return the two summands where both have the shape and dtype of their sum; otherwise None."""
     if total.target is not operator.add:
         return None
     a, b = total.args
-    same = all(isinstance(part, fx.Node) and part.meta["facts"] == total.meta["facts"] for part in (a, b))
+    same = all(isinstance(part, fx.Node) and part.meta["info"] == total.meta["info"] for part in (a, b))
     return (a, b) if same else None

@@ -1,4 +1,4 @@
-"""Attentions that keep their keys and values as integer codes."""
+"""Fusion of quantized caches: attentions that cache keys and values as integer codes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from torch import fx
 
 from exporters.fusing.functions import group_query_attention
 from exporters.quantized_cache.scheme import CacheFormat
-from zoo.tracing.facts import Facts, node_facts
-from zoo.tracing.tasks import Task
+from zoo.ops import TensorInfo
+from zoo.tracing.task import Task
+from zoo.tracing.tracer import node_info
 
 
 def has_cache_operations(graph: fx.Graph) -> bool:
-    """Whether the attentions of a traced graph are operations that append to their caches themselves: all, or none."""
+    """Return whether the attentions of a traced graph are operations that append to their own caches: all, or none."""
     return any(node.target is group_query_attention for node in graph.nodes)
 
 
@@ -24,20 +25,20 @@ def quantize_caches(graph: fx.Graph, cache: CacheFormat) -> None:
         if node.target is not group_query_attention:
             continue
         for past in node.args[1:3]:
-            past.meta["facts"] = tuple(_stored(facts, cache) for facts in past.meta["facts"])
+            past.meta["info"] = tuple(_stored(info, cache) for info in past.meta["info"])
         node.kwargs = {**node.kwargs, "cache": cache}
         taken = [user for user in node.users if user.target is operator.getitem]
         for changed in (node, *taken):
-            changed.meta["facts"] = (node_facts(changed, 0), node_facts(changed, 1))
+            changed.meta["info"] = (node_info(changed, 0), node_info(changed, 1))
 
 
-def _stored(facts: Facts, cache: CacheFormat) -> Facts:
-    *sizes, width = facts.shape
-    return Facts((*sizes, cache.stored_width(width)), cache.dtype)
+def _stored(info: TensorInfo, cache: CacheFormat) -> TensorInfo:
+    *sizes, width = info.shape
+    return TensorInfo((*sizes, cache.stored_width(width)), cache.dtype)
 
 
 def with_quantized_cache(task: Task, cache: CacheFormat | None) -> Task:
-    """A task whose caches of a decoder's own tokens are codes; the same without a format."""
+    """Return a task whose self-attention caches hold codes; without a format the same task."""
     if cache is None:
         return task
     inputs = []

@@ -1,7 +1,7 @@
-"""Products of float16 that go straight into float32 keep what float16 has no room for.
+"""Float16 products with float32 results, which do not overflow.
 
-A feed-forward's last layer, or an attention's, may give more than float16 can say (T5's do), where the stream that takes it
-up is float32.
+The last layer of a feed-forward or an attention may exceed the range of float16 (T5's do) where the residual stream is
+float32.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WIDENING = (operator.add, torch.add, "add", "to", "float")
 
 
 def widen(rewriter: Rewriter) -> None:
-    """Put a product that gives float32 in the place of linear layers whose float16 results only become float32."""
+    """Replace linear layers whose float16 results are only cast to float32 by products with float32 results."""
     for linear in rewriter.calls(F.linear):
         if dtype_of(linear) != torch.float16:
             continue

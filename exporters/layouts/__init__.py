@@ -1,21 +1,31 @@
-"""The directories that clients load as they are: one file per client."""
+"""Directory layouts that clients load directly: each file in this folder with a ``LAYOUT`` defines one."""
 
 from __future__ import annotations
 
-from exporters.layouts.genai import GENAI
+import pkgutil
+from importlib import import_module
+
 from exporters.layouts.layout import Deployment, Layout
-from exporters.layouts.onnx import ONNX
-from exporters.layouts.optimum import OPTIMUM
-from exporters.layouts.transformers_js import TRANSFORMERS_JS
 from specs.errors import UserError, option_name
 
-__all__ = ["LAYOUTS", "Deployment", "Layout", "LayoutError", "check_layout"]
+__all__ = ["DEFAULT", "LAYOUTS", "Deployment", "Layout", "LayoutError", "check_layout"]
 
-LAYOUTS = {layout.name: layout for layout in (ONNX, OPTIMUM, GENAI, TRANSFORMERS_JS)}
+DEFAULT = "onnx"
+
+
+def _found() -> dict[str, Layout]:
+    """The layouts of this folder by name, the default first."""
+    modules = [import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
+    layouts = [module.LAYOUT for module in modules if hasattr(module, "LAYOUT")]
+    return {layout.name: layout for layout in sorted(layouts, key=lambda each: each.name != DEFAULT)}
+
+
+LAYOUTS = _found()
+"""The layouts by name.  A package adds one with ``LAYOUTS[layout.name] = layout``."""
 
 
 class LayoutError(UserError):
-    """A model that a client cannot load; names the layouts that work."""
+    """A client cannot load a model; the message names the layouts that work."""
 
 
 def check_layout(layout: Layout, deployment: Deployment) -> None:
@@ -24,5 +34,5 @@ def check_layout(layout: Layout, deployment: Deployment) -> None:
         fitting = [other.name for other in LAYOUTS.values() if other.misfit(deployment) is None]
         raise LayoutError(
             f"{option_name('layout')} {layout.name}: {layout.client} cannot load {deployment.spec.name}: {fault}\n"
-            f"  layouts that work: {', '.join(fitting)}"
+            f"  Use {option_name('layout')} {' or '.join(fitting)}."
         )

@@ -1,9 +1,9 @@
-"""What a layout is: which graphs a client loads, what they are called, and what it reads beside them."""
+"""The definition of a layout: the graphs that a client loads, their names, and the other files that it reads."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,15 @@ from exporters.targets import Padding, Target
 from specs.head import Pooled
 from specs.model import Model
 from zoo.checkpoints.carried import GENERATION, described, module_files, origin_of, stated_in
-from zoo.configs.config import CONFIG
+from zoo.components.mixer import StateTensor
 from zoo.configs.exporting import NoFamilyError
-from zoo.tracing.tasks import Task
+from zoo.families.common.config import CONFIG
+from zoo.manifest import Manifest
+from zoo.tracing.task import Task
+from zoo.usage import Usage
 
 Data = dict[str, Any]
-"""What goes into a JSON file."""
+"""The content of a JSON file."""
 
 _TOKENS = (
     *(f"{name}_token_id" for name in ("bos", "eos", "pad", "decoder_start")),
@@ -31,8 +34,7 @@ _TOKENS = (
 
 @dataclass(frozen=True)
 class Deployment:
-    """What a client is to load: a model on the meta device, where it is to run, how its weights are stored, and what the
-    user named as weights."""
+    """The model that a client is to load, on the meta device, with its target, its precision and the weights option."""
 
     model: Any
     spec: Model
@@ -42,7 +44,7 @@ class Deployment:
 
     @functools.cached_property
     def origin(self) -> Path:
-        """The checkpoint that the weights are from, if they are from one."""
+        """The directory of the checkpoint that the weights are read from."""
         return origin_of(self.weights)
 
     @functools.cached_property
@@ -53,7 +55,7 @@ class Deployment:
 
     @functools.cached_property
     def unconfigured(self) -> str | None:
-        """Why there is no ``config``; None where there is one."""
+        """Return the reason why ``config`` cannot be written; None where it can."""
         try:
             assert self.config
         except NoFamilyError as error:
@@ -62,7 +64,7 @@ class Deployment:
 
     @functools.cached_property
     def modules(self) -> Mapping[str, Any]:
-        """The files of sentence-transformers that say a pooled head, by path; none where they would need weights beside them."""
+        """The sentence-transformers files of a pooled head by path; empty for a head with weights of its own."""
         head = self.spec.head
         if not isinstance(head, Pooled) or head.activation is not None or head.projection is not None:
             return {}
@@ -70,8 +72,7 @@ class Deployment:
 
     @functools.cached_property
     def generation(self) -> Data:
-        """How the checkpoint is used to generate: its special tokens, as far as they are known, and what it says of
-        sampling."""
+        """The checkpoint's settings for generation: its special tokens and its sampling options."""
         config = stated_in(self.origin / CONFIG)
         tokens = {name: config[name] for name in _TOKENS if config.get(name) is not None}
         return tokens | stated_in(self.origin / GENERATION)
@@ -79,56 +80,74 @@ class Deployment:
 
 @dataclass(frozen=True)
 class Layout:
-    """A directory as one client loads it.
-
-    ``tasks`` are its graphs, the encoder's first and the last that of every further step of a decoder; ``graph`` and
-    ``data`` the paths of a graph and of its weights in the directory, for a ``task``.  ``misfit`` says why the client
-    cannot load something, or None; ``settings`` are its JSON files by name, and told whether
-    past and present keys and values may share a buffer.  ``suffixes`` stand for precisions in the names of files.
-
-    ``padding`` is what a decoder's graph may ask for: "right" where the client pads on the right, or leaves padding to
-    its user.  ``places`` says that the client, or its user, can give the places of tokens in caches that do not grow.
-    """
+    """A directory as one client loads it."""
 
     name: str
     client: str
+    """The client's own name, for messages."""
+    guide: tuple[str, str, str]
+    """The cells of its row in the guide: client, graphs and other files."""
     tasks: Callable[[Any, Model, bool], list[Task]]
+    """Its graphs: the encoder's first, and last the one for every further step of a decoder."""
     misfit: Callable[[Deployment], str | None]
+    """Returns the reason why the client cannot load a model; None where it can."""
     settings: Callable[[Deployment, bool], Mapping[str, Data]]
+    """Its JSON files by name, given whether past and present keys and values may share a buffer."""
+    usage: Callable[[Model, Manifest], Usage]
+    """A program that loads an export."""
     graph: str = "{task}.onnx"
+    """The path of a task's graph in the directory."""
     data: str = "model.onnx.data"
+    """The path of the weights of a task's graph."""
     padding: Padding = "right"
-    places: bool = False
+    """The side on which the client pads a batch: "right" also where it leaves padding to its user."""
+    cache_slots: bool = False
+    """Whether the client, or its user, can give the slots of tokens in caches of fixed length."""
+    lacks: frozenset[str] = frozenset()
+    """The operations of targets that the client's ONNX Runtime does not have."""
+    via_torch: bool = False
+    """Whether PyTorch's own exporter writes it."""
     suffixes: Mapping[str, str] = field(default_factory=dict)
+    """What precisions are called in file names."""
     suffix: str = ""
+    """The suffix in use."""
 
     def of_precision(self, precision: str) -> Layout:
-        """The same with the file names of a precision."""
+        """The layout with the file names of a precision."""
         return replace(self, suffix=self.suffixes.get(precision, ""))
 
     def target(self, target: Target) -> Target:
-        """A target, without the operations that the client's padding is not for, and the caches that it cannot hold."""
-        padding = "either" if self.padding == "either" else target.padding
-        return replace(target, padding=padding, static_cache=target.static_cache and self.places)
+        """The target, restricted to the client's padding, to its operations and to caches that the client can hold."""
+        return replace(
+            target,
+            padding="either" if self.padding == "either" else target.padding,
+            operations={name: dtypes for name, dtypes in target.operations.items() if name not in self.lacks},
+            static_cache=target.static_cache and self.cache_slots,
+        )
 
     def graph_path(self, task: str) -> str:
-        """Where the graph of a task stands in the directory."""
+        """The path of a task's graph in the directory."""
         return self.graph.format(task=task, suffix=self.suffix)
 
     def data_path(self, task: str) -> str:
-        """Where the weights of a task's graph stand in the directory, beside the graph."""
+        """The path of the weights of a task's graph, next to the graph."""
         return self.data.format(task=task, suffix=self.suffix)
 
 
 def unfit_decoder(deployment: Deployment) -> str | None:
-    """Why clients cannot generate text with a decoder, with or without an encoder; None where they can, or there is none."""
+    """Return the reason why clients cannot generate text with a decoder; None where they can, and for encoders."""
     spec = deployment.spec
     if spec.architecture != "encoder" and spec.head.kind != "language_modeling":
-        return f"of decoders it loads those with head language_modeling, and not with {spec.head.kind}"
+        return f"it loads only decoders with head language_modeling, and the head is {spec.head.kind}"
     return None
 
 
+def named(state: Sequence[StateTensor]) -> str:
+    """The names of the tensors in a layer's state."""
+    return " and ".join(each.name for each in state) or "none"
+
+
 def unfit_precision(deployment: Deployment) -> str | None:
-    """Why clients cannot feed or read tensors of a precision; None where they can."""
+    """Return the reason why clients cannot exchange tensors of a precision; None where they can."""
     bfloat = deployment.precision.dtype_on(deployment.target) == torch.bfloat16
-    return "it knows no tensors of bfloat16" if bfloat else None
+    return "it does not support bfloat16 tensors" if bfloat else None

@@ -1,13 +1,21 @@
-"""The graphs and their weights, for ONNX Runtime itself."""
+"""The layout of ONNX Runtime itself: the graphs and their weights."""
 
 from exporters.layouts.layout import Layout
+from exporters.layouts.onnx_usage import usage
 from zoo.tracing.tasks import tasks
 
-ONNX = Layout(
+LAYOUT = Layout(
     "onnx",
     client="ONNX Runtime",
+    guide=(
+        "ONNX Runtime itself, `zoo run`",
+        "`model.onnx`; or `encoder_model.onnx` and `decoder_model.onnx`",
+        "",
+    ),
     tasks=tasks,
     misfit=lambda deployment: None,
     settings=lambda deployment, shared: {},
-    places=True,
+    usage=usage,
+    cache_slots=True,
+    via_torch=True,
 )

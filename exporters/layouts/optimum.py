@@ -1,14 +1,19 @@
-"""What ``optimum.onnxruntime`` loads: encoders, decoders and encoder-decoders of the reference implementation."""
+"""The layout of ``optimum.onnxruntime``, which loads encoders, decoders and encoder-decoders of the reference implementation."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder, unfit_precision
+from exporters.layouts.example_input import example_ids, lacks_start_token
+from exporters.layouts.layout import Data, Deployment, Layout, named, unfit_decoder, unfit_precision
+from exporters.layouts.purpose import purpose_of
+from specs.model import Model
 from zoo.checkpoints.carried import GENERATION, stated_in
-from zoo.configs.config import CONFIG
+from zoo.families.common.config import CONFIG
+from zoo.manifest import Manifest
 from zoo.tracing.tasks import tasks_with_first_step
+from zoo.usage import Usage
 
 _GROUPED = frozenset(
     [
@@ -26,14 +31,14 @@ _GROUPED = frozenset(
         "stablelm",
     ]
 )
-"""The families of which it reads how many key-value heads there are; of others it takes all heads to have their own."""
+"""The families whose number of key/value heads it reads; for others it assumes one per query head."""
 
 _OWN_WIDTH = frozenset({"deepseek_v3", "gemma", "gemma3_text", "gpt_oss"})
-"""The families of which it reads the width of a head; of others it takes it to be d_model / heads."""
+"""The families whose head width it reads; for others it assumes d_model / heads."""
 
 TOKENIZER = "tokenizer_config.json"
 _TOKENIZERS = {"TokenizersBackend": "PreTrainedTokenizerFast"}
-"""What version 5 of transformers writes, and what it and version 4 read."""
+"""Class names that version 5 of transformers writes, with names that version 4 reads, too."""
 
 
 def _misfit(deployment: Deployment) -> str | None:
@@ -42,6 +47,8 @@ def _misfit(deployment: Deployment) -> str | None:
         return fault
     family, model = deployment.config["model_type"], deployment.model
     for block in model.decoder.blocks:
+        if block.mixer is not None or block.attention is None:
+            return f"it expects a key and a value of every layer, and one has {named(block.state)}"
         wrong = _wrong_cache(block.attention, family, deployment.spec.d_model)
         if wrong:
             return wrong
@@ -49,15 +56,16 @@ def _misfit(deployment: Deployment) -> str | None:
 
 
 def _wrong_cache(attention: Any, family: str, d_model: int) -> str | None:
-    """How the first, empty cache that it makes for a decoder is not what an attention takes."""
-    heads, *widths = attention.cached
+    """Return the reason why the client's empty cache for the first step does not fit an attention; None where it does."""
+    heads, _, _ = attention.state[0].dims
+    widths = [each.dims[-1] for each in attention.state]
     assumed_heads = heads if family in _GROUPED else attention.heads
     assumed_widths = widths if family in _OWN_WIDTH else [d_model // attention.heads] * 2
     if (assumed_heads, assumed_widths) == (heads, widths):
         return None
     return (
-        f"it takes the caches of {family} to have {assumed_heads} heads of width {assumed_widths[0]}, "
-        f"and they have {heads} of width {widths[0]}"
+        f"it expects {family} caches with {assumed_heads} heads of width {assumed_widths[0]}, "
+        f"and the model has {heads} of width {widths[0]}"
     )
 
 
@@ -68,18 +76,59 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
 
 
 def _tokenizer(origin: Path) -> dict[str, Data]:
-    """The tokenizer's settings where they name a class that the client's version of the reference knows by another."""
+    """Return the tokenizer's settings with the class name of the client's transformers version, where it differs."""
     settings = stated_in(origin / TOKENIZER)
     renamed = _TOKENIZERS.get(settings.get("tokenizer_class", ""))
     return {TOKENIZER: {**settings, "tokenizer_class": renamed}} if renamed else {}
 
 
-OPTIMUM = Layout(
+def _usage(spec: Model, manifest: Manifest) -> Usage:
+    purpose = purpose_of(spec)
+    graph = next(iter(manifest.graphs.values()))
+    embedding = spec.embedding_of(spec.encoder or spec.last_stack)
+    imports, given = ["import torch"], []
+    if not embedding.takes_tokens:
+        shape = ", ".join(map(str, (1, *graph.inputs[embedding.input_name][1:])))
+        given = [f'inputs = {{"{embedding.input_name}": torch.zeros({shape})}}  # from the preprocessor']
+    elif TOKENIZER in manifest.files:
+        imports = ["from transformers import AutoTokenizer"]
+        given = [
+            'tokenizer = AutoTokenizer.from_pretrained(".")',
+            'inputs = tokenizer("Once upon a time", return_tensors="pt")',
+        ]
+    else:
+        given = [
+            f"ids = torch.tensor([[{example_ids(spec, graph)}]])  # from the model's tokenizer",
+            'inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}',
+        ]
+    generates = spec.head.kind == "language_modeling"
+    start = ", decoder_start_token_id=0" if lacks_start_token(spec, manifest) else ""
+    run = f"model.generate(**inputs, max_new_tokens=20{start})" if generates else "model(**inputs)"
+    name = f"ORTModelFor{purpose.suffix}"
+    lines = [
+        f"from optimum.onnxruntime import {name}",
+        *imports,
+        "",
+        f'model = {name}.from_pretrained(".")',
+        *given,
+        f"print({run})",
+    ]
+    return Usage("python", "\n".join(lines), ["optimum-onnx", "onnxruntime"])
+
+
+LAYOUT = Layout(
     "optimum",
     client="optimum-onnx",
+    guide=(
+        "`optimum.onnxruntime` (optimum-onnx 0.1): `ORTModelForFeatureExtraction`, `ForCausalLM`, `ForSeq2SeqLM`, ...",
+        "`model.onnx`; or `encoder_model.onnx`, `decoder_model.onnx` for the first step and `decoder_with_past_model.onnx` "
+        "for the others",
+        "`config.json`, `generation_config.json`, tokenizer",
+    ),
     tasks=tasks_with_first_step,
     misfit=_misfit,
     settings=_settings,
+    usage=_usage,
     data="model.onnx_data",
     padding="either",
 )

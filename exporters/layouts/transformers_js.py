@@ -1,11 +1,17 @@
-"""What transformers.js loads, in Node and in browsers."""
+"""The layout of transformers.js, in Node and in browsers."""
 
 from __future__ import annotations
 
-from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder, unfit_precision
-from exporters.layouts.optimum import OPTIMUM
-from zoo.configs.config import CONFIG
+from exporters.layouts.example_input import example_ids, lacks_start_token
+from exporters.layouts.layout import Data, Deployment, Layout, named, unfit_decoder, unfit_precision
+from exporters.layouts.optimum import LAYOUT as OPTIMUM
+from exporters.layouts.optimum import TOKENIZER
+from exporters.layouts.purpose import purpose_of
+from specs.model import Model
+from zoo.families.common.config import CONFIG
+from zoo.manifest import Manifest
 from zoo.tracing.tasks import tasks_with_merged_decoder
+from zoo.usage import Usage
 
 _CLASSES = frozenset(
     [
@@ -55,8 +61,12 @@ _CLASSES = frozenset(
         "Gemma3ForCausalLM",
         "GemmaForCausalLM",
         "GptOssForCausalLM",
+        "GraniteMoeHybridForCausalLM",
+        "Lfm2ForCausalLM",
+        "Lfm2MoeForCausalLM",
         "LlamaForCausalLM",
         "MistralForCausalLM",
+        "NemotronHForCausalLM",
         "OPTForCausalLM",
         "Olmo2ForCausalLM",
         "OlmoForCausalLM",
@@ -66,6 +76,8 @@ _CLASSES = frozenset(
         "Qwen2MoeForCausalLM",
         "Qwen3ForCausalLM",
         "Qwen3MoeForCausalLM",
+        "Qwen3NextForCausalLM",
+        "Qwen3_5ForCausalLM",
         "SmolLM3ForCausalLM",
         "StableLmForCausalLM",
         "BartForConditionalGeneration",
@@ -76,10 +88,23 @@ _CLASSES = frozenset(
         "WhisperForConditionalGeneration",
     ]
 )
-"""The classes of version 4.2, of those that our configs name."""
+"""The classes of version 4.2, among those that our configs name."""
+
+_STATES = {
+    **dict.fromkeys(("lfm2", "lfm2_moe"), ("conv",)),
+    **dict.fromkeys(("granitemoehybrid", "nemotron_h"), ("conv", "ssm")),
+    **dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), ("conv", "recurrent")),
+}
+"""The states of constant size that the client gives the layers of a family without attention; for others it has none."""
+
+_LISTS = {"layer_types", "layers_block_type"}
+"""The fields that list the kinds of layers."""
+
+_LAYERS = {"linear_attention": "mamba", "full_attention": "attention"}
+"""The client's names for layers with an ssm state and with attention, which transformers had before version 5."""
 
 _DTYPES = {"fp32": "fp32", "fp16": "fp16", "int8": "q8", "int4": "q4"}
-"""What it calls the precisions."""
+"""The client's names for precisions."""
 
 
 def _misfit(deployment: Deployment) -> str | None:
@@ -87,26 +112,95 @@ def _misfit(deployment: Deployment) -> str | None:
         return fault
     (class_name,) = deployment.config["architectures"]
     if class_name not in _CLASSES:
-        return f"it has no class {class_name}"
+        return f"it lacks the class {class_name}"
+    if fault := _unfit_states(deployment):
+        return fault
     if deployment.config.get("multi_query"):
-        return "where multi_query is true, it takes keys and values to be in one cache, and they are in two"
+        return "it expects keys and values in one tensor where multi_query is true, and the model has two"
+    return None
+
+
+def _unfit_states(deployment: Deployment) -> str | None:
+    """Return the reason why the client has no place for a layer's state; None where it has."""
+    if deployment.spec.architecture == "encoder":
+        return None
+    family = deployment.config["model_type"]
+    held = _STATES.get(family, ())
+    for state in deployment.model.decoder.states:
+        names = tuple(each.name for each in state if not each.grows)
+        if names and names != held:
+            there = f"{' and '.join(held)} as states" if held else "no states of constant size"
+            return f"it expects {there} of {family}, and a layer has {named(state)}"
     return None
 
 
 def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     settings = dict(OPTIMUM.settings(deployment, shared))
     client = {"dtype": _DTYPES[deployment.precision.name], "use_external_data_format": True}
-    return {**settings, CONFIG: {**settings[CONFIG], "transformers.js_config": client}}
+    config = {**settings[CONFIG], "transformers.js_config": client}
+    if "ssm" in _STATES.get(config["model_type"], ()):
+        for name in config.keys() & _LISTS:
+            config[name] = [_LAYERS.get(kind, kind) for kind in config[name]]
+    return {**settings, CONFIG: config}
 
 
-TRANSFORMERS_JS = Layout(
+def _usage(spec: Model, manifest: Manifest) -> Usage:
+    suffix = purpose_of(spec).suffix
+    name = "AutoModel" if suffix == "FeatureExtraction" else f"AutoModelFor{suffix}"
+    graph = next(iter(manifest.graphs.values()))
+    embedding = spec.embedding_of(spec.encoder or spec.last_stack)
+    tokenized = TOKENIZER in manifest.files and embedding.takes_tokens
+    names = [name, "AutoTokenizer" if tokenized else "Tensor", "env"]
+    if tokenized:
+        given = [
+            "const tokenizer = await AutoTokenizer.from_pretrained(directory);",
+            'const inputs = tokenizer("Once upon a time");',
+        ]
+    elif embedding.takes_tokens:
+        ids = f"BigInt64Array.of({', '.join(f'{each}n' for each in example_ids(spec, graph).split(', '))})"
+        given = [
+            f"const ids = {ids}; // from the model's tokenizer",
+            'const input_ids = new Tensor("int64", ids, [1, ids.length]);',
+            'const attention_mask = new Tensor("int64", ids.map(() => 1n), [1, ids.length]);',
+            "const inputs = { input_ids, attention_mask };",
+        ]
+    else:
+        sizes = [1, *graph.inputs[embedding.input_name][1:]]
+        given = [
+            f"const sizes = {sizes};",
+            "const values = new Float32Array(sizes.reduce((a, b) => a * b)); // from the preprocessor",
+            f'const inputs = {{ {embedding.input_name}: new Tensor("float32", values, sizes) }};',
+        ]
+    generates = spec.head.kind == "language_modeling"
+    start = ", decoder_start_token_id: 0" if lacks_start_token(spec, manifest) else ""
+    run = f"model.generate({{ ...inputs, max_new_tokens: 20{start} }})" if generates else "model(inputs)"
+    lines = [
+        f'import {{ {", ".join(names)} }} from "@huggingface/transformers";',
+        "",
+        "env.allowRemoteModels = false;",
+        "const directory = process.cwd();",
+        f"const model = await {name}.from_pretrained(directory);",
+        *given,
+        f"console.log(await {run});",
+    ]
+    return Usage("javascript", "\n".join(lines), ["@huggingface/transformers"])
+
+
+LAYOUT = Layout(
     "transformers-js",
     client="transformers.js",
+    guide=(
+        "transformers.js 4.2, in Node and in browsers",
+        "`onnx/model.onnx`; or `onnx/encoder_model.onnx` and `onnx/decoder_model_merged.onnx` for all steps",
+        "`config.json`, `generation_config.json`, tokenizer",
+    ),
     tasks=tasks_with_merged_decoder,
     misfit=_misfit,
     settings=_settings,
+    usage=_usage,
     graph="onnx/{task}{suffix}.onnx",
     data="onnx/{task}{suffix}.onnx_data",
     suffixes={"fp16": "_fp16", "int8": "_quantized", "int4": "_q4"},
     padding="either",
+    lacks=frozenset({"CausalConvWithState", "LinearAttention"}),  # ONNX Runtime 1.24
 )

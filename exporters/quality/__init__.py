@@ -1,1 +1,1 @@
-"""Whether rounding keeps what the model knows: the files of an export against the float model, on representative inputs."""
+"""The effect of rounding on quality: the files of an export against the float model, on representative inputs."""

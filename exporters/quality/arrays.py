@@ -1,4 +1,4 @@
-"""Inputs of a model in NumPy's files."""
+"""Inputs of a model in NumPy files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from specs.errors import UserError
 
 @dataclass(frozen=True)
 class ArrayFile:
-    """A file of arrays: its name, its digest, and how many examples it has."""
+    """A file of arrays: its name, its digest, and its number of examples."""
 
     name: str
     sha256: str
@@ -29,13 +29,13 @@ class ArrayFile:
 def read_ids(path: Path) -> tuple[Tensor, str]:
     """Token ids, N or rows x N, and the SHA-256 of their file.
 
-    Raises :class:`specs.errors.UserError` for a file that has no such ids.
+    Raises :class:`specs.errors.UserError` for a file without token ids.
     """
     values = _loaded(path)
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu" or values.ndim not in (1, 2):
         kind = f"{values.dtype} of {values.ndim} axes" if isinstance(values, np.ndarray) else "several arrays"
         raise UserError(
-            f"{path}: token ids must be whole numbers, of one axis or of rows by tokens\n  value: {kind}\n"
+            f"{path}: token ids must be whole numbers in one or two axes (rows x tokens)\n  value: {kind}\n"
             "  Write them with numpy.save."
         )
     return torch.from_numpy(values.astype(np.int64)), _sha256(path)
@@ -44,14 +44,14 @@ def read_ids(path: Path) -> tuple[Tensor, str]:
 def read_named(path: Path, wanted: str, sizes: tuple[int | None, ...]) -> tuple[ArrayFile, dict[str, Tensor]]:
     """The array of the model's input ``wanted``, batch by ``sizes``, and its mask where there is one.
 
-    Raises :class:`specs.errors.UserError` for a file without it, or with others sizes.
+    Raises :class:`specs.errors.UserError` for a file without it, or with other sizes.
     """
     found = _loaded(path)
     held = dict(found) if isinstance(found, Mapping) else {}
     if wanted not in held:
         raise UserError(
-            f"{path}: must have an array {wanted}, which the model takes\n"
-            f"  value: {', '.join(held) or 'no arrays with names'}\n  Save it under that name with numpy.savez."
+            f"{path}: must have an array {wanted}, the model's input\n"
+            f"  value: {', '.join(held) or 'no named arrays'}\n  Save it under that name with numpy.savez."
         )
     given = held[wanted]
     masks = {MASK: held[MASK]} if wanted == "input_ids" and MASK in held else {}
@@ -64,14 +64,14 @@ def read_named(path: Path, wanted: str, sizes: tuple[int | None, ...]) -> tuple[
         raise UserError(
             f"{path}: {wanted} must be {'whole ' if whole else ''}numbers, {shape}\n"
             f"  value: {given.dtype}, {' x '.join(map(str, given.shape)) or 'one number'}\n"
-            "  Make them as the model's own preprocessing does."
+            "  Prepare them with the model's own preprocessor."
         )
     if whole:
         masks.setdefault(MASK, np.ones(given.shape, np.int64))
         if masks[MASK].shape != given.shape:
             raise UserError(
                 f"{path}: {MASK} must have the shape of {wanted}, {' x '.join(map(str, given.shape))}\n"
-                f"  value: {' x '.join(map(str, masks[MASK].shape))}\n  Leave it out where nothing is padding."
+                f"  value: {' x '.join(map(str, masks[MASK].shape))}\n  Leave it out where there is no padding."
             )
     dtype: Any = np.int64 if whole else np.float32
     arrays = {wanted: given.astype(dtype), **{name: mask.astype(np.int64) for name, mask in masks.items()}}
@@ -89,7 +89,7 @@ def _loaded(path: Path) -> Any:
         raise UserError(f"{path} cannot be read: {error.strerror or error}\n  Check the path.") from None
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UserError(
-            f"{path} is no file of arrays: {str(error).splitlines()[0]}\n  Write it with numpy.save or numpy.savez."
+            f"{path} is not a NumPy file: {str(error).splitlines()[0]}\n  Write it with numpy.save or numpy.savez."
         ) from None
 
 

@@ -22,15 +22,15 @@ PREPROCESSOR = "preprocessor_config.json"
 SUFFIX = ".wav"
 
 HIGHEST = 8000.0
-"""The highest frequency of a mel bin in Hz, whatever the rate."""
+"""The highest frequency of a mel bin in Hz, at any sampling rate."""
 
 Samples = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class LogMel:
-    """What a checkpoint says of its spectrograms: the rate in Hz, the bins, and the window, the hop and the length of an
-    input in samples."""
+    """The spectrogram settings of a checkpoint: the rate in Hz, the bins, and the window, the hop and the length of
+    an input in samples."""
 
     rate: int
     bins: int
@@ -40,7 +40,7 @@ class LogMel:
 
     @classmethod
     def beside(cls, *directories: Path) -> LogMel | None:
-        """That of the first directory whose preprocessor_config.json states one; None without any."""
+        """The settings in the first directory whose preprocessor_config.json has them; None without any."""
         for directory in directories:
             stated = stated_in(directory / PREPROCESSOR)
             names = ("sampling_rate", "feature_size", "n_fft", "hop_length", "n_samples")
@@ -50,9 +50,9 @@ class LogMel:
         return None
 
     def features(self, samples: Samples) -> Samples:
-        """log10 of the mel spectrogram, within 8 of its largest, scaled to about -1..1: N -> M T.
+        """log10 of the mel spectrogram, within 8 of its maximum, scaled to about -1..1: N -> M T.
 
-        Samples are cut or filled up with 0 to the length of an input.
+        Samples are cut or zero-padded to the length of an input.
         """
         padded = np.zeros(self.length, np.float64)
         padded[: min(self.length, len(samples))] = samples[: self.length]
@@ -65,15 +65,15 @@ class LogMel:
 
 
 def read_audio(given: Path, form: LogMel | None) -> tuple[ArrayFile, Samples]:
-    """The spectrograms of a .wav file, or of those in a directory by name, each cut into inputs: B M T.
+    """The spectrograms of a .wav file, or of all in a directory in order of name, cut into inputs: B M T.
 
-    Raises :class:`specs.errors.UserError` for files that hold no such audio, and where ``form`` is missing.
+    Raises :class:`specs.errors.UserError` for unsuitable audio files, and where ``form`` is missing.
     """
     if form is None:
         raise UserError(
-            f"{given}: audio needs a {PREPROCESSOR} beside the weights, which says how spectrograms are made\n"
-            "  value: none that states sampling_rate, feature_size, n_fft, hop_length and n_samples\n"
-            "  Put that of the checkpoint there, or give a .npz file with an array input_features."
+            f"{given}: audio needs a {PREPROCESSOR} next to the weights, which defines how spectrograms are computed\n"
+            "  value: none with sampling_rate, feature_size, n_fft, hop_length and n_samples\n"
+            "  Put the checkpoint's own there, or give a .npz file with an array input_features."
         )
     paths = sorted(given.glob(f"*{SUFFIX}")) if given.is_dir() else [given]
     if not paths:
@@ -90,12 +90,12 @@ def read_audio(given: Path, form: LogMel | None) -> tuple[ArrayFile, Samples]:
 
 
 def is_audio(given: Path) -> bool:
-    """Whether a path is that of audio: a .wav file, or a directory."""
+    """Whether a path may hold audio: a .wav file, or a directory."""
     return given.suffix.lower() == SUFFIX or given.is_dir()
 
 
 def _samples(path: Path, rate: int) -> tuple[Samples, bytes]:
-    """The samples of a file from -1 to 1, the mean of its channels, and its content."""
+    """The samples of a file from -1 to 1, averaged over channels, and the file's content."""
     try:
         content = path.read_bytes()
         with wave.open(str(path)) as file:
@@ -104,7 +104,7 @@ def _samples(path: Path, rate: int) -> tuple[Samples, bytes]:
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}\n  Check the path.") from None
     except (wave.Error, EOFError) as error:
-        raise UserError(f"{path} is no {SUFFIX} file of PCM: {error}\n  Save it as 16-bit PCM.") from None
+        raise UserError(f"{path} is not a PCM {SUFFIX} file: {error}\n  Save it as 16-bit PCM.") from None
     if width != 2 or own != rate:
         raise UserError(
             f"{path}: must have 16 bits per sample and {rate} samples per second\n"

@@ -1,4 +1,4 @@
-"""What rounding the weights of each part of a model costs, with all others as they were."""
+"""The cost of rounding each part of a model, with all other parts in float."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _BLOCK = re.compile(r"^(.*\bblocks\.\d+)\.(.+)$")
 
 
 def layer_of(weight: str) -> str:
-    """The layer that a weight belongs to, such as ``decoder.blocks.3``, or else its outermost module."""
+    """The layer of a weight, such as ``decoder.blocks.3``, or else its outermost module."""
     found = _BLOCK.match(weight)
     return found[1] if found else weight.split(".")[0]
 
 
 def role_of(weight: str) -> str:
-    """What a weight does, whichever layer it is in: ``attention.query``, or else its outermost module."""
+    """The role of a weight, whichever layer it is in: ``attention.query``, or else its outermost module."""
     found = _BLOCK.match(weight)
     if found is None:
         return weight.split(".")[0]
@@ -44,10 +44,10 @@ def blame(
     group_of: Callable[[str], str],
     progress: Callable[[str], None] = lambda part: None,
 ) -> tuple[Cost, ...]:
-    """The cost of each group of rounded weights alone, the dearest first.
+    """The cost of each group of rounded weights alone, in descending order.
 
-    ``stored`` are the weights as a file holds them; the model has its own again afterwards.  A cost is the KL divergence
-    from the float model in nats, or 1 - cosine for a model without scores.
+    ``stored`` are the weights in a file; the model gets its own back afterwards. A cost is the KL divergence from the
+    float model in nats, or 1 - cosine for a model without scores.
     """
     held = dict(weight_tensors(model))
     groups: dict[str, dict[str, Tensor]] = {}

@@ -1,4 +1,4 @@
-"""How much of what a model knows a precision may lose."""
+"""The loss of quality that a precision may cause."""
 
 from __future__ import annotations
 
@@ -25,40 +25,43 @@ LIMITS = {
     "int8": Limits(0.05, 0.98),
     "int4": Limits(0.5, 0.95),
 }
-"""The default budget of each precision that rounds: above what published models lose when every weight goes to its nearest
-code.  SmolLM2-135M has a divergence of 0.008 in int8 and of 0.30 in int4, MiniLM-L6 cosines of 0.992 and 0.964."""
+"""The default budget of each precision that rounds: more than published models lose when every weight is rounded to
+nearest.
+
+SmolLM2-135M has a divergence of 0.008 in int8 and of 0.30 in int4, MiniLM-L6 cosines of 0.992 and 0.964.
+"""
 
 EXACT = Limits(0.0, 1.0)
-"""What a precision may lose that does not round."""
+"""The budget of a precision that does not round."""
 
 CACHE_LIMITS = {"int8": Limits(0.01, 0.999), "int4": Limits(0.3, 0.98)}
-"""What a quantized cache may lose in addition."""
+"""The additional loss that a quantized cache may cause."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What one figure of an export in a precision may be: at most a KL divergence, or at least a cosine."""
+    """The limit of one figure of an export: a maximum KL divergence, or a minimum cosine."""
 
     measure: str
     limit: float
     precision: str
 
     def holds(self, figures: Mapping[str, float]) -> bool:
-        """Whether the figure is within the limit; what is no number is not."""
+        """Whether the figure is within the limit; NaN is not."""
         value = figures.get(self.measure, math.nan)
         return value <= self.limit if self.measure == KL else value >= self.limit
 
     def breach(self, figures: Mapping[str, float]) -> str:
-        """The rule and the value, where it does not hold."""
+        """The rule and the value, where the limit is exceeded."""
         value = figures.get(self.measure, math.nan)
         if self.measure == KL:
             return (
-                f"{self.precision} loses too much: its KL divergence from the float model is {value:.3g} nats, and "
-                f"{self.limit:.3g} is allowed"
+                f"{self.precision} loses too much: its KL divergence from the float model is {value:.3g} nats; at most "
+                f"{self.limit:.3g} is allowed."
             )
         return (
-            f"{self.precision} loses too much: its mean cosine to the float model is {value:.5f}, and at least "
-            f"{self.limit:.5g} is needed"
+            f"{self.precision} loses too much: its mean cosine to the float model is {value:.5f}; at least "
+            f"{self.limit:.5g} is required."
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -73,7 +76,7 @@ def budget_of(
     min_cosine: float | None,
     cache: str = "float",
 ) -> Budget:
-    """The budget of what was measured: the limit given for it, or the default of the precision and the cache."""
+    """The budget of the measured figure: the limit that the user gave, or the default of the precision and the cache."""
     limits, own = LIMITS.get(precision, EXACT), CACHE_LIMITS.get(cache)
     if own is not None:
         limits = Limits(limits.max_kl + own.max_kl, limits.min_cosine + own.min_cosine - 1)

@@ -1,4 +1,4 @@
-"""The second claim about an export: that rounding keeps what the model knows."""
+"""The second claim about an export: rounding preserves what the model knows."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from specs.head import LanguageModeling
 from specs.model import Model
 from zoo.checkpoints.carried import special_tokens
 from zoo.progress import Progress, Stage
-from zoo.tracing.tasks import Task
+from zoo.tracing.task import Task
 
 BLAMED = 2
-"""Inputs on which the cost of each part is measured: every part takes a pass over them."""
+"""The largest number of inputs for measuring the cost of each part: every part takes a pass over them."""
 
 Stored = Callable[[Any], Iterable[tuple[str, Tensor]]]
 """Reads the weights of a model back from an export's data file."""
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What the user allows in the place of a precision's default budget."""
+class UserLimits:
+    """The user's limits, which replace a precision's default budget."""
 
     max_kl: float | None = None
     min_cosine: float | None = None
@@ -45,11 +45,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is to be judged on: inputs that were read, or why a model has to do without (``unjudged``), or neither where it
-    makes its own.
+    """The inputs to judge an export on, or why there are none (``unjudged``); neither where the model generates its
+    own.
 
-    ``origin`` is where the tokenizer and the special tokens of the checkpoint are, and ``longest`` how many tokens a
-    decoder's cache has room for, where that is less than its context.
+    ``origin`` is the place of the checkpoint's tokenizer and special tokens, and ``longest`` the number of a
+    decoder's cache slots, where that is less than its context.
     """
 
     spec: Model
@@ -60,7 +60,7 @@ class Claim:
 
     @staticmethod
     def prepare(spec: Model, origin: Path, calibrate: Path | None, longest: int | None = None) -> Claim:
-        """Read the inputs.  Raises :class:`specs.errors.UserError` for a file that does not fit the model."""
+        """Read the inputs. Raises :class:`specs.errors.UserError` for a file that does not fit the model."""
         claim = Claim(spec, origin, longest=longest)
         try:
             check_judgeable(spec, has_reference=True)
@@ -78,7 +78,7 @@ class Claim:
 
     @property
     def _bounded(self) -> Model:
-        """The spec with a decoder of no more tokens than there is room for."""
+        """The spec with a decoder limited to the available cache slots."""
         if self.longest is None or self.spec.decoder is None:
             return self.spec
         decoder = self.spec.decoder.model_copy(update={"context_length": self.longest})
@@ -86,25 +86,25 @@ class Claim:
 
     @property
     def awaits_model(self) -> bool:
-        """Whether the model itself has to write what its decoder reads to calibrate."""
+        """Whether the model itself must generate the calibration inputs of its decoder."""
         return self.inputs is None or self.spec.architecture == "encoder-decoder"
 
     def written_by(self, model: Any, progress: Progress) -> Claim:
-        """The same with what the model writes itself: where no inputs were read, all that a decoder reads, and what the
-        decoder of an encoder-decoder reads of the inputs that calibrate."""
+        """The claim with generated inputs: everything for a decoder without inputs, and the decoder's part of an
+        encoder-decoder's calibration."""
         claim = self._with_inputs(model, progress)
         assert claim.inputs is not None
         examples = claim.inputs.calibration
         if self.spec.architecture != "encoder-decoder" or not examples or DECODED in examples[0]:
             return claim
-        progress(Stage("quality: the model says what its decoder reads"))
+        progress(Stage("quality: generate the decoder's inputs"))
         said = said_by(self._bounded, model, examples, speech_of(self.origin))
         return replace(claim, inputs=replace(claim.inputs, calibration=said))
 
     def _with_inputs(self, model: Any, progress: Progress) -> Claim:
         if self.inputs is not None:
             return self
-        progress(Stage("quality: the model writes what it is judged on"))
+        progress(Stage("quality: generate the inputs to judge on"))
         return replace(
             self, inputs=generated(self._bounded, model, special_tokens(self.origin).get("bos_token_id"))
         )
@@ -115,14 +115,14 @@ class Claim:
         graphs: Mapping[Path, Task],
         target: Target,
         precision: Precision,
-        limits: Limits,
+        limits: UserLimits,
         stored: Stored,
         progress: Progress,
         cache: str = "float",
     ) -> tuple[Quality, Representative]:
-        """Judge graphs, with a ``cache`` of this precision, against the model in float32.
+        """Judge graphs with a ``cache`` of this precision against the float32 model.
 
-        Raises :class:`QualityError`, with the parts that cost most, where they lose more than allowed.
+        Raises :class:`QualityError` with the most costly parts where they lose more than allowed.
         """
         speech = speech_of(self.origin)
         inputs = self._with_inputs(model, progress).inputs
@@ -137,7 +137,7 @@ class Claim:
         budget = budget_of(figures, precision.name, limits.max_kl, limits.min_cosine, cache)
         quality = Quality(inputs.description, "PyTorch, float32", figures, budget)
         if not quality.passed:
-            del files  # ONNX Runtime gives its memory back
+            del files  # releases ONNX Runtime's memory
             raise QualityError(
                 with_costs(self.spec, model, stored, inputs, quality, progress), _remedies(precision, cache)
             )
@@ -145,7 +145,7 @@ class Claim:
 
 
 def speech_of(origin: Path) -> Speech:
-    """How an encoder-decoder of a checkpoint starts and ends."""
+    """The start and end tokens of an encoder-decoder's output, from its checkpoint."""
     tokens = special_tokens(origin)
     start, ends = tokens.get("decoder_start_token_id"), tokens.get("eos_token_id")
     found = ends if isinstance(ends, list) else [ends]
@@ -155,12 +155,12 @@ def speech_of(origin: Path) -> Speech:
 def with_costs(
     spec: Model, model: Any, stored: Stored, inputs: Representative, quality: Quality, progress: Progress
 ) -> Quality:
-    """The same with the cost of each layer and of each role."""
+    """The quality with the cost of each layer and of each role."""
     cases = list(cases_of(spec, inputs.judged[:BLAMED]))
 
     def costs(group_of: Callable[[str], str]) -> tuple[Cost, ...]:
         def tell(part: str) -> None:
-            progress(Stage(f"quality: what rounding {part} costs"))
+            progress(Stage(f"quality: the cost of rounding {part}"))
 
         return blame(spec, model, stored(model), cases, group_of, tell)
 
@@ -169,12 +169,12 @@ def with_costs(
 
 
 def _remedies(precision: Precision, cache: str) -> str:
-    """What loses less."""
-    lossless = {"int8": "a float cache loses nothing", "int4": "an int8 cache loses less"}.get(cache)
+    """Options that lose less."""
+    lossless = {"int8": "Use a float cache.", "int4": "Use an int8 cache."}.get(cache)
     weights = {
-        "int4": "int8 loses less; so do int4 with smaller blocks, or with zero points (asymmetric)",
-        "int8": "fp16 loses less",
-        "bf16": "fp16 loses less where its range is wide enough",
-        "fp16": "fp32 loses nothing",
+        "int4": "Use int8, or int4 with smaller blocks or with zero points (asymmetric).",
+        "int8": "Use fp16.",
+        "bf16": "Use fp16 where its range is wide enough.",
+        "fp16": "Use fp32.",
     }.get(precision.name)
-    return "; ".join(remedy for remedy in (lossless, weights) if remedy)
+    return " ".join(remedy for remedy in (lossless, weights) if remedy)

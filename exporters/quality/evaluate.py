@@ -1,4 +1,4 @@
-"""``zoo eval``: an export judged where it lies, against what a user names."""
+"""Judging an existing export (``zoo eval``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from exporters.layouts import LAYOUTS
-from exporters.opened import Opened
+from exporters.load_export import options_of, weights_of
+from exporters.model_source import ModelSource
 from exporters.plan import graphs_of
 from exporters.precisions import PRECISIONS
 from exporters.quality.audio import LogMel
@@ -15,7 +16,6 @@ from exporters.quality.inputs import Representative, random_ids, representative
 from exporters.quality.judge import check_judgeable, judge
 from exporters.quality.quality import Quality
 from exporters.quality.runners import Files, FloatModel, Runner
-from exporters.reopened import options_of, weights_of
 from exporters.runtime.exported import Exported
 from exporters.runtime.text import find_text
 from exporters.targets import TARGETS
@@ -25,28 +25,28 @@ from zoo.progress import Progress, Stage
 
 def evaluate(
     exported: Exported,
-    against: Opened | None,
+    against: ModelSource | None,
     text: Path | None,
     tokenizer: Path | None,
     progress: Progress,
     *,
     costs: bool = False,
 ) -> Quality:
-    """The figures of an export; against a model or another export also how far it is from that one.
+    """The figures of an export, compared with a model or another export where ``against`` names one.
 
-    ``text`` is a file as :mod:`exporters.quality.inputs` has them (default: the corpus, or for random weights random
-    ids).  ``costs`` asks what each part of the model costs.  Raises :class:`specs.errors.UserError` for what does not go
-    together.
+    ``text`` is a file as in :mod:`exporters.quality.inputs` (default: the corpus; random ids for random weights).
+    ``costs`` adds the cost of each part of the model. Raises :class:`specs.errors.UserError` for options that exclude
+    each other.
     """
     spec, random = exported.spec, exported.manifest.weights == "random"
     if against is None and random:
-        against = Opened(spec, "random", exported.directory)
+        against = ModelSource(spec, "random", exported.directory)
     check_judgeable(spec, has_reference=against is not None)
     if against is not None:
         _check_alike(exported, against)
     if costs and (against is None or against.exported is not None):
         raise UserError(
-            "the cost of each part is measured in PyTorch, and there is no float model to compare with\n"
+            "The cost of each part needs a float model in PyTorch to compare with\n"
             f"  Name a spec or a checkpoint with {option_name('against')}, or leave out {option_name('layers')}."
         )
     inputs = _inputs(exported, against, text, tokenizer, random=random)
@@ -75,20 +75,20 @@ def files_of(exported: Exported) -> Files:
 
 
 def _reference(
-    exported: Exported, against: Opened | None, progress: Progress
+    exported: Exported, against: ModelSource | None, progress: Progress
 ) -> tuple[Runner | None, str, Any]:
-    """What to compare with, its name, and its model where it is one of PyTorch."""
+    """The model to compare with, its name, and its PyTorch module if it has one."""
     if against is None:
         return None, "", None
-    progress(Stage("load what the files are compared with"))
+    progress(Stage("load the reference model"))
     if against.exported is not None:
         return files_of(against.exported), str(against.exported.directory), None
     model, weights = against.model(exported.manifest.seed or 0)
     return FloatModel(model), f"PyTorch, float32, weights {weights}", model
 
 
-def _check_alike(exported: Exported, against: Opened) -> None:
-    """Raise :class:`specs.errors.UserError` unless two models give outputs that can be compared."""
+def _check_alike(exported: Exported, against: ModelSource) -> None:
+    """Raise :class:`specs.errors.UserError` unless the outputs of two models can be compared."""
     ours, theirs = exported.spec, against.spec
     for what, first, second in (
         ("architecture", ours.architecture, theirs.architecture),
@@ -98,17 +98,22 @@ def _check_alike(exported: Exported, against: Opened) -> None:
         if first != second:
             raise UserError(
                 f"{ours.name} and {theirs.name} cannot be compared: {what} must be the same\n"
-                f"  value: {first} and {second}\n  Name the model that the export was made of with {option_name('against')}."
+                f"  value: {first} and {second}\n  Name the model that the export was made from with {option_name('against')}."
             )
     if against.weights == "random" and exported.manifest.weights == "checkpoint":
         raise UserError(
             f"{theirs.name} has no weights to compare with\n"
-            f"  Name them with {option_name('weights')}: the checkpoint that the export was made of."
+            f"  Name them with {option_name('weights')}: the checkpoint that the export was made from."
         )
 
 
 def _inputs(
-    exported: Exported, against: Opened | None, text: Path | None, tokenizer: Path | None, *, random: bool
+    exported: Exported,
+    against: ModelSource | None,
+    text: Path | None,
+    tokenizer: Path | None,
+    *,
+    random: bool,
 ) -> Representative:
     takes_tokens = exported.spec.embedding_of(exported.spec.encoder or exported.spec.last_stack).takes_tokens
     if text is None and random and takes_tokens:

@@ -15,10 +15,10 @@ Example = dict[str, Tensor]
 """The inputs of one call, by the names of the model's inputs; the first axis is the batch."""
 
 MASK = "attention_mask"
-"""The name of the mask of tokens: 1 for real ones."""
+"""The name of the token mask: 1 for real tokens."""
 
 DECODED = "decoder_input_ids"
-"""The name of what the decoder of an encoder-decoder reads, where an example says it."""
+"""The name of the decoder's input of an encoder-decoder, where an example has it."""
 
 
 def of_tokens(ids: Tensor) -> Example:
@@ -27,7 +27,7 @@ def of_tokens(ids: Tensor) -> Example:
 
 
 def joined(examples: Sequence[Example]) -> Example:
-    """Examples of one model as one batch: tokens padded on the right, other inputs, which have one size, one below another."""
+    """Examples of one model as one batch: tokens padded on the right, other inputs stacked."""
     names = examples[0].keys() - {MASK, DECODED}
     if MASK not in examples[0]:
         return {name: torch.cat([example[name] for example in examples]) for name in names}
@@ -35,6 +35,6 @@ def joined(examples: Sequence[Example]) -> Example:
 
 
 def padded(rows: Sequence[Tensor]) -> Tensor:
-    """Rows of several lengths, B T each, as one batch with 0 on the right."""
+    """Rows of several lengths, B T each, as one batch, zero-padded on the right."""
     longest = max(row.shape[1] for row in rows)
     return torch.cat([F.pad(row, (0, longest - row.shape[1])) for row in rows])

@@ -1,4 +1,4 @@
-"""What models write themselves: what they were trained on, as far as they remember it, and what they say of their inputs.
+"""Inputs that models generate themselves: samples of their training data, and the outputs of encoder-decoders.
 
 Shapes: batch B, tokens T.
 """
@@ -16,17 +16,19 @@ from exporters.quality.inputs import Representative
 from specs.model import Model
 
 ROWS = 12
-"""Sequences that are written."""
+"""The number of sequences generated."""
 
 LENGTH = 128
-"""Tokens of each, where the context is not shorter."""
+"""Tokens of each, unless the context is shorter."""
 
 SEED = 0
 
 
 def generated(spec: Model, model: Any, start: object) -> Representative:
-    """Sequences sampled from a decoder at temperature 1 after its ``start`` token, or after a random one where there is
-    none.  A third of them calibrates."""
+    """Sequences sampled from a decoder at temperature 1 after its ``start`` token, or after a random one.
+
+    A third of them is for calibration.
+    """
     length = min(LENGTH, spec.context_length_of(spec.last_stack) or LENGTH)
     generator = torch.Generator().manual_seed(SEED)
     assert spec.vocab_size is not None
@@ -48,7 +50,7 @@ def generated(spec: Model, model: Any, start: object) -> Representative:
 
 
 def greedy(model: Any, encoder: Batch, start: int, ends: Collection[int], most: int) -> list[list[int]]:
-    """What an encoder-decoder says of each row of its input: at most so many tokens, up to one that ends it."""
+    """The greedy output of an encoder-decoder for each row, with at most ``most`` tokens, up to an end token."""
     with torch.inference_mode():
         encoded = model.encode(encoder.inputs, encoder.mask, encoder.types).present_key_values
         rows = len(encoder.inputs)

@@ -1,7 +1,7 @@
-"""Representative inputs: what a model is made for, in one part for calibrating and another for judging.
+"""Representative inputs, split into a part for calibration and a part for judging.
 
-A file gives them (text through the checkpoint's tokenizer, token ids in .npy, the model's inputs by name in .npz, audio in .wav), or
-else the corpus that ships with the project, or else a decoder's own output.
+They come from a file (text through the checkpoint's tokenizer, token ids in .npy, the model's inputs by name in .npz,
+audio in .wav), or from the corpus that ships with the project, or from a decoder's own output.
 """
 
 from __future__ import annotations
@@ -18,43 +18,47 @@ from torch import Tensor
 from exporters.quality.arrays import read_ids, read_named
 from exporters.quality.audio import PREPROCESSOR, LogMel, is_audio, read_audio
 from exporters.quality.examples import Example, joined, of_tokens
+from exporters.quality.input_checks import check_length, check_vocabulary, input_sizes
 from exporters.quality.texts import read_text
-from exporters.runtime.text import Text
+from exporters.runtime.text import TextTokenizer
 from specs.errors import UserError
 from specs.model import Model
 
 WINDOW = 256
-"""Tokens of a decoder's window, where its context is not shorter."""
+"""The length of a decoder's window in tokens, unless its context is shorter."""
 
 WINDOWS = 12
-"""Windows that are judged at most."""
+"""The largest number of windows to judge."""
 
 CALIBRATING = 32
-"""Windows that calibrate at most: what is known of the inputs of a layer grows with them."""
+"""The largest number of windows to calibrate on: the statistics of a layer's inputs improve with them."""
 
 SENTENCES = 200
 """The same for an encoder's sentences."""
 
 SOURCES = 12
-"""The same for what an encoder-decoder reads, which is the start of long work."""
+"""The same for the inputs of an encoder-decoder, which are expensive."""
 
 BATCH = 8
-"""Sentences that an encoder reads at once."""
+"""The number of sentences in a batch of an encoder."""
 
 SOURCES_CALIBRATING = 64
-"""Texts that an encoder-decoder reads to calibrate, at most."""
+"""The largest number of calibration texts of an encoder-decoder."""
 
 CALIBRATES = 3
-"""One part in so many calibrates, the first; the others are judged."""
+"""The first of this many parts is for calibration; the rest is judged."""
 
 
 class NoInputsError(UserError):
-    """There is nothing representative to judge a model on."""
+    """There are no representative inputs to judge a model on."""
 
 
 @dataclass(frozen=True, eq=False)
 class Representative:
-    """Inputs that a model is made for.  ``calibration`` and ``judged`` share no token; ``sha256`` is that of the source."""
+    """The representative inputs of a model.
+
+    ``calibration`` and ``judged`` share no token; ``sha256`` is the digest of the source.
+    """
 
     description: str
     calibration: list[Example]
@@ -63,7 +67,7 @@ class Representative:
 
     @property
     def size(self) -> str:
-        """What is judged, such as ``12 x 256 tokens``."""
+        """The size of the judged part, such as ``12 x 256 tokens``."""
         return _size_of(self.judged)
 
 
@@ -76,7 +80,7 @@ class _Source:
 
 
 class _Most(NamedTuple):
-    """How many examples calibrate at most, and how many are judged."""
+    """The largest numbers of examples to calibrate on and to judge."""
 
     calibrating: int
     judged: int
@@ -85,44 +89,34 @@ class _Most(NamedTuple):
 def representative(
     spec: Model,
     given: Path | None,
-    tokenizer: Text | None,
+    tokenizer: TextTokenizer | None,
     log_mel: LogMel | None = None,
     *,
     calibrates: bool = True,
 ) -> Representative:
-    """The inputs in a file, or of the corpus where none is given.  Without ``calibrates``, all are judged.
+    """The inputs in a file, or of the corpus by default. Without ``calibrates``, all of them are judged.
 
-    ``tokenizer`` and ``log_mel`` are those of the checkpoint, for text and for audio.  Raises :class:`NoInputsError` where nothing is given and the corpus cannot be tokenized, and
-    :class:`specs.errors.UserError` for a file that does not fit the model.
+    ``tokenizer`` and ``log_mel`` are the checkpoint's, for text and for audio. Raises :class:`NoInputsError` where no
+    file is given and the corpus cannot be tokenized, and :class:`specs.errors.UserError` for a file that does not fit
+    the model.
     """
     embedding = spec.embedding_of(spec.encoder or spec.last_stack)
     share = CALIBRATES if calibrates else 0
     if given is not None and given.suffix == ".npz":
-        source, arrays = read_named(given, embedding.input_name, _sizes(spec))
-        _check_vocabulary(
-            spec, source.name, arrays.get("input_ids"), "Give ids of the model's own tokenizer."
-        )
+        source, arrays = read_named(given, embedding.input_name, input_sizes(spec))
+        check_vocabulary(spec, source.name, arrays.get("input_ids"), "Give ids of the model's own tokenizer.")
         rows = [
             {name: values[row : row + 1] for name, values in arrays.items()} for row in range(source.rows)
         ]
-        _check_length(spec, source.name, arrays.get("input_ids"))
+        check_length(spec, source.name, arrays.get("input_ids"))
         return _parted(source.name, source.sha256, rows, share, _most(spec), "examples")
     if not embedding.takes_tokens:
-        hears = embedding.input_name == "input_features"
-        if hears and given is not None and is_audio(given):
-            return _of_audio(spec, given, log_mel, share)
-        remedy = f"Give {'audio as .wav files, or ' if hears else ''}a .npz file with an array {embedding.input_name}."
-        if given is None:
-            raise NoInputsError(f"{spec.name} takes {embedding.input_name}, which no text gives\n  {remedy}")
-        raise UserError(
-            f"{given}: {spec.name} takes {embedding.input_name}, which no text gives\n"
-            f"  value: {given.suffix or given.name}\n  {remedy}"
-        )
+        return _without_tokens(spec, given, log_mel, share)
     if given is not None and given.suffix == ".npy":
         ids, sha256 = read_ids(given)
-        _check_vocabulary(spec, str(given), ids, "Give ids of the model's own tokenizer.")
+        check_vocabulary(spec, str(given), ids, "Give ids of the model's own tokenizer.")
         if ids.dim() == 2:
-            _check_length(spec, str(given), ids)
+            check_length(spec, str(given), ids)
             rows = [of_tokens(row[None]) for row in ids]
             return _parted(str(given), sha256, rows, share, _most(spec), "rows")
         return _windows(spec, str(given), sha256, ids, [], share)
@@ -133,20 +127,35 @@ def representative(
             else "Put its tokenizer.json there."
         )
         raise (NoInputsError if given is None else UserError)(
-            f"{given or 'the corpus'}: text needs a tokenizer, and there is no tokenizer.json beside the weights\n  {remedy}"
+            f"{given or 'the corpus'}: text needs a tokenizer, and there is no tokenizer.json next to the weights\n  {remedy}"
         )
     text, name, sha256 = read_text(given)
     if spec.architecture == "decoder":
         ids = torch.tensor(tokenizer.plain(text), dtype=torch.int64)
-        _check_vocabulary(
+        check_vocabulary(
             spec, f"{tokenizer.path} on {name}", ids, "Give the tokenizer that came with the model."
         )
         return _windows(spec, name, sha256, ids, tokenizer.prefix, share)
     return _of_sentences(spec, name, sha256, text, tokenizer, share)
 
 
+def _without_tokens(spec: Model, given: Path | None, log_mel: LogMel | None, share: int) -> Representative:
+    """The inputs of a model that reads audio or images.  Raises as :func:`representative`."""
+    name = spec.embedding_of(spec.encoder or spec.last_stack).input_name
+    hears = name == "input_features"
+    if hears and given is not None and is_audio(given):
+        return _of_audio(spec, given, log_mel, share)
+    remedy = f"Give {'audio as .wav files, or ' if hears else ''}a .npz file with an array {name}."
+    if given is None:
+        raise NoInputsError(f"{spec.name} takes {name}, which text cannot provide\n  {remedy}")
+    raise UserError(
+        f"{given}: {spec.name} takes {name}, which text cannot provide\n"
+        f"  value: {given.suffix or given.name}\n  {remedy}"
+    )
+
+
 def random_ids(spec: Model, seed: int = 0) -> Representative:
-    """Random tokens, for random weights alone: to these no text means more than any other."""
+    """Random tokens, for random weights only, to which no text means more than another."""
     generator = torch.Generator().manual_seed(seed)
     assert spec.vocab_size is not None
     stack = spec.encoder or spec.last_stack
@@ -158,7 +167,7 @@ def random_ids(spec: Model, seed: int = 0) -> Representative:
 def _windows(
     spec: Model, name: str, sha256: str, ids: Tensor, prefix: Sequence[int], share: int
 ) -> Representative:
-    """Windows of a stream of tokens, spread evenly over the part for calibrating and over the part that is judged."""
+    """Windows of a token stream, evenly spaced over the calibration part and over the judged part."""
     length = min(WINDOW, spec.context_length_of(spec.last_stack) or WINDOW)
     own = length - len(prefix)
     needed = own * (2 if share else 1)
@@ -178,7 +187,7 @@ def _windows(
 
 
 def _spread(part: Tensor, length: int, most: int) -> list[Tensor]:
-    """At most so many windows that do not overlap, from the first token to the last."""
+    """At most ``count`` windows that do not overlap, from the first token to the last."""
     count = min(most, len(part) // length)
     if not count:
         return []
@@ -190,11 +199,11 @@ def _spread(part: Tensor, length: int, most: int) -> list[Tensor]:
 def _of_audio(spec: Model, given: Path, log_mel: LogMel | None, share: int) -> Representative:
     """Spectrograms of audio files."""
     source, features = read_audio(given, log_mel)
-    if features.shape[1:] != _sizes(spec):
-        wanted, got = (" x ".join(map(str, shape)) for shape in (_sizes(spec), features.shape[1:]))
+    if features.shape[1:] != input_sizes(spec):
+        wanted, got = (" x ".join(map(str, shape)) for shape in (input_sizes(spec), features.shape[1:]))
         raise UserError(
             f"{given}: spectrograms must be {wanted} for {spec.name}\n"
-            f"  value: {got}, by the {PREPROCESSOR} beside the weights\n  Put that of the model there."
+            f"  value: {got}, from the {PREPROCESSOR} next to the weights\n  Put the model's own {PREPROCESSOR} there."
         )
     rows = [{"input_features": torch.from_numpy(each)[None]} for each in features]
     return _parted(source.name, source.sha256, rows, share, _most(spec), "recordings")
@@ -204,7 +213,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+")
 
 
 def _of_sentences(
-    spec: Model, name: str, sha256: str, text: str, tokenizer: Text, share: int
+    spec: Model, name: str, sha256: str, text: str, tokenizer: TextTokenizer, share: int
 ) -> Representative:
     """Sentences with the special tokens that the tokenizer adds."""
     sentences = [" ".join(found.split()) for found in _SENTENCE.split(text)]
@@ -218,7 +227,7 @@ def _of_sentences(
             for ids in tokenizer.ids(sentences) if ids]  # fmt: skip
     if rows:
         every = torch.tensor([token for row in rows for token in row])
-        _check_vocabulary(
+        check_vocabulary(
             spec, f"{tokenizer.path} on {name}", every, "Give the tokenizer that came with the model."
         )
     examples = [of_tokens(torch.tensor([row])) for row in rows]
@@ -235,7 +244,7 @@ def _of_sentences(
 def _parted(
     name: str, sha256: str, rows: list[Example], share: int, most: _Most, what: str
 ) -> Representative:
-    """The first part of some examples, for calibrating, and some of the rest, to judge."""
+    """The first part of some examples for calibration, and some of the others for judging."""
     least = 2 + bool(share)
     if len(rows) < least:
         raise UserError(
@@ -250,44 +259,16 @@ def _parted(
 
 
 def _described(name: str, size: str) -> str:
-    """What is judged, without the place of its file: records of an export name none of this machine's."""
+    """The name of the source without its directory: records of an export name no path of this machine."""
     return f"{Path(name).name}, {size}"
 
 
 def _most(spec: Model) -> _Most:
-    """How many examples are taken at most."""
+    """The largest number of examples taken."""
     if spec.architecture == "encoder-decoder":
         takes_tokens = spec.embedding_of(spec.encoder or spec.last_stack).takes_tokens
         return _Most(SOURCES_CALIBRATING if takes_tokens else SOURCES, SOURCES)
     return {"encoder": _Most(SENTENCES, SENTENCES), "decoder": _Most(CALIBRATING, WINDOWS)}[spec.architecture]
-
-
-def _check_vocabulary(spec: Model, where: str, ids: Tensor | None, remedy: str) -> None:
-    vocabulary = spec.vocab_size or 0
-    if ids is None or not ids.numel():
-        return
-    worst = ids.max() if int(ids.max()) >= vocabulary else ids.min()
-    if not 0 <= int(worst) < vocabulary:
-        raise UserError(
-            f"{where}: token ids must be below the vocab_size of {spec.name}, which is {vocabulary}\n"
-            f"  value: {int(worst)}\n  {remedy}"
-        )
-
-
-def _check_length(spec: Model, where: str, ids: Tensor | None) -> None:
-    limit = spec.context_length_of(spec.encoder or spec.last_stack)
-    if ids is not None and limit is not None and ids.shape[1] > limit:
-        raise UserError(
-            f"{where}: rows must fit the context of {spec.name}, which is {limit} tokens\n"
-            f"  value: {ids.shape[1]} tokens\n  Give shorter rows."
-        )
-
-
-def _sizes(spec: Model) -> tuple[int | None, ...]:
-    """The sizes of one input after the batch; None where any length goes."""
-    stack = spec.encoder or spec.last_stack
-    embedding = spec.embedding_of(stack)
-    return (None,) if embedding.takes_tokens else embedding.input_shape(spec.context_length_of(stack))
 
 
 def _size_of(examples: Sequence[Example]) -> str:

@@ -1,4 +1,4 @@
-"""Judging: the files and a reference run on the same inputs, one call after another."""
+"""Judging: the files and a reference run on the same inputs, case by case."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from specs.errors import UserError, option_name
 from specs.model import Model
 
 NEW_TOKENS = 32
-"""Tokens that an encoder-decoder says of each input."""
+"""The number of tokens that an encoder-decoder generates per input."""
 
 ROWS = 16
-"""Inputs of which it says something at once."""
+"""The batch size of generation."""
 
 
 @dataclass(frozen=True)
 class Speech:
-    """How the output of an encoder-decoder starts and ends."""
+    """The start and end tokens of an encoder-decoder's output."""
 
     start: int = 0
     ends: Collection[int] = ()
@@ -40,9 +40,9 @@ def judge(
     speech: Speech = Speech(),
     progress: Callable[[int], None] = lambda done: None,
 ) -> dict[str, float]:
-    """The figures of the files against a reference; without one, only what the inputs themselves decide: perplexity.
+    """The figures of the files against a reference; without one, only perplexity, which needs none.
 
-    Raises :class:`specs.errors.UserError` where there is no such figure of the model.
+    Raises :class:`specs.errors.UserError` for a model without such a figure.
     """
     check_judgeable(spec, has_reference=reference is not None)
     tally, pairs = tally_for(spec), []
@@ -61,16 +61,16 @@ def judge(
 
 
 def check_judgeable(spec: Model, *, has_reference: bool) -> None:
-    """Raise :class:`specs.errors.UserError` unless something can be measured of a model."""
+    """Raise :class:`specs.errors.UserError` unless a model has something to measure."""
     generates = spec.head.kind == "language_modeling"
     if spec.architecture == "encoder-decoder" and not generates:
         raise UserError(
-            f"judging {spec.name} needs a head of kind language_modeling: what it says is compared\n"
+            f"Judging {spec.name} needs a head of kind language_modeling, to compare generated text\n"
             f"  value: head {spec.head.kind}\n  Judge it with {option_name('set')} head.kind=language_modeling."
         )
     if not has_reference and not (spec.architecture == "decoder" and generates):
         raise UserError(
-            f"judging {spec.name} needs a model to compare with: it has no scores of a next token\n"
+            f"Judging {spec.name} needs a model to compare with, as it does not score next tokens\n"
             f"  value: {spec.architecture}, head {spec.head.kind}\n"
             f"  Name the float model, or another export of it, with {option_name('against')}."
         )
@@ -79,7 +79,7 @@ def check_judgeable(spec: Model, *, has_reference: bool) -> None:
 def _speak(
     spec: Model, example: Example, files: Files, reference: Runner, speech: Speech, tally: Tally
 ) -> tuple[list[int], list[int]]:
-    """What both say of an input, after their scores were compared on what the reference says."""
+    """The outputs of both for an input, after comparing their scores on the reference's output."""
     most, encoder = _longest(spec), input_batch(spec, example)
     said = reference.greedy(encoder, speech.start, speech.ends, most)
     case = decoding(torch.tensor([[speech.start, *said[:-1]]]), encoder)
@@ -88,7 +88,7 @@ def _speak(
 
 
 def said_by(spec: Model, model: Any, examples: Sequence[Example], speech: Speech) -> list[Example]:
-    """The examples of an encoder-decoder, of one row each, with what its decoder reads to say what it says of them."""
+    """The examples of an encoder-decoder as single rows, with the decoder inputs that reproduce its output."""
     found = []
     for start in range(0, len(examples), ROWS):
         part = examples[start : start + ROWS]
@@ -99,21 +99,21 @@ def said_by(spec: Model, model: Any, examples: Sequence[Example], speech: Speech
 
 
 def _longest(spec: Model) -> int:
-    """How many tokens an encoder-decoder says at most."""
+    """The largest number of tokens that an encoder-decoder generates."""
     assert spec.decoder is not None
     return min(NEW_TOKENS, (spec.context_length_of(spec.decoder) or NEW_TOKENS + 1) - 1)
 
 
 def input_batch(spec: Model, example: Example) -> Batch:
-    """An example as what goes into the first stack of a model."""
+    """An example as the input of a model's first stack."""
     name = spec.embedding_of(spec.encoder or spec.last_stack).input_name
     inputs, mask = example[name], example.get("attention_mask")
     return Batch(name, inputs, mask, None if mask is None else torch.zeros_like(inputs))
 
 
 def cases_of(spec: Model, examples: Sequence[Example]) -> Iterator[Case]:
-    """The examples as cases in which every output can be compared; an encoder-decoder's decoder reads what they say, or else
-    one token."""
+    """The examples as cases in which every output can be compared; the decoder of an encoder-decoder reads its given
+    input, or one token."""
     for example in examples:
         batch = input_batch(spec, example)
         if spec.architecture != "encoder-decoder":

@@ -32,7 +32,7 @@ def perplexity(log_likelihoods: Tensor) -> float:
 
 
 def same_top_token(reference: Tensor, scores: Tensor) -> Tensor:
-    """Whether both give the same token the highest score, for each position: N booleans from N x V twice."""
+    """Whether both assign the highest score to the same token, for each position: N booleans from N x V twice."""
     return reference.argmax(-1) == scores.argmax(-1)
 
 
@@ -45,9 +45,9 @@ def cosine(reference: Tensor, vectors: Tensor) -> Tensor:
 
 
 def rank_agreement(reference: Tensor, vectors: Tensor, neighbours: int = 10) -> float:
-    """The share of each row's nearest neighbours by cosine that both N x D sets have in common, averaged over the rows.
+    """The share of each row's nearest neighbours by cosine that both N x D sets share, averaged over the rows.
 
-    A row is not its own neighbour.  With fewer than ``neighbours + 1`` rows there are N - 1 neighbours.
+    A row is not its own neighbour. With fewer than ``neighbours + 1`` rows there are N - 1 neighbours.
     """
     count = min(neighbours, len(reference) - 1)
     if count < 1:

@@ -1,4 +1,4 @@
-"""What the second claim found: how far the files are from the float model, and what was allowed."""
+"""The result of the second claim: the distance of the files from the float model, and the budget."""
 
 from __future__ import annotations
 
@@ -28,15 +28,12 @@ MEASURES = {
     "same_neighbours": Measure("same 10 nearest neighbours", ".2%"),
     "token_error_rate": Measure("token error rate against float", ".2%"),
 }
-"""All figures, by the names that records have for them."""
+"""All figures by their names in records."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What rounding the weights of one part of the model costs alone, in the budget's measure.
-
-    For KL divergence it is the divergence, for cosines 1 - cosine.
-    """
+    """The cost of rounding one part of the model alone, in the budget's measure: the KL divergence, or 1 - cosine."""
 
     part: str
     cost: float
@@ -44,10 +41,10 @@ class Cost:
 
 @dataclass(frozen=True)
 class Quality:
-    """The figures by name, what they were measured on, what the files were compared with, and the budget.
+    """The figures by name, the inputs, the reference, and the budget.
 
-    ``layers`` and ``roles`` say which parts of the model cost what, the dearest first, and ``weights`` what rounding all of
-    them costs: more than that is rounding of activations.  They are empty unless asked for.
+    ``layers`` and ``roles`` list the costs of the model's parts in descending order, and ``weights`` the cost of
+    rounding all weights: the rest of the loss is rounding of activations. They are empty unless requested.
     """
 
     inputs: str
@@ -60,7 +57,7 @@ class Quality:
 
     @property
     def loss(self) -> float | None:
-        """What costs are a part of: the KL divergence, or 1 - cosine."""
+        """The measure of costs: the KL divergence, or 1 - cosine."""
         if "kl" in self.figures:
             return self.figures["kl"]
         return 1 - self.figures["cosine"] if "cosine" in self.figures else None
@@ -85,24 +82,24 @@ class Quality:
 
 
 class QualityError(UserError):
-    """Files that lose more than their budget allows; nothing was kept of them."""
+    """The files lose more than their budget allows; none were kept."""
 
     def __init__(self, quality: Quality, remedies: str) -> None:
         self.quality = quality
         assert quality.budget is not None
         lines = [quality.budget.breach(quality.figures)]
-        for name, costs in (("layers", quality.layers), ("parts", quality.roles)):
+        for name, costs in (("Layers", quality.layers), ("Parts", quality.roles)):
             if costs:
                 dearest = ", ".join(f"{each.part} {each.cost:.1e}" for each in costs[:5])
-                lines.append(f"{name} that cost most, each rounded alone: {dearest}")
+                lines.append(f"{name} that cost most when rounded alone: {dearest}.")
         if quality.weights is not None:
             lines.append(shares(quality))
         super().__init__("\n  ".join([*lines, remedies]))
 
 
 def shares(quality: Quality) -> str:
-    """How much of the loss is due to weights."""
+    """The share of the loss that rounding of weights explains."""
     return (
-        f"Rounding all weights costs {quality.weights:.1e} of {quality.loss:.1e}; what is more than that comes from rounding "
-        "activations and the cache."
+        f"Rounding all weights costs {quality.weights:.1e} of {quality.loss:.1e}; the rest comes from rounding activations "
+        "and the cache."
     )

@@ -1,4 +1,4 @@
-"""What computes the outputs of a model: PyTorch, or the files of an export in ONNX Runtime."""
+"""Runners compute the outputs of a model: in PyTorch, or from the files of an export in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from exporters.cases import Batch, Case
-from exporters.observed import Loaded, RefusalError, load, run
+from exporters.ort_outputs import Loaded, RefusalError, load, run
 from exporters.precisions import Precision
 from exporters.quality.generated import greedy
 from exporters.reference import ENCODED, PRESENT, full_pass
@@ -20,18 +20,18 @@ from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import assemble
 from zoo.components.head import token_outputs
-from zoo.tracing.tasks import Task
+from zoo.tracing.task import Task
 
 
 class Runner(Protocol):
-    """A model that can be run on a case."""
+    """Runs a model on a case."""
 
     def outputs(self, case: Case) -> Mapping[str, Tensor]:
         """All outputs of a case by name."""
         ...
 
     def greedy(self, encoder: Batch, start: int, ends: Collection[int], most: int) -> list[int]:
-        """What an encoder-decoder says of one input: at most so many tokens, up to the one that ends it."""
+        """The greedy output of an encoder-decoder for one input: at most ``most`` tokens, up to an end token."""
         ...
 
 
@@ -57,7 +57,7 @@ class Files:
 
     @staticmethod
     def open(graphs: Mapping[Path, Task], spec: Model, target: Target, precision: Precision) -> Files:
-        """Load graphs as a client would.  Raises :class:`specs.errors.UserError` where ONNX Runtime refuses them."""
+        """Load graphs as a client would. Raises :class:`specs.errors.UserError` where ONNX Runtime refuses them."""
         dtype = precision.dtype_on(target)
         try:
             loaded = [load(path, task, target, dtype, packed=True) for path, task in graphs.items()]
@@ -67,14 +67,14 @@ class Files:
         return Files(loaded, frozenset({ENCODED, PRESENT}) | token_outputs(head, spec.d_model))
 
     def outputs(self, case: Case) -> Mapping[str, Tensor]:
-        if self.loaded[-1].task.last_only and not case.pieces:  # the scores of every token come one by one
+        if self.loaded[-1].task.last_only and not case.pieces:  # tokens are scored one by one
             case = replace(case, pieces=(1,) * (case.batch.inputs.shape[1] - 1))
         try:
             return run(self.loaded, case, self.per_token, "either")
         except RefusalError as refusal:
             raise UserError(
-                f"ONNX Runtime does not run the files: {refusal}\n"
-                "  Export the model again, for a target and in a precision that this machine runs."
+                f"ONNX Runtime cannot run the files: {refusal}\n"
+                "  Export the model again, for a target and in a precision that this machine supports."
             ) from None
 
     def greedy(self, encoder: Batch, start: int, ends: Collection[int], most: int) -> list[int]:
@@ -83,10 +83,10 @@ class Files:
     def greedy_near(
         self, encoder: Batch, start: int, ends: Collection[int], most: int, guess: Sequence[int]
     ) -> list[int]:
-        """As ``greedy``: all tokens of a guess at once, again and again until they are what the model itself says.
+        """As ``greedy``, by Jacobi iteration (Santilli et al., 2023): all tokens of a guess are scored at once,
+        repeatedly, until the guess equals the model's output.
 
-        After n rounds the first n tokens are final, so that this ends, at once where the guess was right (Jacobi
-        iteration, Santilli et al., 2023).
+        After n rounds the first n tokens are final, so that it ends, at once where the guess was right.
         """
         found = [*guess, *([0] * (most - len(guess)))][:most]
         for _ in range(most):
@@ -100,13 +100,13 @@ class Files:
 
 
 def decoding(ids: Tensor, encoder: Batch | None = None) -> Case:
-    """The case in which a decoder reads some tokens, B T, all of them real."""
+    """The case in which a decoder reads the given tokens, B T, without padding."""
     batch = Batch("input_ids", ids, torch.ones_like(ids), torch.zeros_like(ids))
     return Case("judged", batch, encoder=encoder)
 
 
 def _refused(directory: Path, refusal: RefusalError) -> UserError:
     return UserError(
-        f"{directory}: ONNX Runtime does not load it: {refusal}\n"
-        "  Export it again, for a target and in a precision that this machine runs."
+        f"{directory}: ONNX Runtime cannot load it: {refusal}\n"
+        "  Export it again, for a target and in a precision that this machine supports."
     )

@@ -1,4 +1,4 @@
-"""Figures of quality, gathered case by case: what a head gives decides which.
+"""Figures of quality, accumulated case by case; the head decides which.
 
 Shapes: batch B, tokens T, vocabulary or labels V, width D.
 """
@@ -31,10 +31,10 @@ ROWS = 64
 
 
 class Tally(Protocol):
-    """Takes the outputs of the reference and of the files, and gives figures by name."""
+    """Accumulates the outputs of the reference and of the files into figures by name."""
 
     def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
-        """Take one case; ``wanted`` is None where there is no reference."""
+        """Add one case; ``wanted`` is None without a reference."""
         ...
 
     def figures(self) -> dict[str, float]:
@@ -43,7 +43,7 @@ class Tally(Protocol):
 
 
 class Scores:
-    """KL divergence and top tokens of scores, B T V or B V; of the next token's also perplexity."""
+    """KL divergence and top-token agreement of scores, B T V or B V; for next-token scores also perplexity."""
 
     def __init__(self, *, next_token: bool) -> None:
         self._next_token = next_token
@@ -71,7 +71,7 @@ class Scores:
             )
 
     def _add(self, scores: Tensor, following: Tensor, tokens: Tensor, reference: Tensor | None) -> None:
-        """Take some positions: N x V, and for each whether a token follows, and which."""
+        """Add positions: N x V, and for each the next token and whether there is one."""
         log_q = measures.log_probabilities(scores)
         self._losses.append(measures.negative_log_likelihood(log_q, tokens)[following])
         if reference is not None:
@@ -93,7 +93,7 @@ class Scores:
 
 
 class Vectors:
-    """Cosines, and agreement of nearest neighbours, of one vector for each row: ``output``, or the mean of B T D."""
+    """Cosines and nearest-neighbour agreement of one vector per row: ``output``, or the mean of B T D."""
 
     def __init__(self, output: str) -> None:
         self._output = output
@@ -125,14 +125,16 @@ class Vectors:
 
 
 class Values:
-    """Cosines of all that a head gives for each row, at real tokens."""
+    """Cosines of all outputs of a head, at real tokens."""
 
     def __init__(self) -> None:
         self._cosines: list[Tensor] = []
 
     def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
         assert wanted is not None
-        names = [name for name in wanted if name in got and not name.startswith(("present", "encoder "))]
+        names = [
+            name for name in wanted if name in got and not name.startswith(("present", "state", "encoder "))
+        ]
         for row in range(len(case.batch.inputs)):
             mask = None if case.batch.mask is None else case.batch.mask[row] == 1
             pair = [
@@ -151,7 +153,7 @@ def _real(values: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def tally_for(spec: Model) -> Tally:
-    """What to measure of a model."""
+    """The tally for a model's outputs."""
     head = spec.head
     if isinstance(head, VocabularyHead | Classification | TokenClassification):
         decodes = spec.architecture == "decoder" and isinstance(head, LanguageModeling)

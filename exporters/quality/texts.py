@@ -9,7 +9,7 @@ from pathlib import Path
 from specs.errors import UserError
 
 LARGEST = 2**22
-"""Bytes of a text that are read."""
+"""The number of bytes read of a text."""
 
 
 def corpus() -> str:
@@ -18,7 +18,7 @@ def corpus() -> str:
 
 
 def read_text(given: Path | None) -> tuple[str, str, str]:
-    """A text, its name and the digest of what is read of it."""
+    """A text, its name, and the digest of the part that is read."""
     if given is None:
         text = corpus()
         return text, "the corpus of zoo", hashlib.sha256(text.encode()).hexdigest()
@@ -34,6 +34,6 @@ def read_text(given: Path | None) -> tuple[str, str, str]:
         if len(content) == LARGEST and error.start > LARGEST - 4:  # cut within a character
             return content[: error.start].decode("utf-8-sig"), str(given), sha256
         raise UserError(
-            f"{given}: a text must be UTF-8, and byte {error.start} is 0x{content[error.start]:02x}\n"
+            f"{given}: text must be UTF-8, and byte {error.start} is 0x{content[error.start]:02x}\n"
             "  Save the file as UTF-8, or give token ids in a .npy file."
         ) from None

@@ -1,1 +1,1 @@
-"""Weights in few bits: which blocks they have, how they lie in the data file, and the operations that read them."""
+"""Quantized weights: their blocks, their layout in the data file, and the operations that read them."""

@@ -13,19 +13,19 @@ from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.source import WeightSource
 
 VALUES = 2**17
-"""Values that are rounded at a time: as many as stay in a processor's cache on the way."""
+"""The number of values rounded at a time: they stay in a processor's cache."""
 
 Layout = Literal["blocks", "rows", "columns"]
 
 
 @dataclass(frozen=True)
 class QuantizedMatrix:
-    """Matrices of the same width K one below the other, N rows in all, as values, scales, and zero points or minima where
-    blocks have them.
+    """Matrices of the same width K stacked to N rows, as values, scales, and zero points or minima where blocks have
+    them.
 
-    Layouts: blocks, as MatMulNBits and GatherBlockQuantized have them (N rows of whole blocks, in bytes);
-    rows, N K of int8; columns, K N of int8, int4 or (with zero points) uint8, uint4.  The zero points of int8 and int4
-    are 0, as are those of blocks with minima: their codes count from the middle (see :attr:`Blocks.base`).
+    Layouts: blocks, as MatMulNBits and GatherBlockQuantized expect them (N rows of whole blocks, in bytes); rows, N K
+    of int8; columns, K N of int8, int4 or (with zero points) uint8, uint4. The zero points of int8 and int4 are 0, as
+    are those of blocks with minima: their codes count from the middle (see :attr:`Blocks.base`).
     """
 
     names: tuple[str, ...]
@@ -36,12 +36,12 @@ class QuantizedMatrix:
 
     @property
     def count(self) -> int:
-        """How many tensors it comes to."""
+        """The number of tensors."""
         return 2 if self.blocks.symmetric else 3
 
     @property
     def scale_dtype(self) -> torch.dtype:
-        """The dtype of scales and minima in the file: float16 where that is exact and the graph can widen it once."""
+        """The dtype of scales and minima in the file: float16 where it is exact and the graph can widen it once."""
         return self.blocks.stored if self.blocks.half and self.layout == "blocks" else self.dtype
 
     @property
@@ -50,17 +50,21 @@ class QuantizedMatrix:
         return not self.blocks.has_zeros
 
     def raw(self, source: WeightSource) -> None:
-        """Nowhere."""
+        """None: no file holds a rounded matrix in this form."""
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
-        parts: Iterator[Quantized] = (rows for name in self.names for rows in self.rounded(source, name))
+        parts = self.parts(source)
         if self.layout == "columns":
             parts = iter([Quantized.joined(parts)])  # a column is in all rows
         for part in parts:
             yield self._tensors(part)
 
+    def parts(self, source: WeightSource) -> Iterator[Quantized]:
+        """Yield the codes of all matrices, row after row."""
+        return (rows for name in self.names for rows in self.rounded(source, name))
+
     def rounded(self, source: WeightSource, name: str) -> Iterator[Quantized]:
-        """The codes that the source has of a weight, where they are such blocks, or else the nearest ones."""
+        """The codes of a weight: the source's, where they have these blocks, or else the nearest ones."""
         codes = source.codes(name)
         if codes is not None and codes.blocks == self.blocks:
             return codes.rows()
@@ -135,7 +139,7 @@ class QuantizedMatrix:
 
 
 def whole_rows(pieces: Iterable[Tensor], width: int) -> Iterator[Tensor]:
-    """Flat pieces of a matrix as some rows at a time, N K."""
+    """Yield flat pieces of a matrix as groups of rows, N K."""
     rest = torch.empty(0)
     step = max(1, VALUES // width) * width
     for piece in pieces:
@@ -147,7 +151,7 @@ def whole_rows(pieces: Iterable[Tensor], width: int) -> Iterator[Tensor]:
 
 
 def _in_pairs(codes: Tensor) -> Tensor:
-    """4-bit codes in row-major order, two in a byte, the first in the lower bits."""
+    """4-bit codes in row-major order, two per byte, the first in the lower bits."""
     flat = codes.reshape(-1)
     even = torch.nn.functional.pad(flat, (0, flat.numel() % 2))
     return even[0::2] | (even[1::2] << 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -9,34 +10,40 @@ from zoo.weights.blocks import Blocks
 
 BLOCK_SIZES = (32, 64, 128)
 
+INT8_BLOCK = 128
+"""The block size of 8-bit weights in blocks: smaller blocks hardly reduce their error."""
+
 OWN_BLOCK_SIZES = (16, *BLOCK_SIZES, 256)
-"""Block sizes that checkpoints may bring along: those that the operations take."""
+"""The block sizes of checkpoints that the operations take."""
 
 LEAST = 32
-"""Matrices with fewer rows or columns stay as they are: they save nothing."""
+"""The smallest number of rows or columns that is quantized: smaller matrices save nothing."""
 
 SENSITIVE = frozenset({"router", "shared_gate"})
-"""Modules whose results decide where tokens go, and stay as they are."""
+"""Modules that decide where tokens go, which are not quantized."""
 
 TABLES = ("embedding.token.weight", "head.vocabulary.weight")
-"""How the weights of embeddings and of their heads end, which may be tied and so are quantized alike."""
+"""The endings of the weights of embeddings and their heads, which may be tied and are quantized alike."""
 
 
 STACK = "encoder."
-"""How the weights of an encoder's layers begin, whose inputs may have static scales."""
+"""The prefix of the weights in an encoder's layers, whose inputs may have static scales."""
 
 WIDE_INPUTS = frozenset({"down", "output"})
-"""Modules whose inputs are rounded to 16 bits where scales are static: the last matrices of feed-forwards and of attention.
-An activation function gives rare outliers of 50 times the other values, which cost more than all other inputs together."""
+"""Modules whose inputs are rounded to 16 bits where scales are static: the last matrices of feed-forwards and of
+attention.
+
+An activation function gives rare outliers of 50 times the other values, which cost more than all other inputs
+together.
+"""
 
 
 @dataclass(frozen=True)
 class Quantization:
-    """How a graph's matrices are quantized, and how its table of tokens and its scores of the vocabulary; some in blocks
-    of their ``own``, by the names of their weights (None: stored in float16).
+    """How a graph's matrices, its token table and its vocabulary scores are quantized.
 
-    Blocks with one scale per row are multiplied as integers with inputs that are rounded as they come (dynamic), or, with
-    ``static_inputs``, with scales that calibration found.
+    ``own`` gives blocks to weights by name (None: stored in float16). Blocks with one scale per row are multiplied as
+    integers, with inputs rounded dynamically, or with calibrated scales where ``static_inputs``.
     """
 
     matrices: Blocks
@@ -45,19 +52,30 @@ class Quantization:
     static_inputs: bool = False
 
     def of(self, names: tuple[str, ...], shape: tuple[int, ...]) -> Blocks | None:
-        """The blocks of weights of the model one below the other, or None where they stay as they are.
+        """The blocks of stacked weights of the model, or None where they are not quantized.
 
-        Weights of different blocks are not to be put one below the other: see :meth:`agree`.
+        Weights of different blocks must not be stacked: see :meth:`agree`.
         """
         if names[0] in self.own:
             return self.own[names[0]]
         roles = {name.rpartition(".")[0].rpartition(".")[2] for name in names}
-        if len(shape) != 2 or min(shape) < LEAST or roles & SENSITIVE:
+        if len(shape) not in (2, 3) or min(shape[-2:]) < LEAST or roles & SENSITIVE:
             return None
+        if len(shape) == 3:
+            return self._of_experts(*shape[1:])
         return fitted(self.tables if is_table(names) else self.matrices, shape[1])
 
+    def _of_experts(self, *sizes: int) -> Blocks | None:
+        """The blocks of the experts' matrices: symmetric, alike in all matrices of a mixture, and dividing both their
+        sizes; None where no blocks do.
+        """
+        common = math.gcd(*sizes)
+        blocks = fitted(Blocks(8, INT8_BLOCK) if self.matrices.size is None else self.matrices, common)
+        blocks = replace(blocks, symmetric=True)
+        return blocks if blocks.count(common) * blocks.size_in(common) == common else None
+
     def input_bits(self, names: tuple[str, ...]) -> int | None:
-        """The bits of a product's inputs where their scales are static, else None."""
+        """The bits of a product's inputs with static scales, otherwise None."""
         if (
             not self.static_inputs
             or names[0] in self.own
@@ -68,7 +86,7 @@ class Quantization:
         return 16 if {name.split(".")[-2] for name in names} & WIDE_INPUTS else 8
 
     def agree(self, names: Iterable[str]) -> bool:
-        """Whether weights may lie one below the other."""
+        """Whether weights may be stacked."""
         return len({(name in self.own, self.own.get(name)) for name in names}) == 1
 
     def in_half(self, names: tuple[str, ...]) -> bool:
@@ -77,7 +95,8 @@ class Quantization:
 
 
 def fitted(blocks: Blocks, width: int) -> Blocks:
-    """Blocks of the size asked for, or of the largest smaller one that divides a width; else the last is filled up."""
+    """Blocks of the requested size, or of the largest smaller one that divides the width; otherwise the last block is
+    padded."""
     if blocks.size is None:
         return blocks
     fitting = [size for size in BLOCK_SIZES if size <= blocks.size and width % size == 0]
@@ -85,5 +104,5 @@ def fitted(blocks: Blocks, width: int) -> Blocks:
 
 
 def is_table(names: tuple[str, ...]) -> bool:
-    """Whether a weight is an embedding's or its head's."""
+    """Whether a weight belongs to an embedding or its head."""
     return len(names) == 1 and names[0].endswith(TABLES)

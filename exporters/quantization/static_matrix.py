@@ -14,12 +14,13 @@ from zoo.weights.input_scales import InputScales
 from zoo.weights.source import WeightSource
 
 INPUT_SCALE, INPUT_ZERO, MULTIPLIERS, REST_SCALE = 2, 3, 4, 4
-"""The parts after the codes and their scales: the last is the multipliers of 8-bit inputs, or the second scale of 16-bit ones."""
+"""The parts after the codes and their scales: the last holds the multipliers of 8-bit inputs, or the second scale of
+16-bit ones."""
 
 
 @dataclass(frozen=True)
 class StaticMatrix(QuantizedMatrix):
-    """Matrices in columns with one scale per row, and the static scales of their inputs, K values in ``input_bits``."""
+    """Matrices in columns with one scale per row, and the static scales of their inputs: K values in ``input_bits``."""
 
     input_bits: int = 8
 

@@ -1,1 +1,2 @@
-"""Keys and values cached in 8 or 4 bits: their codes, the scales that are calibrated for them, and the same in PyTorch."""
+"""Keys and values cached in 8 or 4 bits: their codes, the calibration of their scales, and the same arithmetic in
+PyTorch."""

@@ -1,4 +1,4 @@
-"""What the self-attentions of a decoder are given while it runs in PyTorch, layer by layer, and what they use instead.
+"""Observing and replacing the keys and values of a decoder's self-attention in PyTorch, layer by layer.
 
 Shapes: batch B, heads H, key-value heads G, query tokens T, key tokens S, head width K.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from zoo.attending.following import FollowedAttentions
+from zoo.attention_maps.following import FollowedAttentions
 from zoo.builder import ZooModel
 
 
@@ -31,21 +31,22 @@ class CachedAttention:
     options: dict[str, Any]
 
 
-def attention_paths(model: ZooModel) -> list[str]:
-    """The path of each layer's self-attention; layers that share a block have the same."""
+def attention_paths(model: ZooModel) -> dict[int, str]:
+    """The path of the self-attention of each layer that has one; layers that share a block share it."""
     decoder: nn.Module = model.decoder  # type: ignore[assignment]
     paths = {module: path for path, module in model.named_modules()}
-    return [paths[block.attention] for block in decoder.blocks]  # type: ignore[union-attr]
+    return {layer: paths[attention] for layer, attention in decoder.attentions.items()}  # type: ignore[union-attr, operator]
 
 
 Replace = Callable[[CachedAttention], tuple[Tensor, Tensor]]
-"""Gives the keys and values that an attention uses in the place of its own."""
+"""Returns the keys and values that an attention uses instead of its own."""
 
 
 class CachedAttentions(FollowedAttentions):
-    """A context in which ``replace`` gives the keys and values of a decoder's self-attentions, in the order of the layers.
+    """A context in which ``replace`` returns the keys and values of a decoder's self-attentions, in the order of the
+    layers.
 
-    What the model returns as its cache stays as it is.
+    The cache that the model returns is unchanged.
     """
 
     def __init__(self, model: ZooModel, replace: Replace) -> None:

@@ -1,10 +1,9 @@
-"""Scales of cached keys and values from what a model caches on representative inputs, found by search.
+"""Calibration of the scales of cached keys and values on representative inputs, by search.
 
-Each channel of each head gets the scale with the least squared error over all tokens, each weighted by how much its error
-changes what attentions give; clipping the largest values costs less than coarse steps for all.  Keys are taken as they
-are cached, after rotation.
-
-Shapes: batch B, heads H, key-value heads G, query tokens T, key tokens S, tokens of all rows N, head width K.
+Each channel of each head gets the scale with the least squared error over all tokens, weighted by the effect of the
+error on the attention output; clipping the largest values costs less than coarse steps for all. Keys are taken as
+cached, after rotation. Shapes: batch B, heads H, key-value heads G, query tokens T, key tokens S, tokens of all rows
+N, head width K.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from zoo.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
 EXAMPLES = 16
-"""Windows that are looked at: with half as many, SmolLM2's int8 cache loses twice as much, as it clips what they lack."""
+"""The number of calibration windows: with half as many, SmolLM2's int8 cache loses twice as much, by clipping."""
 
 SHARES = tuple(0.3 + 0.035 * step for step in range(21))
-"""The largest code stands for one of these shares of a channel's largest value."""
+"""The candidate scales: the largest code stands for one of these shares of a channel's largest value."""
 
 LEAST = 1e-8
-"""The largest value that a channel is taken to have at least: one that is always 0 needs a scale, too."""
+"""The lower bound of a channel's largest value: a channel of zeros needs a scale, too."""
 
 
 def random_case(spec: Model) -> Case:
@@ -51,14 +50,14 @@ def random_case(spec: Model) -> Case:
 def calibration_case(
     spec: Model, claim: Claim, model: ZooModel | None, progress: Progress
 ) -> tuple[Claim, Case]:
-    """The inputs of a claim that calibrate, as one batch; ``model`` writes what was not read, where it fits in memory.
+    """The calibration inputs of a claim as one batch; ``model`` generates missing ones, where it fits in memory.
 
     Raises :class:`specs.errors.UserError` where there are none.
     """
     if claim.unjudged:
         raise no_inputs(claim.unjudged)
     if model is None and claim.inputs is None:
-        raise no_inputs("no text was read, and the model is not in memory to write any")
+        raise no_inputs("no text was given, and the model does not fit in memory to generate any")
     claim = claim.written_by(model, progress)
     assert claim.inputs is not None
     examples = claim.inputs.calibration or claim.inputs.judged
@@ -69,7 +68,7 @@ def calibration_case(
 def calibrate_caches(
     graphs: Sequence[Graph], spec: Model, source: WeightSource, case: Case, progress: Progress
 ) -> None:
-    """Give graphs with a quantized cache its scales, from the keys and values of ``source`` in a case."""
+    """Calibrate the cache scales of graphs from the keys and values of ``source`` in a case."""
     found = format_of(graphs)
     assert found is not None
     progress(Stage(f"calibrate the {found.name} cache"))
@@ -82,7 +81,7 @@ def calibrated_scales(cache: CacheFormat, spec: Model, source: WeightSource, cas
     real, model = case.batch.mask == 1, assemble(spec)  # B N
     seen: dict[str, list[tuple[Tensor, ...]]] = {}
     found: dict[str, tuple[Tensor, Tensor]] = {}
-    left = Counter(attention_paths(model))
+    left = Counter(attention_paths(model).values())
 
     def take(call: CachedAttention) -> tuple[Tensor, Tensor]:
         parts = (call.key, call.value, *importances(call))
@@ -102,9 +101,9 @@ def calibrated_scales(cache: CacheFormat, spec: Model, source: WeightSource, cas
 
 
 def importances(call: CachedAttention) -> tuple[Tensor, Tensor]:
-    """How much errors of each key and each value change what an attention gives, in squares: B G S each.
+    """The squared effect of errors of each key and each value on the attention output: B G S each.
 
-    The output o of a query is the sum of p_s v_s.  An error of v_s changes it by p_s times that error, an error of the
+    The output o of a query is the sum of p_s v_s. An error of v_s changes it by p_s times that error, an error of the
     score of k_s by p_s (v_s - o) times that one.
     """
     options = {name: option for name, option in call.options.items() if name != "dropout"}
@@ -124,7 +123,7 @@ def importances(call: CachedAttention) -> tuple[Tensor, Tensor]:
 
 
 def searched(cache: CacheFormat, values: Tensor, weights: Tensor) -> Tensor:
-    """The scale of each channel with the least squared error, each token's times its weight: N G K and N G -> G 1 K."""
+    """The scale of each channel with the least weighted squared error: N G K and weights N G -> G 1 K."""
     heads, weights = values.transpose(0, 1).contiguous(), weights.transpose(0, 1)[..., None]  # G N K, G N 1
     largest = heads.abs().amax(1, keepdim=True).clamp(min=LEAST) / cache.high
     best, least = largest, torch.full_like(largest, torch.inf)

@@ -1,11 +1,11 @@
-"""Which exports can have a quantized cache."""
+"""Checks whether an export can have a quantized cache."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from exporters.graph import Graph
-from exporters.layouts.layout import Layout
+from exporters.layouts import LAYOUTS, Layout
 from exporters.quantized_cache.scales import format_of
 from exporters.quantized_cache.scheme import CacheFormat
 from exporters.targets import TARGETS, Target
@@ -18,8 +18,7 @@ OPTION = option_name("cache_precision")
 def check_cache_format(
     spec: Model, target: Target, layout: Layout, via: str, cache: CacheFormat | None
 ) -> None:
-    """Raise :class:`specs.errors.UserError` where a model has no cache, or a target, a client or a tracer none of this
-    format."""
+    """Raise :class:`specs.errors.UserError` where a model, target, client or tracer has no cache of this format."""
     if cache is None:
         return
     if spec.architecture != "decoder":
@@ -28,7 +27,7 @@ def check_cache_format(
             if spec.architecture == "encoder"
             else "the caches of an encoder-decoder grow in an operation without scales"
         )
-        raise UserError(f"{OPTION} applies to decoders\n  value: {spec.name}; {why}\n  Leave it out.")
+        raise UserError(f"{OPTION} applies only to decoders\n  value: {spec.name}; {why}\n  Leave it out.")
     if cache.bits not in target.cache_bits:
         able = " or ".join(
             f"{option_name('target')} {other.name}"
@@ -40,10 +39,11 @@ def check_cache_format(
             f"  value: {option_name('target')} {target.name}\n  Pass {able}, or leave it out."
         )
     if layout.target(target).padding != "right":
+        able = " or ".join(other.name for other in LAYOUTS.values() if other.padding == "right")
         raise UserError(
             f"{OPTION} {cache.name} needs attention operations that pad rows on the right\n"
             f"  value: {option_name('layout')} {layout.name}, whose client pads on the left\n"
-            f"  Pass {option_name('layout')} onnx or genai, or leave it out."
+            f"  Pass {option_name('layout')} {able}, or leave it out."
         )
     if via != "fx":
         raise UserError(
@@ -52,20 +52,20 @@ def check_cache_format(
 
 
 def check_cache_fused(spec: Model, graphs: Iterable[Graph], cache: CacheFormat | None) -> None:
-    """Raise :class:`specs.errors.UserError` where the attentions of a model cannot have a quantized cache."""
+    """Raise :class:`specs.errors.UserError` where the attentions of a model do not support a quantized cache."""
     graphs = list(graphs)
     if cache is None or format_of(graphs) is not None:
         return
     reasons = "; ".join(reason for graph in graphs for reason in graph.unfused)
     raise UserError(
-        f"{OPTION} {cache.name} needs every attention of {spec.name} as one operation with its cache\n"
+        f"{OPTION} {cache.name} needs every attention of {spec.name} fused with its cache\n"
         f"  value: {reasons}\n  Leave it out, or pass another {option_name('precision')} where the reason names one."
     )
 
 
 def no_inputs(why: str) -> UserError:
-    """The error where nothing representative calibrates the scales of a cache."""
+    """The error for calibrating the scales of a cache without representative inputs."""
     return UserError(
-        f"{OPTION} needs inputs that the model is made for, to calibrate its scales\n  value: {why}\n"
+        f"{OPTION} needs representative inputs to calibrate its scales\n  value: {why}\n"
         f"  Pass {option_name('calibrate')}, or leave it out."
     )

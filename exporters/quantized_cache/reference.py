@@ -1,9 +1,8 @@
-"""A PyTorch model that attends to rounded keys and values, as the kernels do: a prompt to its own codes, too.
+"""A PyTorch model that attends to rounded keys and values as the kernels do, those of the prompt included.
 
-Both sides compute keys in float32, in different orders, so that a key next to the border between two codes may go to
-either.  There the code of the file is taken, so that everything after it can be compared; anywhere else it is an error.
-
-Shapes: batch B, key-value heads G, tokens S, head width K.
+Both sides compute keys in float32, in different orders, so that a key near the tie between two codes may round either
+way. There the code of the file is used, so that everything after it can be compared; anywhere else a different code
+is an error. Shapes: batch B, key-value heads G, tokens S, head width K.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from exporters.reference import (
 from exporters.verification import CodeTies
 
 TIE = 2e-5
-"""How far from the border between two codes a key or a value may be to have either, relative to the largest of its layer:
-what float32 sums in another order differ by."""
+"""The largest distance from a tie at which either code is accepted, relative to the largest value of the layer: the
+rounding error of float32 sums in another order."""
 
 
 class CachedPass:
-    """All outputs of a model in a case, as :func:`exporters.reference.full_pass` has them, but with the codes of keys and
-    values in their place.
+    """All outputs of a model in a case, as :func:`exporters.reference.full_pass`, with keys and values rounded to
+    codes.
 
-    stored: the codes of the file, B S and those of a token.  ``ties`` counts codes of real tokens in the last call.
+    stored: the codes of the file, B S and those of a token. ``ties`` counts codes of real tokens in the last call.
     """
 
     def __init__(self, cache: QuantizedCache, stored: Tensor) -> None:
@@ -49,7 +48,7 @@ class CachedPass:
     def __call__(self, model: Any, case: Case) -> dict[str, Tensor]:
         mask, stored = case.batch.mask, self._stored
         assert mask is not None
-        if case.gap:  # the tokens of a row stand together at the front
+        if case.gap:  # the tokens of a row are together at the front
             order = mask.argsort(dim=1, descending=True, stable=True)
             stored, real = stored.gather(1, order[..., None].expand_as(stored)), mask.gather(1, order) == 1
         else:
@@ -84,7 +83,7 @@ def with_stored_codes(
     stored: Sequence[Tensor | None],
     progress: Callable[[str], None],
 ) -> tuple[Expected, CodeTies]:
-    """What is expected with a quantized cache, and its codes at ties.
+    """The expected outputs with a quantized cache, and its codes at ties.
 
     stored: the codes of the file in each case, as :class:`CachedPass` takes them, or None where it does not run.
     """
@@ -101,7 +100,7 @@ def with_stored_codes(
 
 
 def at_ties(values: Tensor, scale: Tensor, own: Tensor, given: Tensor) -> Tensor:
-    """The ``given`` codes where they are as near to the values as the ``own`` ones are, but for rounding: B G S K."""
+    """The ``given`` codes where they are as close to the values as the ``own`` ones, within rounding: B G S K."""
     far = (values - given * scale).abs()
     return torch.where(far <= scale.abs() / 2 + TIE * values.abs().max(), given, own)
 
@@ -109,9 +108,8 @@ def at_ties(values: Tensor, scale: Tensor, own: Tensor, given: Tensor) -> Tensor
 def _by_layer(stored: Tensor, model: Any) -> Iterator[Tensor]:
     """B S and the codes of a token -> B G S K, the keys and then the values of each layer."""
     start = 0
-    for block in model.decoder.blocks:
-        heads, *widths = block.attention.cached
-        for width in widths:
+    for attention in model.decoder.attentions.values():
+        for heads, _, width in (each.dims for each in attention.state):
             part = stored[..., start : start + heads * width]
             start += heads * width
             yield part.unflatten(-1, (heads, width)).transpose(1, 2)

@@ -1,4 +1,4 @@
-"""The scales of a graph's cached keys and values: tensors of its data file, whose values are calibrated before they are written.
+"""The scales of a graph's cached keys and values: tensors of its data file, calibrated before they are written.
 
 Shapes: key-value heads G, head width K.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from exporters.data_file import Region, read_region
 from exporters.graph import Graph
 from exporters.quantized_cache.scheme import CacheFormat
 from zoo.weights.source import WeightSource
@@ -40,19 +42,19 @@ class CacheScale:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """No weight of the model is in it."""
+        """Empty: no weight is stored in it."""
         return ()
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
-        """The values, whatever the weights."""
+        """Yield the values, whatever the weights."""
         assert self.values is not None
         yield (self.values.reshape(-1),)
 
     def raw(self, source: WeightSource) -> None:
-        """Nowhere."""
+        """None: no file holds the values."""
 
     def restored(self, tensors: Sequence[Tensor]) -> Tensor:
-        """There is no weight in it."""
+        """Empty: no weight is stored in it."""
         return torch.empty(0)
 
 
@@ -69,13 +71,22 @@ def _contents(graphs: Iterable[Graph]) -> list[CacheScale]:
     return list(dict.fromkeys(content for content in contents if isinstance(content, CacheScale)))
 
 
+def read_scales(graphs: Iterable[Graph], path: Path, regions: Mapping[str, Region]) -> None:
+    """Give the scales of graphs the values that a data file holds."""
+    for graph in graphs:
+        for name, parameter in graph.parameters.items():
+            if isinstance(parameter.content, CacheScale):
+                values = read_region(path, regions[name]).view(parameter.dtype)
+                parameter.content.values = values.view(parameter.shape[1:])
+
+
 def format_of(graphs: Iterable[Graph]) -> CacheFormat | None:
     """The format of the cache of some graphs; None for float."""
     return next((content.format for content in _contents(graphs)), None)
 
 
 def fill(graphs: Iterable[Graph], scales: Scales) -> None:
-    """Give graphs the scales of their caches."""
+    """Set the cache scales of graphs."""
     for content in _contents(graphs):
         content.values = scales[content.path][(KEY, VALUE).index(content.part)]
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 QUANTIZED_TYPE = "PER_CHANNEL"
-"""What GroupQueryAttention calls a scale for each channel of each head."""
+"""GroupQueryAttention's name for one scale per channel and head."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class CacheFormat:
 
     @property
     def name(self) -> str:
-        """As the option has it, such as ``int8``."""
+        """The name of the option's value, such as ``int8``."""
         return f"int{self.bits}"
 
     @property
@@ -65,9 +65,9 @@ class CacheFormat:
 
 
 CACHE_FORMATS = {"float": None, "int8": CacheFormat(8), "int4": CacheFormat(4)}
-"""The formats of a cache by the names that the option has for them; float is that of the activations."""
+"""The cache formats by the names of the option; float has the dtype of the activations."""
 
 
 def stored_codes(tensor: Tensor) -> Tensor:
-    """The codes of a cache tensor, in float32; a float cache as it is."""
+    """The codes of a cache tensor in float32; a float cache unchanged."""
     return tensor if tensor.is_floating_point() else CacheFormat.of(tensor.dtype).unpacked(tensor)

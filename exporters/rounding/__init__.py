@@ -1,1 +1,1 @@
-"""How weights are rounded: which codes their values get, for the inputs of their layers, and how many bits each matrix has."""
+"""Rounding of weights: the codes of their values, chosen for the inputs of their layers, and the bits of each matrix."""

@@ -1,4 +1,4 @@
-"""Mixed precision: which groups of matrices get more bits than the others, within a size."""
+"""Mixed precision: the groups of matrices that get more bits within a size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Group:
-    """Matrices that are stored alike, because they are one product or share a table, and the two forms to choose from.
+    """Matrices that are stored alike, because they form one product or share a table, and their two possible forms.
 
     ``high`` is None where there is no choice.
     """
@@ -48,9 +48,9 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The form that a group gets, whether it is that of more bits than ``--precision`` gives, and what its low bits cost or
-    would cost alone (None: not measured)."""
+class BitChoice:
+    """The form of a group, whether it has more bits than the precision, and the cost of its low bits alone (None: not
+    measured)."""
 
     group: Group
     form: Form
@@ -61,7 +61,7 @@ class Choice:
 def choose(
     groups: Sequence[Group], costs: Mapping[Key, float], fits: Callable[[Sequence[Group]], bool]
 ) -> list[Group]:
-    """The groups that get their high form, by cost saved per byte, each unless the size would no longer fit."""
+    """Choose the groups that get their high form, by cost saved per byte, as far as the size allows."""
     raised: list[Group] = []
 
     def gain(group: Group) -> float:

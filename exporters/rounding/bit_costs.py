@@ -1,4 +1,4 @@
-"""What the low form of each group of matrices costs, measured on cases."""
+"""The cost of the low form of each group of matrices, measured on cases."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from zoo.weights.blocks import Quantized
 from zoo.weights.source import WeightSource
 
 Measure = Callable[[Sequence[Group]], Mapping[Key, float]]
-"""Gives what the low form of each group costs."""
+"""Returns the cost of the low form of each group."""
 
 
 def changes_of(source: WeightSource, group: Group, model: ZooModel, dtype: torch.dtype) -> dict[str, Tensor]:
-    """What the low form of a group adds to each of its weights, in bfloat16."""
+    """The change of each weight in a group's low form, in bfloat16."""
     blocks, found = group.low.blocks, dict[str, Tensor]()
     assert blocks is not None
     held = dict(weight_tensors(model))
     for name in group.weights:
-        width = held[name].shape[1]
+        width = held[name].shape[-1]
         matrix = QuantizedMatrix((name,), width, blocks, "blocks", dtype)
         rounded = blocks.restore(Quantized.joined(matrix.rounded(source, name)), width)
-        found[name] = (rounded - held[name]).to(torch.bfloat16)
+        found[name] = (rounded.view_as(held[name]) - held[name]).to(torch.bfloat16)
     return found
 
 
@@ -44,7 +44,7 @@ def measured(
     dtype: torch.dtype,
     progress: Progress,
 ) -> Measure:
-    """Measures groups on cases, with the weights that ``source`` gives as they would be stored."""
+    """Measures groups on cases, with the weights of ``source`` as they would be stored."""
 
     def measure(groups: Sequence[Group]) -> Mapping[Key, float]:
         changes = {}

@@ -1,48 +1,47 @@
-"""Mixed precision by measurement: the bits of each group of matrices are chosen by what low ones cost, within a size."""
+"""Mixed precision by measurement: the bits of each group of matrices, chosen by the cost of low ones within a size."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import torch
 
 from exporters.content import Content
 from exporters.data_file import Region, lay_out, total_bytes
 from exporters.graph import Graph, Parameter
-from exporters.precisions import INT8_BLOCK
 from exporters.quantization.matrix import QuantizedMatrix
-from exporters.quantization.scheme import fitted
+from exporters.quantization.scheme import INT8_BLOCK, fitted
 from exporters.raised import Own
-from exporters.rounding.bit_choice import Choice, Form, Group, Key, choose
+from exporters.rounding.bit_choice import BitChoice, Form, Group, Key, choose
 from exporters.rounding.bit_costs import Measure
 from exporters.rounding.size_budget import Size, SizeBudget
 from specs.errors import UserError, option_name
 from zoo.builder import ZooModel
-from zoo.manifest import BlocksRecord, GroupRecord, MixedRecord
+from zoo.records import BlocksRecord, GroupRecord, MixedRecord
 from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Blocks
 
 Lower = Callable[[Own], Sequence[Graph]]
-"""Makes the graphs of an export in which some weights have blocks of their own."""
+"""Makes the graphs of an export in which some weights have their own blocks."""
 
 
 @dataclass(frozen=True)
 class BitPlan:
-    """The form of every group, the dearest first, and the size that they lead to."""
+    """The form of every group in descending order of cost, and the resulting size."""
 
     budget: SizeBudget
     size: Size
-    choices: tuple[Choice, ...]
+    choices: tuple[BitChoice, ...]
 
     @property
     def own(self) -> dict[str, Blocks | None]:
-        """The blocks of the weights that get more bits than the precision gives."""
+        """The blocks of the weights that get more bits than the precision has."""
         return {name: each.form.blocks for each in self.choices if each.raised for name in each.group.weights}
 
     @property
     def record(self) -> MixedRecord:
-        """As ``export.json`` keeps it."""
+        """As the record in ``export.json``."""
         return MixedRecord(
             budget=self.budget.text,
             size=self.size.data,
@@ -51,7 +50,7 @@ class BitPlan:
         )
 
 
-def _record(choice: Choice) -> GroupRecord:
+def _record(choice: BitChoice) -> GroupRecord:
     blocks = choice.form.blocks
     return GroupRecord(
         name=choice.group.name,
@@ -71,11 +70,11 @@ def planned(
     carried: Iterable[str],
     measure: Measure,
 ) -> BitPlan:
-    """The form of every group of matrices, such that the data file is within a budget.
+    """The form of every group of matrices that fits the data file into a budget.
 
-    Groups are raised from the bits of the precision to 8; where everything can have 8 bits, from 8 to 16.  ``carried`` are
-    the weights whose codes are the checkpoint's, which stay.
-    Raises :class:`specs.errors.UserError` where even the smallest file is larger than the budget.
+    Groups are raised from the bits of the precision to 8, or from 8 to 16 where everything can have 8 bits.
+    ``carried`` weights keep the codes of the checkpoint. Raises :class:`specs.errors.UserError` where even the
+    smallest file exceeds the budget.
     """
     shapes = _shapes(model)
     low = lower({})
@@ -83,7 +82,7 @@ def planned(
     size_of = _sizes(model, low)
     contents = _matrices(low, frozenset(carried))
     eight: dict[str, Blocks | None] = {
-        name: fitted(Blocks(8, INT8_BLOCK), shapes[name][1])
+        name: _in_eight_bits(content.blocks, shapes[name])
         for content in contents
         if content.blocks.bits < 8
         for name in content.names
@@ -105,20 +104,25 @@ def planned(
         size = size_of(_parameters(lower(chosen)))
         if budget.allows(size) or not raised:
             break
-        raised.pop()  # alignment in the data file costs more than foreseen
+        raised.pop()  # alignment in the data file costs more than estimated
     keys = {group.weights for group in raised}
 
-    def choice(group: Group) -> Choice:
+    def choice(group: Group) -> BitChoice:
         form = group.high if group.weights in keys and group.high is not None else group.low
-        return Choice(group, form, group.weights[0] in chosen, costs.get(group.weights))
+        return BitChoice(group, form, group.weights[0] in chosen, costs.get(group.weights))
 
     made = sorted(map(choice, groups), key=lambda each: -1.0 if each.cost is None else -each.cost)
     made.sort(key=lambda each: each.cost is None)
     return BitPlan(budget, size, tuple(made))
 
 
+def _in_eight_bits(blocks: Blocks, shape: torch.Size) -> Blocks:
+    """The blocks of a matrix with 8 bits; all matrices of experts have the size that they have with fewer."""
+    return replace(blocks, bits=8) if len(shape) == 3 else fitted(Blocks(8, INT8_BLOCK), shape[1])
+
+
 def check_smallest(model: ZooModel, budget: SizeBudget, low: Sequence[Graph]) -> None:
-    """Raise :class:`specs.errors.UserError` where graphs without more bits than necessary are larger than a budget."""
+    """Raise :class:`specs.errors.UserError` where the smallest graphs exceed a budget."""
     smallest = _sizes(model, low)(_parameters(low))
     if not budget.allows(smallest):
         raise _too_small(budget, smallest)
@@ -129,7 +133,7 @@ def _shapes(model: ZooModel) -> dict[str, torch.Size]:
 
 
 def _sizes(model: ZooModel, low: Sequence[Graph]) -> Callable[[Iterable[Parameter]], Size]:
-    """Gives the size of parameters; the bits are those of the weights that ``low`` has in blocks."""
+    """Returns the size of parameters; bits are counted for the weights that ``low`` has in blocks."""
     shapes = _shapes(model)
     counts = {name: shapes[name].numel() for content in _all_matrices(low) for name in content.names}
 
@@ -160,7 +164,7 @@ def _all_matrices(graphs: Iterable[Graph]) -> list[QuantizedMatrix]:
 
 
 def _matrices(graphs: Iterable[Graph], carried: frozenset[str]) -> list[QuantizedMatrix]:
-    """The quantized contents of graphs whose codes are to be chosen."""
+    """The quantized contents of graphs whose codes are not fixed."""
     return [content for content in _all_matrices(graphs) if not carried & {*content.names}]
 
 
@@ -178,19 +182,32 @@ def _stored(regions: Mapping[str, Region]) -> dict[Key, int]:
 def _groups(
     contents: Iterable[QuantizedMatrix], low: Mapping[Key, int], high: Mapping[Key, int], own: Own
 ) -> Iterator[Group]:
-    """Contents as groups; where they share weights (a table in two layouts), they are one group."""
-    for names, blocks in {content.names: content.blocks for content in contents}.items():
+    """Contents as groups: contents that share weights (a table in two layouts) form one group, and so do all experts
+    of a mixture, which one operation reads.
+    """
+    units: dict[str, dict[Key, QuantizedMatrix]] = {}
+    for content in contents:
+        units.setdefault(_unit(content.names), {})[content.names] = content
+    for parts in units.values():
+        names = tuple(name for key in parts for name in key)
+        blocks = next(iter(parts.values())).blocks
         changes = names[0] in own and own[names[0]] != blocks
         raised = [length for key, length in high.items() if {*key} <= {*names}]
         yield Group(
             names,
-            Form(blocks, low[names]),
+            Form(blocks, sum(low[key] for key in parts)),
             Form(own[names[0]], sum(raised)) if changes else None,
         )
 
 
+def _unit(names: Key) -> str:
+    """The mixture of some experts, or else the weights themselves."""
+    path, experts, _ = names[0].rpartition(".experts.")
+    return f"{path}{experts}" if experts else " ".join(names)
+
+
 def _mixed(low: Iterable[Graph], high: Iterable[Graph], raised: Iterable[Group]) -> Iterator[Parameter]:
-    """The parameters of the low graphs, with those of the high ones for the groups that are raised."""
+    """The parameters of the low graphs, with those of the high graphs for raised groups."""
     names = {name for group in raised for name in group.weights}
     for first, second in zip(low, high, strict=True):
         yield from (p for p in first.parameters.values() if not names & {*p.content.names})

@@ -1,4 +1,4 @@
-"""Weights with codes of their own, chosen for the inputs of their layers, and the scales of these inputs."""
+"""Weights with codes chosen for the inputs of their layers, and the scales of these inputs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from zoo.weights.source import WeightSource
 
 @dataclass(frozen=True)
 class Rounding:
-    """How a matrix is to be rounded: its blocks, and the dtype of their scales.
+    """How to round a matrix: its blocks, and the dtype of their scales.
 
-    ``inputs``: the bits of the inputs of a product whose scales are static; ``names`` are then all its weights.
+    ``inputs`` are the bits of the inputs of a product with static scales; ``names`` are then all its weights.
     """
 
     blocks: Blocks
@@ -39,7 +39,7 @@ class Rounding:
 
 
 class CalibratedWeights(WeightSource):
-    """A source with the codes of some of its matrices, which lie in files of a directory."""
+    """A source with the codes of some of its matrices, which are files in a directory."""
 
     def __init__(self, source: WeightSource, directory: Path) -> None:
         self.description = source.description
@@ -49,7 +49,7 @@ class CalibratedWeights(WeightSource):
         self._count = 0
 
     def pieces(self, name: str) -> Iterator[Tensor]:
-        """The values before they are rounded."""
+        """The values before rounding."""
         return self._source.pieces(name)
 
     def raw(self, name: str) -> tuple[Path, int, int] | None:
@@ -72,27 +72,27 @@ class CalibratedWeights(WeightSource):
 
     @property
     def calibrated(self) -> list[str]:
-        """The matrices that have codes of their own."""
+        """The matrices that have chosen codes."""
         return [*self._kept]
 
     def keep_inputs(self, names: tuple[str, ...], scales: InputScales) -> None:
-        """Give the inputs of a product static scales."""
+        """Set the static scales of a product's inputs."""
         self._inputs[names] = scales
 
     def keep(self, name: str, rounding: Rounding, codes: Quantized) -> None:
-        """Give a matrix codes of its own."""
+        """Set the codes of a matrix."""
         path = self._directory / f"{self._count}.safetensors"
         self._count += 1
         save_file({"codes": codes.codes, "scales": codes.scales, "zeros": codes.zeros}, path)
         self._kept[name] = rounding, path
 
     def forget(self, names: Iterable[str]) -> None:
-        """Take codes away: matrices get the values that they had, or the codes that the source has."""
+        """Drop codes: matrices return to their original values, or to the codes of the source."""
         for name in names:
             self._kept.pop(name, None)
 
     def restored(self, name: str, width: int) -> Tensor | None:
-        """The values that the codes of a matrix stand for, N K, or None where it has none of its own."""
+        """The dequantized codes of a matrix, N K, or None where none were chosen."""
         codes = self.codes(name) if name in self._kept else None
         return None if codes is None else codes.values(width)
 

@@ -1,4 +1,4 @@
-"""Rounding the matrices of an export for the inputs that they will see, where such inputs are known."""
+"""Rounding the matrices of an export for representative inputs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from exporters.rounding.streaming import Rows, Run, calibrate
 from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.builder import assemble
-from zoo.components.attention import KeyValue
+from zoo.components.mixer import State
 from zoo.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
 LEAST_BITS = 8
-"""Nearest is good enough from here on, unless inputs are rounded with static scales, too."""
+"""The bits from which rounding to nearest is good enough, unless inputs have static scales."""
 
 
 def roundings_of(regions: Mapping[str, Region], source: WeightSource) -> dict[str, Rounding]:
-    """How the weights of a data file are to be rounded that have few bits, but for those whose codes the source has."""
+    """How to round the quantized weights of a data file, except those whose codes the source provides."""
     return {
         name: Rounding.of(content)
         for content in contents(regions.values())
@@ -48,16 +48,16 @@ def calibrated(source: WeightSource) -> Sequence[str]:
 
 
 def unwritten(claim: Claim, rounding: str | None) -> Claim:
-    """The claim of an export whose model cannot write what it reads: it does not fit in memory, and rounds to nearest.
+    """The claim of an export whose model does not fit in memory to generate inputs: it is rounded to nearest.
 
     Raises :class:`specs.errors.UserError` where ``rounding`` asks for GPTQ.
     """
     if rounding == "gptq":
         raise UserError(
-            f"{option_name('rounding')} gptq needs memory for {claim.spec.name} itself, which writes what its decoder reads\n"
+            f"{option_name('rounding')} gptq needs {claim.spec.name} itself in memory, to generate the inputs of its decoder\n"
             f"  value: the model does not fit\n  Use a larger machine, or pass {option_name('rounding')} nearest."
         )
-    return replace(claim, unjudged="there is too little memory to run the model itself")
+    return replace(claim, unjudged="the model itself does not fit in memory")
 
 
 def rounded_for(
@@ -68,10 +68,10 @@ def rounded_for(
     directory: Path,
     progress: Progress,
 ) -> CalibratedWeights:
-    """The weights of a model with codes for some matrices; ``directory`` holds these while they are used.
+    """The weights of a model with chosen codes for some matrices, kept in ``directory`` while in use.
 
-    The examples of an encoder-decoder say what its decoder reads.  Raises :class:`specs.errors.UserError` where inputs of a
-    layer that did not run are to have static scales.
+    The examples of an encoder-decoder include the inputs of its decoder. Raises :class:`specs.errors.UserError` where
+    a layer with static scales was not reached.
     """
 
     def told(done: int, count: int) -> None:
@@ -88,8 +88,8 @@ def rounded_for(
 
 
 def pass_over(case: Case) -> Run:
-    """One pass over a case: of an encoder-decoder first the encoder, then the decoder, whose layers project what the
-    encoder gives when their turn comes."""
+    """One pass over a case; for an encoder-decoder first the encoder, then the decoder, which projects the encoder
+    output layer by layer."""
 
     def run(model: Any, rows: Rows) -> None:
         batch, source = case.batch, case.encoder
@@ -104,8 +104,8 @@ def pass_over(case: Case) -> Run:
     return run
 
 
-class _Projected(Sequence[KeyValue]):
-    """The keys and values of an encoder's output for each layer of a decoder, made when they are looked at and not kept."""
+class _Projected(Sequence[State]):
+    """The keys and values of an encoder's output for each layer of a decoder, computed on access and not kept."""
 
     def __init__(
         self, blocks: Sequence[Any], hidden: Tensor, source: Tensor | None, target: Tensor | None, rows: Rows
@@ -128,7 +128,7 @@ def _tokens(batch: Batch) -> Tensor | None:
 
 
 def _case(spec: Model, examples: Sequence[Example]) -> Case:
-    """Examples as one batch, padded on the right: whatever a layer sees has to come at once."""
+    """Examples as one batch, padded on the right: each layer must see all of its inputs at once."""
     batch = input_batch(spec, joined(examples))
     if spec.architecture != "encoder-decoder":
         return Case("calibration", batch)

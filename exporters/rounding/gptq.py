@@ -1,7 +1,8 @@
-"""Rounding a matrix so that its products change least, not its values: each column's error is made up for by later columns.
+"""Rounding a matrix so that its products, not its values, change least: later columns compensate for each column's
+error.
 
-GPTQ, https://arxiv.org/abs/2210.17323, with its columns in the order of how much they matter (act-order) and the scales of
-all blocks found beforehand, so that blocks hold columns that stand together.
+GPTQ, https://arxiv.org/abs/2210.17323, with columns in order of importance (act-order) and the scales of all blocks
+found beforehand, so that blocks hold neighbouring columns.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from exporters.rounding.scales import searched
 from zoo.weights.blocks import Blocks, Quantized
 
 DAMPING = 0.01
-"""What is added to the diagonal of the inputs' products, as a part of its mean: they may be singular."""
+"""The damping of the inputs' products, relative to the mean of their diagonal: they may be singular."""
 
 STRIDE = 128
-"""Columns between two corrections of all that follow."""
+"""Columns between two corrections of all later ones."""
 
 
 def gptq(blocks: Blocks, rows: Tensor, products: Tensor, dtype: torch.dtype = torch.float32) -> Quantized:
-    """Codes of rows, N K, for inputs x whose products x^T x are K K: the error of rows @ x is small, summed over the inputs.
+    """Codes of rows, N K, for inputs x with products x^T x, K K: the summed error of rows @ x is small.
 
-    Scales are of a dtype.  Inputs that are 0 throughout say nothing about their columns, which go to the nearest codes.
-    Beside rows and products, which stay as they are, it holds twice the memory of each.
+    Scales have a dtype. Inputs that are always 0 carry no information about their columns, which are rounded to
+    nearest. Besides its arguments, which are unchanged, it uses twice the memory of each.
     """
     width = rows.shape[1]
     importance = products.diagonal().clone()
@@ -34,7 +35,7 @@ def gptq(blocks: Blocks, rows: Tensor, products: Tensor, dtype: torch.dtype = to
     size, (count, _) = blocks.size_in(width), rows.shape
     scales, zeros = (values.to(torch.float32).T.contiguous() for values in (found.scales, found.zeros))  # B N
     block = (order // size).tolist()
-    left = rows.T[order].to(torch.float32)  # K N: a column lies together
+    left = rows.T[order].to(torch.float32)  # K N: columns are contiguous
     codes = torch.empty(width, count, dtype=torch.uint8)
     for start in range(0, width, STRIDE):
         end = min(start + STRIDE, width)
@@ -52,11 +53,11 @@ def gptq(blocks: Blocks, rows: Tensor, products: Tensor, dtype: torch.dtype = to
 
 
 def products_of(rows: Tensor) -> Tensor:
-    """x^T x over inputs x, N K -> K K, with what N inputs are too few to show left out.
+    """x^T x over inputs x, N K -> K K, with products that N inputs cannot establish shrunk.
 
-    Products of different columns shrink by the share of their squared correlations that inputs without any would show as
-    well (Schäfer and Strimmer, 2005, https://doi.org/10.2202/1544-6115.1175): with few inputs columns would make up for each
-    other's errors in ways that hold for these inputs alone.
+    Products of different columns shrink by the share of their squared correlations that independent inputs would also
+    show (Schäfer and Strimmer, 2005, https://doi.org/10.2202/1544-6115.1175): otherwise columns would compensate for
+    errors in ways that hold for few inputs only.
     """
     products = rows.T @ rows
     squares = products.diagonal().clone()
@@ -78,6 +79,6 @@ def _factor_of_inverse(products: Tensor, importance: Tensor, order: Tensor) -> T
     """The upper Cholesky factor of the inverse of the products, with their columns in order."""
     matrix = products[order[:, None], order]
     matrix.diagonal().copy_(importance[order] + DAMPING * importance.mean())
-    matrix = torch.linalg.cholesky(matrix)  # one after another: no more than two are held at a time
+    matrix = torch.linalg.cholesky(matrix)  # in sequence, so that at most two are held at a time
     matrix = torch.cholesky_inverse(matrix)
     return torch.linalg.cholesky(matrix, upper=True)

@@ -9,16 +9,16 @@ from zoo.weights.blocks import Blocks
 from zoo.weights.input_scales import InputScales
 
 STRENGTHS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""How much of the difference between columns of inputs is moved to the weights: 0 none, 1 all of it."""
+"""The shares of the difference between input columns that are moved to the weights: 0 none, 1 everything."""
 
 ROWS = 1024
-"""Inputs on which the multipliers are compared."""
+"""The number of inputs on which the multipliers are compared."""
 
 LEAST = 1e-5
-"""The least that a column is taken to reach to."""
+"""The lower bound of a column's range."""
 
 ROOM = 4.0
-"""How many times the range that was seen 16 bits cover: the largest inputs are rare, and steps are fine."""
+"""How many times the observed range 16 bits cover: the largest inputs are rare, and steps are fine."""
 
 
 def searched_inputs(x: Tensor, weight: Tensor, blocks: Blocks, bits: int) -> InputScales:
@@ -34,7 +34,8 @@ def searched_inputs(x: Tensor, weight: Tensor, blocks: Blocks, bits: int) -> Inp
 
 
 def _smoothed(x: Tensor, weight: Tensor, strength: float) -> InputScales:
-    """Columns of inputs and weights nearer to one range each (SmoothQuant, https://arxiv.org/abs/2211.10438, equation 4)."""
+    """Columns of inputs and weights with their ranges evened out (SmoothQuant, https://arxiv.org/abs/2211.10438,
+    equation 4)."""
     inputs, weights = (each.abs().amax(0).clamp(min=LEAST) for each in (x, weight))
     multipliers = weights ** (1 - strength) / inputs**strength
     multipliers = multipliers / multipliers.log().mean().exp()

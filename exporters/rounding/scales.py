@@ -1,4 +1,4 @@
-"""Scales and zero points for blocks, by search: those whose rounding costs least, not those that reach the extremes."""
+"""Scales and zero points of blocks, by search: the ones with the least error, not the ones that cover the extremes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from exporters.quantization.matrix import VALUES
 from zoo.weights.blocks import Blocks, Quantized
 
 SHARES = tuple(1 - 0.05 * step for step in range(9))
-"""The parts of a block's range that are tried: what lies outside is cut, and the rest gets finer steps."""
+"""The candidate parts of a block's range: values outside are clipped, and the others get finer steps."""
 
 
 def searched(blocks: Blocks, rows: Tensor, importance: Tensor | None, dtype: torch.dtype) -> Quantized:
     """The nearest codes to rows, N K, with the scales and zero points of the least sum of squared errors.
 
-    ``importance``: K, what the square of an error in a column weighs: the mean square of its inputs (default: 1).
+    ``importance``, K, weights the squared error of each column: the mean square of its inputs (default: 1).
     """
     weighed = torch.ones(rows.shape[1]) if importance is None else importance
-    weights = blocks.split(weighed[None])  # 1 B S; 0 where a block is filled up
+    weights = blocks.split(weighed[None])  # 1 B S; 0 where a block is padded
     step = max(1, VALUES // rows.shape[1])
     return Quantized.joined(
         _searched(blocks, blocks.split(part), weights, dtype) for part in rows.split(step)
@@ -40,20 +40,20 @@ def _searched(blocks: Blocks, split: Tensor, weights: Tensor, dtype: torch.dtype
 
 
 def _error(blocks: Blocks, split: Tensor, scales: Tensor, zeros: Tensor, weights: Tensor) -> Tensor:
-    """The weighed squares of what rounding changes in each block: N B."""
+    """The weighted squared error of each block: N B."""
     scale, zero = scales.to(torch.float32)[..., None], zeros.to(torch.float32)[..., None]
     values = (split / scale).add_(zero).round_().clamp_(0, blocks.last).sub_(zero).mul_(scale)
     return values.sub_(split).square_().mul_(weights).sum(-1)
 
 
 def _candidates(blocks: Blocks, split: Tensor, dtype: torch.dtype) -> Iterator[tuple[Tensor, Tensor]]:
-    """Scales in a dtype and zero points, N B each; the first are those of the whole range."""
+    """Yield scales in a dtype and zero points, N B each, the whole range first."""
     low, high = split.amin(-1), split.amax(-1)  # N B
     for share in SHARES:
         yield blocks.scaled(low * share, high * share, dtype)
     if (
         blocks.symmetric
-    ):  # the other sign: the furthest value is cut, and those on the other side have a step more
+    ):  # the other sign: the largest value is clipped, and the other side gets one more step
         for share in SHARES:
             scales, zeros = blocks.scaled(low * share, high * share, dtype)
             yield -scales, zeros

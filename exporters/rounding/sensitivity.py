@@ -1,14 +1,15 @@
-"""What rounding each group of matrices costs, estimated for all groups in the same few passes.
+"""The cost of rounding each group of matrices, estimated for all groups in the same few passes.
 
-A group changes the outputs of its layers by delta = x dW^T.  To second order, the KL divergence that this causes is half the
-mean square of g . delta, where g is the gradient, at the outputs of the layers, of the log probability of tokens that the
-model itself draws (Fisher information).  One backward pass thus gives one sample for every group; each row of a batch is a
-sample of its own.  For models without scores, g is that of a random projection of the normalised outputs, and the estimate
-is 1 - cosine.
+A group changes the outputs of its layers by delta = x dW^T. To second order, the resulting KL divergence is half the
+mean square of g . delta, where g is the gradient, at the outputs of the layers, of the log probability of tokens
+sampled from the model itself (Fisher information). One backward pass thus gives one sample for every group; each row
+of a batch is a separate sample. For models without scores, g is the gradient of a random projection of the normalised
+outputs, and the estimate is 1 - cosine.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,16 +24,17 @@ from exporters.quality.tallies import Outputs, Scores, Vectors, tally_for
 from exporters.reference import full_pass
 from exporters.rounding.bit_choice import Key
 from specs.model import Model
+from zoo import functional
 from zoo.tensors import weight_tensors
 
 LENGTH = 64
-"""Tokens of a row: shorter rows are more samples for the same work."""
+"""Tokens per row: shorter rows give more samples for the same work."""
 
 ROWS = 24
-"""Rows that are measured at most."""
+"""The largest number of rows measured."""
 
 DRAWS = 4
-"""Backward passes for each batch."""
+"""Backward passes per batch."""
 
 
 def sensitivities(
@@ -44,7 +46,7 @@ def sensitivities(
 ) -> dict[Key, float]:
     """The cost of each group: KL divergence in nats per position, or 1 - cosine.
 
-    ``changes``: what rounding adds to each weight, in the shape of the weight; groups by the names of their weights.
+    ``changes`` are the changes of each weight by rounding; groups are given by the names of their weights.
     """
     group_of = {name: key for key, weights in changes.items() for name in weights}
     added = {name: change for weights in changes.values() for name, change in weights.items()}
@@ -72,7 +74,8 @@ def sensitivities(
 
 
 def _add(sums: Tensor, gradient: Tensor, delta: Tensor) -> None:
-    """Add g . delta of each row; of tensors that have no row for each input, all to the first, where it counts the same."""
+    """Add g . delta of each row; tensors without a row per input add everything to the first row, where it counts the
+    same."""
     if len(gradient) == len(sums):
         sums += (gradient * delta).flatten(1).sum(1)
     else:
@@ -80,7 +83,7 @@ def _add(sums: Tensor, gradient: Tensor, delta: Tensor) -> None:
 
 
 class _Watch(TorchFunctionMode):
-    """Keeps the results of layers, and what a change of their weights would add to them."""
+    """Keeps the outputs of layers, and the effect on them of changing their weights."""
 
     def __init__(self, named: Mapping[int, str], added: Mapping[str, Tensor]) -> None:
         super().__init__()
@@ -90,15 +93,21 @@ class _Watch(TorchFunctionMode):
     def __torch_function__(
         self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
+        if function is functional.mixture_of_experts:
+            with self:  # which a mode is not in its own calls
+                return inspect.unwrap(function)(*args, **(kwargs or {}))
         result = function(*args, **(kwargs or {}))
-        if function not in (F.linear, F.embedding):
+        if function not in (F.linear, F.embedding, functional.expert_linear):
             return result
-        x, weight = [*args, *(kwargs or {}).values()][:2]
+        x, weight, *rest = [*args, *(kwargs or {}).values()]
         if (name := self._named.get(id(weight))) is None:
             return result
         with torch.no_grad():
             change = self._added[name].float()
-            delta = F.linear(x.detach(), change) if function is F.linear else F.embedding(x, change)
+            if function is functional.expert_linear:
+                delta = function(x.detach(), change, None, rest[-1])
+            else:
+                delta = F.linear(x.detach(), change) if function is F.linear else F.embedding(x, change)
         if not result.requires_grad:
             result.requires_grad_()
         self.calls.append((name, result, delta))
@@ -106,7 +115,7 @@ class _Watch(TorchFunctionMode):
 
 
 def _objective(spec: Model, case: Case, outputs: Outputs, generator: torch.Generator) -> tuple[Tensor, int]:
-    """A sum whose gradient is a sample, and the number of positions or vectors that it is over."""
+    """A sum whose gradient is a sample, and the number of positions or vectors that it covers."""
     tally = tally_for(spec)
     if isinstance(tally, Scores):
         scores, mask = outputs["logits"], case.batch.mask
@@ -118,14 +127,14 @@ def _objective(spec: Model, case: Case, outputs: Outputs, generator: torch.Gener
     if isinstance(tally, Vectors):
         vectors = tally.pooled(case, outputs)
     else:
-        names = [name for name in outputs if not name.startswith(("present", "encoder "))]
+        names = [name for name in outputs if not name.startswith(("present", "state", "encoder "))]
         vectors = torch.cat([outputs[name].float().flatten(1) for name in names], 1)
     unit = F.normalize(vectors, dim=-1)
     return (unit * torch.randn(unit.shape, generator=generator)).sum(), len(unit)
 
 
 def _rows(cases: Sequence[Case], spec: Model) -> list[Case]:
-    """Cases spread over those given, with about :data:`ROWS` rows in all; a decoder's are cut into short ones."""
+    """Evenly spaced cases, with about :data:`ROWS` rows in total; a decoder's rows are cut into short ones."""
     length = LENGTH if spec.architecture == "decoder" else None
     cases = [
         replace(
@@ -141,7 +150,7 @@ def _rows(cases: Sequence[Case], spec: Model) -> list[Case]:
 
 
 def _copied(batch: Batch, length: int | None) -> Batch:
-    """A batch whose tensors may be differentiated, with rows of a length where that divides them."""
+    """A batch that can be differentiated, with rows of a given length where that divides them."""
     shape = (-1, length or batch.inputs.shape[1])
     cut = batch.inputs.dim() == 2 and batch.inputs.shape[1] % shape[1] == 0
     inputs, mask, types = (

@@ -1,4 +1,4 @@
-"""How large an export may be: bytes of its data file, or mean bits per quantized weight."""
+"""The size budget of an export: bytes of its data file, or mean bits per quantized weight."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SizeBudget:
         return (size.bits if self.per_weight else size.data) <= self.most
 
     def smallest(self, size: Size) -> str:
-        """A size, rounded up, in the unit of the budget: what ``parse`` reads as a budget that allows it."""
+        """A size, rounded up, in the unit of the budget, so that ``parse`` reads it as a sufficient budget."""
         return f"{-(-size.bits * 1000 // 1) / 1000:.3f}bits" if self.per_weight else f"{size.data}"
 
 

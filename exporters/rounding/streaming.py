@@ -1,13 +1,14 @@
-"""Weights rounded with an eye to what they are multiplied with: one pass of a model over calibration inputs, streaming.
+"""Rounding weights for their inputs, in one streaming pass of a model over calibration inputs.
 
-Each linear layer is rounded when the pass comes to it, and goes on with its rounded weight, so that the layers behind see the
-inputs that they will see.  No more than the weights of a layer are held at a time.
+Each linear layer is rounded when the pass reaches it and continues with its rounded weight, so that later layers see
+the inputs that they will see in use. Only the weights of one layer are held at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -16,11 +17,14 @@ from torch import Tensor, nn
 from exporters.quantization.matrix import whole_rows
 from exporters.quantization.scheme import is_table
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
+from exporters.rounding.experts import RoundedExperts
 from exporters.rounding.gptq import gptq, products_of
 from exporters.rounding.input_search import searched_inputs
 from exporters.rounding.scales import searched
 from zoo.builder import ZooModel
-from zoo.components.attention import KeyValue
+from zoo.components.mixer import State
+from zoo.components.mixture import Experts, Matrices
+from zoo.components.router import Router
 from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Quantized
 from zoo.weights.input_scales import InputScales
@@ -28,13 +32,13 @@ from zoo.weights.materialize import whole
 from zoo.weights.source import WeightSource
 
 Rows = Callable[[Tensor | None], None]
-"""Takes which rows of the inputs of layers are tokens from now on and not padding: B T booleans; None for all."""
+"""Sets which rows of the inputs of layers are tokens and not padding: B T booleans; None for all."""
 
 Run = Callable[[ZooModel, Rows], object]
-"""Runs a model once over all calibration inputs, and says which rows are tokens."""
+"""Runs a model once over all calibration inputs, and marks the rows that are tokens."""
 
 Told = Callable[[int, int], None]
-"""Takes how many matrices have been rounded, and how many are to be."""
+"""Reports the number of matrices rounded, and the total."""
 
 
 def calibrate(
@@ -45,10 +49,10 @@ def calibrate(
     directory: Path,
     told: Told,
 ) -> CalibratedWeights:
-    """Round matrices of a model, which is on the meta device and stays there, for the inputs that ``run`` gives it.
+    """Round matrices of a model, which is on the meta device and stays there, for the inputs that ``run`` provides.
 
-    Linear layers by GPTQ (:mod:`exporters.rounding.gptq`), those used in several places for the first of them; tables,
-    which look up rows, by scales of the least error.  Raises what the source and ``run`` raise.
+    Linear layers are rounded by GPTQ (:mod:`exporters.rounding.gptq`), shared ones for their first use; experts for the
+    tokens that choose them; tables by the scales of least error. Errors of the source and of ``run`` are passed on.
     """
     found = CalibratedWeights(source, directory)
     tables = [name for name in roundings if is_table((name,))]
@@ -70,11 +74,11 @@ def _searched(source: WeightSource, name: str, rounding: Rounding, width: int) -
 
 
 class _ScoringError(Exception):
-    """All layers are done: what is left is to score the vocabulary."""
+    """Raised after the last layer, before the vocabulary is scored."""
 
 
 class _Pass:
-    """One pass through a model whose weights come when they are needed, and go."""
+    """One pass through a model whose weights are loaded when needed, and released."""
 
     def __init__(
         self,
@@ -92,7 +96,7 @@ class _Pass:
         self._done = 0
 
     def see(self, real: Tensor | None) -> None:
-        """From now on layers see these rows."""
+        """Set the rows that layers see from now on."""
         self._real = None if real is None or bool(real.all()) else real
 
     def width(self, name: str) -> int:
@@ -101,19 +105,25 @@ class _Pass:
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
-        """Within it, the model runs as if it had its weights."""
-        handles = []
+        """A context in which the model runs as if it had its weights."""
+        handles, replaced = [], list[Experts]()
         blocks = {
             block for path, block in self._model.named_modules() if path.rpartition(".")[0].endswith("blocks")
         }
         within = {module for block in blocks for module in block.modules()}
         try:
             for module in self._model.modules():
-                if self._is_matrix(module):
-                    handles += [
-                        module.register_forward_pre_hook(self._enter_matrix),
-                        module.register_forward_hook(self._leave),
-                    ]
+                if isinstance(module, Experts):
+                    replaced.append(module)
+                    module.forward = partial(self._run_experts, module)  # type: ignore[method-assign]
+                elif isinstance(module, Matrices):
+                    continue  # read expert by expert
+                elif self._is_matrix(module):
+                    handles.append(module.register_forward_pre_hook(self._enter_matrix))
+                    if not isinstance(
+                        module, Router
+                    ):  # which chooses after its product, and is left with its block
+                        handles.append(module.register_forward_hook(self._leave))
                 elif module in blocks:
                     handles += [
                         module.register_forward_pre_hook(self._enter_block),
@@ -130,6 +140,8 @@ class _Pass:
         finally:
             for handle in handles:
                 handle.remove()
+            for experts in replaced:
+                del experts.forward
             for module in {module for module, _ in self._meta}:
                 self._leave(module)
 
@@ -140,24 +152,24 @@ class _Pass:
 
     def _enter_block(self, block: nn.Module, args: object) -> None:
         for module in block.modules():
-            if not self._is_matrix(module):
+            if not self._is_matrix(module) and not isinstance(module, Matrices):
                 self._fill(module)
 
     def _leave_block(
-        self, block: nn.Module, args: object, result: tuple[Tensor, KeyValue]
-    ) -> tuple[Tensor, KeyValue]:
-        """Take the weights of a block away, and its keys and values, which nothing reads again."""
+        self, block: nn.Module, args: object, result: tuple[Tensor, State]
+    ) -> tuple[Tensor, State]:
+        """Release the weights of a block, and its state, which is not read again."""
         for module in block.modules():
             self._leave(module)
         self._seen = None
-        x, (key, value) = result
-        return x, (key[:, :, :0].clone(), value[:, :, :0].clone())
+        x, state = result
+        return x, tuple(tensor[:0].clone() for tensor in state)
 
     def _enter(self, module: nn.Module, args: object) -> None:
         self._fill(module)
 
     def _enter_matrix(self, module: nn.Module, args: tuple[Tensor]) -> Tensor | None:
-        """Round a layer's weight, and where their scales are static its inputs."""
+        """Round a layer's weight, and its inputs where their scales are static."""
         weight = module.weight
         assert isinstance(weight, Tensor)
         name = self._names[id(weight)]
@@ -182,8 +194,17 @@ class _Pass:
         self._fill(module, weight=rounded)
         return None if scales is None else scales.rounded(x)
 
+    def _run_experts(self, experts: Experts, x: Tensor, weights: Tensor, chosen: Tensor) -> Tensor:
+        """Round the experts of a mixture, and return what they give."""
+        rounded = RoundedExperts(experts, self._found, self._roundings, self._names)
+        before = len(self._found.calibrated)
+        result = rounded.run(x.float(), weights.float(), chosen, self._real).to(x.dtype)
+        self._done += len(self._found.calibrated) - before
+        self._told(self._done)
+        return result
+
     def _input_scales(self, rounding: Rounding, x: Tensor) -> InputScales:
-        """How the inputs of a product are rounded; found when the first of its layers comes."""
+        """How to round the inputs of a product, found at the first of its layers."""
         known = self._found.input_scales(rounding.names)
         if known is not None:
             return known
@@ -197,7 +218,7 @@ class _Pass:
         return found
 
     def _products(self, x: Tensor, scales: InputScales | None) -> Tensor:
-        """The products of all tokens, ... K -> K K, of x as it is multiplied; layers side by side have the same x."""
+        """The products of all tokens, ... K -> K K, of x as it is multiplied; parallel layers share x."""
         if self._seen is None or self._seen[0] is not x or self._seen[1] is not scales:
             rows = self._rows(x)
             rows = rows if scales is None else scales.rounded(rows) * scales.multipliers
@@ -205,12 +226,12 @@ class _Pass:
         return self._seen[2]
 
     def _rows(self, x: Tensor) -> Tensor:
-        """The tokens that are no padding, ... K -> M K."""
+        """The tokens without padding, ... K -> M K."""
         padded = self._real is not None and x.shape[:-1] == self._real.shape
         return (x[self._real] if padded else x.flatten(0, -2)).float()
 
     def _fill(self, module: nn.Module, **known: Tensor) -> None:
-        """Give a module its own weights, but for those that it has."""
+        """Load a module's weights, except those that are loaded already."""
         for held in (module._parameters, module._buffers):
             for leaf, tensor in held.items():
                 if tensor is None or id(tensor) not in self._names:
@@ -222,7 +243,7 @@ class _Pass:
                 held[leaf] = nn.Parameter(values, False) if isinstance(tensor, nn.Parameter) else values  # type: ignore[assignment]
 
     def _leave(self, module: nn.Module, *run: object) -> None:
-        """Take a module's weights away."""
+        """Release a module's weights."""
         for held in (module._parameters, module._buffers):
             for leaf in held:
                 if (tensor := self._meta.pop((module, leaf), None)) is not None:

@@ -1,1 +1,1 @@
-"""Running what was exported, through ONNX Runtime alone: nothing here imports torch."""
+"""Running exports with ONNX Runtime alone: nothing here imports torch."""

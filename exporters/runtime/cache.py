@@ -1,18 +1,19 @@
-"""Keys and values of the tokens so far, in memory of our own that graphs read and write where it is.
+"""The state of a decoder in memory that graphs read and write in place: keys and values of every token, and constant states.
 
-Shapes: batch B, key-value heads G, past length P, new tokens T, room for S tokens in all, head width K.
+Shapes: batch B, key-value heads G, past length P, new tokens T, room for S tokens in total, head width K.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
 from onnxruntime import OrtValue
 
-from exporters.runtime.graph import BFLOAT16, Graph, Slot
+from exporters.runtime.graph import BFLOAT16, GraphTensor, LoadedGraph
+from zoo.state_names import present_of
 
 _ONES: dict[int, Any] = {
     1: np.float32(1),
@@ -21,83 +22,125 @@ _ONES: dict[int, Any] = {
     10: np.float16(1),
     BFLOAT16: np.uint16(0x3F80),
 }
-"""What one is, by ONNX's number of the element type."""
+"""The value 1 for each of ONNX's element types."""
 
 
-class Cache:
-    """What all caches are: ``past`` tokens are in it, and there is room for ``room``."""
+class StepCache:
+    """The base of all caches: they hold ``past`` tokens and have ``room`` slots.
+
+    States of constant size, which ``constant`` names, begin with zeros; two buffers take turns.
+    """
 
     copies: int
-    """How many memories of full length there are for each tensor: the first is read, the last written."""
+    """The number of full-length buffers for each tensor of keys or values: the first is read, the last written."""
 
-    def __init__(self, graph: Graph, names: Iterable[str], rows: int, room: int) -> None:
+    def __init__(
+        self, graph: LoadedGraph, names: Iterable[str], rows: int, room: int, constant: Collection[str] = ()
+    ) -> None:
         self.past, self.room = 0, room
         self._device, self._rows = graph.device, rows
-        self._slots = [graph.inputs[name] for name in names]
-        self._presents = [slot.name.replace("past_key_values", "present") for slot in self._slots]
-        self._memory = [[self._allocated(slot) for slot in self._slots] for _ in range(self.copies)]
+        slots = [graph.inputs[name] for name in names]
+        self._slots = [slot for slot in slots if slot.name not in constant]
+        self._constant = [slot for slot in slots if slot.name in constant]
+        self._memory = [
+            [self._allocated(slot, self._shape(slot, room)) for slot in self._slots]
+            for _ in range(self.copies)
+        ]
+        self._states = [
+            [self._allocated(slot, self._state_shape(slot)) for slot in self._constant] for _ in range(2)
+        ]
         self._addresses = [[tensor.data_ptr() for tensor in tensors] for tensors in self._memory]
+        self._state_addresses = [[tensor.data_ptr() for tensor in tensors] for tensors in self._states]
+        for states in self._states:
+            self._write(self._constant, states, 0)
 
     def bind(self, binding: Any, new: int) -> None:
-        """Bind past and present for a call with so many new tokens."""
+        """Bind past and present for a call with ``new`` tokens."""
         raise NotImplementedError
 
     def advance(self, new: int) -> None:
         """Keep what the call wrote."""
         self.past += new
+        self._state_addresses.reverse()
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes of the states of constant size, summed over rows and layers."""
+        return sum(tensor.tensor_size_in_bytes() for tensor in self._states[0])
 
     @property
     def token_bytes(self) -> int:
-        """The bytes of one token of all rows, in all layers."""
+        """The bytes of one token per row, summed over rows and layers."""
         return sum(math.prod(self._shape(slot, 1)) * slot.width for slot in self._slots)
 
     def clear(self) -> None:
-        """Put zeros everywhere, for graphs that multiply what they mask: memory as it comes may hold what is no number."""
+        """Fill with zeros, for graphs that multiply masked slots: uninitialized memory may hold NaN."""
         self._set(0)
 
     def fill(self, past: int) -> None:
-        """Pretend that so many tokens were read: ones in place of their keys and values."""
+        """Pretend that ``past`` tokens were read, with ones for their keys and values and for states."""
         self._set(1)
+        for states in self._states:
+            self._write(self._constant, states, 1)
         self.past = past
 
     def _set(self, number: int) -> None:
         for tensors in self._memory:
-            for slot, tensor in zip(self._slots, tensors, strict=True):
-                values = np.full(self._shape(slot, self.room), _ONES[slot.element] * number)
-                tensor.update_inplace(OrtValue.ortvalue_from_numpy_with_onnx_type(values, slot.element))
+            self._write(self._slots, tensors, number)
 
-    def _allocated(self, slot: Slot) -> OrtValue:
-        shape = self._shape(slot, self.room)
+    def _write(self, slots: Iterable[GraphTensor], tensors: Iterable[OrtValue], number: int) -> None:
+        for slot, tensor in zip(slots, tensors, strict=True):
+            values = np.full(tensor.shape(), _ONES[slot.element] * number)
+            tensor.update_inplace(OrtValue.ortvalue_from_numpy_with_onnx_type(values, slot.element))
+
+    def _allocated(self, slot: GraphTensor, shape: list[int]) -> OrtValue:
         return OrtValue.ortvalue_from_shape_and_type(shape, slot.element, self._device, 0)
 
-    def _shape(self, slot: Slot, length: int) -> list[int]:
+    def _shape(self, slot: GraphTensor, length: int) -> list[int]:
         """B G length K."""
         _, heads, _, width = slot.dims
         return [self._rows, int(heads), length, int(width)]
 
+    def _state_shape(self, slot: GraphTensor) -> list[int]:
+        """B and the sizes of a state."""
+        return [self._rows, *map(int, slot.dims[1:])]
+
     def _bind(self, binding: Any, past: int, present: int) -> None:
-        """Bind memory of these lengths."""
-        tensors = zip(self._slots, self._presents, self._addresses[0], self._addresses[-1], strict=True)
-        for slot, name, read, written in tensors:
-            binding.bind_input(slot.name, self._device, 0, slot.element, self._shape(slot, past), read)
-            binding.bind_output(name, self._device, 0, slot.element, self._shape(slot, present), written)
+        """Bind buffers of these lengths."""
+        for slot, read, written in zip(self._slots, self._addresses[0], self._addresses[-1], strict=True):
+            self._bind_input(binding, slot, self._shape(slot, past), read)
+            self._bind_output(binding, slot, self._shape(slot, present), written)
+
+    def _bind_states(self, binding: Any) -> None:
+        """Bind the states of constant size."""
+        for slot, read, written in zip(self._constant, *self._state_addresses, strict=True):
+            shape = self._state_shape(slot)
+            self._bind_input(binding, slot, shape, read)
+            self._bind_output(binding, slot, shape, written)
+
+    def _bind_input(self, binding: Any, slot: GraphTensor, shape: list[int], address: int) -> None:
+        binding.bind_input(slot.name, self._device, 0, slot.element, shape, address)
+
+    def _bind_output(self, binding: Any, slot: GraphTensor, shape: list[int], address: int) -> None:
+        binding.bind_output(present_of(slot.name), self._device, 0, slot.element, shape, address)
 
 
-class GrowingCache(Cache):
-    """A cache whose graph joins past and new tokens, B G P K -> B G (P + T) K: two memories take turns."""
+class GrowingCache(StepCache):
+    """A cache whose graph concatenates past and new tokens, B G P K -> B G (P + T) K: two buffers take turns."""
 
     copies = 2
 
     def bind(self, binding: Any, new: int) -> None:
         self._bind(binding, self.past, self.past + new)
+        self._bind_states(binding)
 
     def advance(self, new: int) -> None:
         super().advance(new)
         self._addresses.reverse()
 
 
-class SharedCache(Cache):
-    """A cache whose graph writes new tokens behind those before them, B G S K: one memory is past and present."""
+class SharedCache(StepCache):
+    """A cache whose graph appends new tokens in place, B G S K: one buffer holds past and present."""
 
     copies = 1
     _bound: Any = None
@@ -106,6 +149,7 @@ class SharedCache(Cache):
         if self._bound is not binding:  # nothing changes from call to call
             self._bind(binding, self.room, self.room)
             self._bound = binding
+        self._bind_states(binding)
 
 
-CACHES: dict[str, type[Cache]] = {"growing": GrowingCache, "shared": SharedCache}
+CACHES: dict[str, type[StepCache]] = {"growing": GrowingCache, "shared": SharedCache}

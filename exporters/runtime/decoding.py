@@ -1,4 +1,4 @@
-"""Sequences under way in a decoder's graph: each call reads some tokens and scores the next."""
+"""Decoding in progress: each call of a decoder's graph reads some tokens and scores the next."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ import numpy as np
 from onnxruntime import OrtValue
 
 from exporters.runtime.cache import CACHES
-from exporters.runtime.graph import Floats, Graph, Ids, host_array
+from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
 from exporters.runtime.tokens import padded, token_inputs
 from specs.errors import UserError
-from zoo.manifest import CacheRecord
+from zoo.records import CacheRecord
+from zoo.state_names import is_past
 
-PAST, SCORES = "past_key_values", "logits"
+SCORES = "logits"
 
 
 class Decoding:
-    """Some sequences, ``rows`` of them, of at most ``room`` tokens each, and their cache.
+    """``rows`` sequences of at most ``room`` tokens each, and their cache.
 
-    ``given`` are the inputs that stay the same from call to call, such as an encoder's keys and values.  Raises
+    ``given`` are inputs that stay the same from call to call, such as an encoder's keys and values. Raises
     :class:`specs.errors.UserError` where the graph's cache is shorter.
     """
 
     def __init__(
         self,
-        graph: Graph,
+        graph: LoadedGraph,
         facts: CacheRecord,
         rows: int,
         room: int,
@@ -33,16 +34,16 @@ class Decoding:
     ) -> None:
         if facts.length is not None and room > facts.length:
             raise UserError(
-                f"a sequence must fit the cache of this export, which holds {facts.length} tokens\n"
-                f"  value: {room} tokens\n  give or ask for less, or export it with a longer cache"
+                f"A sequence must fit the cache of this export, which holds {facts.length} tokens\n"
+                f"  value: {room} tokens\n  Shorten the prompt, generate fewer tokens, or export with a longer cache."
             )
         self.graph = graph
         self._given = dict(given or {})
         self._padded_right = facts.padding == "right"
         self._mask = np.zeros((rows, 0), np.int64)  # B P
-        names = [name for name in graph.inputs if name.startswith(PAST) and name not in self._given]
-        self.cache = CACHES[facts.kind](graph, names, rows, facts.length or room)
-        if facts.length is not None:  # the graph looks at all places
+        names = [name for name in graph.inputs if is_past(name) and name not in self._given]
+        self.cache = CACHES[facts.kind](graph, names, rows, facts.length or room, facts.constant)
+        if facts.length is not None:  # the graph reads all slots
             self.cache.clear()
         self._scores = self._allocated(1)
         self._binding = graph.binding()
@@ -50,9 +51,10 @@ class Decoding:
             self._binding.bind_ortvalue_input(name, value)
 
     def read(self, sequences: Sequence[Sequence[int]], *, keep: bool = True) -> Floats:
-        """Read the next tokens of each row, B lists of T or, at the start, fewer; gives scores of the next, B V.
+        """Read the next tokens of each row, B lists of T (the first lists may differ in length); return scores of the
+        next, B V.
 
-        With ``keep`` false they are forgotten again, so that the next call is the same as this one.
+        Unless ``keep``, the tokens are forgotten again, so that the next call is the same as this one.
         """
         ids, mask = padded(sequences, right=self._padded_right)
         whole = np.concatenate([self._mask, mask], 1)
@@ -64,17 +66,17 @@ class Decoding:
         return scores[np.arange(len(ids)), last].astype(np.float32)
 
     def pretend(self, past: int) -> None:
-        """Go on as if each row had read so many tokens: what they left in the cache is made up."""
+        """Continue as if each row had read ``past`` tokens, with made-up cache contents."""
         self.cache.fill(past)
         self._mask = np.ones((len(self._mask), past), np.int64)
 
     def bytes_at(self, past: int) -> int:
-        """The bytes of keys and values that a step reads after so many tokens: its own, and those of an encoder."""
-        given = (value.tensor_size_in_bytes() for name, value in self._given.items() if name.startswith(PAST))
-        return past * self.cache.token_bytes + sum(given)
+        """The bytes of state that a step reads after ``past`` tokens, including an encoder's keys and values."""
+        given = (value.tensor_size_in_bytes() for name, value in self._given.items() if is_past(name))
+        return past * self.cache.token_bytes + self.cache.state_bytes + sum(given)
 
     def _run(self, ids: Ids, mask: Ids) -> Floats:
-        """The scores of new tokens, B T V or B 1 V, as they stand until the next call."""
+        """The scores of new tokens, B T V or B 1 V, valid until the next call."""
         binding, length = self._binding, ids.shape[1]
         inputs = token_inputs(self.graph, ids, mask)
         for name, array in inputs.items():
@@ -87,7 +89,7 @@ class Decoding:
         return host_array(self._scores)
 
     def _allocated(self, length: int) -> OrtValue:
-        """Room for the scores of so many tokens, or of the last alone, as the graph gives them."""
+        """A buffer for the scores of ``length`` tokens, or of the last one, as the graph outputs them."""
         slot = self.graph.outputs[SCORES]
         _, tokens, vocabulary = slot.dims
         shape = [len(self._mask), tokens if isinstance(tokens, int) else length, vocabulary]

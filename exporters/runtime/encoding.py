@@ -1,4 +1,4 @@
-"""Running an encoder: vectors of texts and how alike they are, classes, and tokens in the place of masks.
+"""Running an encoder: vectors of texts and their similarities, classes, and predictions for masked tokens.
 
 Shapes: batch B, tokens T, width D, vocabulary V.
 """
@@ -22,39 +22,39 @@ VECTORS, CLASSES, MASKS = (NoHead, Pooler, Pooled), Classification, MaskedLangua
 
 
 @dataclass(frozen=True)
-class Vectors:
-    """A vector for each text, B D, and what it is; ``similarities`` are the cosines between them, B B."""
+class TextVectors:
+    """One vector per text, B D, and its kind; ``similarities`` are the cosines between them, B B."""
 
     kind: str
     values: Floats
 
     @property
     def similarities(self) -> Floats:
-        """The cosine of the angle between any two."""
+        """The cosine of each pair."""
         unit = self.values / np.maximum(np.linalg.norm(self.values, axis=1, keepdims=True), 1e-12)
         return unit @ unit.T
 
 
-class Encoder:
+class EncoderRunner:
     """The graph of an encoder, loaded.
 
-    Raises :class:`specs.errors.UserError` where its head gives nothing that can be shown.
+    Raises :class:`specs.errors.UserError` where its head has no outputs to show.
     """
 
     def __init__(self, exported: Exported, threads: int = 0) -> None:
         head = exported.spec.head
         if exported.spec.architecture != "encoder" or not isinstance(head, (*VECTORS, CLASSES, MASKS)):
             raise UserError(
-                f"zoo run shows vectors, classes, masked tokens and generated ones\n"
+                f"zoo run supports vectors, classes, masked tokens and generation\n"
                 f"  value: {exported.spec.architecture}, head {head.kind}\n"
-                f"  run its graph with onnxruntime, or build it with {option_name('set')} head.kind=none"
+                f"  Run its graph with onnxruntime, or build it with {option_name('set')} head.kind=none."
             )
         self.spec = exported.spec
         self.graph = exported.open(0, threads)
         self.load_seconds, self.provider = self.graph.load_seconds, self.graph.provider
 
     def outputs(self, prompts: Sequence[Sequence[int]]) -> dict[str, Floats]:
-        """All that the head gives for some prompts, padded on the right.
+        """The outputs of the head for some prompts, padded on the right.
 
         Raises :class:`specs.errors.UserError` for prompts that the model does not take.
         """
@@ -64,14 +64,14 @@ class Encoder:
         found = self.graph.run(token_inputs(self.graph, ids, mask), dict.fromkeys(self.graph.outputs, "cpu"))
         return {name: host_array(value).astype(np.float32) for name, value in found.items()}
 
-    def vectors(self, prompts: Sequence[Sequence[int]]) -> Vectors:
-        """One vector for each prompt: the head's, or the mean of its tokens'."""
+    def vectors(self, prompts: Sequence[Sequence[int]]) -> TextVectors:
+        """One vector per prompt: the head's, or the mean over its tokens."""
         outputs, head = self.outputs(prompts), self.spec.head
         if isinstance(head, Pooled):
-            return Vectors(head.output, outputs[head.output])
+            return TextVectors(head.output, outputs[head.output])
         _, mask = padded(prompts, right=True)
         hidden, weights = outputs["last_hidden_state"], mask[..., None].astype(np.float32)
-        return Vectors("mean of last_hidden_state", (hidden * weights).sum(1) / weights.sum(1))
+        return TextVectors("mean of last_hidden_state", (hidden * weights).sum(1) / weights.sum(1))
 
     def classes(self, prompts: Sequence[Sequence[int]]) -> Floats:
         """The probability of each label, B labels."""

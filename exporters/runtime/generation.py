@@ -1,4 +1,4 @@
-"""Generating: tokens chosen one after another, until every sequence has ended."""
+"""Generation: tokens are chosen one by one until every sequence has ended."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from typing import Literal
 
 from onnxruntime import OrtValue
 
-from exporters.runtime.decoding import PAST, Decoding
+from exporters.runtime.decoding import Decoding
 from exporters.runtime.exported import Exported
-from exporters.runtime.graph import Graph
+from exporters.runtime.graph import LoadedGraph
 from exporters.runtime.tokens import padded, token_inputs
 from specs.errors import UserError, option_name
 from specs.head import LanguageModeling
 from zoo.generation.prompts import check_prompts
 from zoo.generation.sampling import GREEDY, Sampler, Sampling
+from zoo.state_names import is_present, past_of
 
 Ending = Literal["stop token", "enough tokens", "end of context"]
 
 
 @dataclass(frozen=True)
 class Continuation:
-    """A prompt, the tokens that were generated, and why there are no more: ``ids`` include the stop token."""
+    """A prompt, the generated ``ids`` (with the stop token), and the reason for the end."""
 
     prompt: list[int]
     ids: list[int]
@@ -33,7 +34,8 @@ class Continuation:
 
 @dataclass(frozen=True)
 class Generation:
-    """Continuations of all prompts, and how long they took, in seconds: up to the ``first`` tokens, and the ``rest``."""
+    """The continuations of all prompts, and the time taken, in seconds: up to the ``first`` tokens, and for the
+    ``rest``."""
 
     continuations: list[Continuation]
     first: float
@@ -41,7 +43,7 @@ class Generation:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """The rate at which tokens came after the first ones; None where there were no more."""
+        """Tokens per second after the first ones; None where there were no more."""
         later = sum(len(each.ids) - 1 for each in self.continuations)
         return later / self.rest if later else None
 
@@ -49,24 +51,26 @@ class Generation:
 class Generator:
     """The graphs of an export that generates, loaded.
 
-    Raises :class:`specs.errors.UserError` where the model has no scores of a next token.
+    Raises :class:`specs.errors.UserError` where the model has no next-token scores.
     """
 
     def __init__(self, exported: Exported, threads: int = 0) -> None:
         spec = exported.spec
         if spec.architecture == "encoder" or not isinstance(spec.head, LanguageModeling):
             raise UserError(
-                f"generating needs a decoder with a head of kind language_modeling\n"
+                f"Generating needs a decoder with a head of kind language_modeling\n"
                 f"  value: {spec.architecture}, head {spec.head.kind}\n"
-                f"  export it with {option_name('set')} head.kind=language_modeling, or run its graph with onnxruntime"
+                f"  Export it with {option_name('set')} head.kind=language_modeling, or run its graph with onnxruntime."
             )
         self.exported, self.spec = exported, spec
-        self.encoder: Graph | None = None
+        self.encoder: LoadedGraph | None = None
         if spec.architecture == "encoder-decoder":
-            if exported.manifest.layout != "onnx":
+            encoder, *_ = exported.manifest.graphs.values()
+            if not any(is_present(name) for name in encoder.outputs):
                 raise UserError(
-                    f"an encoder-decoder must be in the layout onnx to be run here\n"
-                    f"  value: {exported.manifest.layout}\n  export it with {option_name('layout')} onnx, or run it with its client"
+                    f"Generating with an encoder-decoder needs an encoder graph that projects keys and values.\n"
+                    f"  value: {option_name('layout')} {exported.manifest.layout}\n"
+                    f"  Export it with the default {option_name('layout')}, or run it with its client."
                 )
             self.encoder = exported.open(0, threads)
         self.decoder = exported.open(-1, threads)
@@ -77,7 +81,8 @@ class Generator:
     def begin(
         self, prompts: Sequence[Sequence[int]], most: int, start: int
     ) -> tuple[Decoding, list[list[int]]]:
-        """The sequences of some prompts, with room for ``most`` new tokens, and what their decoder is to read first.
+        """Begin the sequences of some prompts, with room for ``most`` new tokens; return them and the decoder's first
+        tokens.
 
         An encoder reads the prompts once, and its decoder begins with ``start``.
         """
@@ -88,11 +93,7 @@ class Generator:
             assert self.spec.encoder is not None
             check_prompts(self.spec, self.spec.encoder, prompts)
             ids, mask = padded(prompts, right=True)
-            wanted = {
-                name.replace("present", PAST): name
-                for name in self.encoder.outputs
-                if name.startswith("present")
-            }
+            wanted = {past_of(name): name for name in self.encoder.outputs if is_present(name)}
             outputs = self.encoder.run(
                 token_inputs(self.encoder, ids, mask), dict.fromkeys(wanted.values(), self.encoder.device)
             )
@@ -145,7 +146,7 @@ class Generator:
         return Generation(continuations, first, rest)
 
     def _room(self, prompts: Sequence[Sequence[int]]) -> int:
-        """How many tokens may follow the longest prompt within the context of the decoder, and its cache."""
+        """The number of tokens that fit after the longest prompt, within the decoder's context and cache."""
         assert self.spec.decoder is not None
         limits = self.spec.context_length_of(self.spec.decoder), self.exported.cache.length
         read = 1 if self.encoder is not None else max(map(len, prompts))

@@ -1,4 +1,4 @@
-"""A graph loaded in ONNX Runtime: what goes in and comes out, and where its tensors live."""
+"""A graph loaded in ONNX Runtime, with its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime import OrtValue
 
-from exporters.providers import CPU, present
+from exporters.providers import device_of, present
+from exporters.session_options import session_options
 from specs.errors import UserError, option_name
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
 BFLOAT16 = 16
-"""ONNX's number for the type that numpy lacks."""
+"""ONNX's code of the type that numpy lacks."""
 
 _ELEMENTS = {
     "tensor(float)": (1, 4),
@@ -32,12 +33,13 @@ _ELEMENTS = {
     "tensor(float16)": (10, 2),
     "tensor(bfloat16)": (BFLOAT16, 2),
 }
-"""ONNX's number and the bytes of each element type that graphs take and give."""
+"""ONNX's code and the size in bytes of each element type of inputs and outputs."""
 
 
 @dataclass(frozen=True)
-class Slot:
-    """An input or an output: ONNX's number for its element type, the bytes of one element, and its dims, some named."""
+class GraphTensor:
+    """An input or output: ONNX's code of its element type, the bytes of one element, and its dims, some of them
+    named."""
 
     name: str
     element: int
@@ -45,15 +47,14 @@ class Slot:
     dims: tuple[int | str, ...]
 
 
-class Graph:
-    """An ONNX file in a session of its own.
+class LoadedGraph:
+    """An ONNX file in its own session.
 
     Raises :class:`specs.errors.UserError` where ONNX Runtime cannot load it.
     """
 
     def __init__(self, path: Path, providers: tuple[str, ...], threads: int = 0) -> None:
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # what goes wrong is told here
+        options = session_options(path)
         options.intra_op_num_threads = threads
         begun = time.perf_counter()
         try:
@@ -61,12 +62,12 @@ class Graph:
         except Exception as error:  # ONNX Runtime's errors have no common class
             reason = str(error).strip().splitlines()[0]
             raise UserError(
-                f"{path}: ONNX Runtime does not load it: {reason}\n"
-                f"  export it again, for a {option_name('target')} and in a {option_name('precision')} that this machine runs"
+                f"{path}: ONNX Runtime cannot load it: {reason}\n"
+                f"  Export the model again for a {option_name('target')} and in a {option_name('precision')} that this machine supports."
             ) from error
         self.load_seconds = time.perf_counter() - begun
         self.provider: str = self.session.get_providers()[0]
-        self.device = "cpu" if self.provider == CPU else "cuda"
+        self.device = device_of(self.provider)
         self.inputs = {slot.name: slot for slot in map(_slot, self.session.get_inputs())}
         self.outputs = {slot.name: slot for slot in map(_slot, self.session.get_outputs())}
 
@@ -75,7 +76,7 @@ class Graph:
         return self.session.io_binding()
 
     def run(self, given: Mapping[str, Ids], wanted: Mapping[str, str]) -> dict[str, OrtValue]:
-        """The outputs that are wanted, by the device on which they are."""
+        """The requested outputs, each on the requested device."""
         binding = self.binding()
         for name, array in given.items():
             binding.bind_cpu_input(name, array)
@@ -85,13 +86,13 @@ class Graph:
         return dict(zip(wanted, binding.get_outputs(), strict=True))
 
 
-def _slot(value: Any) -> Slot:
+def _slot(value: Any) -> GraphTensor:
     element, width = _ELEMENTS[value.type]
-    return Slot(value.name, element, width, tuple(value.shape))
+    return GraphTensor(value.name, element, width, tuple(value.shape))
 
 
 def host_array(value: OrtValue) -> NDArray[Any]:
-    """A view of a tensor on the CPU; bfloat16 as the float32 it is the upper half of, which is a copy."""
+    """A view of a tensor on the CPU; bfloat16 is copied to float32."""
     if value.element_type() != BFLOAT16:
         return np.from_dlpack(value)
     shape = tuple(value.shape())

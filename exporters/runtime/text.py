@@ -1,4 +1,4 @@
-"""Text as token ids and back, with the tokenizer that came with a model."""
+"""Text as token ids and back, with the tokenizer of a model."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from specs.errors import UserError, option_name
 FILE = "tokenizer.json"
 
 MASKS = ("[MASK]", "<mask>")
-"""What tokenizers call the token that stands for a missing one."""
+"""The names that tokenizers give the unknown token."""
 
 
-class Text:
-    """A tokenizer, and the file that it came from.
+class TextTokenizer:
+    """A tokenizer, and the path of its file.
 
-    Every method raises :class:`specs.errors.UserError` where the tokenizer fails, as one does that names a token it lacks.
+    Every method raises :class:`specs.errors.UserError` where the tokenizer fails.
     """
 
     def __init__(self, tokenizer: Any, path: Path) -> None:
         self.tokenizer, self.path = tokenizer, path
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Each text as token ids, with the special tokens around it that the tokenizer adds."""
+        """Each text as token ids, with the tokenizer's special tokens."""
         with _faults_told(self.path):
             return [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
 
     def plain(self, text: str) -> list[int]:
-        """A text as token ids, without special tokens around it."""
+        """A text as token ids, without special tokens."""
         with _faults_told(self.path):
             return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
@@ -43,7 +43,7 @@ class Text:
         return list(encoding.ids[:text])
 
     def pair(self, first: str, second: str) -> tuple[list[int], list[int]]:
-        """Two texts as one sequence, with the special tokens around and between them, and the type of each token."""
+        """Two texts as one sequence with special tokens, and the type of each token."""
         with _faults_told(self.path):
             encoding = self.tokenizer.encode(first, second)
         return encoding.ids, encoding.type_ids
@@ -53,11 +53,11 @@ class Text:
         return self._decoded(ids, skip_special_tokens=True)
 
     def token(self, token: int) -> str:
-        """One token as the tokenizer calls it."""
+        """The tokenizer's name of a token."""
         return str(self.tokenizer.id_to_token(token))
 
     def label(self, token: int) -> str:
-        """One token as a reader sees it; where that is nothing, or half a character, as the tokenizer calls it."""
+        """The text of a token; where that is empty, or half a character, the tokenizer's name."""
         words = self._decoded([token], skip_special_tokens=False).strip()
         return self.token(token) if not words or "\N{REPLACEMENT CHARACTER}" in words else words
 
@@ -66,41 +66,41 @@ class Text:
             return str(self.tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens))
 
     def id_of(self, token: str) -> int:
-        """The id of a token.  Raises :class:`specs.errors.UserError` where there is none."""
+        """The id of a token. Raises :class:`specs.errors.UserError` for an unknown one."""
         found = self.tokenizer.token_to_id(token)
         if found is None:
             raise UserError(
-                f"{option_name('stop')} must be one token, as the tokenizer calls it, or a token's id\n"
-                f"  value: {token!r}\n  {FILE} lists them, as vocab and added_tokens"
+                f"{option_name('stop')} must be a token of the tokenizer, or a token id\n"
+                f"  value: {token!r}\n  Choose one from vocab or added_tokens in {FILE}."
             )
         return int(found)
 
     @property
     def mask_id(self) -> int | None:
-        """The token that stands for a missing one, where there is one."""
+        """The unknown token, if the tokenizer has one."""
         found = map(self.tokenizer.token_to_id, MASKS)
         return next((token for token in found if token is not None), None)
 
 
 class Stream:
-    """The text of tokens as they come: a character appears when all of its tokens are there."""
+    """Decodes tokens as they come: a character appears once all of its tokens are there."""
 
-    def __init__(self, text: Text) -> None:
+    def __init__(self, text: TextTokenizer) -> None:
         from tokenizers.decoders import DecodeStream
 
         self._text, self._stream = text, DecodeStream(skip_special_tokens=True)
 
     def piece(self, token: int) -> str:
-        """The text that a token completes, which may be empty."""
+        """The text that a token completes, possibly empty."""
         with _faults_told(self._text.path):
             return self._stream.step(self._text.tokenizer, token) or ""
 
 
 @contextmanager
 def _faults_told(path: Path, what: str = ": the tokenizer fails") -> Iterator[None]:
-    """Raise :class:`specs.errors.UserError` for whatever the library raises.
+    """Raise :class:`specs.errors.UserError` for any error of the library.
 
-    It has no class of its own for its errors, and where it panics raises what is no :class:`Exception`.
+    It has no error class of its own, and its panics are not derived from :class:`Exception`.
     """
     try:
         yield
@@ -112,12 +112,11 @@ def _faults_told(path: Path, what: str = ": the tokenizer fails") -> Iterator[No
         ) from None
 
 
-def find_text(directory: Path, given: Path | None, *, needed: bool) -> Text | None:
-    """The tokenizer that is given, a file or the directory around it, else that of a directory or of the GGUF file in the
-    place of one; None without any.
+def find_text(directory: Path, given: Path | None, *, needed: bool) -> TextTokenizer | None:
+    """The given tokenizer (a file or its directory), or else the one in a directory or GGUF file; None without any.
 
-    Raises :class:`specs.errors.UserError` where it cannot be read; where it is neither given nor ``needed``, the
-    library may be missing.
+    Raises :class:`specs.errors.UserError` where it cannot be read; the library may be missing where a tokenizer is
+    neither given nor ``needed``.
     """
     path = given or directory
     held = _in_gguf(path) if path.suffix == ".gguf" and path.is_file() else None
@@ -135,11 +134,11 @@ def find_text(directory: Path, given: Path | None, *, needed: bool) -> Text | No
         tokenizer = Tokenizer.from_file(str(path)) if held is None else Tokenizer.from_str(held)
         tokenizer.no_truncation()
         tokenizer.no_padding()
-    return Text(tokenizer, path)
+    return TextTokenizer(tokenizer, path)
 
 
 def _in_gguf(path: Path) -> str | None:
-    """The tokenizer that a GGUF file holds, as the text of a tokenizer.json; None where it holds none that is known."""
+    """The tokenizer in a GGUF file, as the text of a tokenizer.json; None where its kind is not supported."""
     from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
 
     return gguf_tokenizer(path).get(FILE)

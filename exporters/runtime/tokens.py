@@ -1,4 +1,4 @@
-"""Rows of token ids as the arrays that graphs take: batch B, T new tokens, S of past and new."""
+"""Rows of token ids as inputs of graphs: batch B, T new tokens, S past and new tokens."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from exporters.runtime.graph import Graph, Ids
+from exporters.runtime.graph import Ids, LoadedGraph
 
 
 def padded(rows: Sequence[Sequence[int]], *, right: bool) -> tuple[Ids, Ids]:
-    """Rows of ids, padded on the right or on the left to the longest, B T, and their mask."""
+    """Rows of ids, padded on one side to the longest, B T, and their mask."""
     longest = max(map(len, rows))
     ids, mask = (np.zeros((len(rows), longest), np.int64) for _ in range(2))
     for row, tokens in enumerate(rows):
@@ -19,10 +19,10 @@ def padded(rows: Sequence[Sequence[int]], *, right: bool) -> tuple[Ids, Ids]:
     return ids, mask
 
 
-def token_inputs(graph: Graph, ids: Ids, mask: Ids) -> dict[str, Ids]:
-    """Those inputs that a graph takes of: ids, B T, their mask, B S, types (all 0) and positions.
+def token_inputs(graph: LoadedGraph, ids: Ids, mask: Ids) -> dict[str, Ids]:
+    """The inputs that a graph takes among: ids, B T, their mask, B S, types (all 0) and positions.
 
-    Positions count the real tokens; where they alone say which tokens are real, those that are not have -1.
+    Positions count the real tokens; where a graph has no mask, padding has position -1.
     """
     length = ids.shape[1]
     positions = mask.cumsum(1)[:, -length:] - 1

@@ -66,6 +66,11 @@ class Browser:
         """The first of them."""
         return self.driver.find_element("css selector", selector)
 
+    def processor_seconds(self) -> float:
+        """The processor time that the page has taken to load, whatever else runs."""
+        metrics = self.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
     def errors(self) -> list[str]:
         """What the console has complained of since it was last asked."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
@@ -89,6 +94,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
     driver.set_page_load_timeout(60)
+    driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     try:
         yield Browser(driver)
     finally:

@@ -11,9 +11,9 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.zoo.tiny import bert, t5
-from zoo.attending.attend import Attended, attend
-from zoo.attending.choice import choose
-from zoo.attending.reading import Reading
+from zoo.attention_maps.attend import Attended, attend
+from zoo.attention_maps.choice import choose
+from zoo.attention_maps.reading import AttentionInput
 from zoo.builder import assemble
 from zoo.checks.probe import ProbeWeights
 from zoo.pages.attention_page import attention_page
@@ -40,7 +40,9 @@ def attended() -> Attended:
     spec = t5()
     model = assemble(spec, torch.float64)
     materialize(model, ProbeWeights(model, spec))
-    return Attended.of(list(attend(model, Reading([1, 2, 3, 4, 5, 6], target=[0, 7, 8]), choose(spec))))
+    return Attended.of(
+        list(attend(model, AttentionInput([1, 2, 3, 4, 5, 6], target=[0, 7, 8]), choose(spec)))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +87,7 @@ def test_a_head_is_chosen(browser: Browser, path: Path, attended: Attended) -> N
         canvas, int(x), int(13 - size["height"] / 2)
     ).perform()
     share = round(100 * round(254 * layer.weights[1, 0, 2].item()) / 254)
-    assert caption.text == f"layer 1, head 1\n“<s>” (0) looks {share} % at “東京” (2)"
+    assert caption.text == f"layer 1, head 1\n“<s>” (0) attends {share} % to “東京” (2)"
 
 
 def test_light_and_dark(browser: Browser, path: Path) -> None:
@@ -95,13 +97,13 @@ def test_light_and_dark(browser: Browser, path: Path) -> None:
     _, hard = browser.run(contrast)
     assert hard == []
     browser.prefer("dark")
-    WebDriverWait(browser.driver, 5).until(lambda _: browser.run(BYTES) != light)  # drawn in the next frame
+    WebDriverWait(browser.driver, 60).until(lambda _: browser.run(BYTES) != light)  # drawn in the next frame
     dark = browser.run(BYTES)
     assert all(old != new for old, new in zip(light, dark, strict=True))
     _, hard = browser.run(contrast)
     assert hard == []
     browser.one("#theme").click()
-    WebDriverWait(browser.driver, 5).until(lambda _: browser.run(BYTES) == light)
+    WebDriverWait(browser.driver, 60).until(lambda _: browser.run(BYTES) == light)
 
 
 def test_nothing_overflows(browser: Browser, path: Path) -> None:
@@ -114,7 +116,7 @@ def test_a_single_head_has_no_mean(browser: Browser, tmp_path: Path) -> None:
     spec = bert()
     model = assemble(spec, torch.float64)
     materialize(model, ProbeWeights(model, spec))
-    one = Attended.of(list(attend(model, Reading([1, 2, 3]), choose(spec, layers=[1], heads=[0]))))
+    one = Attended.of(list(attend(model, AttentionInput([1, 2, 3]), choose(spec, layers=[1], heads=[0]))))
     page = tmp_path / "one.html"
     page.write_text(
         attention_page(one, "tiny-bert", "random", {"encoder": ["1", "2", "3"]}), encoding="utf-8"

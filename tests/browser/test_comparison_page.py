@@ -38,13 +38,13 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("width", [400, 1400])
-def test_all_is_there_and_nothing_overflows(browser: Browser, path: Path, width: int) -> None:
+def test_the_page_is_complete_and_nothing_overflows(browser: Browser, path: Path, width: int) -> None:
     browser.open(path, width)
     assert browser.errors() == []
     assert all(url.startswith(("file:", "data:")) for url in browser.requests())
     assert [each.text.split("\n")[0] for each in browser.all("h1, h2")] == [
         "copy, length 8",
-        "What came of it",
+        "Results",
         "Loss in training",
     ]
     assert [each.text for each in browser.all("td:nth-child(2)")] == LABELS
@@ -54,7 +54,7 @@ def test_all_is_there_and_nothing_overflows(browser: Browser, path: Path, width:
     assert browser.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-def test_lines_are_told_apart_and_all_is_readable(browser: Browser, path: Path) -> None:
+def test_lines_are_distinguishable_and_text_is_readable(browser: Browser, path: Path) -> None:
     browser.open(path, scheme="light")
     look = (
         "return [...document.querySelectorAll('.chart .line')].map(e => getComputedStyle(e))"

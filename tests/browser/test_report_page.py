@@ -13,8 +13,9 @@ from specs.device import device_names
 from specs.load import load
 from tests.browser.conftest import Browser
 from zoo.reports.costs import costs, within
+from zoo.reports.lengths import Lengths
 from zoo.reports.parameters import parameter_report
-from zoo.reports.report import Lengths, report
+from zoo.reports.report import report
 
 pytestmark = pytest.mark.browser
 
@@ -142,8 +143,8 @@ def test_costs_are_those_of_python_at_any_size(
     expected = costs(load(preset))
     shown = numbers(browser, "stages")
     for row, stage in zip(shown, expected.stages.values(), strict=True):
-        every = [stage.total.at(**sizes), stage.total_active.at(**sizes), stage.total_elements.at(**sizes)]
-        assert [int(value) for value in row] == (every if len(row) == 3 else [every[0], every[2]])
+        every = [stage.total.at(**sizes), stage.total_elements.at(**sizes)]
+        assert [int(value) for value in row] == every
     name, stage = list(expected.stages.items())[-1]
     browser.one(f"#stage input[value={name}]").click()
     rows = {each.find_element("css selector", "code").text: each for each in browser.all("#modules tbody tr")}
@@ -185,9 +186,17 @@ def test_memory_and_bounds_are_those_of_python(
         expected.state,
         expected.training,
     )
-    assert trained[0] == step.active.total.at(**at)
-    assert trained[1] == step.active.checkpointed.at(**at)
+    assert trained[0] == step.passes.total.at(**at)
+    assert trained[1] == step.passes.checkpointed.at(**at)
     assert trained[-2:] == [state.total + part.at(**at) for part in (step.activations, step.checkpointed)]
+    if expected.expert_reads:
+        assert [int(row[0]) for row in numbers(browser, "reads")] == [
+            each.bytes for each in expected.expert_reads
+        ]
+        reads = [row.text.split() for row in browser.all("#reads tbody tr")]
+        assert [row[:4] for row in reads] == [
+            [str(each.batch), *each.experts_text.split()] for each in expected.expert_reads
+        ]
     rows = browser.all("#devices tbody tr")
     assert len(rows) == len(expected.rooflines) > 5
     for row, roofline in zip(rows, expected.rooflines, strict=True):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,29 @@ def environment(**changes: str) -> dict[str, str]:
     """This process's environment with changes, and without what decides about colours and widths."""
     kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TERM")}
     return {**kept, "PYTHONPATH": str(Path.cwd()), **changes}
+
+
+def wait_for_handlers(process: subprocess.Popen[str]) -> None:
+    """Wait until the program handles SIGTERM, and so SIGINT, itself; an earlier signal ends it as it ends any process."""
+    bit = 1 << (signal.SIGTERM - 1)
+    while True:
+        assert process.poll() is None, process.communicate()
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        if int(status.partition("SigCgt:")[2].split()[0], 16) & bit:
+            return
+        time.sleep(0.002)
+
+
+def wait_for_end(process: int) -> None:
+    """Wait until a process, which need not be a child of this one, has ended."""
+    state = Path(f"/proc/{process}/stat")
+    while True:
+        try:
+            if state.read_text().rpartition(")")[2].split()[0] == "Z":  # nobody has asked for its status
+                return
+        except OSError:
+            return
+        time.sleep(0.02)
 
 
 def in_terminal(command: list[str], cwd: Path, **variables: str) -> tuple[str, str]:

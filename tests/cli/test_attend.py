@@ -24,9 +24,9 @@ from specs.writing import dump
 from tests.cli.process import environment, zoo
 from tests.parity.minilm import minilm_directory
 from tests.zoo.tiny import bert, gpt2, t5, vit
-from zoo.attending.attend import Attended, attend
-from zoo.attending.choice import choose
-from zoo.attending.reading import Reading
+from zoo.attention_maps.attend import Attended, attend
+from zoo.attention_maps.choice import choose
+from zoo.attention_maps.reading import AttentionInput
 from zoo.builder import assemble
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
@@ -109,9 +109,9 @@ sat      0   0 100   0   0   0
          S                   P
          ]                   ]
 
-percent of what a token attends to, · where it may not look
+percent of a query token's attention, · masked
 
-entropy of each head's weights in bits, the mean over tokens; uniform: of equal weights
+Entropy of each head in bits, mean over query tokens; uniform is the entropy of equal weights.
 
 encoder      2   uniform
 ────────────────────────
@@ -143,20 +143,20 @@ def test_text_of_an_export(place: Path) -> None:
     assert len(data["written_ids"]) == 3
     text = Tokenizer.from_file(str(place / "tiny-gpt" / "tokenizer.json")).decode(data["written_ids"])
     assert (
-        f"\nwritten: {text}\n"
+        f"\ngenerated: {text}\n"
         in invoke(place / "tiny-gpt", "--text", "ab cd", "--max-new-tokens", "3").stdout
     )
     spec = load("tiny-gpt")
     model = assemble(spec)
     materialize(model, RandomWeights(model, spec))
     ids = [each["id"] for each in data["tokens"]["decoder"]]
-    (expected,) = Attended.of(list(attend(model, Reading(ids), choose(spec)))).maps.values()
+    (expected,) = Attended.of(list(attend(model, AttentionInput(ids), choose(spec)))).maps.values()
     for layer, own in zip(data["attention"]["decoder"]["layers"], expected, strict=True):
         found = torch.tensor([head["weights"] for head in layer["heads"]])
         torch.testing.assert_close(found, own.weights, atol=2e-6, rtol=0)
 
 
-def test_an_encoder_decoder_goes_on_by_itself(place: Path) -> None:
+def test_an_encoder_decoder_generates_its_target(place: Path) -> None:
     data = data_of(place / "t5.yaml", "--ids", "5,6,7")
     assert [len(data["tokens"][reader]) for reader in ("encoder", "decoder")] == [3, 12]
     assert list(data["attention"]) == ["encoder", "decoder", "cross"]
@@ -165,7 +165,7 @@ def test_an_encoder_decoder_goes_on_by_itself(place: Path) -> None:
     assert torch.tensor(cross["layers"][0]["heads"][0]["weights"]).shape == (12, 3)
 
 
-def test_what_a_decoder_is_told_to_read(place: Path) -> None:
+def test_the_target_of_an_encoder_decoder(place: Path) -> None:
     told = ["--ids", "5,6,7", "--tokenizer", place / "tiny-gpt"]
     by_ids = data_of(place / "t5.yaml", *told, "--target-ids", "9,10", "--stack", "cross")
     assert [each["id"] for each in by_ids["tokens"]["decoder"]] == [9, 10]
@@ -247,7 +247,7 @@ cd   50  50   ·    100   0
     )
 
 
-def test_what_does_not_fit_stands_below_or_is_left_out() -> None:
+def test_maps_that_do_not_fit_move_below_or_are_cut() -> None:
     assert (
         printed(16)
         == """\
@@ -273,11 +273,11 @@ cd  100   0
         "cd   50  50",
         "      a   c",
         "      b   d",
-        "   the first 2 of 3 tokens: a file has all, see --output",
+        "   Showing the first 2 of 3 tokens; --output FILE shows all.",
     ]
 
 
-def test_rows_appear_as_they_come() -> None:
+def test_rows_are_streamed() -> None:
     out = Console(file=io.StringIO(), width=80, color_system=None)
     assert isinstance(out.file, io.StringIO)
     seen = []
@@ -298,7 +298,7 @@ def test_colors_where_there_are_enough() -> None:
     for colors in ("standard", None):
         assert " 100   ·" in printed(80, colors)
     out = Console(file=io.StringIO(), width=80, color_system="truecolor", force_terminal=True)
-    assert legend(out).plain.endswith(" 100% of what a token attends to")
+    assert legend(out).plain.endswith(" 100% of a query token's attention")
 
 
 def test_wide_signs_take_two_columns() -> None:
@@ -311,7 +311,7 @@ def test_wide_signs_take_two_columns() -> None:
 def test_long_texts_are_cut_to_what_fits(place: Path) -> None:
     wide = ["tiny-gpt", "--ids", ",".join(map(str, range(60)))]
     lines = invoke(*wide, "--layer", "0", "--head", "0").stdout.splitlines()
-    assert "   the first 39 of 60 tokens: a file has all, see --output" in lines
+    assert "   Showing the first 39 of 60 tokens; --output FILE shows all." in lines
     assert [line.split()[0] for line in lines[3:42]] == list(map(str, range(39)))
     grown = invoke(*wide, "--layer", "0", "--head", "0", "--max-new-tokens", "3").stdout.splitlines()
     assert len(grown) == len(lines) + 60 + 2 - 39 + 2  # and what was written
@@ -320,42 +320,42 @@ def test_long_texts_are_cut_to_what_fits(place: Path) -> None:
 # ---------------------------------------------------------------------------------------------------- what is refused
 
 REFUSED = [
-    (["bert.yaml"], "there is nothing to read\n  give --text, or token ids with --ids, such as --ids 1,2,3"),
-    (["bert.yaml", "--ids", "1", "--text", "a"], "--text and --ids say twice what is read\n  give --text, or token ids"),
-    (["bert.yaml", "--ids", ""], "a prompt must have at least one token\n  value: []\n  give --text or --ids with some"),
-    (["bert.yaml", "--ids", "1,two"], "--ids must be whole numbers with commas between\n  value: '1,two'\n  1,2,3 would work"),
-    (["t5.yaml", "--ids", "1", "--target-ids", "x"], "--target-ids must be whole numbers with commas between\n  value: 'x'\n"),
-    (["bert.yaml", "--ids", "1,300"], "token ids must be below the vocab_size of tiny-bert, which is 300\n  value: 300\n  0 to 299"),
-    (["t5.yaml", "--ids", "1", "--target-ids", "301"], "token ids must be below the vocab_size of tiny-t5, which is 300\n  value: 301"),
-    (["bert.yaml", "--text", "a"], "--text needs a tokenizer, and there is no tokenizer.json beside the weights\n  give one with"),
+    (["bert.yaml"], "No input.\n  Pass --text, or token ids such as --ids 1,2,3."),
+    (["bert.yaml", "--ids", "1", "--text", "a"], "--text and --ids are mutually exclusive.\n  Pass --text, or token ids"),
+    (["bert.yaml", "--ids", ""], "A prompt must have at least one token\n  value: []\n  Pass --text or --ids with at least one token."),
+    (["bert.yaml", "--ids", "1,two"], "--ids must be comma-separated whole numbers.\n  value: '1,two'\n  Pass a list such as 1,2,3."),
+    (["t5.yaml", "--ids", "1", "--target-ids", "x"], "--target-ids must be comma-separated whole numbers.\n  value: 'x'\n"),
+    (["bert.yaml", "--ids", "1,300"], "Token ids must be below the vocab_size of tiny-bert, which is 300\n  value: 300\n  Use 0 to 299."),
+    (["t5.yaml", "--ids", "1", "--target-ids", "301"], "Token ids must be below the vocab_size of tiny-t5, which is 300\n  value: 301"),
+    (["bert.yaml", "--text", "a"], "--text needs a tokenizer, and there is no tokenizer.json beside the weights.\n  Pass --tokenizer"),
     (["t5.yaml", "--ids", "1", "--target-text", "a"], "--target-text needs a tokenizer, and there is no tokenizer.json beside"),
-    (["bert.yaml", "--ids", ",".join("1" * 11)], "a prompt must fit the context of tiny-bert, which is 10 tokens\n  value: 11 tokens"),
+    (["bert.yaml", "--ids", ",".join("1" * 11)], "A prompt must fit the context of tiny-bert, which is 10 tokens\n  value: 11 tokens"),
     (["gpt2.yaml", "--ids", "1,2", "--max-new-tokens", "10"],
-     "what tiny-gpt2 reads and writes must fit its context, which is 10 tokens\n"
-     "  value: 2 tokens, and --max-new-tokens 10\n  9 new ones or fewer would work"),
+     "Input and new tokens must fit the context of tiny-gpt2, which is 10 tokens.\n"
+     "  value: 2 tokens, and --max-new-tokens 10\n  Pass --max-new-tokens 9 or less."),
     (["bert.yaml", "--ids", "1", "--max-new-tokens", "1"],
-     "--max-new-tokens needs a head that scores the next token, and that of tiny-bert is none\n  value: 1\n  leave it out"),
+     "--max-new-tokens needs a head of kind language_modeling, and that of tiny-bert is none.\n  value: 1\n  Remove the option."),
     (["gpt2.yaml", "--ids", "1", "--target-ids", "1"],
-     "--target-ids is of encoder-decoders, and tiny-gpt2 is of architecture: decoder\n  value: '1'\n  give all that it reads"),
+     "--target-ids applies only to encoder-decoders, and tiny-gpt2 is architecture: decoder.\n  value: '1'\n  Pass the whole input"),
     (["t5.yaml", "--ids", "1", "--target-ids", "1", "--target-text", "a"],
-     "--target-text and --target-ids say twice what the decoder reads\n  give one of them"),
+     "--target-text and --target-ids are mutually exclusive.\n  Pass one of them."),
     (["gpt2.yaml", "--text", "a", "--text", "b"],
-     "a pair of texts is for encoders, and tiny-gpt2 reads one\n  value: 2 texts\n  join them"),
+     "tiny-gpt2 takes one text; only encoders take a pair.\n  value: 2 texts\n  Join them into one."),
     (["t5.yaml", "--text", "a", "--text", "b"],
-     "a pair of texts is for encoders, and tiny-t5 reads one\n  value: 2 texts\n  --target-text is what the decoder reads"),
+     "tiny-t5 takes one text; only encoders take a pair.\n  value: 2 texts\n  Pass the decoder input as --target-text."),
     (["bert.yaml", "--text", "a", "--text", "b", "--text", "c"],
-     "tiny-bert reads a pair of texts at most\n  value: 3 texts\n  give --text twice"),
-    (["vit.yaml", "--ids", "1"], "tiny-vit takes pixel_values, and zoo attend has tokens to give\n  choose a model of text"),
-    (["bert.yaml", "--ids", "1", "--layer", "2"], "the encoder of tiny-bert has no such layer\n  value: --layer 2\n  0 to 1 would work"),
+     "tiny-bert takes at most a pair of texts.\n  value: 3 texts\n  Pass --text twice."),
+    (["vit.yaml", "--ids", "1"], "tiny-vit takes pixel_values, but zoo attend supports only token inputs.\n  Choose a text model."),
+    (["bert.yaml", "--ids", "1", "--layer", "2"], "The encoder of tiny-bert has no such layer\n  value: --layer 2\n  Use 0 to 1."),
     (["bert.yaml", "--ids", "1", "--layer", "3-1"],
-     "--layer must be whole numbers and ranges with commas between\n  value: '3-1'\n  0,3-5 would work"),
+     "--layer must be comma-separated whole numbers and ranges.\n  value: '3-1'\n  Pass a list such as 0,3-5."),
     (["bert.yaml", "--ids", "1", "--head", "0,2"],
-     "layer 0 of the encoder of tiny-bert has no such head\n  value: --head 2\n  0 to 1 would work"),
-    (["bert.yaml", "--ids", "1", "--head", "all"], "--head must be whole numbers and ranges with commas between, or mean\n  value: 'all'"),
+     "Layer 0 of the encoder of tiny-bert has no such head\n  value: --head 2\n  Use 0 to 1."),
+    (["bert.yaml", "--ids", "1", "--head", "all"], "--head must be comma-separated whole numbers and ranges, or mean.\n  value: 'all'"),
     (["bert.yaml", "--ids", "1", "--stack", "cross"],
-     "tiny-bert has no such attention: its architecture is encoder\n  value: --stack cross\n  encoder would work"),
-    (["bert.yaml", "--ids", "1", "--stack", "crss"], "there is no --stack 'crss': did you mean 'cross'?"),
-    (["bert.yaml", "--ids", "1", "--weights", "gone"], "no weights at 'gone' (did you mean 'none'?): give random"),
+     "tiny-bert has no such attention: its architecture is encoder\n  value: --stack cross\n  Use encoder."),
+    (["bert.yaml", "--ids", "1", "--stack", "crss"], "--stack 'crss' is unknown\n  Did you mean 'cross'?"),
+    (["bert.yaml", "--ids", "1", "--weights", "gone"], "'gone' has no weights (did you mean 'none'?)\n  Pass random"),
     (["gone", "--ids", "1"], "must be a preset or a file\n  value: 'gone'"),
     (["bert.yaml", "--ids", "1", "--tokenizer", "bert.yaml"], "bert.yaml is no tokenizer: "),
 ]  # fmt: skip
@@ -374,11 +374,11 @@ def test_refused(arguments: list[str], message: str, place: Path, monkeypatch: p
     assert json.loads(data.stdout)["errors"][0]["message"] + "\n" == result.stderr
 
 
-def test_a_file_says_what_it_is_to_be(place: Path, tmp_path: Path) -> None:
+def test_the_suffix_of_a_file_sets_its_format(place: Path, tmp_path: Path) -> None:
     result = invoke(place / "bert.yaml", "--ids", "1", "-o", tmp_path / "a.gif")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        f"--output must end in .png, .svg or .html\n  value: '{tmp_path / 'a.gif'}'\n  {tmp_path / 'a.png'} would work\n"
+        f"--output must end in .png, .svg or .html.\n  value: '{tmp_path / 'a.gif'}'\n  Pass a path such as {tmp_path / 'a.png'}.\n"
     )
     result = invoke(place / "bert.yaml", "--ids", "1", "-o", tmp_path)
     assert result.exit_code == 2
@@ -388,7 +388,7 @@ def test_pictures_need_a_library(place: Path, monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = invoke(place / "bert.yaml", "--ids", "1", "-o", tmp_path / "a.png")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "pictures need a library: pip install 'zoo[pictures]'\n"
+    assert result.stderr == "Pictures need more libraries\n  Run pip install 'zoo[pictures]'.\n"
 
 
 def test_a_place_that_cannot_be_written(place: Path, tmp_path: Path) -> None:
@@ -397,7 +397,7 @@ def test_a_place_that_cannot_be_written(place: Path, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert (
         result.stderr
-        == f"{tmp_path / 'file' / 'a.html'} cannot be written: {tmp_path / 'file'} is a file.\n  Give another --output.\n"
+        == f"Cannot write {tmp_path / 'file' / 'a.html'}: {tmp_path / 'file'} is a file.\n  Pass another --output.\n"
     )
 
 

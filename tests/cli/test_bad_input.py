@@ -59,43 +59,43 @@ BOMB = (
 
 SPECS = [
     ("name: [a", "spec.yaml:2:1: a list in brackets must have commas"),
-    ("", "spec.yaml: a spec must not be empty\n  start with a key and its value"),
+    ("", "spec.yaml: a spec must not be empty\n  Start with a key and its value"),
     ("# nothing\n", "spec.yaml: a spec must not be empty"),
-    ("- a\n- b\n", "spec.yaml:1:1: a spec must be a mapping, and this is a list\n  value: ['a', 'b']\n"),
-    ("hello\n", "spec.yaml:1:1: a spec must be a mapping, and this is a string\n  value: 'hello'\n"),
-    ("name: a\nname: b\n", "spec.yaml:2:1: name: a mapping must have each key once, and this one is on lines 1 and 2"),
-    (BOMB, "a spec must have at most 20000 values, each use of an alias counted in full\n  use named `blocks`"),
-    ("a: &a [*a]\n", "a value must not contain itself, and *a stands within &a\n  write the value out"),
-    ("[" * 100, "lists and mappings must be nested at most 64 deep\n  close the brackets"),
-    ("extends: spec.yaml\n", "extends: must not lead back to itself: spec.yaml -> spec.yaml\n  value: 'spec.yaml'\n  extend"),
-    ("extends: [gpt2]\n", "spec.yaml:1:10: extends: must be the name of a preset or the path of a file\n  value: ['gpt2']"),
-    ("extends: gptt2\n", "spec.yaml:1:10: extends: must be a preset or a file\n  value: 'gptt2'\n  did you mean 'gpt2'?"),
+    ("- a\n- b\n", "spec.yaml:1:1: a spec must be a mapping, but this is a list\n  value: ['a', 'b']\n"),
+    ("hello\n", "spec.yaml:1:1: a spec must be a mapping, but this is a string\n  value: 'hello'\n"),
+    ("name: a\nname: b\n", "spec.yaml:2:1: name: a mapping must have each key once, but this one is on lines 1 and 2"),
+    (BOMB, "a spec must have at most 20000 values, counting each use of an alias in full\n  Use named `blocks`"),
+    ("a: &a [*a]\n", "a value must not contain itself, but *a is within &a\n  Write the value out"),
+    ("[" * 100, "lists and mappings must be nested at most 64 deep\n  Close the brackets"),
+    ("extends: spec.yaml\n", "extends: must not form a cycle: spec.yaml -> spec.yaml\n  value: 'spec.yaml'\n  Extend"),
+    ("extends: [gpt2]\n", "spec.yaml:1:10: extends: must be a preset name or the path of a file\n  value: ['gpt2']"),
+    ("extends: gptt2\n", "spec.yaml:1:10: extends: must be a preset or a file\n  value: 'gptt2'\n  Did you mean 'gpt2'?"),
     ("extends: .\n", "spec.yaml:1:10: extends: must be a preset or a file\n  value: '.'"),
-    ("extends: ../gone.yaml\n", "  value: '../gone.yaml'\n  paths are relative to this file"),
+    ("extends: ../gone.yaml\n", "  value: '../gone.yaml'\n  Paths are relative to this file"),
     ("extends: gpt2\nname: a/b\n", "spec.yaml:2:7: name: must match ^[A-Za-z0-9]"),
-    ("extends: gpt2\nname: ../../a\n", "  value: '../../a'\n  letters, digits and . _ - + = , @ would work"),
+    ("extends: gpt2\nname: ../../a\n", "  value: '../../a'\n  Use letters, digits and . _ - + = , @ only."),
     ("extends: gpt2\nname: ..\n", "  value: '..'\n"),
     ("extends: gpt2\nname: модель\n", "  value: 'модель'\n"),
     ("extends: gpt2\ndecoder: {layers: 1000000000}\n",
-     "spec.yaml:2:19: decoder.layers: must be less than or equal to 10000\n  value: 1000000000\n  10000 would work\n"),
+     "spec.yaml:2:19: decoder.layers: must be less than or equal to 10000\n  value: 1000000000\n  Use 10000 or less.\n"),
     ("extends: gpt2\ndecoder: {layers: [{repeat: 10000, pattern: [{repeat: 10000}]}]}\n",
-     "decoder.layers: must come to at most 10000 layers\n  value: 100000000\n  repeat less\n"),
+     "decoder.layers: must have at most 10000 layers in total\n  value: 100000000\n  Reduce repeat.\n"),
     ("extends: gpt2\nvocab_size: 1000000000000\n", "spec.yaml:2:13: vocab_size: must be less than or equal to 16777216\n"),
     ("extends: gpt2\nd_model: 1099511627776\n", "spec.yaml:2:10: d_model: must be less than or equal to 16777216\n"),
-    ("extends: gpt2\nvocab_size: 0\n", "vocab_size: must be greater than 0\n  value: 0\n  1 or more would work\n"),
-    ("extends: gpt2\nd_model: -768\n", "d_model: must be greater than 0\n  value: -768\n  1 or more would work\n"),
-    ("extends: gpt2\nvocab_size: '12'\n", "must be a whole number\n  value: '12'\n  write it without quotes: 12\n"),
-    ("extends: gpt2\nd_model: 767.6\n", "d_model: must be a whole number\n  value: 767.6\n  768 would work\n"),
-    ("extends: gpt2\ndecoder: 5\n", "decoder: must be a mapping\n  value: 5\n  write its keys below it, indented\n"),
+    ("extends: gpt2\nvocab_size: 0\n", "vocab_size: must be greater than 0\n  value: 0\n  Use 1 or more.\n"),
+    ("extends: gpt2\nd_model: -768\n", "d_model: must be greater than 0\n  value: -768\n  Use 1 or more.\n"),
+    ("extends: gpt2\nvocab_size: '12'\n", "must be a whole number\n  value: '12'\n  Write it without quotes: 12.\n"),
+    ("extends: gpt2\nd_model: 767.6\n", "d_model: must be a whole number\n  value: 767.6\n  Use 768.\n"),
+    ("extends: gpt2\ndecoder: 5\n", "decoder: must be a mapping\n  value: 5\n  Write its keys below it, indented.\n"),
     ("extends: gpt2\nhead: 7\n", "spec.yaml:2:7: head: must be a mapping with a `kind` of head\n  value: 7\n"),
-    ("extends: gpt2\nhead: {kind: poolr}\n", "head.kind: must be a registered head kind\n  value: 'poolr'\n  did you mean 'pooler'?"),
-    ("extends: gpt2\nd_modle: 3\n", "spec.yaml:2:1: d_modle: is not a known key\n  did you mean 'd_model'?"),
+    ("extends: gpt2\nhead: {kind: poolr}\n", "head.kind: must be a registered head kind\n  value: 'poolr'\n  Did you mean 'pooler'?"),
+    ("extends: gpt2\nd_modle: 3\n", "spec.yaml:2:1: d_modle: is not a known key\n  Did you mean 'd_model'?"),
     ("extends: gpt2\ndecoder: {block: {attention: {heads: 7}}}\n",
-     "decoder.block.attention.heads: must divide d_model, which is 768\n  value: 7\n  heads that divide it: 1, 2"),
+     "decoder.block.attention.heads: must divide d_model, which is 768\n  value: 7\n  Use a divisor: 1, 2"),
     ("extends: gpt2\nposition: {kind: rope, dimensions: 7}\n",
-     "position.dimensions: must be even: dimensions rotate in pairs\n  value: 7\n  6 or 8 would work\n"),
+     "position.dimensions: must be even: dimensions rotate in pairs\n  value: 7\n  Use 6 or 8.\n"),
     ("extends: gpt2\ndecoder: {block: {norm: {kind: layer_norm, eps: .nan}}}\n",
-     "decoder.block.norm.eps: must be a finite number\n  value: nan\n  write it out, such as 1.0e-5\n"),
+     "decoder.block.norm.eps: must be a finite number\n  value: nan\n  Use a finite number, such as 1.0e-5.\n"),
     ("extends: gpt2\nposition: {kind: rope, theta: .inf}\n", "position.theta: must be a finite number\n  value: inf\n"),
 ]  # fmt: skip
 
@@ -110,21 +110,19 @@ def test_a_circle_through_other_directories(run: Run, tmp_path: Path) -> None:
     for name, other in (("a", "b"), ("b", "a")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "spec.yaml").write_text(f"extends: ../{other}/spec.yaml\n")
-    assert "must not lead back to itself: spec.yaml -> spec.yaml -> spec.yaml" in refused(
-        run, "show", "a/spec.yaml"
-    )
+    assert "must not form a cycle: spec.yaml -> spec.yaml -> spec.yaml" in refused(run, "show", "a/spec.yaml")
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\x80\x04\x95", "spec.yaml:1:1: a spec must be UTF-8 text, and this is the byte 0x80\n  save the file as UTF-8\n"),
-        (b"a: \xff\xfe", "spec.yaml:1:4: a spec must be UTF-8 text, and this is the byte 0xff\n"),
-        (b"a: \x00", "a spec must not contain the control character U+0000\n  remove the character"),
-        (b"x" * 1_000_001, "spec.yaml: a spec must be at most 1,000,000 bytes\n  keep weights and data in other files\n"),
+        (b"\x80\x04\x95", "spec.yaml:1:1: a spec must be UTF-8 text, but it contains the byte 0x80\n  Save the file as UTF-8.\n"),
+        (b"a: \xff\xfe", "spec.yaml:1:4: a spec must be UTF-8 text, but it contains the byte 0xff\n"),
+        (b"a: \x00", "a spec must not contain the control character U+0000\n  Remove the character"),
+        (b"x" * 1_000_001, "spec.yaml: a spec must be at most 1,000,000 bytes\n  Keep weights and data in other files.\n"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_text(run: Run, tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_file_that_is_not_text_is_refused(run: Run, tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "spec.yaml").write_bytes(content)
     assert message in refused(run, "show", "spec.yaml")
 
@@ -132,11 +130,11 @@ def test_a_file_that_is_no_text(run: Run, tmp_path: Path, content: bytes, messag
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("gone.yaml", "gone.yaml: the file must exist\n  check the path\n"),
-        (".", ".: a spec must be a file, and this is a directory\n  name a file in it: my-model.yaml\n"),
-        ("bert_bse", "must be a preset or a file\n  value: 'bert_bse'\n  did you mean 'bert-base'?\n"),
+        ("gone.yaml", "gone.yaml: the file must exist\n  Check the path.\n"),
+        (".", ".: a spec must be a file, but this is a directory\n  Pass a file in it: my-model.yaml.\n"),
+        ("bert_bse", "must be a preset or a file\n  value: 'bert_bse'\n  Did you mean 'bert-base'?\n"),
         ("x" * 5000, "must be a preset or a file\n  value: 'xxx"),
-        ("x" * 5000 + ".yaml", "the file must be readable: File name too long\n  check the path\n"),
+        ("x" * 5000 + ".yaml", "the file must be readable: File name too long\n  Check the path.\n"),
         ("", "must be a preset or a file\n  value: ''\n"),
     ],
 )
@@ -147,21 +145,21 @@ def test_a_spec_that_is_not_there(run: Run, spec: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("d_model", "an assignment must have a '=' between path and value\n  write it as in --set decoder.block"),
-        ("", "an assignment must have a '=' between path and value"),
+        ("d_model", "an assignment must have an '=' between path and value\n  Write it as in decoder.block"),
+        ("", "an assignment must have an '=' between path and value"),
         ("=3", "a path must be names joined by dots, with indices in brackets"),
         ("a..b=3", "a path must be names joined by dots, with indices in brackets"),
         ("decoder.layers[0=3", "a path must be names joined by dots, with indices in brackets"),
-        ("d_model=", "an assignment must have a value after its '='\n  write null for no value, '' for an empty text\n"),
-        ("d_model=[1", "a list in brackets must have commas between its items and a ']' at its end\n  close it\n"),
-        ("d_model={", "a value must stand here"),
-        ("d_model=1,2", "an assignment must have one value\n  put a list in brackets, a text with commas in quotes\n"),
-        ("d_model=*a", "an alias must name an anchor above it, and there is no &a"),
-        ("d_model=!!python/object/apply:os.system [ls]", "a tag must be one of !!str, !!int, !!float, !!bool and !!null"),
-        ("decoder.layers[9].repeat=3", "an index must pick an element of a list, and decoder.layers is an integer"),
+        ("d_model=", "an assignment must have a value after its '='\n  Write null for no value, or '' for an empty string.\n"),
+        ("d_model=[1", "a list in brackets must have commas between its items and a ']' at its end\n  Close it.\n"),
+        ("d_model={", "a value is missing"),
+        ("d_model=1,2", "an assignment must have one value\n  Put a list in brackets, or a string with commas in quotes.\n"),
+        ("d_model=*a", "an alias must name an anchor above it, but &a is not defined"),
+        ("d_model=!!python/object/apply:os.system [ls]", "a tag must be !!str, !!int, !!float, !!bool or !!null"),
+        ("decoder.layers[9].repeat=3", "an index must select an element of a list, and decoder.layers is an integer"),
         ("d_model=1e400", "d_model: must be a whole number\n  value: inf\n"),
         ("d_model=NaN", "d_model: must be a whole number\n  value: 'NaN'\n"),
-        ("position.kind=rop", "position.kind: must be a registered position kind\n  value: 'rop'\n  did you mean 'rope'?\n"),
+        ("position.kind=rop", "position.kind: must be a registered position kind\n  value: 'rop'\n  Did you mean 'rope'?\n"),
         ("extends=bert-base", "extends: is not a known key\n"),
         ("nope.a=1", "nope: is not a known key\n"),
     ],
@@ -186,6 +184,11 @@ def tensors() -> dict[str, torch.Tensor]:
 KEY = "decoder.blocks.0.attention.key.weight"
 
 
+def _saved_below(path: Path) -> None:
+    path.mkdir()
+    torch.save([1], path / "pytorch_model.bin")
+
+
 def _changed(tensors: dict[str, torch.Tensor], value: float) -> dict[str, torch.Tensor]:
     changed = tensors[KEY].clone()
     changed[3, 4] = value
@@ -205,21 +208,21 @@ def _sharded(tensors: dict[str, torch.Tensor], path: Path) -> None:
 
 
 WEIGHTS: list[tuple[Callable[[dict[str, torch.Tensor], Path], Any], str]] = [
-    (lambda t, p: None, "no weights at 'weights': give random, none, a file (.safetensors, .bin, .gguf), a directory that has one, or org/name"),
-    (lambda t, p: p.touch(), "weights is empty: perhaps a download that was interrupted"),
-    (lambda t, p: _cut(t, p, 5), "weights is truncated or no safetensors file: it has 5 bytes"),
-    (lambda t, p: _cut(t, p, 500_000), "weights is truncated: its header promises 899,784 bytes, and it has 500,000"),
+    (lambda t, p: None, "'weights' has no weights\n  Pass random, none, a file (.safetensors, .bin, .gguf), a directory with one, or a repository on the Hugging Face hub (org/name)."),
+    (lambda t, p: p.touch(), "weights is empty, perhaps because its download was truncated"),
+    (lambda t, p: _cut(t, p, 5), "weights is truncated or not a safetensors file: it has 5 bytes"),
+    (lambda t, p: _cut(t, p, 500_000), "weights is truncated: its header declares 899,784 bytes, and it has 500,000"),
     (lambda t, p: save_file({**t, KEY: torch.zeros(3, 5)}, p), f"wrong: {KEY} is 3 x 5, and {KEY} needs 64 x 64"),
-    (lambda t, p: save_file({**t, KEY: t[KEY].int()}, p), f"{KEY} is of I32, and weights come in F64, F32, F16 or BF16"),
+    (lambda t, p: save_file({**t, KEY: t[KEY].int()}, p), f"{KEY} has dtype I32; weights must be F64, F32, F16 or BF16"),
     (lambda t, p: save_file({n: v for n, v in t.items() if n != KEY}, p), f"1 missing\n  missing: {KEY}\n"),
     (lambda t, p: save_file({**t, "extra": t[KEY].clone()}, p), "1 left over\n  left over: extra\n"),
-    (lambda t, p: save_file(_changed(t, torch.nan), p), f"weights: {KEY} has NaN or infinite values (1 of 4,096 looked at)"),
-    (lambda t, p: save_file(_changed(t, torch.inf), p), f"weights: {KEY} has NaN or infinite values (1 of 4,096 looked at)"),
-    (lambda t, p: torch.save({**t, KEY: Namespace()}, p), "weights holds argparse.Namespace, which is not data, and running it"),
-    (lambda t, p: (p.mkdir(), torch.save([1], p / "pytorch_model.bin")), "pytorch_model.bin holds a list, not tensors by name"),
-    (lambda t, p: p.write_text("version https://git-lfs.github.com/spec/v1\n"), "weights is a git-lfs pointer, which stands for"),
-    (lambda t, p: p.mkdir(), "weights has no model.safetensors, no pytorch_model.bin and no index of shards; it has no files"),
-    (_sharded, "names 1 of 2 files that are not there: b.safetensors"),
+    (lambda t, p: save_file(_changed(t, torch.nan), p), f"weights: {KEY} has NaN or infinite values (1 of 4,096 checked)"),
+    (lambda t, p: save_file(_changed(t, torch.inf), p), f"weights: {KEY} has NaN or infinite values (1 of 4,096 checked)"),
+    (lambda t, p: torch.save({**t, KEY: Namespace()}, p), "weights holds argparse.Namespace, which is code, not data; it was not run"),
+    (lambda t, p: _saved_below(p), "pytorch_model.bin holds a list, not tensors by name"),
+    (lambda t, p: p.write_text("version https://git-lfs.github.com/spec/v1\n"), "weights is a git-lfs pointer, not the file itself"),
+    (lambda t, p: p.mkdir(), "weights has no model.safetensors, no pytorch_model.bin and no index of shards\n  value: no files"),
+    (_sharded, "lists 2 files, 1 of them missing: b.safetensors"),
     (lambda t, p: p.symlink_to("/dev/null"), "weights is not a regular file"),
 ]  # fmt: skip
 
@@ -240,11 +243,11 @@ def test_wrong_weights(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--target", "portabel"], "there is no --target 'portabel': did you mean 'portable'?\n"),
-        (["--layout", "optimun"], "there is no --layout 'optimun': did you mean 'optimum'?\n"),
+        (["--target", "portabel"], "--target 'portabel' is unknown\n  Did you mean 'portable'?\n"),
+        (["--layout", "optimun"], "--layout 'optimun' is unknown\n  Did you mean 'optimum'?\n"),
         (["--layout", "optimum"], "--layout optimum: optimum-onnx cannot load tiny-gpt: "),
-        (["--via", "nonsense"], "there is no --via 'nonsense': choose from: fx, torch\n"),
-        (["--via", "torch", "--weights", "none"], "--via torch needs weights: give --weights random or a path\n"),
+        (["--via", "nonsense"], "--via 'nonsense' is unknown\n  Choose from: fx, torch.\n"),
+        (["--via", "torch", "--weights", "none"], "--via torch needs weights\n  Pass --weights random or a path.\n"),
         (["--seed", "abc"], "Invalid value for '--seed'"),
         (["-o", "file"], "file is a file, not a directory.\n  Choose another directory.\n"),
         (["-o", "file/below"], "file is a file, not a directory.\n  Choose another directory.\n"),
@@ -279,24 +282,24 @@ def test_an_export_larger_than_the_disk_is_refused_before_it_starts(
     usage = shutil.disk_usage(tmp_path)._replace(free=68_000_000_000)  # others write to it meanwhile
     monkeypatch.setattr("zoo.destination.shutil.disk_usage", lambda path: usage)
     told = refused(run, command, "gpt3-175b")
-    assert "build/gpt3-175b needs 698 GB, and its disk has 68.0 GB free" in told
+    assert "build/gpt3-175b needs 698.4 GB, and its disk has 68.0 GB free" in told
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("options", "needs"), [(["--weights", "none"], "verification, on a twin of "), (["--via", "torch"], "--via torch needs ")]
+    ("options", "needs"), [(["--weights", "none"], "Verification, on a reduced model of "), (["--via", "torch"], "--via torch needs ")]
 )  # fmt: skip
-def test_a_memory_too_small_is_told(
+def test_too_little_memory_is_reported(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], needs: str
 ) -> None:
     monkeypatch.setattr("exporters.subject.available_memory", lambda: 300_010_000)
     told = refused(run, "export", "gpt2", *options)
     assert told.startswith(needs)
-    assert "of memory, and 10.0 kB are free\n  use a larger machine, or export with --" in told
+    assert "of memory, and 10.0 kB are free\n  Use a larger machine, or export with --" in told
 
 
 @pytest.mark.slow
-def test_a_limit_on_memory_is_told(tmp_path: Path) -> None:
+def test_a_memory_limit_is_reported(tmp_path: Path) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (6_000_000_000, 6_000_000_000))
 
@@ -320,9 +323,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_disk_too_small_is_told_before_it_is_full(run: Run, small_disk: Path) -> None:
+def test_a_disk_too_small_is_reported_before_writing(run: Run, small_disk: Path) -> None:
     told = refused(run, "export", "tiny-gpt", "--no-verify", "-o", str(small_disk / "out"))
-    assert f"{small_disk}/out needs 894 kB, and its disk has 614 kB free.\n" in told
+    assert f"{small_disk}/out needs 894.5 kB, and its disk has 614.4 kB free.\n" in told
     assert not list(small_disk.iterdir())
 
 
@@ -384,9 +387,9 @@ def test_streams_that_are_closed_or_full(tmp_path: Path, command: str, status: i
 
 
 @pytest.mark.parametrize(("options", "status"), [("", 2), (" --json", 2)])
-def test_a_full_output_is_told(tmp_path: Path, options: str, status: int) -> None:
+def test_a_full_output_is_reported(tmp_path: Path, options: str, status: int) -> None:
     result = shell(f"zoo list{options} >/dev/full", tmp_path)
-    assert (result.returncode, result.stderr) == (status, f"cannot write: {os.strerror(errno.ENOSPC)}\n")
+    assert (result.returncode, result.stderr) == (status, f"Cannot write: {os.strerror(errno.ENOSPC)}\n")
 
 
 @pytest.mark.slow

@@ -111,8 +111,8 @@ def test_given_weights(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gptt2"], "did you mean"),
-        (["tiny-gpt", "--weights", "absent.safetensors"], "no weights at 'absent.safetensors'"),
+        (["gptt2"], "Did you mean"),
+        (["tiny-gpt", "--weights", "absent.safetensors"], "'absent.safetensors' has no weights"),
         (["tiny-gpt", "--set", "decoder.block.attention.heads=5"], "must divide d_model, which is 64"),
     ],
 )

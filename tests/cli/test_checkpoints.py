@@ -29,7 +29,7 @@ def run(tmp_path, monkeypatch):
 def test_a_real_checkpoint_is_imported_edited_built_and_converted_back(run, tmp_path: Path) -> None:
     result: Result = run("import", MINILM, "-o", "mini.yaml", "--name", "mini")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr.startswith("mini: 22,565,376 parameters, all of them in ")
+    assert result.stderr.startswith("mini: 22,565,376 parameters, all found in ")
     assert "expect: {parameters: 22565376}" in Path("mini.yaml").read_text()
 
     edited = Path("mini.yaml").read_text().replace("eps: 1.0e-12", "eps: 1.0e-09")
@@ -62,29 +62,29 @@ def test_a_config_alone_is_printed_as_a_spec(run, tmp_path: Path) -> None:
     result = run("import", "config.json")
     assert result.exit_code == 0
     assert "architecture: encoder\n" in result.stdout
-    assert "no weights there to match" in result.stderr
+    assert "no weights to match" in result.stderr
     data = json.loads(run("import", "config.json", "--json").stdout)
     assert data["spec"]["d_model"] == 384
 
 
-def test_an_output_that_is_there_is_kept(run, tmp_path: Path) -> None:
+def test_an_existing_output_is_kept(run, tmp_path: Path) -> None:
     Path("mine.yaml").write_text("mine\n")
     result = run("import", MINILM / "config.json", "-o", "mine.yaml")
     assert result.exit_code == 2
-    assert result.stderr == "mine.yaml is there already\n  give another --output, or --force to replace it\n"
+    assert result.stderr == "mine.yaml exists.\n  Pass another --output, or --force to overwrite it.\n"
     assert Path("mine.yaml").read_text() == "mine\n"
     assert run("import", MINILM / "config.json", "-o", "mine.yaml", "--force").exit_code == 0
     assert "encoder" in Path("mine.yaml").read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.yaml"]
 
 
-def test_weights_that_do_not_fit_the_config_are_told(run, tmp_path: Path) -> None:
+def test_weights_that_do_not_fit_the_config_are_reported(run, tmp_path: Path) -> None:
     shutil.copytree(MINILM, tmp_path / "checkpoint")
     config = json.loads((MINILM / "config.json").read_text())
     (tmp_path / "checkpoint" / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 7}))
     result = run("import", "checkpoint", "-o", "mini.yaml")
     assert result.exit_code == 2
-    assert "the checkpoint has fewer layers than the spec" in result.stderr
+    assert "The checkpoint has fewer layers than the spec" in result.stderr
     assert not Path("mini.yaml").exists()
 
 
@@ -93,18 +93,18 @@ def test_weights_that_do_not_fit_the_config_are_told(run, tmp_path: Path) -> Non
     [
         (
             {"model_type": "birt"},
-            "model_type: is not a supported family\n  value: 'birt'\n  did you mean 'bert'?",
+            "model_type: is not a supported family\n  value: 'birt'\n  Did you mean 'bert'?",
         ),
-        ({"hidden_act": "gellu"}, "hidden_act: is not modelled\n  value: 'gellu'\n  did you mean 'gelu'?"),
+        ({"hidden_act": "gellu"}, "hidden_act: is not supported\n  value: 'gellu'\n  Did you mean 'gelu'?"),
         ({"position_embedding_type": "relative_key"}, 'position_embedding_type: must be "absolute"'),
         (
             {"is_causal": True},
-            "has fields that are not modelled:\n  is_causal: True\n"
-            "  If they change nothing that the model computes, pass --ignore is_causal",
+            "has unsupported fields:\n  is_causal: True\n"
+            "  If they do not affect the computation, pass --ignore is_causal.",
         ),
     ],
 )
-def test_what_is_not_modelled_is_never_imported(run, changes, message: str) -> None:
+def test_unmodelled_fields_are_refused(run, changes, message: str) -> None:
     config = json.loads((MINILM / "config.json").read_text())
     Path("config.json").write_text(json.dumps({**config, **changes}))
     result = run("import", "config.json", "-o", "x.yaml")
@@ -115,13 +115,13 @@ def test_what_is_not_modelled_is_never_imported(run, changes, message: str) -> N
     assert message in told["errors"][0]["message"]
 
 
-def test_fields_that_transformers_does_not_have_are_told(run) -> None:
+def test_fields_unknown_to_transformers_are_reported(run) -> None:
     config = json.loads((MINILM / "config.json").read_text())
     Path("config.json").write_text(json.dumps({**config, "unsloth_fixed": True, "$(reboot)": 1}))
     result = run("import", "config.json", "-o", "x.yaml")
     assert result.exit_code == 0
     assert result.stderr.endswith(
-        "Ignored fields that transformers does not have: unsloth_fixed, $(reboot)\n  Pass --strict to refuse them.\n"
+        "Ignored fields that transformers does not define: unsloth_fixed, $(reboot)\n  Pass --strict to refuse them.\n"
     )
     assert json.loads(run("import", "config.json", "--json").stdout)["ignored_fields"] == [
         "unsloth_fixed",
@@ -138,14 +138,14 @@ def test_fields_that_transformers_does_not_have_are_told(run) -> None:
     )
 
 
-def test_a_spec_that_no_config_can_say_is_not_converted(run) -> None:
+def test_an_inexpressible_spec_is_not_converted(run) -> None:
     result = run("convert", "tiny-gpt", "--set", "decoder.block.residual.kind=none")
     assert result.exit_code == 2
-    assert "fits no class of a family known: the nearest is " in result.stderr
+    assert "fits no class of any known family: the nearest is " in result.stderr
     assert not Path("build").exists()
 
 
-def test_what_zoo_did_not_write_is_not_replaced(run) -> None:
+def test_files_not_written_by_zoo_are_kept(run) -> None:
     Path("out").mkdir()
     Path("out/mine.txt").write_text("mine\n")
     result = run("convert", "gpt2", "-o", "out")
@@ -154,6 +154,6 @@ def test_what_zoo_did_not_write_is_not_replaced(run) -> None:
     assert Path("out/mine.txt").read_text() == "mine\n"
 
 
-def test_an_unknown_type_is_told_with_the_nearest(run) -> None:
+def test_an_unknown_type_gets_a_suggestion(run) -> None:
     result = run("convert", "gpt2", "--dtype", "fp15")
-    assert (result.exit_code, result.stderr) == (2, "there is no --dtype 'fp15': did you mean 'fp16'?\n")
+    assert (result.exit_code, result.stderr) == (2, "--dtype 'fp15' is unknown\n  Did you mean 'fp16'?\n")

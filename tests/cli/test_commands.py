@@ -33,6 +33,8 @@ def test_list_has_every_preset_with_its_parameters(run):
     assert result.exit_code == 0
     assert [row[0] for row in rows(result.stdout)] == preset_names()
     assert ["bert-base", "encoder", "109,482,240"] in [row[:3] for row in rows(result.stdout)]
+    mixtral = ["mixtral-8x7b", "decoder", "46,702,792,704", "12.9B"]
+    assert mixtral in [row[:4] for row in rows(result.stdout)]
 
 
 def test_list_takes_a_pattern_and_an_architecture(run):
@@ -43,6 +45,7 @@ def test_list_takes_a_pattern_and_an_architecture(run):
             "name": "tiny-gpt",
             "architecture": "decoder",
             "parameters": 223616,
+            "active_parameters": None,
             "year": None,
             "summary": "A byte-level decoder for tests and first steps (4 layers, 64 wide)",
             "source": "",
@@ -59,9 +62,12 @@ def test_list_finds_a_word_of_the_summary_or_the_source_where_no_name_matches(ru
 def test_list_of_nothing_suggests(run):
     result = run("list", "gptt2")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "no preset matches 'gptt2': did you mean 'gpt2'?\n"
+    assert result.stderr == "No preset matches 'gptt2'\n  Did you mean 'gpt2'?\n"
     result = run("list", "--architecture", "encodr")
-    assert (result.exit_code, result.stderr) == (2, "no architecture 'encodr': did you mean 'encoder'?\n")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "--architecture 'encodr' is unknown\n  Did you mean 'encoder'?\n",
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- show
@@ -94,9 +100,9 @@ def test_validate_has_a_line_for_each_spec(run, tmp_path):
     ]
     assert result.stderr.splitlines() == [
         "bad.yaml:2:1: d_modle: is not a known key",
-        "  did you mean 'd_model'?",
+        "  Did you mean 'd_model'?",
         "bad.yaml:3:8: head.tied_embeddings: is not a known key",
-        "  did you mean 'tie_embeddings'?",
+        "  Did you mean 'tie_embeddings'?",
     ]
     assert run("validate", "gpt2", "bert-base").exit_code == 0
 
@@ -190,21 +196,21 @@ def test_params_fails_when_a_count_is_not_met(run):
     result = run("params", "tiny-gpt", "--set", "expect.parameters=223617", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["expected"] == [
-        {"path": "", "published": 223617, "built": 223616, "met": False}
+        {"path": "", "active": False, "published": 223617, "built": 223616, "met": False}
     ]
 
 
 def test_params_of_a_module_that_is_not_there(run):
     result = run("params", "gpt2", "--path", "decoder.blocks.12")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "gpt2 has no module 'decoder.blocks.12': did you mean 'decoder.blocks.2'?\n"
+    assert result.stderr == "gpt2 has no module 'decoder.blocks.12'. Did you mean 'decoder.blocks.2'?\n"
 
 
 # -------------------------------------------------------------------------------------------------- all of them
 
 
 @pytest.mark.parametrize("command", ["show", "params", "build", "export", "check"])
-def test_a_mistake_is_told_on_stderr_or_as_json_with_status_2(run, command):
+def test_an_error_goes_to_stderr_or_json_with_status_2(run, command):
     result = run(command, "gpt2", "--set", "decoder.block.attention.heads=7")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(
@@ -214,7 +220,7 @@ def test_a_mistake_is_told_on_stderr_or_as_json_with_status_2(run, command):
     assert (result.exit_code, result.stderr) == (2, "")
     (error,) = json.loads(result.stdout)["errors"]
     assert (error["path"], error["value"]) == ("decoder.block.attention.heads", 7)
-    assert error["remedy"].startswith("heads that divide it: 1, 2, 3")
+    assert error["remedy"].startswith("Use a divisor: 1, 2, 3")
     assert error["message"].startswith("--set decoder.block.attention.heads=7: ")
 
 
@@ -241,16 +247,16 @@ def test_version(run):
     assert run("--version").stdout == f"zoo {version('zoo')}\n"
 
 
-def test_comparisons_that_prove_little_are_told_apart(capsys, monkeypatch):
+def test_inconclusive_comparisons_are_marked(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     from cli.export_tables import print_verification
-    from exporters.verification import Comparison, Verification
+    from exporters.verification import OutputComparison, Verification
 
-    proven = Comparison("one", "1 x 1", "logits", 1e-6, 1e-6, 2e-5, 1.0, passed=True)
-    magnified = Comparison("two", "1 x 9", "logits", 0.2, 0.1, 0.4, 0.5, passed=True, rounding=0.05)
+    proven = OutputComparison("one", "1 x 1", "logits", 1e-6, 1e-6, 2e-5, 1.0, passed=True)
+    magnified = OutputComparison("two", "1 x 9", "logits", 0.2, 0.1, 0.4, 0.5, passed=True, rounding=0.05)
     print_verification(Verification("CPUExecutionProvider", "onnxruntime 1", "it", (proven, magnified)))
     shown = capsys.readouterr().out
     assert "equal" in shown
     assert "within rounding" in shown
-    assert "1 of 2 comparisons say little" in shown
-    assert "PyTorch itself is up to 5.0e-02 from arithmetic that is more exact" in shown
+    assert "1 of 2 comparisons are inconclusive" in shown
+    assert "PyTorch itself differs by up to 5.0e-02 from more exact arithmetic" in shown

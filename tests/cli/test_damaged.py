@@ -102,19 +102,19 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("name", ["export.json", "build.json"])
 @pytest.mark.parametrize("damage", CONTENTS)
-def test_a_record_that_is_none_is_told(damage: str, name: str, run: Run) -> None:
+def test_an_invalid_record_is_reported(damage: str, name: str, run: Run) -> None:
     Path("export", name).write_bytes(CONTENTS[damage])
     result = run("diff", "export", "tiny-gpt", "--brief")
     assert result.exit_code == 2
     assert result.stderr.startswith(f"export/{name} ")
     assert result.stderr.endswith(
-        ("copy the directory again, or export the model again\n", "export the model again\n")
+        ("Copy the directory again, or export the model again.\n", "Export the model again.\n")
     )
     if name == "export.json":
         assert run("run", "export", "--ids", "1").stderr == result.stderr
 
 
-def test_what_is_wrong_in_a_record_is_told_with_its_place(run: Run) -> None:
+def test_errors_in_a_record_are_located(run: Run) -> None:
     path = Path("export/export.json")
     manifest = json.loads(path.read_text())
     manifest["files"]["model.onnx"]["size"] = "42"
@@ -124,7 +124,7 @@ def test_what_is_wrong_in_a_record_is_told_with_its_place(run: Run) -> None:
     path.write_text(json.dumps(manifest))
     told = run("run", "export", "--ids", "1").stderr
     assert told == (
-        "export/export.json: cache: is required\n  copy the directory again, or export the model again\n"
+        "export/export.json: cache: is required\n  Copy the directory again, or export the model again.\n"
         "export/export.json: graphs['../out.onnx']: must be a path inside the directory\n  value: '../out.onnx'\n"
         "export/export.json: files['model.onnx'].size: must be a whole number\n  value: '42'\n"
         "export/export.json: more: extra inputs are not permitted\n  value: 1\n"
@@ -140,18 +140,18 @@ def test_what_is_wrong_in_a_record_is_told_with_its_place(run: Run) -> None:
 @pytest.mark.parametrize(
     ("field", "known"), [("target", "portable"), ("precision", "fp32"), ("layout", "optimum")]
 )
-def test_names_that_this_version_does_not_know_are_told(field: str, known: str, run: Run) -> None:
+def test_unknown_names_in_a_record_are_reported(field: str, known: str, run: Run) -> None:
     path = Path("export/export.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), field: "other"}))
     told = run("attend", "export", "--ids", "1,2")
     assert told.exit_code == 2
     assert told.stderr.startswith(f"export/export.json: {field}: must be one of ")
     assert known in told.stderr
-    assert told.stderr.endswith("\n  value: 'other'\n  export the model again\n")
+    assert told.stderr.endswith("\n  value: 'other'\n  Export the model again.\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_a_truncated_data_file_is_told(command: tuple[str, ...], run: Run) -> None:
+def test_a_truncated_data_file_is_reported(command: tuple[str, ...], run: Run) -> None:
     with Path("export/model.onnx.data").open("r+b") as file:
         file.truncate(1000)
     result = run(*command)
@@ -159,13 +159,13 @@ def test_a_truncated_data_file_is_told(command: tuple[str, ...], run: Run) -> No
     if command[0] in ("run", "attend", "bench"):
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr == (
-            f"export is not as it was exported: {told}\n  copy the directory again, or export the model again\n"
+            f"export has changed since it was exported: {told}\n  Copy the directory again, or export the model again.\n"
         )
     else:
         assert result.exit_code == 1
 
 
-def test_a_graph_of_other_bytes_is_told(run: Run) -> None:
+def test_a_changed_graph_is_reported(run: Run) -> None:
     path = Path("export/model.onnx")
     path.write_bytes(b"\xff" * path.stat().st_size)
     for arguments in (("run", "export", "--ids", "1"), ("attend", "export", "--ids", "1,2")):

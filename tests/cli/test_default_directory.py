@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -34,7 +35,7 @@ VALUES = {"weights", "seed", "verify", "calibrate", "max_kl", "min_cosine"}
         ({"weights": "path/to/checkpoint", "seed": 3, "verify": False}, "m"),
     ],
 )
-def test_the_name_says_what_shapes_the_files(options: dict[str, object], name: str) -> None:
+def test_the_name_includes_options_that_change_the_files(options: dict[str, Any], name: str) -> None:
     assert export_directory("m", Options(**options)) == Path("build", name)
 
 

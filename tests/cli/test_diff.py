@@ -51,20 +51,20 @@ GOLDEN = """\
 + position: {kind: rope, theta: 10000.0, dimensions: 64, layout: half_split}
 - decoder.block.feed_forward: {kind: mlp, hidden: 3072, activation: gelu_tanh, bias: true, dropout: 0.0}
 + decoder.block.feed_forward: {kind: gated, hidden: 3072, activation: silu, bias: true, dropout: 0.0}
-- decoder.block.norm: {kind: layer_norm, eps: 1.0e-05, weight: true, bias: true}
-+ decoder.block.norm: {kind: rms_norm, eps: 1.0e-06, unit_offset: false}
+- decoder.block.norm: {kind: layer_norm, eps: 1.0e-05, weight: true, unit_offset: false, bias: true}
++ decoder.block.norm: {kind: rms_norm, eps: 1.0e-06, weight: true, unit_offset: false}
 
-    module                  kind                    weights                        parameters of A          of B         B - A         FLOPs
-────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-    embedding               tokens                                                      39,383,808    38,597,376      -786,432
--     position              learned                                                        786,432                    -786,432
-    decoder                 Stack                                                       85,056,000   113,385,216   +28,329,216   +58.0 GFLOP
-      blocks.0-11 x12       pre_norm                                                    85,054,464   113,384,448   +28,329,984   +58.0 GFLOP
-~       feed_forward        mlp → gated                                                  4,722,432     7,084,800    +2,362,368   +4.83 GFLOP
-+         gate              Linear                  weight 3072 x 768, bias 3072                       2,362,368    +2,362,368   +4.83 GFLOP
-~       attention_norm      layer_norm → rms_norm   bias 768 → none                          1,536           768          -768
-~       feed_forward_norm   layer_norm → rms_norm   bias 768 → none                          1,536           768          -768
-~     final_norm            layer_norm → rms_norm   bias 768 → none                          1,536           768          -768
+    module                  kind                    weights                        parameters A   parameters B         B - A         FLOPs
+──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    embedding               tokens                                                   39,383,808     38,597,376      -786,432
+-     position              learned                                                     786,432                     -786,432
+    decoder                 Stack                                                    85,056,000    113,385,216   +28,329,216   +58.0 GFLOP
+      blocks.0-11 x12       pre_norm                                                 85,054,464    113,384,448   +28,329,984   +58.0 GFLOP
+~       feed_forward        mlp → gated                                               4,722,432      7,084,800    +2,362,368   +4.83 GFLOP
++         gate              Linear                  weight 3072 x 768, bias 3072                     2,362,368    +2,362,368   +4.83 GFLOP
+~       attention_norm      layer_norm → rms_norm   bias 768 → none                       1,536            768          -768
+~       feed_forward_norm   layer_norm → rms_norm   bias 768 → none                       1,536            768          -768
+~     final_norm            layer_norm → rms_norm   bias 768 → none                       1,536            768          -768
 
 cost                                 A             B         B - A   B / A
 ──────────────────────────────────────────────────────────────────────────
@@ -77,7 +77,7 @@ cache per token                36.9 kB       36.9 kB          same
 cache of 1,024 tokens          37.7 MB       37.7 MB          same
 training state with Adam        2.0 GB        2.4 GB     +440.7 MB    1.22
 
-FLOPs of matrix products, bytes in fp16, of training without activations
+FLOPs of matrix products; bytes in fp16, training state without activations
 """
 
 
@@ -101,7 +101,14 @@ def test_json_has_all_of_it(run):
     assert data["spec"][0] == {
         "path": "position",
         "a": {"kind": "learned", "offset": 0},
-        "b": {"kind": "rope", "theta": 10000.0, "dimensions": 64, "layout": "half_split", "scaling": None},
+        "b": {
+            "kind": "rope",
+            "theta": 10000.0,
+            "dimensions": 64,
+            "layout": "half_split",
+            "scaling": None,
+            "query_scaling": None,
+        },
         "follows": False,
     }
     assert {each["path"]: each["follows"] for each in data["spec"]} == {
@@ -115,20 +122,19 @@ def test_json_has_all_of_it(run):
     assert {each["name"]: each["unit"] for each in data["costs"]}["prefill"] == "FLOPs"
 
 
-def test_how_to_type_the_difference_is_told_where_it_was_not_typed(run):
+def test_set_options_are_printed_unless_given(run):
     result = run("diff", "gpt2", "gpt2-medium")
     typed = "--set d_model=1024 --set decoder.layers=24 --set decoder.block.attention.heads=16 --set decoder.block.feed_forward.hidden=4096"
     assert f"\nB is A with {typed}\n" in result.stdout
     assert "B is A with" not in run("diff", "gpt2", "--set", "decoder.layers=3").stdout
     assert (
-        "\nB is A with 25 changes by --set, which --json lists\n"
-        in run("diff", "t5-small", "bart-base").stdout
+        "\nB is A with 25 --set options (listed by --json)\n" in run("diff", "t5-small", "bart-base").stdout
     )
     quoted = "--set 'decoder.layers=[{pattern: [{use: local}, {repeat: 1}], repeat: 21}]'"
     assert quoted in run("diff", "gemma2-2b", "gemma2-9b").stdout
 
 
-def test_encoder_and_decoder_that_differ_alike_are_told_once_and_layers_in_short(run):
+def test_equal_differences_of_encoder_and_decoder_are_merged(run):
     result = run("diff", "t5-small", "--set", "encoder.layers=2", "--set", "decoder.layers=2")
     assert "- {encoder,decoder}.layers: 6\n+ {encoder,decoder}.layers: 2\n" in result.stdout
     local = [
@@ -158,7 +164,7 @@ def test_depth_bounds_the_table(run):
     assert "module" not in run("diff", "gpt2", "gpt2-medium", "--depth", 0).stdout
 
 
-def test_a_narrow_terminal_gets_what_fits(run, monkeypatch):
+def test_a_narrow_terminal_shows_what_fits(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("diff", "gpt2", "llama-3-8b").stdout.splitlines()
     assert ["~", "query", "Linear", "+16,186,624", "+33.2", "GFLOP"] in [line.split() for line in lines]
@@ -174,25 +180,25 @@ def test_the_same_and_the_status(run):
     assert (result.exit_code, result.stdout) == (
         0,
         "--- A bert-base: encoder, 12 layers, 768 wide\n+++ B mine.yaml: encoder, 12 layers, 768 wide\n\n"
-        "The specs say the same.\n",
+        "The specs are equal.\n",
     )
     assert json.loads(run("diff", "bert-base", "mine.yaml", "--json").stdout)["same"]
 
 
-def test_brief_says_only_that_they_differ(run):
+def test_brief_prints_only_that_they_differ(run):
     result = run("diff", "bert-base", "bert-large", "-q")
-    assert (result.exit_code, result.stdout) == (1, "bert-base and bert-large differ\n")
+    assert (result.exit_code, result.stdout) == (1, "bert-base and bert-large differ.\n")
     assert (
         run("diff", "bert-base", "bert-base", "--brief").exit_code,
         run("diff", "bert-base", "bert-base", "-q").stdout,
     ) == (0, "")
 
 
-def test_what_matters_only_in_training_is_said_to(run):
+def test_differences_in_training_only_are_marked(run):
     result = run("diff", "gpt2", "--set", "decoder.block.dropout=0.0", "--set", "initialization.std=0.01")
     assert result.exit_code == 1
     assert (
-        "Both compute the same: what differs matters in training and for the longest input.\n"
+        "Both models compute the same function; they differ in training or in the longest input.\n"
         in result.stdout
     )
 
@@ -200,10 +206,10 @@ def test_what_matters_only_in_training_is_said_to(run):
 # ----------------------------------------------------------------------------------------------------- exports
 
 
-def test_exports_alike_are_the_same(run, exports):
+def test_equal_exports_have_no_differences(run, exports):
     result = run("diff", exports / "one", exports / "again")
     assert result.exit_code == 0
-    assert "The specs say the same, and both were exported alike, with the same weights.\n" in result.stdout
+    assert "The specs are equal, and both exports have the same options and weights.\n" in result.stdout
     assert json.loads(run("diff", exports / "one", exports / "again", "--json").stdout)["exports"] == []
     assert run("diff", exports / "one", "tiny-gpt").exit_code == 0
 
@@ -219,7 +225,7 @@ def test_exports_of_one_spec_differ_in_how_they_were_exported(run, exports):
     assert {"path": ["files", "model.onnx.data"], "a": sizes[0], "b": sizes[1]} in data["exports"]
 
 
-def test_how_far_verification_measured_is_told_and_no_difference(run, exports, tmp_path):
+def test_the_measured_error_is_not_a_difference(run, exports, tmp_path):
     for name, measured in (("a", 1e-7), ("b", 2e-7)):
         shutil.copytree(exports / "one", tmp_path / name)
         build = json.loads((tmp_path / name / "build.json").read_text())
@@ -246,7 +252,7 @@ def test_other_weights_are_a_difference(run, exports, tmp_path):
     run("export", "tiny-gpt", "--no-verify", "--seed", 1, "-o", tmp_path / "seed")
     result = run("diff", exports / "one", "seed")
     assert result.exit_code == 1
-    assert "\nWeights: 26 of 52 that both have differ\n  differ: " in result.stdout
+    assert "\nWeights: 26 of 52 common weights differ\n  differ: " in result.stdout
     assert result.stdout.rstrip().endswith(", and 16 more")
     found = json.loads(run("diff", exports / "one", "seed", "--json").stdout)
     assert (len(found["weights"]["differ"]), found["weights"]["same"]) == (
@@ -259,7 +265,7 @@ def test_other_weights_are_a_difference(run, exports, tmp_path):
     assert "decoder.blocks.0.attention.query.weight" in other["only_a"]
 
 
-def test_files_that_changed_since_are_told_with_the_weights_in_them(run, exports, tmp_path):
+def test_changed_files_are_reported_with_their_weights(run, exports, tmp_path):
     shutil.copytree(exports / "one", tmp_path / "touched")
     manifest = json.loads((exports / "one/export.json").read_text())
     place = manifest["tensors"]["model.onnx.data"]["decoder.blocks.1.feed_forward.up.weight"]
@@ -275,7 +281,7 @@ def test_files_that_changed_since_are_told_with_the_weights_in_them(run, exports
     unread = run("diff", exports / "one", "touched", "--no-digests")
     assert (unread.exit_code, told in unread.stdout) == (0, False)
     assert (
-        "touched: sizes of files were compared with its record, contents were not: pass --digests\n"
+        "touched: file sizes match its record. Contents were not compared; pass --digests to compare them.\n"
         in unread.stdout
     )
     (tmp_path / "touched/model.onnx").unlink()
@@ -290,7 +296,7 @@ def test_files_that_changed_since_are_told_with_the_weights_in_them(run, exports
     ]
 
 
-def test_a_file_beside_the_weights_that_differs_is_a_difference(run, tmp_path):
+def test_another_file_than_weights_can_differ(run, tmp_path):
     spec = ["gpt2", "--set", "d_model=16", "--set", "decoder.layers=1", "--set", "vocab_size=50"]
     spec += ["--set", "decoder.block.attention.heads=2"]
     for name in ("a", "b"):
@@ -310,7 +316,7 @@ def test_a_file_beside_the_weights_that_differs_is_a_difference(run, tmp_path):
 # ------------------------------------------------------------------------------------------------------ errors
 
 
-def test_wrong_input_is_told_with_status_2(run, tmp_path, exports):
+def test_wrong_input_has_status_2(run, tmp_path, exports):
     (tmp_path / "empty").mkdir()
     shutil.copytree(exports / "one", tmp_path / "broken")
     (tmp_path / "broken/export.json").write_text("{")
@@ -319,15 +325,15 @@ def test_wrong_input_is_told_with_status_2(run, tmp_path, exports):
     told = {
         (
             "gpt2",
-        ): "there is nothing to compare gpt2 with\n  give a second model, or change the first: --set position.kind=rope\n",
-        ("gpt2", "gtp2"): "did you mean 'gpt2'?",
+        ): "Only one model to compare: gpt2.\n  Pass a second model, or change the first with --set, as in --set position.kind=rope.\n",
+        ("gpt2", "gtp2"): "Did you mean 'gpt2'?",
         (
             "gpt2",
             "empty",
-        ): "empty is neither an export nor a checkpoint: it has no export.json and no config.json\n",
+        ): "empty is neither an export nor a checkpoint: it has no export.json and no config.json.\n",
         ("gpt2", "broken"): "broken/export.json is not JSON: ",
-        ("gpt2", "strange"): "strange/export.json is not that of an export\n  export the model again\n",
-        ("gpt2", "--set", "decoder.layrs=3"): "did you mean 'layers'?",
+        ("gpt2", "strange"): "strange/export.json does not belong to an export\n  Export the model again.\n",
+        ("gpt2", "--set", "decoder.layrs=3"): "Did you mean 'layers'?",
         (
             "gpt2",
             "bert-base",
@@ -349,7 +355,7 @@ def test_a_component_that_cannot_be_traced_is_compared_without_flops(run, monkey
     )
     result = run("diff", "tiny-gpt", "--set", "decoder.layers=2")
     assert result.exit_code == 1
-    assert "FLOPs are missing: decoder.blocks.0.feed_forward cannot be traced: " in result.stdout
+    assert "FLOPs are not available: decoder.blocks.0.feed_forward cannot be traced: " in result.stdout
     assert "blocks.2-3 x2" in result.stdout
     assert "prefill" not in result.stdout
 

@@ -27,7 +27,7 @@ def test_a_drawing_is_an_svg_in_the_build_directory(run, tmp_path):
     assert "<title>mine</title>" in (tmp_path / "build/mine.svg").read_text("utf-8")
 
 
-def test_what_is_drawn_follows_the_name_of_the_file(run, tmp_path):
+def test_the_suffix_sets_the_format(run, tmp_path):
     for name in ("a.svg", "a.PNG", "a.mmd", "a.md", "deep/er/a.svg"):
         result = run("tiny-gpt", "-o", name)
         assert (result.exit_code, result.stdout) == (0, f"{name}\n")
@@ -40,7 +40,7 @@ def test_what_is_drawn_follows_the_name_of_the_file(run, tmp_path):
     )
 
 
-def test_the_format_is_stated_where_the_file_does_not_say_it(run, tmp_path):
+def test_the_format_is_required_where_the_file_name_has_none(run, tmp_path):
     assert run("tiny-gpt", "--format", "mermaid", "-o", "-").stdout.startswith("---\ntitle:")
     assert run("tiny-gpt", "-o", "-").stdout.startswith("<svg ")
     assert run("tiny-gpt", "--format", "png", "-o", "-").stdout_bytes.startswith(b"\x89PNG")
@@ -49,7 +49,7 @@ def test_the_format_is_stated_where_the_file_does_not_say_it(run, tmp_path):
     assert run("tiny-gpt", "--format", "mermaid", "-o", "picture").stdout == "picture\n"
 
 
-def test_json_is_the_scene_and_writes_only_what_is_asked_for(run, tmp_path):
+def test_json_is_the_scene_and_writes_only_requested_files(run, tmp_path):
     data = json.loads(run("tiny-gpt", "--json").stdout)
     assert (data["title"], data["parameters"]) == ("tiny-gpt", 223616)
     assert files(tmp_path) == []
@@ -62,25 +62,25 @@ def test_json_is_the_scene_and_writes_only_what_is_asked_for(run, tmp_path):
     [
         (
             ["-o", "a.gif"],
-            "a.gif does not say what to draw\n  end it in .svg, .png, .mmd, .md, or give --format\n",
+            "a.gif has no known format.\n  Use a suffix of .svg, .png, .mmd, .md, or pass --format.\n",
         ),
         (
             ["-o", "a.png", "--format", "svg"],
-            "a.png stands for png, and --format is svg\n  leave out one of them\n",
+            "a.png has the suffix of png, but --format is svg.\n  Drop --format, or rename the file.\n",
         ),
-        (["--format", "pgn"], "there is no --format 'pgn': did you mean 'png'?\n"),
+        (["--format", "pgn"], "--format 'pgn' is unknown\n  Did you mean 'png'?\n"),
         (
             ["-o", "there.svg"],
             "there.svg is a directory, and only regular files are replaced.\n"
-            "  Give --output a file, such as there.svg/report.svg.\n",
+            "  Pass a file to --output, such as there.svg/report.svg.\n",
         ),
         (
             ["-o", "notes/a.svg"],
-            "notes/a.svg cannot be written: notes is a file.\n  Give another --output.\n",
+            "Cannot write notes/a.svg: notes is a file.\n  Pass another --output.\n",
         ),
     ],
 )
-def test_what_cannot_be_written_is_told(run, tmp_path, arguments, message):
+def test_an_unwritable_path_is_reported(run, tmp_path, arguments, message):
     (tmp_path / "there.svg").mkdir()
     (tmp_path / "notes").touch()
     result = run("tiny-gpt", *arguments)
@@ -92,7 +92,10 @@ def test_a_png_is_not_sent_to_a_terminal(run, monkeypatch):
     monkeypatch.setattr("cli.draw.is_terminal", lambda: True)
     result = run("tiny-gpt", "--format", "png", "-o", "-")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "a PNG is not for terminals\n  give --output FILE, or send it elsewhere\n"
+    assert (
+        result.stderr
+        == "A PNG cannot be printed to a terminal.\n  Pass --output FILE, or redirect the output.\n"
+    )
 
 
 def test_a_scale_that_makes_too_large_a_picture_is_refused(run, tmp_path):

@@ -46,7 +46,7 @@ main.main()
 @pytest.mark.parametrize(
     ("name", "status", "told"), [("SIGINT", 130, "interrupted\n"), ("SIGTERM", 143, "terminated\n")]
 )
-def test_what_a_callback_swallows_is_heard_at_the_next_stage(name: str, status: int, told: str) -> None:
+def test_a_signal_in_a_callback_takes_effect_at_the_next_stage(name: str, status: int, told: str) -> None:
     code = CODE.replace("NUMBER", f"signal.{name}")
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False

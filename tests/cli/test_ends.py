@@ -56,7 +56,7 @@ def test_any_text_in_any_locale(tmp_path: Path, variables: dict[str, str]) -> No
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["--help"], ["list", "--json"], ["show", "t5-small"]])
-def test_a_reader_that_leaves_is_no_failed_check(arguments: list[str]) -> None:
+def test_a_closed_pipe_is_not_a_failed_check(arguments: list[str]) -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run([*ZOO, *arguments], stdout=write, stderr=subprocess.PIPE, timeout=100, check=False)
@@ -100,12 +100,12 @@ def test_signals(tmp_path: Path, number: signal.Signals, status: int, message: s
 def test_every_status_is_documented() -> None:
     text = " ".join(CliRunner().invoke(app, ["--help"]).stdout.split())
     for status in (
-        "0 done",
+        "0 success",
         "1 a check",
-        "2 the input",
-        "129 hung up",
+        "2 invalid input",
+        "129 hangup",
         "130 inter",
-        "141 the reader",
+        "141 broken",
         "143 term",
     ):
         assert status in text
@@ -132,7 +132,7 @@ def test_too_little_address_space_for_the_libraries() -> None:
     assert json.loads(done.stdout)["errors"][0]["message"].startswith("Out of memory: ")
 
 
-def test_what_is_no_lack_of_memory() -> None:
+def test_errors_other_than_out_of_memory() -> None:
     assert not is_out_of_memory(ImportError("No module named 'torch'"))
     assert not is_out_of_memory(SystemExit("cannot allocate memory"))
     assert is_out_of_memory(ImportError("libtorch.so: failed to map segment from shared object"))
@@ -141,7 +141,7 @@ def test_what_is_no_lack_of_memory() -> None:
 # ---------------------------------------------------------------------------------------------------- invalid graphs
 
 
-def test_an_invalid_graph_is_told_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_graph_is_reported_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: Any) -> None:
         raise InvalidGraphError("model.onnx is not valid ONNX: no")
 
@@ -156,7 +156,7 @@ def test_an_invalid_graph_is_told_as_json(tmp_path: Path, monkeypatch: pytest.Mo
     }
     result = CliRunner().invoke(app, arguments)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "model.onnx is not valid ONNX: no\nnothing was written\n"
+    assert result.stderr == "model.onnx is not valid ONNX: no\nNothing was written.\n"
 
 
 # -------------------------------------------------------------------------------------------------------- tokenizers
@@ -222,7 +222,10 @@ def test_a_plugin_that_exits(tmp_path: Path, code: str) -> None:
     done = zoo("show", "tiny-gpt", env=plugin(tmp_path, code))
     assert done.returncode == 0
     assert "name: tiny-gpt" in done.stdout
-    assert "warning: plugin 'loud' of zoo-loud (zoo_loud) cannot be loaded: it exits with " in done.stderr
+    assert (
+        "Warning: plugin 'loud' of zoo-loud (zoo_loud) cannot be loaded: the import exits with "
+        in done.stderr
+    )
 
 
 def test_a_plugin_that_prints(tmp_path: Path) -> None:

@@ -70,13 +70,13 @@ def test_random_weights_are_judged_on_random_ids(run: Run, place: Path) -> None:
     result = run("eval", place / "random")
     assert result.exit_code == 0, result.output
     assert (
-        "Quality is measured on random token ids, seed 0, against PyTorch, float32, weights random"
+        "Quality was measured on random token ids, seed 0, against PyTorch, float32, weights random"
         in result.stdout
     )
     assert "KL divergence from float, nats" in result.stdout
 
 
-def test_what_each_layer_costs(run: Run, place: Path) -> None:
+def test_the_cost_of_each_layer(run: Run, place: Path) -> None:
     result = run("eval", place / "int8", "--against", place / "origin", "--layers")
     assert result.exit_code == 0, result.output
     assert "decoder.blocks.1" in result.stdout
@@ -88,7 +88,7 @@ def test_parts_beyond_the_table_are_counted(capsys: pytest.CaptureFixture[str]) 
     costs = tuple(Cost(f"decoder.blocks.{at}", 1 / (at + 1)) for at in range(LISTED + 3))
     print_quality(Quality("a text", "PyTorch", {"kl": 0.5}, layers=costs, weights=0.25))
     found = capsys.readouterr().out
-    assert f"and 3 more, {1 / (LISTED + 1):.2e} at most" in found
+    assert f"and 3 more, each at most {1 / (LISTED + 1):.2e}" in found
     assert "Rounding all weights costs 2.5e-01 of 5.0e-01" in found
 
 
@@ -97,7 +97,7 @@ def test_another_tokenizer(run: Run, place: Path, tmp_path: Path) -> None:
     tokenizer = tmp_path / "bare" / "tokenizer.json"
     tokenizer.rename(tmp_path / "tokenizer.json")
     told = refused(run("eval", tmp_path / "bare", "--text", place / "text.txt"))
-    assert "text needs a tokenizer, and there is no tokenizer.json beside the weights" in told
+    assert "text needs a tokenizer, and there is no tokenizer.json next to the weights" in told
     found = run("eval", tmp_path / "bare", "--text", place / "text.txt", "--tokenizer", tmp_path, "--json")
     same = run("eval", place / "int8", "--text", place / "text.txt", "--json")
     assert json.loads(found.stdout)["figures"] == json.loads(same.stdout)["figures"]
@@ -105,19 +105,19 @@ def test_another_tokenizer(run: Run, place: Path, tmp_path: Path) -> None:
     assert "kl" in json.loads(against.stdout)["figures"]  # with the tokenizer of the checkpoint
 
 
-def test_what_does_not_go_together(run: Run, place: Path) -> None:
+def test_mutually_exclusive_options(run: Run, place: Path) -> None:
     told = refused(run("eval", place / "int8", "--weights", place / "origin"))
-    assert "--weights applies to the spec that --against names\n  Add --against, or leave it out." in told
+    assert "--weights applies only to the spec of --against.\n  Add --against, or remove the option." in told
     told = refused(run("eval", place / "int8", "--against", place / "tiny.yaml"))
     assert "tiny has no weights to compare with\n  Name them with --weights" in told
     told = refused(run("eval", place / "int8", "--against", "gpt2"))
     assert "tiny and gpt2 cannot be compared: vocab_size must be the same\n  value: 300 and 50257\n" in told
     told = refused(run("eval", place / "int8", "--layers"))
-    assert "the cost of each part is measured in PyTorch, and there is no float model to compare with" in told
+    assert "The cost of each part needs a float model in PyTorch to compare with" in told
     told = refused(run("eval", place / "int8", "--against", place / "fp32", "--layers"))
     assert "Name a spec or a checkpoint with --against, or leave out --layers." in told
     told = refused(run("eval", place / "origin"))
-    assert "is no export" in told
+    assert "is not an export" in told
 
 
 def test_an_encoder_needs_something_to_compare_with(run: Run, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_an_encoder_needs_something_to_compare_with(run: Run, tmp_path: Path) ->
     spec, out = tmp_path / "bert.yaml", tmp_path / "out"
     run("import", tmp_path / "bert", "-o", spec)
     run("export", spec, "--weights", tmp_path / "bert", "-o", out, "--no-verify")
-    assert "needs a model to compare with: it has no scores of a next token" in refused(run("eval", out))
+    assert "needs a model to compare with, as it does not score next tokens" in refused(run("eval", out))
 
 
 def test_an_export_past_its_budget(run: Run, place: Path, tmp_path: Path) -> None:
@@ -141,9 +141,9 @@ def test_an_export_past_its_budget(run: Run, place: Path, tmp_path: Path) -> Non
     ]
     result = run(*arguments, "-o", tmp_path / "out")
     assert result.exit_code == 1, result.output
-    assert "past it" in result.stdout
+    assert "exceeded" in result.stdout
     assert "int4 loses too much: " in result.stderr
-    assert "Pass --max-kl or --min-cosine to allow more.\nnothing was written" in result.stderr
+    assert "Raise the budget with --max-kl or --min-cosine.\nNothing was written." in result.stderr
     assert not (tmp_path / "out").exists()
     result = run(*arguments, "-o", tmp_path / "out", "--json")
     assert result.exit_code == 1
@@ -152,9 +152,9 @@ def test_an_export_past_its_budget(run: Run, place: Path, tmp_path: Path) -> Non
     assert data["quality"]["layers"]
 
 
-def test_an_export_shows_what_it_loses(run: Run, place: Path, tmp_path: Path) -> None:
+def test_an_export_shows_its_quality(run: Run, place: Path, tmp_path: Path) -> None:
     arguments = ["export", place / "tiny.yaml", "--weights", place / "origin", "--precision", "int8"]
     result = run(*arguments, "-o", tmp_path / "out", "--calibrate", place / "text.txt")
     assert result.exit_code == 0, result.output
     assert "at most 0.05" in result.stdout
-    assert "Quality is measured on " in result.stdout
+    assert "Quality was measured on " in result.stdout

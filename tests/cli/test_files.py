@@ -39,7 +39,7 @@ def zoo(*arguments: str) -> Result:
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
-def test_what_zoo_wrote_is_replaced_and_what_it_did_not_is_kept(tmp_path: Path, kind: str) -> None:
+def test_files_written_by_zoo_are_replaced_and_others_kept(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "deep" / f"file{kind}"
     for _ in range(2):
         write_own(file, CONTENTS[kind], kind)
@@ -48,7 +48,7 @@ def test_what_zoo_wrote_is_replaced_and_what_it_did_not_is_kept(tmp_path: Path, 
     with pytest.raises(UserError) as error:
         write_own(file, CONTENTS[kind], kind)
     assert str(error.value) == (
-        f"{file} was not written by zoo, and would be replaced.\n  Give another --output, or remove it."
+        f"{file} was not written by zoo, and is not replaced.\n  Pass another --output, or remove the file."
     )
     assert file.read_bytes() == CONTENTS[kind]
     file.write_bytes(b"")  # as mktemp makes them
@@ -56,7 +56,7 @@ def test_what_zoo_wrote_is_replaced_and_what_it_did_not_is_kept(tmp_path: Path, 
     assert os.listdir(file.parent) == [file.name]
 
 
-def test_what_is_written_is_what_its_name_says(tmp_path: Path) -> None:
+def test_the_content_matches_the_suffix(tmp_path: Path) -> None:
     for kind, content in CONTENTS.items():
         write_own(tmp_path / f"file{kind}", content, kind)
     assert json.loads((tmp_path / "file.json").read_bytes()) == {"name": "x", "written_by": "zoo"}
@@ -69,11 +69,11 @@ def test_what_is_written_is_what_its_name_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "kind", "fix"),
     [
-        ("/dev/null", "a device", "Give --output a file."),
-        ("link.svg", "a symbolic link", "Give --output a file."),
-        ("dangling.svg", "a symbolic link", "Give --output a file."),
-        ("pipe.svg", "a pipe", "Give --output a file."),
-        ("there", "a directory", "Give --output a file, such as there/report.html."),
+        ("/dev/null", "a device", "Pass a file to --output."),
+        ("link.svg", "a symbolic link", "Pass a file to --output."),
+        ("dangling.svg", "a symbolic link", "Pass a file to --output."),
+        ("pipe.svg", "a pipe", "Pass a file to --output."),
+        ("there", "a directory", "Pass a file to --output, such as there/report.html."),
     ],
 )
 def test_nothing_but_regular_files_is_replaced(
@@ -115,7 +115,7 @@ def test_a_drawing_does_not_replace_a_file_of_the_users(
     (tmp_path / name).write_text("mine")
     result = zoo("draw", "tiny-gpt", "-o", name)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"{name} was not written by zoo, and would be replaced.")
+    assert result.stderr.startswith(f"{name} was not written by zoo, and is not replaced.")
     assert (tmp_path / name).read_text() == "mine"
 
 

@@ -15,7 +15,7 @@ import onnxruntime
 import pytest
 
 from specs.catalog import preset_names
-from tests.cli.process import ZOO, environment, in_terminal, zoo
+from tests.cli.process import ZOO, environment, in_terminal, wait_for_handlers, zoo
 
 ENDINGS = {signal.SIGINT: (130, "interrupted\n"), signal.SIGTERM: (143, "terminated\n")}
 
@@ -73,7 +73,7 @@ MOMENTS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("number", ENDINGS)
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_what_stood_there_still_stands(exported: Path, moment: str, number: signal.Signals) -> None:
+def test_existing_files_survive(exported: Path, moment: str, number: signal.Signals) -> None:
     before = contents(exported)
     process = start(exported, "export", "gpt2", "--set", "decoder.layers=2", "-o", "out")
     wait_for(exported, moment, process)
@@ -87,10 +87,11 @@ def test_what_stood_there_still_stands(exported: Path, moment: str, number: sign
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seconds", [0.5, 0.9, 1.6])
+@pytest.mark.parametrize("seconds", [0, 0.4, 0.8, 1.5])
 @pytest.mark.parametrize("number", ENDINGS)
 def test_an_end_while_starting_up_or_tracing(tmp_path: Path, seconds: float, number: signal.Signals) -> None:
     process = start(tmp_path, "export", "gpt2", "-o", "deep/out")
+    wait_for_handlers(process)
     time.sleep(seconds)
     process.send_signal(number)
     output, errors = process.communicate(timeout=60)
@@ -109,18 +110,18 @@ def test_an_end_that_a_callback_swallows_is_asked_for_again() -> None:
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'cli.app':\n"
         "            Swallowing()\n"
-        "            time.sleep(30)\n"
+        "            time.sleep(120)\n"
         "sys.meta_path.insert(0, App())\n"
         "main.main()"
     )
     result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert (result.returncode, result.stdout, result.stderr) == (143, "", "terminated\n")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("command", ["export", "build"])
 def test_an_end_at_any_moment(exported: Path, command: str, seed: int) -> None:
     chance = random.Random(seed)
@@ -128,7 +129,8 @@ def test_an_end_at_any_moment(exported: Path, command: str, seed: int) -> None:
         before = contents(exported)
         number = chance.choice(list(ENDINGS))
         process = start(exported, command, "tiny-gpt", "--set", f"name=run-{seed}", "-o", "out")
-        time.sleep(chance.uniform(0.2, 4 if command == "export" else 7))
+        wait_for_handlers(process)
+        time.sleep(chance.uniform(0, 3 if command == "export" else 5))
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
         assert [path.name for path in exported.iterdir()] == ["out"]
@@ -145,7 +147,7 @@ def test_an_end_at_any_moment(exported: Path, command: str, seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_killed_export_leaves_is_cleared_by_the_next(exported: Path) -> None:
+def test_leftovers_of_a_killed_export_are_cleared_by_the_next(exported: Path) -> None:
     before = contents(exported)
     process = start(exported, "export", "gpt2", "--set", "decoder.layers=2", "-o", "out")
     wait_for(exported, ".out.partial-*/new/model.onnx.data", process)
@@ -202,10 +204,11 @@ def test_a_terminal_gets_colours_and_progress(tmp_path: Path) -> None:
 def test_no_colours_where_they_are_not_wanted(tmp_path: Path, variable: tuple[str, str]) -> None:
     for arguments in (["params", "tiny-gpt", "--depth", "0"], ["show", "gptt2"]):
         out, err = in_terminal([*ZOO, *arguments], tmp_path, **dict([variable]))
-        assert "expected" in out or "did you mean" in err
+        assert "expected" in out or "Did you mean" in err
         assert COLOR not in out + err
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_neither(tmp_path: Path) -> None:
     result = zoo("export", "tiny-gpt", cwd=tmp_path, env=environment())
     assert (result.returncode, result.stderr) == (0, "")

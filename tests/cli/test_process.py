@@ -18,7 +18,7 @@ def zoo(*arguments, **options):
     [["--help"], ["list"], ["show", "gpt2"], ["validate", "t5-small"], ["schema"], ["params", "--help"],
      ["diff", "gpt2", "gpt2"]],
 )  # fmt: skip
-def test_what_needs_no_tensors_imports_none(arguments):
+def test_commands_without_tensors_do_not_import_torch(arguments):
     code = (
         "import atexit, os, sys\n"
         "os._exit = sys.exit\n"
@@ -33,8 +33,25 @@ def test_what_needs_no_tensors_imports_none(arguments):
     assert result.stderr == "[]\n"
 
 
+@pytest.mark.parametrize("command", ["list", "schema"])
+def test_a_command_imports_no_other(command):
+    code = (
+        "import atexit, os, sys\n"
+        "os._exit = sys.exit\n"
+        "from cli.main import main\n"
+        "from cli.command_table import FUNCTIONS\n"
+        "modules = {place.partition(':')[0] for place in FUNCTIONS.values()}\n"
+        "atexit.register(lambda: print(sorted(modules & set(sys.modules)), file=sys.stderr))\n"
+        f"sys.argv[1:] = [{command!r}]\n"
+        "main()"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0
+    assert result.stderr == f"['cli.{command}']\n"
+
+
 @pytest.mark.parametrize("arguments", [["list"], ["schema"], ["show", "t5-small"]])
-def test_a_reader_that_leaves_early_is_no_error(arguments):
+def test_a_closed_pipe_is_not_an_error(arguments):
     read, write = os.pipe()
     os.close(read)
     result = subprocess.run([*ZOO, *arguments], stdout=write, stderr=subprocess.PIPE, timeout=60)
@@ -43,12 +60,12 @@ def test_a_reader_that_leaves_early_is_no_error(arguments):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_disk_is_told():
+def test_a_full_disk_is_reported():
     with open("/dev/full", "w") as full:
         result = subprocess.run(
             [*ZOO, "show", "gpt2"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
         )
-    assert (result.returncode, result.stderr) == (2, "cannot write: No space left on device\n")
+    assert (result.returncode, result.stderr) == (2, "Cannot write: No space left on device\n")
 
 
 @pytest.mark.parametrize("module", ["cli.app", "specs.load", "torch"])

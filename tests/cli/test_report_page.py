@@ -6,15 +6,15 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import Result
 from typer.testing import CliRunner
 
 from cli.app import app
 from zoo.pages import report_page
 
-Run = Callable[..., Result]
+Run = Callable[..., Any]
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_sizes_and_changes_are_those_asked_for(run: Run, tmp_path: Path) -> None
     assert '"chosen":"int8"' in text
 
 
-def test_json_is_printed_beside_a_page(run: Run, tmp_path: Path) -> None:
+def test_json_is_printed_in_addition_to_a_page(run: Run, tmp_path: Path) -> None:
     data = json.loads(run(*page_of("tiny-gpt"), "a.html", "--json").stdout)
     assert data == json.loads(run("report", "tiny-gpt", "--device", "h100", "--json").stdout)
     assert (tmp_path / "a.html").exists()
@@ -65,22 +65,22 @@ def test_a_page_is_replaced_and_nothing_else(run: Run, tmp_path: Path) -> None:
     result = run(*page_of("tiny-gpt"), "a.html")
     assert result.exit_code == 2
     assert result.stderr == (
-        "a.html was not written by zoo, and would be replaced.\n  Give another --html, or remove it.\n"
+        "a.html was not written by zoo, and is not replaced.\n  Pass another --html, or remove the file.\n"
     )
     assert page.read_text() == "<!DOCTYPE html><p>a page of mine"
 
 
-def test_no_page_can_stand_where_a_directory_is_or_below_a_file(run: Run, tmp_path: Path) -> None:
+def test_a_page_cannot_replace_a_directory_or_be_below_a_file(run: Run, tmp_path: Path) -> None:
     result = run(*page_of("tiny-gpt"), str(tmp_path))
     assert result.exit_code == 2
     assert (
         result.stderr == f"{tmp_path} is a directory, and only regular files are replaced.\n"
-        f"  Give --html a file, such as {tmp_path}/report.html.\n"
+        f"  Pass a file to --html, such as {tmp_path}/report.html.\n"
     )
     (tmp_path / "file").touch()
     result = run(*page_of("tiny-gpt"), "file/a.html")
     assert result.exit_code == 2
-    assert result.stderr == "file/a.html cannot be written: file is a file.\n  Give another --html.\n"
+    assert result.stderr == "Cannot write file/a.html: file is a file.\n  Pass another --html.\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
@@ -88,7 +88,7 @@ def test_a_place_that_cannot_be_written_is_refused(run: Run, tmp_path: Path) -> 
     (tmp_path / "closed").mkdir(mode=0o500)
     result = run(*page_of("tiny-gpt"), "closed/a.html")
     assert (result.exit_code, result.stderr.splitlines()[0]) == (
-        2, "closed/a.html cannot be written: Permission denied",
+        2, "Cannot write closed/a.html: Permission denied",
     )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def test_an_exported_directory_shows_its_verification(run: Run, tmp_path: Path) 
     told = "tiny has changed since it was exported: model.onnx.data has other contents than export.json records: "
     assert (result.exit_code, told in result.stdout) == (1, True)
     changed = (tmp_path / "a.html").read_text(encoding="utf-8")
-    assert "The files have changed since they were exported: no verification holds for them." in changed
+    assert "The files have changed since they were exported, so no verification applies to them." in changed
     assert verdict not in changed
     assert "The files are those that were verified" not in changed
     assert run("report", "tiny").exit_code == 0  # which shows no verification, and reads no weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.table_layout import Cell, Column, Table, cell_width, fold, wrap
+from cli.table_layout import Cell, Column, TableLayout, cell_width, fold, wrap
 
 WORDS = st.sampled_from(["a", "the", "norm", "at_most", "gate-up", "key.bias"])
 PROSE = st.lists(WORDS, max_size=12).map(" ".join)
@@ -36,16 +36,16 @@ def tables(draw: st.DrawFn) -> tuple[list[Column], list[list[Cell]]]:
     return columns, rows
 
 
-def lines(table: Table) -> list[str]:
+def lines(table: TableLayout) -> list[str]:
     return ["".join(text for text, _ in line) for part in table.parts() for line in part]
 
 
 @given(tables(), st.integers(40, 200))
-def test_a_table_fits_keeps_what_must_stay_and_breaks_no_word(
+def test_a_table_fits_keeps_pinned_columns_and_breaks_no_word(
     given_table: tuple[list[Column], list[list[Cell]]], width: int
 ) -> None:
     columns, rows = given_table
-    table = Table(columns, rows, width)
+    table = TableLayout(columns, rows, width)
     shown = lines(table)
     assert all(cell_width(line) <= width for line in shown)
     assert all(line == line.rstrip() for line in shown)
@@ -65,7 +65,7 @@ def test_a_table_fits_keeps_what_must_stay_and_breaks_no_word(
 @given(tables())
 def test_a_pipe_gets_a_line_for_each_row(given_table: tuple[list[Column], list[list[Cell]]]) -> None:
     columns, rows = given_table
-    (part,) = Table(columns, rows, None).parts()
+    (part,) = TableLayout(columns, rows, None).parts()
     assert len(part) == 2 + len(rows)
 
 
@@ -94,7 +94,7 @@ def shape(width: int) -> list[str]:
         Column("mean", right=True, pinned=True),
     ]
     cells = ["layer 0", "one two three four", "x" * 8, "y" * 8, *(f"{n}.00" for n in range(6)), "9.99"]
-    return lines(Table(columns, [[Cell((text,)) for text in cells]], width))
+    return lines(TableLayout(columns, [[Cell((text,)) for text in cells]], width))
 
 
 def test_columns_go_by_rank_and_then_go_on_below() -> None:

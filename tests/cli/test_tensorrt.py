@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from click.testing import Result
 from typer.testing import CliRunner
 
 from cli.app import app
@@ -14,7 +14,7 @@ from exporters.checking import InvalidGraphError
 from exporters.providers import present
 from exporters.targets import TARGETS
 
-Run = Callable[..., Result]
+Run = Callable[..., Any]
 
 
 @pytest.fixture
@@ -28,13 +28,14 @@ def run(tmp_path, monkeypatch) -> Run:
 @pytest.mark.skipif(
     present(TARGETS["tensorrt"].providers) != ["CPUExecutionProvider"], reason="a GPU is here"
 )
-def test_the_report_says_what_was_done_and_what_was_not(run, tmp_path):
+def test_the_report_lists_fused_and_unfused_operations(run, tmp_path):
     result = run("export", "tiny-gpt", "--target", "tensorrt", "--cache-length", "20", "-o", "out")
     assert result.exit_code == 0, result.output
-    assert " on CPUExecutionProvider (not run on TensorrtExecutionProvider), on the model itself" in " ".join(
-        result.stdout.split()
+    assert (
+        " on CPUExecutionProvider (not tested on TensorrtExecutionProvider), on the model itself"
+        in " ".join(result.stdout.split())
     )
-    assert "model.onnx: valid for the checker and the strict shape inference of onnx " in result.stdout
+    assert "model.onnx: passes the checker and strict shape inference of onnx " in result.stdout
     manifest = json.loads((tmp_path / "out/export.json").read_text())
     assert manifest["cache"] == {"kind": "shared", "padding": "right", "length": 20}
     verification = json.loads((tmp_path / "out/build.json").read_text())["verification"]
@@ -60,13 +61,13 @@ def test_an_invalid_graph_fails_and_nothing_is_written(run, tmp_path, monkeypatc
     monkeypatch.setattr("exporters.publishing.check_graph", refuse)
     result = run("export", "tiny-gpt", "--no-verify", "-o", "out")
     assert result.exit_code == 1
-    assert result.stderr == "model.onnx is not valid ONNX: so it is said\nnothing was written\n"
+    assert result.stderr == "model.onnx is not valid ONNX: so it is said\nNothing was written.\n"
     assert not (tmp_path / "out").exists()
 
 
-def test_a_cache_length_without_use(run):
+def test_an_inapplicable_cache_length_is_refused(run):
     result = run("export", "tiny-gpt", "--cache-length", "20", "-o", "out")
     assert result.exit_code == 2
     assert result.stderr == (
-        "--cache-length 20 has no use: caches grow here; they do not with --target tensorrt\n  leave it out\n"
+        "--cache-length applies only to caches of fixed length\n  value: 20; --target portable has growing caches, unlike --target tensorrt\n  Leave it out.\n"
     )

@@ -31,7 +31,7 @@ def invoke(*arguments: Any) -> Any:
 
 
 @given(st.text())
-def test_what_is_printable_is_kept_and_the_rest_is_escaped(text: str) -> None:
+def test_printable_text_is_kept_and_the_rest_escaped(text: str) -> None:
     shown = printable(text)
     assert not EVIL & set(shown)
     shown.encode()  # and no half of a pair is left
@@ -169,7 +169,7 @@ def test_tokens_in_files(place: Path, tmp_path: Path, suffix: str) -> None:
         ElementTree.fromstring(text)
 
 
-def test_data_is_left_as_it_is(tmp_path: Path) -> None:
+def test_written_data_is_not_escaped(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text('extends: tiny-gpt\nname: mine\nsummary: "a\\u202eb"\n')
     shown = invoke("show", tmp_path / "mine.yaml")
     write_whole(tmp_path / "again.yaml", shown.stdout.encode())

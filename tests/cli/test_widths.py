@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 import cli.render
 from cli.app import app
 from cli.bench_tables import print_report
-from cli.table_layout import Cell, Column, Table, cell_width
-from exporters.benching.bench import Loaded, Report, Timing
-from exporters.benching.variant import Variant
-from exporters.benching.workload import Workload
+from cli.table_layout import Cell, Column, TableLayout, cell_width
+from exporters.benchmark.bench import BenchmarkReport, LoadedVariant, Timing
+from exporters.benchmark.variant import Variant
+from exporters.benchmark.workload import Workload
 from specs.load import load
 from tests.zoo.sabotage import windows_see_the_future
 from zoo.bandwidth import Bandwidth
@@ -39,7 +39,7 @@ class Printed:
     """The tables that were printed, and the lines."""
 
     def __init__(self) -> None:
-        self.tables: list[Table] = []
+        self.tables: list[TableLayout] = []
         self.text = ""
 
 
@@ -48,11 +48,11 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> Printed:
     """What is printed in a terminal of 80 columns."""
     found = Printed()
 
-    def recorded(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int | None) -> Table:
-        found.tables.append(Table(columns, rows, width))
+    def recorded(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int | None) -> TableLayout:
+        found.tables.append(TableLayout(columns, rows, width))
         return found.tables[-1]
 
-    monkeypatch.setattr(cli.render, "Table", recorded)
+    monkeypatch.setattr(cli.render, "TableLayout", recorded)
     monkeypatch.setenv("COLUMNS", "80")
     return found
 
@@ -74,7 +74,7 @@ def check(found: Printed, *expected: str) -> None:
     for table in found.tables:
         words = set(_words(table))
         for width in WIDTHS:
-            parts = Table(table.columns, table.rows, width).parts()
+            parts = TableLayout(table.columns, table.rows, width).parts()
             lines = ["".join(text for text, _ in line) for part in parts for line in part]
             assert max(map(cell_width, lines)) <= width
             assert {word for line in lines for word in line.split() if "\u2500" not in word} <= words
@@ -84,7 +84,7 @@ def check(found: Printed, *expected: str) -> None:
                     assert all(word in heads for word in column.head.split())
 
 
-def _words(table: Table) -> Iterator[str]:
+def _words(table: TableLayout) -> Iterator[str]:
     for column in table.columns:
         yield from column.head.split()
     for row in table.rows:
@@ -178,12 +178,12 @@ def test_bench(printed: Printed, capsys: pytest.CaptureFixture[str]) -> None:
     spec = load("smollm2-135m")
     variants = [Variant(spec.name, spec, "onnxruntime", Path(), "tensorrt", f"int{4 * n}") for n in (1, 2)]
     loaded = [
-        Loaded(variants[0], "CPUExecutionProvider", 1.5, 10**9, 10**9),
-        Loaded(variants[1], fault="its process ended with status -9 (out of memory?)"),
+        LoadedVariant(variants[0], "CPUExecutionProvider", 1.5, 10**9, 10**9),
+        LoadedVariant(variants[1], fault="its process ended with status -9 (out of memory?)"),
     ]
     workloads = [Workload("step", (1,) * 8, past=1024), Workload("prompt", (128, 1024))]
     timings = [[Timing(variants[0], each, (1.25, 11.5, 100.0), 10**8)] for each in workloads]
-    print_report(Report(16, Bandwidth(1e10, 1e10), loaded, timings))
+    print_report(BenchmarkReport(16, Bandwidth(1e10, 1e10), loaded, timings))
     printed.text = capsys.readouterr().out
     check(printed, "step 8 @ 1024", "p50 ms", "speed", "status -9", "smollm2-135m")
 

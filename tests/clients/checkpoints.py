@@ -45,6 +45,90 @@ def mistral() -> PreTrainedModel:
     return transformers.MistralForCausalLM(config)
 
 
+def qwen3_moe() -> PreTrainedModel:
+    """Experts of which each token has two."""
+    sizes = {"moe_intermediate_size": 32, "num_experts": 6, "num_experts_per_tok": 2, "norm_topk_prob": True}
+    config = transformers.Qwen3MoeConfig(vocab_size=VOCABULARY, head_dim=16, **sizes, **GROUPED, **TOKENS)
+    return transformers.Qwen3MoeForCausalLM(config)
+
+
+def mixtral() -> PreTrainedModel:
+    """Experts without norms of queries and keys."""
+    sizes = {"num_local_experts": 4, "num_experts_per_tok": 2}
+    config = transformers.MixtralConfig(vocab_size=VOCABULARY, **sizes, **GROUPED, **TOKENS)
+    return transformers.MixtralForCausalLM(config)
+
+
+def lfm2() -> PreTrainedModel:
+    """Short convolutions, and attention in every second layer."""
+    config = transformers.Lfm2Config(
+        vocab_size=VOCABULARY, layer_types=["conv", "full_attention"], **GROUPED, **TOKENS
+    )
+    return transformers.Lfm2ForCausalLM(config)
+
+
+def granite_hybrid() -> PreTrainedModel:
+    """Mamba-2, and attention in every second layer."""
+    mamba = {
+        "mamba_n_heads": 4,
+        "mamba_d_head": 32,
+        "mamba_d_state": 16,
+        "mamba_expand": 2,
+        "mamba_n_groups": 1,
+    }
+    experts = {"num_local_experts": 0, "num_experts_per_tok": 0, "shared_intermediate_size": 96}
+    config = transformers.GraniteMoeHybridConfig(
+        vocab_size=VOCABULARY, layer_types=["mamba", "attention"], **mamba, **experts, **GROUPED, **TOKENS
+    )
+    return transformers.GraniteMoeHybridForCausalLM(config)
+
+
+def qwen3_next() -> PreTrainedModel:
+    """The gated delta rule, gated attention in every second layer, and experts."""
+    sizes = {"moe_intermediate_size": 32, "num_experts": 6, "num_experts_per_tok": 2, "head_dim": 16}
+    linear = {
+        "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 16,
+        "linear_value_head_dim": 16, "shared_expert_intermediate_size": 32,
+    }  # fmt: skip
+    kinds = {"layer_types": ["linear_attention", "full_attention"]}
+    config = transformers.Qwen3NextConfig(
+        vocab_size=VOCABULARY, **kinds, **sizes, **linear, **GROUPED, **TOKENS
+    )
+    return transformers.Qwen3NextForCausalLM(config)
+
+
+def qwen3_5() -> PreTrainedModel:
+    """The gated delta rule, and gated attention in every second layer."""
+    linear = {
+        "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 16,
+        "linear_value_head_dim": 16, "layer_types": ["linear_attention", "full_attention"], "head_dim": 16,
+    }  # fmt: skip
+    config = transformers.Qwen3_5TextConfig(vocab_size=VOCABULARY, **linear, **GROUPED, **TOKENS)
+    return transformers.Qwen3_5ForCausalLM(config)
+
+
+def nemotron_h() -> PreTrainedModel:
+    """One branch in each layer: Mamba-2, a feed-forward or attention."""
+    mamba = {"mamba_num_heads": 4, "mamba_head_dim": 32, "ssm_state_size": 16, "n_groups": 1, "head_dim": 16}
+    layers = {"layers_block_type": ["mamba", "mlp", "attention", "mlp"]}
+    sizes = {name: size for name, size in GROUPED.items() if name != "num_hidden_layers"}
+    config = transformers.NemotronHConfig(vocab_size=VOCABULARY, **layers, **mamba, **sizes, **TOKENS)
+    return transformers.NemotronHForCausalLM(config)
+
+
+def mamba2() -> PreTrainedModel:
+    """State alone: no layer has attention."""
+    sizes = {
+        "num_hidden_layers": 2,
+        "hidden_size": 64,
+        "num_heads": 4,
+        "head_dim": 32,
+        "state_size": 16,
+        "n_groups": 1,
+    }
+    return transformers.Mamba2ForCausalLM(transformers.Mamba2Config(vocab_size=VOCABULARY, **sizes, **TOKENS))
+
+
 def t5() -> PreTrainedModel:
     """Relative biases, and heads that are wider than their share of the model."""
     sizes = {"d_model": 64, "d_kv": 24, "d_ff": 96, "num_layers": 2, "num_heads": 4}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,28 @@ def test_a_decoder(name: str, target: str, agrees: Agree) -> None:
     agrees(GENAI, name, "genai", target)
 
 
+@pytest.mark.parametrize(
+    ("name", "target"), [("qwen3_moe", "portable"), ("qwen3_moe", "cpu"), ("mixtral", "cpu")]
+)
+def test_a_mixture(name: str, target: str, agrees: Agree) -> None:
+    agrees(GENAI, name, "genai", target)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("lfm2", "portable"),
+        ("lfm2", "cpu"),
+        ("granite_hybrid", "portable"),
+        ("granite_hybrid", "cpu"),
+        ("qwen3_next", "cpu"),
+        ("mamba2", "cpu"),
+    ],
+)
+def test_a_decoder_with_states_of_constant_size(name: str, target: str, agrees: Agree) -> None:
+    agrees(GENAI, name, "genai", target)
+
+
 @pytest.mark.parametrize(("name", "target"), [("gpt2", "portable"), ("llama", "cpu")])
 def test_a_decoder_that_scores_the_last_token_alone(name: str, target: str, agrees: Agree) -> None:
     agrees(GENAI, name, "genai", target, logits="last")
@@ -37,12 +60,26 @@ def test_a_decoder_that_scores_the_last_token_alone(name: str, target: str, agre
 def test_a_decoder_with_a_quantized_cache(
     cache: str, made: Callable[[str], Checkpoint], tmp_path: Path
 ) -> None:
-    """The same tokens as zoo's own runtime: both read and write the codes of one file."""
-    origin = made("llama").directory
-    options = Options(weights=str(origin), layout="genai", target="cpu", cache_precision=cache, max_kl=10.0)
-    export(import_checkpoint(origin), tmp_path / "deployed", options)
-    (answer,) = GENAI(tmp_path / "deployed", batches=[TEXTS[:1]], new_tokens=NEW_TOKENS)
-    text = find_text(tmp_path / "deployed", None, needed=True)
+    """Both read and write the codes of one file."""
+    _same_as_own_runtime(made("llama").directory, tmp_path, cache_precision=cache)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [("qwen3_moe", "cpu"), ("mixtral", "cpu"), ("mixtral", "portable")]
+)
+def test_a_mixture_with_quantized_experts(
+    name: str, target: str, made: Callable[[str], Checkpoint], tmp_path: Path
+) -> None:
+    _same_as_own_runtime(made(name).directory, tmp_path, target, precision="int4")
+
+
+def _same_as_own_runtime(origin: Path, place: Path, target: str = "cpu", **rounded: Any) -> None:
+    """Check that an export, in few bits, generates the same tokens as in zoo's own runtime, which verification compares with
+    PyTorch."""
+    options = Options(weights=str(origin), layout="genai", target=target, max_kl=10.0, **rounded)
+    export(import_checkpoint(origin), place / "deployed", options)
+    (answer,) = GENAI(place / "deployed", batches=[TEXTS[:1]], new_tokens=NEW_TOKENS)
+    text = find_text(place / "deployed", None, needed=True)
     assert text is not None
-    generator = Generator(open_export(tmp_path / "deployed"))
+    generator = Generator(open_export(place / "deployed"))
     assert answer["tokens"] == [generator.generate(text.ids(TEXTS[:1]), NEW_TOKENS).continuations[0].ids]

@@ -17,7 +17,14 @@ def test_vectors(target: str, head: str, near: Near) -> None:
 
 @pytest.mark.parametrize(
     ("name", "target"),
-    [("gpt2", "portable"), ("llama", "portable"), ("mistral", "portable"), ("llama", "cpu")],
+    [
+        ("gpt2", "portable"),
+        ("llama", "portable"),
+        ("mistral", "portable"),
+        ("llama", "cpu"),
+        ("qwen3_moe", "portable"),
+        ("qwen3_moe", "cpu"),
+    ],
 )
 def test_a_decoder(name: str, target: str, agrees: Agree) -> None:
     agrees(OPTIMUM, name, "optimum", target, class_name="ORTModelForCausalLM")

@@ -17,9 +17,31 @@ def test_vectors(target: str, head: str, near: Near) -> None:
 
 @pytest.mark.parametrize(
     ("name", "target"),
-    [("gpt2", "portable"), ("llama", "portable"), ("mistral", "portable"), ("llama", "cpu")],
+    [
+        ("gpt2", "portable"),
+        ("llama", "portable"),
+        ("mistral", "portable"),
+        ("llama", "cpu"),
+        ("qwen3_moe", "portable"),
+        ("qwen3_moe", "cpu"),
+    ],
 )
 def test_a_decoder(name: str, target: str, agrees: Agree) -> None:
+    agrees(TRANSFORMERS_JS, name, "transformers-js", target, class_name="AutoModelForCausalLM")
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("lfm2", "portable"),
+        ("granite_hybrid", "portable"),
+        ("qwen3_next", "portable"),
+        ("qwen3_5", "portable"),
+        ("nemotron_h", "portable"),
+        ("lfm2", "cpu"),
+    ],
+)
+def test_a_decoder_with_states_of_constant_size(name: str, target: str, agrees: Agree) -> None:
     agrees(TRANSFORMERS_JS, name, "transformers-js", target, class_name="AutoModelForCausalLM")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from fnmatch import fnmatch
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -14,10 +15,11 @@ from specs.catalog import preset_names
 from specs.device import Device
 from specs.load import load
 from specs.reading import read_text
+from specs.zoo_file import load_zoo_file
 from tests.cli.process import environment, zoo
 from tests.docs.pages import ROOT, blocks, commands
 
-PROGRAM = get_command(app)
+PROGRAM: Any = get_command(app)
 SHOWN = [
     command
     for block in (*blocks(), *blocks(ROOT / "README.md"))
@@ -59,12 +61,14 @@ def test_specs_validate(tmp_path):
         path.write_text(block.text)
         if block.title == "my-device.yaml":
             Device.model_validate(read_text(block.text, block.title).data)
+        elif "\nmodels:" in block.text or block.text.startswith("models:"):
+            load_zoo_file(path)
         elif block.title != "wrong.yaml":
             load(path)
 
 
 @pytest.mark.slow
-def test_the_first_guide_runs_as_it_is_shown(tmp_path):
+def test_the_first_guide_runs(tmp_path):
     ran = 0
     for block in blocks(ROOT / "docs" / "guides" / "first-variant.md"):
         if block.language == "yaml":

@@ -53,7 +53,7 @@ def test_every_guide_is_linked():
 
 
 @pytest.mark.slow
-def test_the_story_runs_as_it_is_told(tmp_path):
+def test_the_story_runs_as_shown(tmp_path):
     (tmp_path / "path" / "to").mkdir(parents=True)
     (tmp_path / "path" / "to" / "all-MiniLM-L6-v2").symlink_to(MINILM)
     ran: list[str] = []
@@ -78,7 +78,7 @@ def test_the_story_runs_as_it_is_told(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_python_interface_runs_as_it_is_shown(tmp_path):
+def test_the_python_examples_run(tmp_path):
     (shown,) = (block for block in blocks(README) if block.language == "python" and not block.title)
     assert ast.parse(shown.text)
     (tmp_path / "shown.py").write_text(shown.text)

@@ -13,8 +13,9 @@ from onnx import numpy_helper
 from torch import Tensor, nn
 
 from exporters.data_file import lay_out
+from exporters.fusing import fuse
 from exporters.graph import Graph
-from exporters.layouts.onnx import ONNX
+from exporters.layouts import DEFAULT, LAYOUTS
 from exporters.lowering import lower
 from exporters.proto import model_proto
 from exporters.targets import TARGETS
@@ -49,14 +50,15 @@ def named(result: Any) -> dict[str, Any]:
     return {f"y{i}": value for i, value in enumerate(result)} if isinstance(result, tuple) else {"y": result}
 
 
-def graph_of(module: nn.Module, *inputs: str, kinds: Mapping[str, Any] | None = None) -> ir.Model:
-    """The ONNX model of a module, with its weights inside."""
+def graph_of(module: nn.Module, *inputs: str, target: str = "portable") -> ir.Model:
+    """The ONNX model of a module for a target, with its weights inside."""
     given = [placeholder(f"x{i}", text) for i, text in enumerate(inputs)]
     symbols = Symbols.of(given, ())
     call = lambda model, values: named(model(*values.values()))  # noqa: E731
-    target = TARGETS["portable"]
     traced = Tracer(module, symbols).run(call, given)
-    model = message(lower(traced, "tested", module, target, symbols, given))
+    if target != "portable":
+        fuse(traced, TARGETS[target], None)
+    model = message(lower(traced, "tested", module, TARGETS[target], symbols, given))
     values = dict(module.named_parameters())
     for tensor in model.graph.initializer:
         if tensor.external_data:
@@ -66,7 +68,7 @@ def graph_of(module: nn.Module, *inputs: str, kinds: Mapping[str, Any] | None = 
 
 def message(graph: Graph) -> onnx.ModelProto:
     """The model of a graph, with its weights in a data file."""
-    return model_proto(graph, lay_out(graph.parameters.values()), ONNX.data)
+    return model_proto(graph, lay_out(graph.parameters.values()), LAYOUTS[DEFAULT].data)
 
 
 def draw(given: Placeholder, sizes: Mapping[str, int], generator: torch.Generator) -> Tensor:
@@ -99,12 +101,16 @@ def runtime(model: ir.Model) -> Callable[..., dict[str, Tensor]]:
 
 
 def assert_same(
-    module: nn.Module | Callable[..., Any], *inputs: str, sizes: Any = SIZES, **parts: nn.Module
+    module: nn.Module | Callable[..., Any],
+    *inputs: str,
+    sizes: Any = SIZES,
+    target: str = "portable",
+    **parts: nn.Module,
 ) -> ir.Model:
     """Assert that a module computes the same in ONNX Runtime at several sizes; the graph."""
     module = module if isinstance(module, nn.Module) else Module(module, **parts)
     module.eval()
-    model = graph_of(module, *inputs)
+    model = graph_of(module, *inputs, target=target)
     run = runtime(model)
     generator = torch.Generator().manual_seed(0)
     for case in sizes:

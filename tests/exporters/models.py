@@ -9,11 +9,11 @@ import onnx
 import torch
 from torch import Tensor
 
-from exporters.content import Stored
+from exporters.content import StoredContent
 from exporters.data_file import Region
 from exporters.export import export
 from exporters.graph import Graph
-from exporters.layouts.onnx import ONNX
+from exporters.layouts import DEFAULT, LAYOUTS
 from exporters.manifest import Export
 from exporters.options import Options
 from exporters.targets import TARGETS
@@ -43,16 +43,16 @@ def regions(path: Path) -> dict[str, Region]:
     for tensor in onnx.load(path, load_external_data=False).graph.initializer:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         if entries:
-            assert entries["location"] == ONNX.data
+            assert entries["location"] == LAYOUTS[DEFAULT].data
             found[tensor.name] = Region(
-                int(entries["offset"]), int(entries["length"]), Stored((tensor.name,))
+                int(entries["offset"]), int(entries["length"]), StoredContent((tensor.name,))
             )
     return found
 
 
 def stored(directory: Path, name: str = "model.onnx") -> dict[str, Tensor]:
     """The weights that a data file holds, flat, by name."""
-    data = (directory / ONNX.data).read_bytes()
+    data = (directory / LAYOUTS[DEFAULT].data).read_bytes()
     return {
         key: torch.frombuffer(
             bytearray(data[region.offset : region.offset + region.length]), dtype=torch.float32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,16 @@ from specs.catalog import preset_names
 from specs.load import load
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
+from zoo.reduced import (
+    fewer_experts,
+    fewer_layers,
+    narrowed,
+    short_switch_lengths,
+    small_inputs,
+    small_limits,
+    small_tables,
+)
 from zoo.tensors import weight_tensors
-from zoo.twin import fewer_experts, narrowed, short_borders, small_inputs, small_limits, small_tables, twin
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 
@@ -29,8 +38,8 @@ OUTLIER = 30.0
 
 def reduced(spec: Model) -> Model:
     """A narrow model of few layers, tokens and experts that is wired as the spec is."""
-    small = small_tables(small_inputs(twin(spec)))
-    shallow = short_borders(fewer_experts(small_limits(small)))
+    small = small_tables(small_inputs(fewer_layers(spec)))
+    shallow = short_switch_lengths(fewer_experts(small_limits(small)))
     for divisor in (64, 32, 16, 8, 4, 2):
         try:
             found = narrowed(shallow, divisor)
@@ -41,6 +50,7 @@ def reduced(spec: Model) -> Model:
     return shallow
 
 
+@cache
 def structures() -> dict[str, Model]:
     """Reduced presets by name, the first of each structure: presets that differ in numbers alone are of one."""
     found: dict[str, tuple[str, Model]] = {}

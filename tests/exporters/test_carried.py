@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from exporters.export import export
+from exporters.load_export import load_export
 from exporters.manifest import Export
 from exporters.options import Options
 from exporters.quantization import matrix
-from exporters.reopened import reopened
 from exporters.runtime.exported import open_export
 from exporters.verification import VerificationError
 from tests.exporters.carried_values import carried_values
@@ -103,7 +103,7 @@ def test_tables_with_minima_are_looked_up(kind: str, tmp_path: Path) -> None:
     assert found & {"embedding.token", "head.vocabulary"}
 
 
-def test_a_mixed_file_carries_what_the_precision_has_room_for(tmp_path: Path) -> None:
+def test_a_mixed_file_keeps_the_codes_that_the_precision_can_hold(tmp_path: Path) -> None:
     """As Q4_K_M: values and one more matrix in 6 bits."""
     path = tmp_path / "x.gguf"
     write_quantized(path, {"": "Q4_K", "attn_v": "Q6_K", "ffn_down": "Q6_K", "token": "Q6_K"})
@@ -128,7 +128,7 @@ def test_a_mixed_file_carries_what_the_precision_has_room_for(tmp_path: Path) ->
 def test_an_export_of_carried_weights_is_read_back(tmp_path: Path) -> None:
     values = write_quantized(tmp_path / "x.gguf", {"": "Q4_1", "token": "Q8_0"})
     exported(tmp_path / "x.gguf", tmp_path / "out", target="cpu", precision="int4", verify=False)
-    model = reopened(open_export(tmp_path / "out"))
+    model = load_export(open_export(tmp_path / "out"))
     held = dict(model.named_parameters())["decoder.blocks.0.attention.query.weight"]
     assert torch.equal(held, torch.from_numpy(values["blk.0.attn_q"]))
 
@@ -196,7 +196,7 @@ def test_sabotage_of_carried_weights_is_caught(
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_rounded_for_its_inputs_is_not_reported_as_carried(tmp_path: Path) -> None:
+def test_weights_rounded_for_their_inputs_are_not_reported_as_carried(tmp_path: Path) -> None:
     path, ids = tmp_path / "x.gguf", np.random.default_rng(1).integers(0, 96, 2000)
     write_quantized(path, {"": "Q4_K", "ffn_down": "Q6_K"})
     np.save(tmp_path / "ids.npy", ids)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from exporters import data_file
-from exporters.content import Stored
+from exporters.content import StoredContent
 from exporters.data_file import ALIGNMENT, PAGE, lay_out, total_bytes
 from exporters.graph import Parameter
 from zoo.weights.source import WeightError, WeightSource
@@ -28,7 +28,7 @@ shapes = st.lists(st.integers(0, 400), max_size=3).map(tuple)
     )
 )
 def test_every_weight_has_one_aligned_place_of_its_own(given: Any) -> None:
-    known = {name: Parameter(name, shape, dtype, Stored((name,))) for name, shape, dtype in given}
+    known = {name: Parameter(name, shape, dtype, StoredContent((name,))) for name, shape, dtype in given}
     regions = lay_out(known[name] for name, *_ in given)
     assert regions.keys() == known.keys()
     end = 0
@@ -57,8 +57,8 @@ class Pieces(WeightSource):
 
 REGIONS = lay_out(
     [
-        Parameter("a", (3,), torch.float32, Stored(("a",))),
-        Parameter("b", (2, 2), torch.float32, Stored(("b",))),
+        Parameter("a", (3,), torch.float32, StoredContent(("a",))),
+        Parameter("b", (2, 2), torch.float32, StoredContent(("b",))),
     ]
 )
 
@@ -75,9 +75,7 @@ def test_pieces_follow_one_another_and_gaps_are_zero(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pieces", [[torch.ones(2)], [torch.ones(2), torch.ones(2)]])
-def test_a_source_that_gives_too_much_or_too_little_is_no_source(
-    pieces: list[Tensor], tmp_path: Path
-) -> None:
+def test_a_source_with_too_many_or_too_few_values_is_refused(pieces: list[Tensor], tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         data_file.write(
             tmp_path / "x", REGIONS, Pieces({"a": pieces, "b": [torch.arange(4.0)]}), lambda parts: None
@@ -92,21 +90,24 @@ def test_bytes_are_copied_from_anywhere_in_a_file(
         monkeypatch.delattr("os.copy_file_range")
     origin = tmp_path / "origin"
     origin.write_bytes(bytes(range(100)))
-    regions = lay_out([Parameter("a", (3,), torch.float32, Stored(("a",)))])
+    regions = lay_out([Parameter("a", (3,), torch.float32, StoredContent(("a",)))])
     data_file.write(tmp_path / "x", regions, Pieces({}, (origin, 7, 12)), lambda parts: None)
     assert (tmp_path / "x").read_bytes() == bytes(range(7, 19))
 
 
 def test_a_file_that_is_gone_or_short_is_named(tmp_path: Path) -> None:
-    regions, origin = lay_out([Parameter("a", (3,), torch.float32, Stored(("a",)))]), tmp_path / "origin"
+    regions, origin = (
+        lay_out([Parameter("a", (3,), torch.float32, StoredContent(("a",)))]),
+        tmp_path / "origin",
+    )
     with pytest.raises(WeightError, match="origin cannot be read: No such file or directory"):
         data_file.write(tmp_path / "x", regions, Pieces({}, (origin, 0, 12)), lambda parts: None)
     origin.write_bytes(b"short")
-    with pytest.raises(WeightError, match="origin has become shorter while it was read"):
+    with pytest.raises(WeightError, match="origin became shorter while it was read"):
         data_file.write(tmp_path / "x", regions, Pieces({}, (origin, 0, 12)), lambda parts: None)
 
 
-def test_a_file_that_cannot_be_read_is_told_from_one_that_cannot_be_written(tmp_path: Path) -> None:
+def test_read_errors_are_distinguished_from_write_errors(tmp_path: Path) -> None:
     class Broken:
         name = "origin"
 

@@ -15,12 +15,13 @@ import onnx
 import pytest
 
 from exporters.digests import followed
-from exporters.layouts.transformers_js import TRANSFORMERS_JS
+from exporters.layouts import LAYOUTS
 from specs.errors import UserError
 from tests.cli.process import ZOO
 from tests.exporters.models import contents, written
 from tests.exporters.test_export import checkpoint
 from tests.zoo.tiny import gpt2, t5
+from zoo.files.card import has_own_card
 from zoo.integrity import Change, check_integrity, check_sizes
 from zoo.manifest import read_manifest
 
@@ -53,9 +54,10 @@ def test_every_file_and_weight_has_its_digest(name: str, tmp_path: Path) -> None
 
 
 def assert_true(directory: Path) -> None:
-    """Every digest of a manifest is that of the bytes, and every file is in it."""
+    """Every digest of a manifest is that of the bytes, and every file is in it, but for the card, which has its own."""
     manifest, files = read_manifest(directory), contents(directory)
-    assert manifest.files.keys() == files.keys() - {"export.json", "build.json"}
+    assert manifest.files.keys() == files.keys() - {"export.json", "build.json", "probe.npz", "README.md"}
+    assert has_own_card(directory)
     assert manifest.tensors
     for name, file in manifest.files.items():
         assert (file.size, file.sha256) == (len(files[name]), hashlib.sha256(files[name]).hexdigest())
@@ -78,7 +80,7 @@ def test_every_name_of_a_data_file_is_recorded(tmp_path: Path) -> None:
     names = {path.replace(".onnx", ".onnx_data") for path in manifest.graphs}
     assert manifest.tensors.keys() == names
     assert len(names) == len(list(manifest.graphs)) > 1
-    assert all(name.startswith(TRANSFORMERS_JS.data.split("/")[0]) for name in names)
+    assert all(name.startswith(LAYOUTS["transformers-js"].data.split("/")[0]) for name in names)
     assert_true(tmp_path / "x")
 
 
@@ -103,8 +105,8 @@ def test_changes_are_found_and_named(tmp_path: Path) -> None:
     with pytest.raises(UserError) as told:
         check_sizes(tmp_path / "x", manifest)
     assert str(told.value) == (
-        f"{tmp_path / 'x'} is not as it was exported: model.onnx.data has {len(kept) - 1:,} bytes, and export.json "
-        f"records {len(kept):,}\n  copy the directory again, or export the model again"
+        f"{tmp_path / 'x'} has changed since it was exported: model.onnx.data has {len(kept) - 1:,} bytes, and export.json "
+        f"records {len(kept):,}\n  Copy the directory again, or export the model again."
     )
     data.unlink()
     with pytest.raises(UserError, match=r"model\.onnx\.data is missing"):
@@ -129,12 +131,12 @@ def test_digests_follow_the_writing_in_any_order(tmp_path: Path) -> None:
         assert found.tensors[name].sha256 == hashlib.sha256(content[offset : offset + length]).hexdigest()
 
 
-def test_digests_of_what_is_never_written_end(tmp_path: Path) -> None:
-    before = threading.active_count()
+def test_digests_end_where_weights_are_never_written(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
     with pytest.raises(KeyError), followed(tmp_path / "data", {"a": (0, 4)}) as (_, digests):
         raise KeyError
     assert isinstance(digests.exception(), RuntimeError)
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
 
 
 # ------------------------------------------------------------------------------------------- the same bytes

@@ -1,6 +1,6 @@
 """Whole random specs, exported with random options: each is refused before anything is done, or exported and verified.
 
-``make test-slow`` draws a hundred.  ``ZOO_DRAWS=1000`` draws more, ``--hypothesis-seed=N`` others; with ``CI=true`` the draws
+``make test-slow`` draws fifty.  ``ZOO_DRAWS=1000`` draws more, ``--hypothesis-seed=N`` others; with ``CI=true`` the draws
 are always the same.
 """
 
@@ -26,7 +26,7 @@ from specs.model import Model
 from tests.strategies import Data, model_data
 from zoo.builder import assemble
 
-DRAWS = int(os.environ.get("ZOO_DRAWS", "100"))
+DRAWS = int(os.environ.get("ZOO_DRAWS", "50"))
 
 PRECISE = ["fp32", "fp32", "fp16"]
 """Half of the draws round nothing: what differs there is the graph's."""
@@ -85,7 +85,7 @@ def exported_or_refused(data: Data, chosen: Data, directory: Path) -> str:
 @pytest.mark.timeout(60 * 60)
 @settings(max_examples=DRAWS, deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=exports())
-def test_whatever_can_be_said_is_refused_or_exported_and_verified(
+def test_every_drawn_spec_is_refused_or_exported_and_verified(
     drawn: tuple[Data, Data], tmp_path_factory: Any
 ) -> None:
     data, chosen = drawn

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,24 +21,30 @@ from tests.exporters.reduced_presets import save_with_outliers, structures
 EXHAUSTIVE = bool(os.environ.get("ZOO_EXHAUSTIVE"))
 """Whether every structure goes to every target, with both kinds of weights; else they take turns."""
 
-PARTS = 4
-
-
-@functools.cache
-def _structures() -> tuple[tuple[str, Model], ...]:
-    return tuple(structures().items())
+PARTS = 8
+OVERFLOW = "but float16 holds at most"
 
 
 def _chosen(part: int, precision: str) -> Iterator[tuple[str, Model, str, bool]]:
     """Presets with a target each, and whether their weights have outliers."""
     turn = list(PRECISIONS).index(precision)
-    for number, (name, spec) in enumerate(_structures()):
+    for number, (name, spec) in enumerate(structures().items()):
         if number % PARTS == part:
             for step, target in enumerate(TARGETS):
                 for outliers in (False, True):
                     turns = (number + turn) % len(TARGETS) == step and (number // 2 + turn) % 2 == outliers
                     if EXHAUSTIVE or turns:
                         yield name, spec, target, outliers
+
+
+def _export(spec: Model, place: Path, options: Options) -> None:
+    """Export a model; where weights with outliers need a wider range than float16 has, with others."""
+    try:
+        export(spec, place, options)
+    except VerificationError as error:
+        if options.weights == "random" or OVERFLOW not in str(error):
+            raise
+        export(spec, place, replace(options, weights="random"))
 
 
 @pytest.mark.slow
@@ -58,7 +64,7 @@ def test_presets_are_verified_in_every_precision(precision: str, part: int, tmp_
             cache_length=64 if static else None,
         )
         try:
-            export(spec, tmp_path / "x", options)
+            _export(spec, tmp_path / "x", options)
         except QualityError:
             continue  # the graphs are right; what is drawn at random cannot be rounded without loss
         except VerificationError as error:

@@ -17,21 +17,31 @@ from exporters.fusing import functions, group_query_attention
 from exporters.manifest import Export
 from exporters.options import Options
 from exporters.targets import TARGETS
-from exporters.verification import TWIN, VerificationError
+from exporters.verification import REDUCED, VerificationError
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo.builder import assemble
-from zoo.manifest import CacheRecord
-from zoo.twin import fewer_experts, narrowed, short_borders, small_limits, small_tables, twin
+from zoo.records import CacheRecord
+from zoo.reduced import (
+    fewer_experts,
+    fewer_layers,
+    narrowed,
+    short_switch_lengths,
+    small_limits,
+    small_tables,
+)
 
 
 def small(preset: str, divisor: int, *assignments: str) -> Model:
     """A preset of few layers, narrow enough for a test and wide enough for the fused operations."""
     return narrowed(
-        short_borders(fewer_experts(small_limits(small_tables(twin(load(preset, assignments)))))), divisor
+        short_switch_lengths(
+            fewer_experts(small_limits(small_tables(fewer_layers(load(preset, assignments)))))
+        ),
+        divisor,
     )
 
 
@@ -76,7 +86,7 @@ def test_a_decoders_attention_is_one_operation_with_its_cache(
     assert fused(result)["GroupQueryAttention"] == len(spec.decoder.layer_blocks())
     assert result.manifest.cache == CacheRecord(kind="shared", padding="right")
     assert result.verification is not None
-    cases = {comparison.case.removeprefix(TWIN) for comparison in result.verification.comparisons}
+    cases = {comparison.case.removeprefix(REDUCED) for comparison in result.verification.comparisons}
     assert {"padded prompt, then steps", "in one buffer"} <= cases
 
 
@@ -102,22 +112,49 @@ def test_padding_between_a_prompt_and_its_steps_counts_for_nothing(
     assert cache is not None
     name = "padded prompt, then steps" if cache.padding == "right" else "padding between prompt and steps"
     assert result.verification is not None
-    assert name in {comparison.case.removeprefix(TWIN) for comparison in result.verification.comparisons}
+    assert name in {comparison.case.removeprefix(REDUCED) for comparison in result.verification.comparisons}
 
 
 def test_rotations_inside_the_operation_are_run_in_all_cases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A twin whose heads are too narrow for the operation to rotate them would not show a table that ends too soon."""
+    """A reduced model whose heads are too narrow for the operation to rotate them would not show a table that ends too soon."""
 
-    def short(frequencies: Any, amplitude: float, interleaved: bool, positions: int) -> functions.Rotation:
-        return functions.Rotation(frequencies, amplitude, interleaved, positions // 2)
+    def short(
+        frequencies: Any, amplitude: float, interleaved: bool, positions: int
+    ) -> functions.RotaryTables:
+        return functions.RotaryTables(frequencies, amplitude, interleaved, positions // 2)
 
     decoder = {"layers": 2, "block": {**BLOCK, "attention": {"kind": "multi_head", "heads": 2}}}
     spec = gpt2(d_model=64, position={"kind": "rope"}, context_length=40, decoder=decoder)
-    monkeypatch.setattr(group_query_attention, "Rotation", short)
+    monkeypatch.setattr(group_query_attention, "RotaryTables", short)
     with pytest.raises(VerificationError, match="cos_cache dimension 0 shall not be less"):
         written(spec, tmp_path)
+
+
+@one_in(3)
+@pytest.mark.parametrize(
+    ("router", "precision", "from_logits"),
+    [
+        ({}, "fp32", True),
+        ({"scale": 2.5}, "int8", True),
+        ({"scores": "sigmoid"}, "fp32", False),
+        ({"normalize": False}, "int4", False),
+        ({"groups": {"count": 2, "top": 1}}, "fp32", False),
+        ({"score_correction_bias": True}, "fp32", False),
+    ],
+)
+def test_logits_choose_and_weight_experts_where_their_softmax_does(
+    router: dict[str, Any], precision: str, from_logits: bool, tmp_path: Path
+) -> None:
+    expert = {"kind": "gated", "hidden": 32, "activation": "silu", "bias": False}
+    mixture = {"kind": "mixture", "experts": 4, "top_k": 2, "expert": expert, "router": router}
+    spec = gpt2(d_model=32, decoder={"layers": 1, "block": {**BLOCK, "feed_forward": mixture}})
+    written(spec, tmp_path, precision=precision)
+    graph = onnx.load(tmp_path / "out/model.onnx", load_external_data=False).graph
+    operations = [node.op_type for node in graph.node]
+    assert operations.count("MoE" if precision == "fp32" else "QMoE") == 1
+    assert ("TopK" not in operations) == from_logits
 
 
 def test_queries_keys_and_values_are_one_product(tmp_path: Path) -> None:
@@ -139,7 +176,7 @@ def test_weights_side_by_side_take_no_more_room(tmp_path: Path) -> None:
     assert abs(sizes[1] - sizes[0] - tables) < 3 * 4096
 
 
-def test_what_the_cuda_target_has_no_kernel_for_stays(tmp_path: Path) -> None:
+def test_operations_without_a_cuda_kernel_stay_unfused(tmp_path: Path) -> None:
     """GroupQueryAttention is for half precision there."""
     result = written(gpt2(), tmp_path, "cuda")
     assert "GroupQueryAttention" not in fused(result)
@@ -147,27 +184,27 @@ def test_what_the_cuda_target_has_no_kernel_for_stays(tmp_path: Path) -> None:
     reasons = [reason for facts in result.graphs.values() for reason in facts["unfused"]]
     assert reasons == [
         "GroupQueryAttention: decoder.blocks.0.attention: GroupQueryAttention has no kernel for float32; "
-        "another operation does it, with a cache that grows"
+        "another fused operation replaces it, with a growing cache"
     ]
 
 
 @pytest.mark.parametrize(
     ("spec", "options", "reason"),
     [
-        (small("deepseek-v2-lite", 8), {}, "keys and values are not of one width"),
+        (small("deepseek-v2-lite", 8), {}, "keys and values have different widths"),
         (
             small("gpt2", 8, "decoder.block.attention.head_dim=96"),
             {},
-            "heads are 12 wide, and it takes multiples of 8",
+            "the head width is 12, and must be a multiple of 8",
         ),
         (  # "attention_bias is not supported in GroupQueryAttention cuda kernel", says ONNX Runtime
             small("bloom-560m", 4),
             {"target": "cuda", "precision": "fp16"},
-            "scores have a bias by position, which GroupQueryAttention does not take on this target",
+            "scores have a positional bias, which GroupQueryAttention does not support on this target",
         ),
     ],
 )
-def test_an_attention_that_does_not_fit_stays_and_says_why(
+def test_an_unsupported_attention_stays_with_the_reason(
     spec: Model, options: dict[str, str], reason: str, tmp_path: Path
 ) -> None:
     result = written(spec, tmp_path, **options)
@@ -227,7 +264,7 @@ def test_only_the_last_tokens_scores_are_computed(tmp_path: Path) -> None:
 def test_the_last_token_of_a_row_that_attends_to_nothing_in_half_means_nothing(tmp_path: Path) -> None:
     result = written(t5(), tmp_path, precision="fp16", logits="last")
     assert result.verification is not None
-    cases = {comparison.case.removeprefix(TWIN) for comparison in result.verification.comparisons}
+    cases = {comparison.case.removeprefix(REDUCED) for comparison in result.verification.comparisons}
     assert "nothing but padding" in cases
 
 
@@ -259,11 +296,10 @@ def test_the_last_tokens_scores_are_refused_where_there_are_none(
 
 def empty_cache(spec: Model) -> dict[str, np.ndarray]:
     model: Any = assemble(spec)
-    heads, width, _ = model.decoder.blocks[0].attention.cached
     return {
-        f"past_key_values.{layer}.{part}": np.zeros((2, heads, 0, width), np.float32)
-        for layer in range(len(model.decoder.blocks))
-        for part in ("key", "value")
+        f"past_key_values.{layer}.{each.name}": np.zeros(each.shape(2, 0), np.float32)
+        for layer, state in enumerate(model.decoder.states)
+        for each in state
     }
 
 

@@ -15,7 +15,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from exporters.export import export
-from exporters.graph import Graph, GraphBuilder
+from exporters.graph import Graph
+from exporters.graph_builder import GraphBuilder
 from exporters.proto import IR_VERSIONS
 from exporters.targets import MINIMUM_RUNTIME, OPERATIONS, TARGETS
 from specs.model import Model
@@ -51,7 +52,7 @@ SHARED = ["Range", "Where", "Cos", "Sin", "CumSum", "Less", "LessOrEqual", "Equa
 
 @pytest.mark.parametrize("position", POSITIONS, ids=lambda position: position["kind"])
 @pytest.mark.parametrize("make", [bert, gpt2, t5])
-def test_what_all_layers_share_is_written_once(make: Any, position: dict[str, Any]) -> None:
+def test_shared_tensors_are_written_once(make: Any, position: dict[str, Any]) -> None:
     changes = {"context_length": 16, "position": position}
     shallow, many = (graphs(deep(make, layers, **changes)) for layers in (1, 5))
     for name in shallow:
@@ -89,7 +90,7 @@ def test_constants_of_equal_value_and_type_are_one() -> None:
     assert builder.constant(0.0, torch.float32) is not builder.constant(-0.0, torch.float32)
 
 
-def test_what_no_output_needs_is_not_written() -> None:
+def test_unused_operations_are_not_written() -> None:
     unused = nn.Linear(6, 6)
 
     def function(layer: Any, x: Any) -> Any:
@@ -106,7 +107,7 @@ def test_what_no_output_needs_is_not_written() -> None:
 def test_a_size_that_nothing_has_is_refused() -> None:
     symbols = Symbols.of((Placeholder("x", torch.float32, ("B",)),), ())
     builder = GraphBuilder(TARGETS["portable"], symbols, ())
-    with pytest.raises(NotImplementedError, match="nothing in the graph has the size of its result"):
+    with pytest.raises(NotImplementedError, match="No tensor in the graph has the size of its result"):
         builder.size((1234, 5678))
 
 
@@ -131,7 +132,7 @@ def test_nodes_are_named_after_their_modules_and_weights_are_the_parameters(make
     model = assemble(spec)
     modules = {path for path, _ in model.named_modules()}
     parameters = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
-    used = set()
+    used: set[str] = set()
     for graph in graphs(spec).values():
         names = [node.name for node in graph.nodes]
         assert len(names) == len(set(names))
@@ -175,6 +176,7 @@ def test_the_two_graphs_of_an_encoder_decoder_share_their_weights(tmp_path: Path
     assert all(encoder[name] == decoder[name] for name in both)
     assert {path.name for path in (tmp_path / "t5").iterdir()} == {
         "encoder_model.onnx", "decoder_model.onnx", "model.onnx.data", "build.json", "export.json", "spec.yaml",
+        "README.md",
     }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ Sabotage = Callable[[Patch], None]
 Chosen = dict[str, Any]
 
 ASYMMETRIC = {**INT4, "asymmetric": True}
-INT8 = {"precision": "int8"}
+INT8: dict[str, Any] = {"precision": "int8"}
 
 
 def products_a_hundredth_too_large(patch: Patch) -> None:
@@ -134,7 +134,7 @@ def test_a_kernel_that_adds_errors_of_its_own_is_caught(tmp_path: Path, monkeypa
     monkeypatch.setattr(
         rounded_products, "_rounded", lambda x, *, whole: 0.75 * x + 0.25 * original(x, whole=whole)
     )
-    message = r"MatMulInteger.*: ONNX Runtime's error from rounding inputs to 8 bits is 4\.\d times the expected one"
+    message = r"MatMulInteger.*: ONNX Runtime's error from rounding inputs to 8 bits is 4\.\d times the expected error"
     with pytest.raises(VerificationError, match=message):
         export(wide(bert), tmp_path / "x", Options(**INT8))
 

@@ -29,7 +29,7 @@ from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 
 Patch = pytest.MonkeyPatch
-INT4 = {"precision": "int4"}
+INT4: dict[str, Any] = {"precision": "int4"}
 PRECISE: list[dict[str, Any]] = [
     {"precision": "fp16"},
     {"precision": "bf16"},
@@ -88,8 +88,8 @@ def test_every_precision_of_every_architecture_is_verified(
 def test_files_are_as_small_as_their_precision(tmp_path: Path) -> None:
     spec = wide(gpt2, hidden=256, vocab_size=1000)
     sizes = {}
-    for name, options in {"fp32": {}, "fp16": {}, "bf16": {}, "int8": {}, "int4": {}}.items():
-        result = export(spec, tmp_path / name, Options(precision=name, target="cpu", verify=False, **options))
+    for name in ("fp32", "fp16", "bf16", "int8", "int4"):
+        result = export(spec, tmp_path / name, Options(precision=name, target="cpu", verify=False))
         sizes[name] = result.files["model.onnx.data"]
     small = {name: size / sizes["fp32"] for name, size in sizes.items()}
     assert small["fp16"] == pytest.approx(0.5, abs=0.02)
@@ -102,7 +102,7 @@ def test_files_are_as_small_as_their_precision(tmp_path: Path) -> None:
 
 def test_a_disk_is_to_hold_the_export_not_the_model(tmp_path: Path, monkeypatch: Patch) -> None:
     spec = wide(gpt2, hidden=256, vocab_size=1000)
-    options = {"target": "cpu", "verify": False}
+    options: dict[str, Any] = {"target": "cpu", "verify": False}
     needed = export(spec, tmp_path / "x", Options(**INT4, **options)).files["model.onnx.data"]
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage(10**12, 0, needed))
@@ -114,7 +114,12 @@ def test_a_disk_is_to_hold_the_export_not_the_model(tmp_path: Path, monkeypatch:
 
 
 def test_a_tied_table_is_stored_once_and_read_by_both(tmp_path: Path) -> None:
-    for target, options in (("cpu", {}), ("portable", {}), ("cpu", {"head_precision": "int4"})):
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("cpu", {}),
+        ("portable", {}),
+        ("cpu", {"head_precision": "int4"}),
+    ]
+    for target, options in cases:
         tied = wide(gpt2, vocab_size=5000)
         result = export(tied, tmp_path / "x", Options(target=target, verify=False, **INT4, **options))
         table = 5000 * 64 // (2 if options else 1)
@@ -132,7 +137,7 @@ def test_a_graph_for_processors_has_the_fast_operations(tmp_path: Path) -> None:
     assert operations(tmp_path / "x").count("MatMulInteger") == 2 * 4
 
 
-def test_on_gpus_what_is_not_quantized_is_float16(tmp_path: Path) -> None:
+def test_on_gpus_unquantized_weights_are_float16(tmp_path: Path) -> None:
     result = written(wide(gpt2), tmp_path / "x", target="cuda", **INT4)
     graph = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False).graph
     kinds = {value.name: value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)}
@@ -141,7 +146,7 @@ def test_on_gpus_what_is_not_quantized_is_float16(tmp_path: Path) -> None:
     assert result.manifest.precision == "int4"
 
 
-def test_norms_in_half_lie_in_the_file_as_they_are_worked_with(tmp_path: Path) -> None:
+def test_half_precision_norms_are_stored_in_their_compute_dtype(tmp_path: Path) -> None:
     written(wide(gpt2), tmp_path / "x", precision="fp16")
     graph = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False).graph
     kinds = {weight.name: weight.data_type for weight in graph.initializer}
@@ -181,7 +186,7 @@ def test_a_t5_that_overflows_float16_does_not(gated: bool, tmp_path: Path, monke
     written(spec, tmp_path / "x", precision="fp16", weights=weights, target="cuda")
     monkeypatch.setattr(fusing, "widen", lambda rewriter: None)
     with pytest.raises(
-        VerificationError, match=r"it is not finite[^$]*down gives up to .*, and float16 ends at 6.6e"
+        VerificationError, match=r"not finite[^$]*down gives values up to .*, but float16 holds at most 6.6e"
     ):
         export(spec, tmp_path / "y", Options(precision="fp16", weights=weights))
     assert not (tmp_path / "y").exists()
@@ -196,7 +201,9 @@ def test_a_weight_too_large_for_float16_is_named(tmp_path: Path) -> None:
     save_file(weights, tmp_path / "model.safetensors")
     with pytest.raises(VerificationError) as caught:
         export(spec, tmp_path / "x", Options(precision="fp16", weights=str(tmp_path / "model.safetensors")))
-    assert "encoder.blocks.1.feed_forward.up.weight is stored wrong: its error is inf%" in str(caught.value)
+    assert "encoder.blocks.1.feed_forward.up.weight is stored incorrectly: its error is inf%" in str(
+        caught.value
+    )
 
 
 def test_a_quantizer_that_rounds_badly_fails_the_build(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -207,7 +214,7 @@ def test_a_quantizer_that_rounds_badly_fails_the_build(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(Blocks, "quantize", coarse)
     with pytest.raises(
-        VerificationError, match=r"feed_forward\.down\.weight is stored wrong: its error is 1\d\d\."
+        VerificationError, match=r"feed_forward\.down\.weight is stored incorrectly: its error is 1\d\d\."
     ):
         export(wide(gpt2), tmp_path / "x", Options(**INT4))
     assert not (tmp_path / "x").exists()
@@ -222,7 +229,7 @@ def test_one_tolerance_holds_in_every_precision(tmp_path: Path, monkeypatch: Pat
             export(wide(gpt2), tmp_path / "x", Options(precision=precision))
 
 
-def test_the_manifest_says_what_was_compared(tmp_path: Path) -> None:
+def test_the_manifest_records_the_comparison(tmp_path: Path) -> None:
     written(wide(gpt2), tmp_path / "x", target="cpu", **INT4)
     manifest = json.loads((tmp_path / "x" / "export.json").read_text())
     verification = json.loads((tmp_path / "x" / "build.json").read_text())["verification"]
@@ -236,23 +243,23 @@ def test_the_manifest_says_what_was_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"precision": "fp8"}, "there is no precision 'fp8': choose from: fp32, fp16, bf16, int8, int4"),
-        ({"precision": "int4", "block_size": 48}, "there is no block_size 48: it is one of 32, 64, 128"),
-        ({"precision": "int8", "block_size": 64}, "block_size is of precision int4, and this is int8"),
-        ({"asymmetric": True}, "asymmetric is of precision int4, and this is fp32"),
+        ({"precision": "fp8"}, "precision 'fp8' is unknown\n  Choose from: fp32, fp16, bf16, int8, int4."),
+        ({"precision": "int4", "block_size": 48}, "block_size must be one of 32, 64, 128"),
+        ({"precision": "int8", "block_size": 64}, "block_size applies only to precision int4\n  value: int8"),
+        ({"asymmetric": True}, "asymmetric applies only to precision int4\n  value: fp32"),
         (
             {"precision": "fp16", "head_precision": "int4"},
-            "head_precision is of precision int4, and this is fp16",
+            "head_precision applies only to precision int4\n  value: fp16",
         ),
-        ({"precision": "int4", "head_precision": "int2"}, "there is no head_precision 'int2'"),
+        ({"precision": "int4", "head_precision": "int2"}, "head_precision 'int2' is unknown"),
         (
             {"precision": "int4", "head_precision": "int4"},
-            "target portable looks up embeddings in 8 bits at least: give head_precision int8, or target cpu or cuda",
+            "target portable supports no 4-bit embedding lookup\n  value: head_precision int4\n  Use head_precision int8, or target cpu or cuda.",
         ),
-        ({"precision": "fp16", "via": "torch"}, "via torch writes fp32 alone: give via fx for fp16"),
+        ({"precision": "fp16", "via": "torch"}, "via torch writes only fp32\n  value: fp16\n  Use via fx."),
     ],
 )
-def test_what_does_not_go_together_is_refused(options: dict[str, Any], message: str) -> None:
+def test_contradictory_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError) as caught:
         Options(**options)
     assert str(caught.value).startswith(message)

@@ -54,7 +54,7 @@ def read(matrix: QuantizedMatrix, source: Held) -> list[Tensor]:
     st.sampled_from([1, 7, 31, 32, 33, 40, 64, 100]),
     st.integers(1, 900),
 )
-def test_what_is_read_back_is_what_was_rounded(
+def test_weights_read_back_equal_the_rounded_ones(
     layout: tuple[Any, Blocks], rows: int, width: int, piece: int
 ) -> None:
     name, blocks = layout
@@ -119,7 +119,7 @@ def test_pieces_come_as_whole_rows(lengths: list[int], width: int) -> None:
         assert torch.equal(torch.cat(rows).reshape(-1), values)
 
 
-def test_what_decides_where_tokens_go_and_what_saves_nothing_stays_as_it_is() -> None:
+def test_routers_and_small_matrices_are_not_quantized() -> None:
     scheme = Quantization(Blocks(4, 128), Blocks(8, None))
     assert scheme.of(("decoder.blocks.0.feed_forward.router.weight",), (64, 512)) is None
     assert scheme.of(("head.labels.weight",), (3, 512)) is None

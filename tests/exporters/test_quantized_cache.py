@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnx
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from exporters.emitters import group_query_attention as emitter
 from exporters.export import export
-from exporters.opened import opened
+from exporters.model_source import model_source
 from exporters.options import Options
 from exporters.quality.budget import CACHE_LIMITS, LIMITS, Budget, budget_of
 from exporters.quantized_cache import calibrate, reference
@@ -31,7 +31,7 @@ from tests.exporters.test_verification import operation
 from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo.builder import assemble
-from zoo.manifest import CacheRecord
+from zoo.records import CacheRecord
 from zoo.weights.random import RandomWeights
 
 Patch = pytest.MonkeyPatch
@@ -91,8 +91,10 @@ def test_the_runtime_rounds_as_the_scheme_does_and_prompts_attend_to_their_own_c
     assert all(int(each.min()) == cache.low and int(each.max()) == cache.high for each in codes)
     for ours, theirs in zip(codes, stored, strict=True):
         assert torch.equal(cache.unpacked(theirs), ours)
-    rounded = [each * scale for each, scale in zip(codes, scales, strict=True)]
-    wanted = torch.nn.functional.scaled_dot_product_attention(queries, *rounded, is_causal=True)
+    rounded_keys, rounded_values = (each * scale for each, scale in zip(codes, scales, strict=True))
+    wanted = torch.nn.functional.scaled_dot_product_attention(
+        queries, rounded_keys, rounded_values, is_causal=True
+    )
     torch.testing.assert_close(got, wanted.transpose(1, 2).flatten(2), atol=2e-6, rtol=1e-5)
 
 
@@ -130,13 +132,13 @@ def test_a_cache_whose_codes_are_mostly_ties_does_not_pass() -> None:
     assert not CodeTies(1000, 11).passed
 
 
-@pytest.mark.parametrize("bits", [8, 4])
-def test_a_decoder_with_a_quantized_cache(tmp_path: Path, bits: int) -> None:
-    found = verified(grouped(), tmp_path / "out", cache_precision=f"int{bits}")
-    assert found.manifest.cache == CacheRecord(kind="shared", padding="right", precision=f"int{bits}")
-    assert found.manifest.options.cache_precision == f"int{bits}"
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+def test_a_decoder_with_a_quantized_cache(tmp_path: Path, precision: Literal["int8", "int4"]) -> None:
+    found = verified(grouped(), tmp_path / "out", cache_precision=precision)
+    assert found.manifest.cache == CacheRecord(kind="shared", padding="right", precision=precision)
+    assert found.manifest.options.cache_precision == precision
     facts = found.graphs["model.onnx"]
-    assert facts["inputs"]["past_key_values.0.key"][-1] == 16 * bits // 8
+    assert facts["inputs"]["past_key_values.0.key"][-1] == 16 * int(precision.removeprefix("int")) // 8
     assert facts["minimum_runtime"] == "onnxruntime 1.29"
     ties = found.verification.ties
     assert ties.compared > 1000
@@ -227,18 +229,18 @@ def test_sabotage_of_a_quantized_cache_is_caught(sabotage: Any, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("spec", "options", "message"),
     [
-        (gpt2(), {"cache_precision": "int2"}, "there is no cache_precision 'int2'"),
-        (bert(), {}, "cache_precision applies to decoders\n  value: tiny-bert; an encoder has no cache\n  Leave it out."),
-        (t5(), {}, "cache_precision applies to decoders\n  value: tiny-t5; the caches of an encoder-decoder grow"),
+        (gpt2(), {"cache_precision": "int2"}, "cache_precision 'int2' is unknown"),
+        (bert(), {}, "cache_precision applies only to decoders\n  value: tiny-bert; an encoder has no cache\n  Leave it out."),
+        (t5(), {}, "cache_precision applies only to decoders\n  value: tiny-t5; the caches of an encoder-decoder grow"),
         (grouped(), {"target": "portable"}, "cache_precision int8 needs attention operations with scales for their cache\n"
          "  value: target portable\n  Pass target cpu or target cuda, or leave it out."),
         (grouped(), {"via": "torch"}, "cache_precision needs zoo's own tracer\n  value: via torch\n"),
-        (grouped(), {"precision": "bf16"}, "cache_precision int8 needs every attention of tiny-gpt2 as one operation with its cache\n"
+        (grouped(), {"precision": "bf16"}, "cache_precision int8 needs every attention of tiny-gpt2 fused with its cache\n"
          "  value: GroupQueryAttention: decoder.blocks.0.attention: GroupQueryAttention has no kernel for bfloat16\n"),
-        (gpt2(), {}, "heads are 4 wide, and it takes multiples of 8"),
+        (gpt2(), {}, "the head width is 4, and must be a multiple of 8"),
     ],
 )  # fmt: skip
-def test_what_cannot_have_a_quantized_cache(
+def test_unsupported_quantized_caches_are_refused(
     spec: Model, options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError) as error:
@@ -253,7 +255,7 @@ def test_clients_that_pad_on_the_left_have_float_caches(layout: str, tmp_path: P
     options = Options(weights=str(origin), layout=layout, target="cpu", cache_precision="int8")
     message = f"layout {layout}, whose client pads on the left\n  Pass layout onnx or genai, or leave it out."
     with pytest.raises(UserError) as error:
-        export(opened(str(origin)).spec, tmp_path / "x", options)
+        export(model_source(str(origin)).spec, tmp_path / "x", options)
     assert message in str(error.value)
 
 
@@ -266,7 +268,7 @@ def test_the_budget_of_a_cache_comes_on_top() -> None:
 
 def test_a_quantized_cache_of_real_weights_is_calibrated_and_judged(tmp_path: Path) -> None:
     origin = checkpoints.llama(tmp_path / "checkpoint")
-    spec = opened(str(origin)).spec
+    spec = model_source(str(origin)).spec
     found = export(
         spec, tmp_path / "out", Options(weights=str(origin), target="cpu", cache_precision="int4", max_kl=1.0)
     )
@@ -283,4 +285,4 @@ def test_help_states_the_budgets_of_caches() -> None:
     for name, limits in CACHE_LIMITS.items():
         assert f"an {name} cache adds {limits.max_kl:g}" in kl or f"an {name} cache {limits.max_kl:g}" in kl
         off = f"{1 - limits.min_cosine:.3g}"
-        assert f"an {name} cache takes {off} off" in cosine or f"an {name} cache {off}" in cosine
+        assert f"{off} with an {name} cache" in cosine or f"{off} with {name}" in cosine

@@ -24,8 +24,8 @@ from transformers import (
 
 import zoo
 from exporters.runtime.decoding import Decoding
-from exporters.runtime.encoding import Encoder
-from exporters.runtime.exported import CacheRecord, Exported, open_export
+from exporters.runtime.encoding import EncoderRunner
+from exporters.runtime.exported import Exported, open_export
 from exporters.runtime.generation import Generator
 from exporters.runtime.graph import BFLOAT16, host_array
 from specs.errors import UserError
@@ -35,6 +35,7 @@ from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo.configs.importing import import_spec
 from zoo.generation.sampling import Sampler, Sampling, distribution
+from zoo.records import CacheRecord
 
 PROMPTS = [[3, 1, 4, 1, 5], [9], [2, 6, 5]]
 DECISIVE = {"kind": "normal", "std": 0.5}
@@ -71,7 +72,11 @@ LATENT = {
         },
     },
 }
-DECODERS = {"gpt2": {"context_length": 40, "d_model": 16}, "windowed": LLAMA, "latent": LATENT}
+DECODERS: dict[str, dict[str, Any]] = {
+    "gpt2": {"context_length": 40, "d_model": 16},
+    "windowed": LLAMA,
+    "latent": LATENT,
+}
 
 
 def exported(spec: Model, directory: Path, **options: Any) -> Exported:
@@ -91,7 +96,7 @@ def greedy(model: Any, prompt: list[int], count: int) -> list[int]:
 @pytest.mark.parametrize("logits", ["all", "last"])
 @pytest.mark.parametrize("target", ["portable", "cpu", "tensorrt"])
 @pytest.mark.parametrize("name", DECODERS)
-def test_a_decoder_generates_what_full_passes_of_pytorch_do(
+def test_a_decoder_generates_the_tokens_of_full_pytorch_passes(
     tmp_path: Path, name: str, target: str, logits: str
 ) -> None:
     spec = gpt2(initialization=DECISIVE, **DECODERS[name])
@@ -107,7 +112,7 @@ def test_a_decoder_generates_what_full_passes_of_pytorch_do(
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu", "tensorrt"])
-def test_an_encoder_decoder_generates_what_full_passes_of_pytorch_do(tmp_path: Path, target: str) -> None:
+def test_an_encoder_decoder_generates_the_tokens_of_full_pytorch_passes(tmp_path: Path, target: str) -> None:
     spec = t5(
         context_length=20,
         initialization={"kind": "t5", "factor": 3.0},
@@ -136,7 +141,8 @@ def test_an_encoder_decoder_of_another_layout_is_refused(tmp_path: Path) -> None
     checkpoint = saved(T5ForConditionalGeneration(config), tmp_path / "checkpoint")
     built = exported(import_spec(checkpoint), tmp_path / "out", weights=str(checkpoint), layout="optimum")
     with pytest.raises(
-        UserError, match="must be in the layout onnx to be run here\n  value: optimum\n  export it with"
+        UserError,
+        match=r"needs an encoder graph that projects keys and values\.\n  value: layout optimum\n  Export it with the default layout",
     ):
         Generator(built)
 
@@ -164,7 +170,7 @@ def saved(reference: Any, directory: Path) -> Path:
 
 
 @pytest.mark.parametrize("prompts", [PROMPTS[:1], PROMPTS], ids=["one", "padded"])
-def test_gpt2_generates_what_transformers_does(tmp_path: Path, prompts: list[list[int]]) -> None:
+def test_gpt2_generates_the_tokens_of_transformers(tmp_path: Path, prompts: list[list[int]]) -> None:
     config = GPT2Config(
         vocab_size=61, n_positions=64, n_embd=24, n_layer=2, n_head=3, bos_token_id=0, eos_token_id=0
     )
@@ -178,7 +184,7 @@ def test_gpt2_generates_what_transformers_does(tmp_path: Path, prompts: list[lis
         assert len(each.ids) == 20 or each.ids[-1] == 0
 
 
-def test_t5_generates_what_transformers_does(tmp_path: Path) -> None:
+def test_t5_generates_the_tokens_of_transformers(tmp_path: Path) -> None:
     config = T5Config(vocab_size=61, d_model=24, d_kv=8, d_ff=40, num_layers=2, num_heads=3, decoder_start_token_id=0, pad_token_id=0, eos_token_id=1)  # fmt: skip
     reference = T5ForConditionalGeneration(config)
     checkpoint = saved(reference, tmp_path / "checkpoint")
@@ -192,7 +198,7 @@ def test_t5_generates_what_transformers_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "int4"])
-def test_bound_buffers_give_what_a_plain_run_gives(tmp_path: Path, precision: str) -> None:
+def test_bound_buffers_give_the_outputs_of_a_plain_run(tmp_path: Path, precision: str) -> None:
     model = exported(gpt2(initialization=DECISIVE, d_model=32), tmp_path / "out", precision=precision)
     graph = model.open(-1)
     decoding = Decoding(graph, CacheRecord(), rows=2, room=8)
@@ -223,7 +229,7 @@ def test_a_step_that_is_not_kept_can_be_repeated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("element", "bits"), [(10, np.uint16), (BFLOAT16, np.uint16), (1, np.uint32)])
 def test_tensors_of_every_float_type_are_read(element: int, bits: type) -> None:
     values = np.array([[1.0, -2.5], [0.0, 384.0]], np.float32)
-    stored = {
+    stored: dict[int, Any] = {
         10: values.astype(np.float16),
         BFLOAT16: (values.view(np.uint32) >> 16).astype(np.uint16),
         1: values,
@@ -264,17 +270,17 @@ def test_a_decoder_with_a_context_of_its_own_takes_all_of_it(target: str, tmp_pa
     generator = Generator(open_export(tmp_path / "out"))
     (found,) = generator.generate([[1] * 7], 64).continuations
     assert (len(found.ids), found.ending) == (23, "end of context")
-    with pytest.raises(UserError, match="which is 30 tokens\n  value: 30 tokens\n  29 or fewer"):
+    with pytest.raises(UserError, match="which is 30 tokens\n  value: 30 tokens\n  Use 29 or fewer"):
         generator.generate([[1] * 30], 1)
 
 
 @pytest.mark.parametrize(
     ("prompt", "message"),
     [
-        ([], "a prompt must have at least one token"),
-        ([1, 20], "token ids must be below the vocab_size of tiny-gpt2, which is 20\n  value: 20\n  0 to 19 would work"),
+        ([], "A prompt must have at least one token"),
+        ([1, 20], "Token ids must be below the vocab_size of tiny-gpt2, which is 20\n  value: 20\n  Use 0 to 19."),
         ([-1], "  value: -1\n"),
-        ([1] * 10, "a prompt and what follows must fit the context of tiny-gpt2, which is 10 tokens\n  value: 10 tokens\n  9 or fewer would work"),
+        ([1] * 10, "A prompt and the generated tokens must fit the context of tiny-gpt2, which is 10 tokens\n  value: 10 tokens\n  Use 9 or fewer."),
     ],
 )  # fmt: skip
 def test_prompts_that_a_model_does_not_take(tmp_path: Path, prompt: list[int], message: str) -> None:
@@ -296,9 +302,7 @@ def test_scores_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     model = exported(gpt2(), tmp_path / "out")
     data = tmp_path / "out" / "model.onnx.data"
     data.write_bytes(b"\xff" * data.stat().st_size)  # NaN
-    with pytest.raises(
-        UserError, match="the model's scores are not finite numbers\n  look at its weights, or"
-    ):
+    with pytest.raises(UserError, match="The model's scores are not finite numbers\n  Check its weights, or"):
         Generator(model).generate([[1, 2]], 4)
 
 
@@ -355,9 +359,12 @@ def test_draws_follow_the_probabilities_and_the_seed() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"temperature": -1.0}, "temperature must be 0 or more, and finite\n  value: -1.0\n  0 takes"),
+        (
+            {"temperature": -1.0},
+            "temperature must be 0 or more, and finite\n  value: -1.0\n  Use 0 for greedy decoding",
+        ),
         ({"temperature": float("nan")}, "temperature must be 0 or more, and finite\n  value: nan"),
-        ({"top_k": 0}, "top_k must be 1 or more\n  value: 0\n  leave it out"),
+        ({"top_k": 0}, "top_k must be 1 or more\n  value: 0\n  Leave it out to keep all tokens."),
         ({"top_p": 0.0}, "top_p must be above 0 and at most 1\n  value: 0.0\n"),
         ({"top_p": 1.5}, "top_p must be above 0 and at most 1\n  value: 1.5\n"),
         ({"seed": -1}, "seed must be 0 or more\n  value: -1\n"),
@@ -375,7 +382,7 @@ def test_numbers_that_mean_nothing(settings: dict[str, Any], message: str) -> No
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 def test_vectors_are_means_over_real_tokens(tmp_path: Path, target: str) -> None:
     spec = bert(initialization=DECISIVE)
-    found = Encoder(exported(spec, tmp_path / "out", target=target)).vectors(PROMPTS)
+    found = EncoderRunner(exported(spec, tmp_path / "out", target=target)).vectors(PROMPTS)
     model = zoo.build(spec, weights="random")
     expected = torch.stack(
         [model(torch.tensor([prompt])).last_hidden_state[0].mean(0) for prompt in PROMPTS]
@@ -387,20 +394,20 @@ def test_vectors_are_means_over_real_tokens(tmp_path: Path, target: str) -> None
 
 def test_vectors_are_those_of_the_head_where_it_has_one(tmp_path: Path) -> None:
     head = {"kind": "pooled", "pooling": "mean", "normalize": True, "output": "sentence_embedding"}
-    found = Encoder(exported(bert(head=head), tmp_path / "out")).vectors(PROMPTS)
+    found = EncoderRunner(exported(bert(head=head), tmp_path / "out")).vectors(PROMPTS)
     assert found.kind == "sentence_embedding"
     np.testing.assert_allclose(np.linalg.norm(found.values, axis=1), 1, atol=1e-5)
 
 
 def test_classes_and_masked_tokens_are_probabilities(tmp_path: Path) -> None:
     spec = bert(head={"kind": "classification", "labels": 3}, initialization=DECISIVE)
-    found = Encoder(exported(spec, tmp_path / "a")).classes(PROMPTS)
+    found = EncoderRunner(exported(spec, tmp_path / "a")).classes(PROMPTS)
     expected = zoo.build(spec, weights="random")(torch.tensor(PROMPTS[:1])).logits.softmax(-1)
     np.testing.assert_allclose(found[:1], expected.detach().numpy(), atol=1e-5)
     spec = bert(
         head={"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}}, initialization=DECISIVE
     )
-    masks = Encoder(exported(spec, tmp_path / "b")).masked(PROMPTS, 1)
+    masks = EncoderRunner(exported(spec, tmp_path / "b")).masked(PROMPTS, 1)
     expected = zoo.build(spec, weights="random")(torch.tensor(PROMPTS[:1])).logits.softmax(-1)
     np.testing.assert_allclose(masks[0], expected[0, [1, 3]].detach().numpy(), atol=1e-5)
     assert [len(each) for each in masks] == [2, 0, 0]

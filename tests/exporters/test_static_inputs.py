@@ -12,12 +12,12 @@ import torch
 
 from exporters import rounded_products
 from exporters.export import export
+from exporters.load_export import load_export
 from exporters.manifest import Export
-from exporters.opened import opened
+from exporters.model_source import model_source
 from exporters.options import Options
-from exporters.plan import Plan
+from exporters.plan import ExportPlan
 from exporters.quantization import static_matrix
-from exporters.reopened import reopened
 from exporters.rounding.calibrated_weights import Rounding
 from exporters.rounding.calibration import rounded_for
 from exporters.rounding.input_search import searched_inputs
@@ -48,7 +48,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def exported(origin: Path, directory: Path, **options: Any) -> Export:
     return export(
-        opened(str(origin)).spec,
+        model_source(str(origin)).spec,
         directory,
         Options(**{"weights": str(origin), "precision": "int8", **options}),
     )
@@ -80,10 +80,10 @@ def test_static_scales_are_the_default_and_integer_products(
     assert nodes.count("MatMulIntegerToFloat") == 2 * products
 
 
-def test_an_export_is_read_back_as_it_is_multiplied(origin: Path, tmp_path: Path) -> None:
+def test_weights_read_back_equal_the_multiplied_ones(origin: Path, tmp_path: Path) -> None:
     exported(origin, tmp_path / "x", target="cpu", verify=False, activations="static")
-    original = dict(weight_tensors(opened(str(origin)).model()[0]))
-    for name, tensor in weight_tensors(reopened(open_export(tmp_path / "x"))):
+    original = dict(weight_tensors(model_source(str(origin)).model()[0]))
+    for name, tensor in weight_tensors(load_export(open_export(tmp_path / "x"))):
         before = original[name].detach()
         assert (tensor - before).norm() <= 0.05 * before.norm(), name
 
@@ -209,10 +209,10 @@ def test_multipliers_bring_columns_nearer_to_one_range() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"precision": "int4"}, "activations applies to precision int8\n  value: int4"),
-        ({"target": "cuda"}, "activations static applies to targets that multiply 8-bit integers"),
+        ({"precision": "int4"}, "activations applies only to precision int8\n  value: int4"),
+        ({"target": "cuda"}, "activations static applies only to targets that multiply 8-bit integers"),
         ({"weights": "random"}, "activations static needs real weights"),
-        ({"activations": "statik"}, "there is no activations 'statik': did you mean 'static'"),
+        ({"activations": "statik"}, "activations 'statik' is unknown\n  Did you mean 'static'"),
     ],
 )
 def test_static_scales_that_cannot_be_had_are_refused(
@@ -238,8 +238,8 @@ SHARED = bert(encoder={"layers": [{"repeat": 2, "shared": True}], "block": BLOCK
 
 @pytest.mark.parametrize(("spec", "value"), [(SHARED, "shared layers"), (gpt2(), "decoder")])
 def test_models_whose_inputs_have_no_one_scale_are_refused(spec: Model, value: str) -> None:
-    plan = Plan.make(spec, Options(precision="int8", activations="static"))
+    plan = ExportPlan.make(spec, Options(precision="int8", activations="static"))
     with pytest.raises(UserError, match=f"value: {value}"):
         with_activations(plan, None)
-    free = Plan.make(spec, Options(precision="int8"))
+    free = ExportPlan.make(spec, Options(precision="int8"))
     assert with_activations(free, None) == free

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,12 +23,22 @@ from tests.exporters.models import written
 from tests.strategies import Data, model_data
 
 NARROW = ["d_model=64", "vocab_size=5000", "context_length=256"]
-MIXTURE = [
+EXPERTS = [
     *NARROW, "decoder.layers=3", "decoder.block.attention.heads=4", "decoder.block.attention.kv_heads=2",
     "decoder.block.attention.head_dim=16", "decoder.block.feed_forward.expert.hidden=96",
 ]  # fmt: skip
+SINKS = [
+    *NARROW, "decoder.layers=[{pattern: [{use: local}, {}], repeat: 2}]", "decoder.block.attention.heads=4",
+    "decoder.block.attention.kv_heads=2", "decoder.block.attention.head_dim=16",
+    "decoder.block.feed_forward.expert.hidden=96",
+]  # fmt: skip
+MIXTURES = {
+    "mixtral": lambda: load("mixtral-8x7b", EXPERTS),
+    "qwen3": lambda: load("qwen3-30b-a3b", EXPERTS),
+    "gpt-oss": lambda: load("gpt-oss-20b", SINKS),
+}
 MODELS = {
-    "mixture": lambda: load("mixtral-8x7b", MIXTURE),
+    **MIXTURES,
     "decoder": lambda: load("gpt2", [*NARROW, "decoder.layers=5", "decoder.block.attention.heads=4"]),
     "rotary": lambda: load("smollm2-135m", ["decoder.layers=3", "vocab_size=5000"]),
     "shared": lambda: load("albert-base-v2", ["vocab_size=3000"]),
@@ -54,20 +66,23 @@ def test_sizes_are_those_of_the_layout(name: str, target: str) -> None:
             assert (name, target) == ("two stacks", "tensorrt")
 
 
-@pytest.mark.parametrize(
-    "precision",
-    ["int8", *(pytest.param(name, marks=pytest.mark.slow) for name in PRECISIONS if name != "int8")],
-)
-def test_a_mixture_takes_what_is_told(precision: str, tmp_path: Path) -> None:
-    spec = MODELS["mixture"]()
-    result = written(spec, tmp_path / "x", precision=precision, verify=False)
-    assert stored_sizes(spec, "portable")[precision] == pytest.approx(
-        result.files["model.onnx.data"], rel=0.02
-    )
+def cases() -> list[Any]:
+    """Every mixture, target and precision; one of them quick."""
+    every = itertools.product(MIXTURES, ("portable", "cpu"), PRECISIONS)
+    quick = ("mixtral", "portable", "int8")
+    return [pytest.param(*each, marks=() if each == quick else pytest.mark.slow) for each in every]
+
+
+@pytest.mark.parametrize(("name", "target", "precision"), cases())
+def test_a_mixture_takes_what_is_told(name: str, target: str, precision: str, tmp_path: Path) -> None:
+    spec, told = MIXTURES[name](), stored_sizes(MIXTURES[name](), target)[precision]
+    result = written(spec, tmp_path / "x", target=target, precision=precision, verify=False)
+    assert told == pytest.approx(result.files["model.onnx.data"], rel=0.02)
+    assert (tmp_path / "x" / "model.onnx.data").stat().st_size == result.files["model.onnx.data"]
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(model_data(), st.sampled_from(list(TARGETS)))
 def test_sizes_of_drawn_models_are_those_of_the_layout(data: Data, target: str) -> None:
     spec = Model.model_validate(data)

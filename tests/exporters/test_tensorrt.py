@@ -18,14 +18,21 @@ from exporters.manifest import Export
 from exporters.options import Options
 from exporters.providers import present
 from exporters.targets import TARGETS
-from exporters.verification import TWIN, VerificationError
+from exporters.verification import REDUCED, VerificationError
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from tests.zoo.tiny import bert, gpt2, t5, whisper
 from zoo import functional
-from zoo.manifest import CacheRecord
-from zoo.twin import fewer_experts, narrowed, short_borders, small_limits, small_tables, twin
+from zoo.records import CacheRecord
+from zoo.reduced import (
+    fewer_experts,
+    fewer_layers,
+    narrowed,
+    short_switch_lengths,
+    small_limits,
+    small_tables,
+)
 
 CUDA = "CUDAExecutionProvider" in present(TARGETS["cuda"].providers)
 LLAMA = gpt2(
@@ -44,7 +51,10 @@ LLAMA = gpt2(
 
 def small(preset: str, divisor: int) -> Model:
     """A preset of few layers and narrow ones."""
-    return narrowed(short_borders(fewer_experts(small_limits(small_tables(twin(load(preset, ())))))), divisor)
+    return narrowed(
+        short_switch_lengths(fewer_experts(small_limits(small_tables(fewer_layers(load(preset, ())))))),
+        divisor,
+    )
 
 
 def written(spec: Model, tmp_path: Path, **options: Any) -> Export:
@@ -107,7 +117,7 @@ PRESETS = [
 
 
 @pytest.mark.parametrize("off", [-1, 1], ids=["sees the next token", "does not see itself"])
-def test_what_is_wrong_is_caught(off: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faulty_models_are_caught(off: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = functional.attention_bias.__wrapped__  # type: ignore[attr-defined]
 
     def bias(mask: Any, position: Any, queries: Any, keys: Any, *rest: Any, **named: Any) -> Any:
@@ -137,7 +147,7 @@ def test_presets(preset: str, divisor: int, tmp_path: Path) -> None:
     result = written(spec, tmp_path, cache_length=40 if spec.decoder else None)
     assert result.verification is not None
     if spec.decoder is not None:
-        cases = {comparison.case.removeprefix(TWIN) for comparison in result.verification.comparisons}
+        cases = {comparison.case.removeprefix(REDUCED) for comparison in result.verification.comparisons}
         assert {
             "prompt, then steps",
             "padded prompt, then steps",
@@ -166,7 +176,7 @@ def test_a_cache_is_an_input_and_an_output_of_fixed_length(tmp_path: Path) -> No
             assert node.output[0] in outputs
 
 
-def test_the_cache_is_as_long_as_the_context_unless_told(tmp_path: Path) -> None:
+def test_the_cache_length_defaults_to_the_context_length(tmp_path: Path) -> None:
     result = written(gpt2(), tmp_path, verify=False)
     assert result.manifest.cache == CacheRecord(kind="shared", padding="right", length=10)
 
@@ -174,18 +184,22 @@ def test_the_cache_is_as_long_as_the_context_unless_told(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("spec", "options", "reason"),
     [
-        (t5(), {}, "tiny-t5 has no context_length\n  give cache_length 1024"),
-        (gpt2(), {"cache_length": 11}, "must not exceed the context_length, which is 10; it is 11"),
-        (gpt2(), {"cache_length": 0}, "must be at least 1; it is 0"),
+        (t5(), {}, "tiny-t5 has no context_length\n  Pass cache_length 1024"),
+        (
+            gpt2(),
+            {"cache_length": 11},
+            "must not exceed the context_length, which is 10\n  value: 11\n  Use 10.",
+        ),
+        (gpt2(), {"cache_length": 0}, "must be at least 1\n  value: 0\n  Use 10."),
         (
             gpt2(),
             {"cache_length": 8, "target": "cpu"},
-            "caches grow here; they do not with target tensorrt",
+            "target cpu has growing caches, unlike target tensorrt",
         ),
         (
             gpt2(),
             {"layout": "genai"},
-            "onnxruntime-genai cannot load tiny-gpt2: it has no provider for target",
+            "onnxruntime-genai cannot load tiny-gpt2: it has no execution provider for target",
         ),
         (bert(), {"cache_length": 8}, "tiny-bert is an encoder, which has no cache"),
     ],
@@ -199,22 +213,22 @@ def test_caches_that_cannot_be(spec: Model, options: dict[str, Any], reason: str
 @pytest.mark.parametrize(
     ("preset", "reason"),
     [
-        ("gpt-oss-20b", "Attention: decoder.blocks.0.attention: it knows no sinks"),
-        ("deepseek-v2-lite", "Attention: decoder.blocks.0.attention: keys and values are not of one width"),
+        ("gpt-oss-20b", "Attention: decoder.blocks.0.attention: the operation does not support sinks"),
+        ("deepseek-v2-lite", "Attention: decoder.blocks.0.attention: keys and values have different widths"),
     ],
 )
-def test_an_attention_that_does_not_fit_stays_and_says_why(preset: str, reason: str, tmp_path: Path) -> None:
+def test_an_unsupported_attention_stays_with_the_reason(preset: str, reason: str, tmp_path: Path) -> None:
     result = written(small(preset, 16), tmp_path, verify=False, weights="none")
     facts = result.graphs["model.onnx"]
     assert facts["unfused"] == [reason]
-    assert facts["operations"]["TensorScatter"] == 2 * len(small(preset, 16).decoder.layer_blocks())  # type: ignore[union-attr]
+    assert facts["operations"]["TensorScatter"] == 2 * len(small(preset, 16).decoder.layer_blocks())
 
 
 @pytest.mark.skipif(CUDA, reason="a GPU is here")
 @pytest.mark.parametrize(
     ("target", "provider"), [("tensorrt", "TensorrtExecutionProvider"), ("cuda", "CUDAExecutionProvider")]
 )
-def test_what_ran_and_what_did_not(target: str, provider: str, tmp_path: Path) -> None:
+def test_the_provider_that_did_not_run_is_named(target: str, provider: str, tmp_path: Path) -> None:
     verification = export(gpt2(), tmp_path / "out", Options(target=target)).verification
     assert verification is not None
     assert (verification.provider, verification.not_run) == ("CPUExecutionProvider", provider)

@@ -57,7 +57,7 @@ def test_without_the_way_out_the_module_and_the_function_are_named(
         export(gpt2(), tmp_path / "x", GRAPH_ONLY)
     assert str(error.value) == (
         "decoder.blocks.0.feed_forward calls einsum, which has no ONNX emitter\n"
-        "  write one with exporters.emitters.emits, or export it through torch.onnx (via torch)"
+        "  Write one with exporters.emitters.emits, or export with via torch."
     )
     monkeypatch.setattr(MLP, "forward", untraceable)
     with pytest.raises(
@@ -74,7 +74,9 @@ def test_its_libraries_are_an_extra(library: str, tmp_path: Path, monkeypatch: p
     for command in ("export", "build"):
         result = CliRunner().invoke(app, [command, "tiny-gpt", "--via", "torch", "-o", str(tmp_path / "x")])
         assert result.exit_code == 2
-        assert result.stderr == "--via torch needs libraries: pip install 'zoo[torch-export]'\n"
+        assert (
+            result.stderr == "--via torch needs libraries\n  Install them: pip install 'zoo[torch-export]'.\n"
+        )
     assert not list(tmp_path.iterdir())
     Options(via="fx")
 
@@ -140,7 +142,9 @@ def test_a_wrong_export_is_caught_here_too(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_what_pytorch_cannot_export_either_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_of_the_pytorch_exporter_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def decides(self: MLP, x: Tensor) -> Tensor:
         return self.down(self.inner(self.up(x))) if x.sum().item() > 0 else x
 

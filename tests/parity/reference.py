@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -21,6 +22,7 @@ ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
     "relu": "relu",
+    "relu2": "relu2",
     "silu": "silu",
     "quick_gelu": "quick_gelu",
 }
@@ -29,7 +31,7 @@ ACTIVATIONS = {
 TOLERANCE = 1e-5
 
 
-def build(model_class: type, config: transformers.PreTrainedConfig, seed: int) -> nn.Module:
+def build(model_class: type, config: transformers.PreTrainedConfig, seed: int) -> Any:
     """A reference model with every parameter drawn anew, so that no norm or bias is at its default."""
     config._attn_implementation = "eager"
     model = model_class(config).eval()
@@ -44,7 +46,7 @@ def redraw(model: nn.Module, seed: int) -> None:
         for name, parameter in model.named_parameters():
             parameter.normal_(0.0, 0.2 if parameter.dim() > 1 else 0.1, generator=generator)
             if parameter.dim() == 1 and name.endswith("weight"):
-                parameter += 1
+                parameter.add_(1)
 
 
 def load(spec: Model, path: Path, weights: str | None = None) -> ZooModel:

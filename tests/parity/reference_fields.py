@@ -15,9 +15,10 @@ from pathlib import Path
 import transformers
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 
-from zoo.configs import families
+from zoo.families.common import config
+from zoo.families.registry import MODEL_TYPES
 
-WRITTEN = Path(families.__file__).with_name("reference_fields.py")
+WRITTEN = Path(config.__file__).with_name("reference_fields.py")
 
 _READ = re.compile(r"""config\.([a-z]\w*)|(?:getattr|hasattr)\((?:\w+\.)*config,\s*["'](\w+)["']""")
 _TAKEN = re.compile(r"""kwargs\.(?:pop|get)\(\s*["'](\w+)["']""")
@@ -69,22 +70,22 @@ def _read_in(path: Path) -> set[str]:
 def module_text() -> str:
     """The module that holds them."""
     families_of_text = [
-        f"    {model_type!r}: {_quoted(fields_of(model_type))}," for model_type in sorted(families.MODULES)
+        f"    {model_type!r}: {_quoted(fields_of(model_type))}," for model_type in sorted(MODEL_TYPES)
     ]
     return "\n".join(
         [
             '"""The fields that the reference has for each family, written by ``python -m tests.parity.reference_fields``.',
             "",
-            f"They are of transformers {transformers.__version__}.",
+            f"The fields are those of transformers {transformers.__version__}.",
             '"""',
             "",
             f"SHARED = {_quoted(shared_fields())}",
-            '"""Those of every family."""',
+            '"""The fields of every family."""',
             "",
             "FIELDS = {",
             *families_of_text,
             "}",
-            '"""Those of each family beyond, by its model_type."""',
+            '"""The additional fields of each family, by model_type."""',
             "",
         ]
     ).replace("'", '"')  # fmt: skip

@@ -1,5 +1,7 @@
 """Mixtures of experts against transformers."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -15,11 +17,13 @@ from transformers.models.deepseek_v2.modeling_deepseek_v2 import DeepseekV2Moe
 from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3MoE
 from transformers.models.gpt_oss.modeling_gpt_oss import GptOssMLP
 from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
+from transformers.models.phimoe.modeling_phimoe import sparsemixer
 from transformers.models.qwen2_moe.modeling_qwen2_moe import Qwen2MoeSparseMoeBlock
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeSparseMoeBlock
 
 from specs.mixture import Mixture
 from tests.parity.reference import assert_close, redraw
+from zoo import functional
 from zoo.context import BuildContext
 from zoo.registry import build_component
 
@@ -35,7 +39,7 @@ def mixture(experts: int, top_k: int, **parts: object) -> Mixture:
     return Mixture.model_validate({"experts": experts, "top_k": top_k, "expert": SWIGLU, **parts})
 
 
-CASES: dict[str, tuple[type, object, Mixture]] = {
+CASES: dict[str, tuple[type, Any, Mixture]] = {
     "mixtral": (
         MixtralSparseMoeBlock,
         MixtralConfig(hidden_size=WIDTH, intermediate_size=HIDDEN, num_local_experts=5, num_experts_per_tok=2),
@@ -78,15 +82,15 @@ CASES: dict[str, tuple[type, object, Mixture]] = {
     "deepseek-v3": (
         DeepseekV3MoE,
         DeepseekV3Config(**DEEPSEEK, n_group=4, topk_group=2, norm_topk_prob=True),
-        mixture(8, 3, router={"scores": "sigmoid", "scale": 1.7, "groups": {"count": 4, "top": 2, "best": 2},
-                              "correction": True}, shared=SHARED),
+        mixture(8, 3, router={"scores": "sigmoid", "scale": 1.7, "groups": {"count": 4, "top": 2, "group_score_top_k": 2},
+                              "score_correction_bias": True}, shared=SHARED),
     ),
 }  # fmt: skip
 
 
-def take(ours: nn.Module, theirs: dict[str, Tensor]) -> None:
-    """Give our module the weights of a reference's, whatever its layout."""
-    own = dict(ours.state_dict())
+def take(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
+    """Give our tensors the values of a reference's, whatever its layout."""
+    own = dict(ours)
 
     def put(name: str, value: Tensor) -> None:
         assert own[name].shape == value.shape, name
@@ -97,13 +101,13 @@ def take(ours: nn.Module, theirs: dict[str, Tensor]) -> None:
     if f"{router}.bias" in theirs:
         put("router.bias", theirs[f"{router}.bias"])
     if f"{router}.e_score_correction_bias" in theirs:
-        put("router.correction", theirs[f"{router}.e_score_correction_bias"])
+        put("router.score_correction_bias", theirs[f"{router}.e_score_correction_bias"])
     fused, down = theirs["experts.gate_up_proj"], theirs["experts.down_proj"]
     if "experts.gate_up_proj_bias" in theirs:  # d_in x d_out, gate and up in turn
         bias = theirs["experts.gate_up_proj_bias"]
         put("experts.gate.weight", fused[..., 0::2].transpose(1, 2))
         put("experts.up.weight", fused[..., 1::2].transpose(1, 2))
-        put("experts.down.weight", down)
+        put("experts.down.weight", down.transpose(1, 2))
         put("experts.gate.bias", bias[..., 0::2])
         put("experts.up.bias", bias[..., 1::2])
         put("experts.down.bias", theirs["experts.down_proj_bias"])
@@ -111,7 +115,7 @@ def take(ours: nn.Module, theirs: dict[str, Tensor]) -> None:
         gate, up = fused.chunk(2, 1)
         put("experts.gate.weight", gate)
         put("experts.up.weight", up)
-        put("experts.down.weight", down.transpose(1, 2))
+        put("experts.down.weight", down)
     for prefix in ("shared_expert", "shared_experts"):
         for part in ("gate", "up", "down"):
             if f"{prefix}.{part}_proj.weight" in theirs:
@@ -119,6 +123,28 @@ def take(ours: nn.Module, theirs: dict[str, Tensor]) -> None:
     if "shared_expert_gate.weight" in theirs:
         put("shared_gate.weight", theirs["shared_expert_gate.weight"])
     assert not own
+
+
+def gradients(module: nn.Module, x: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    """The gradients of the input and of every parameter, for one draw of what the loss weighs."""
+    x = x.clone().requires_grad_()
+    result = module(x)
+    result = result[0] if isinstance(result, tuple) else result
+    names, parameters = zip(*module.named_parameters(), strict=True)
+    weighed = torch.randn(result.shape, generator=torch.Generator().manual_seed(3))
+    of_x, *others = torch.autograd.grad((result * weighed).sum(), [x, *parameters])
+    return of_x, dict(zip(names, others, strict=True))
+
+
+def compare_gradients(ours: nn.Module, reference: nn.Module, x: Tensor) -> None:
+    """Compare the gradients of the input and of every parameter, relative to the largest of each tensor."""
+    of_x, found = gradients(ours, x)
+    expected_of_x, theirs = gradients(reference, x)
+    laid_out = {name: torch.empty_like(value) for name, value in found.items()}
+    take(laid_out, theirs)
+    for name, got, expected in (("x", of_x, expected_of_x), *((n, found[n], laid_out[n]) for n in found)):
+        assert (got - expected).abs().max() <= 1e-5 * expected.abs().max(), name
+        assert expected.abs().max() > 0, name
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -131,11 +157,21 @@ def test_mixtures(name):
     generator = torch.Generator().manual_seed(2)
     for buffer in reference.buffers():
         buffer.normal_(0.0, 0.05, generator=generator)
-    ours = build_component(spec, BuildContext(WIDTH, None, causal=True, cross=False)).eval()
-    take(ours, reference.state_dict())
+    ours: Any = build_component(spec, BuildContext(WIDTH, None, causal=True, cross=False)).eval()
+    take(ours.state_dict(), reference.state_dict())
     x = torch.randn(3, 20, WIDTH, generator=generator)
     theirs = reference(x)
-    assert_close(ours(x), theirs[0] if isinstance(theirs, tuple) else theirs)
-    weights = ours.router(x)
-    assert ((weights != 0).sum(-1) == spec.top_k).all()
-    assert ((weights != 0).flatten(0, 1).sum(0) > 0).all()  # every expert has a part in it
+    theirs = theirs[0] if isinstance(theirs, tuple) else theirs
+    assert_close(ours(x), theirs)
+    weights, experts = ours.router.choose(ours.router(x))
+    assert weights.shape == experts.shape == (3, 20, spec.top_k)
+    assert set(experts.flatten().tolist()) == set(range(spec.experts))  # every expert has a part in it
+
+
+@pytest.mark.parametrize("spread", [0.02, 1.0, 30.0])
+def test_weights_of_sparse_mixer(spread):
+    logits = spread * torch.randn(200, 16, generator=torch.Generator().manual_seed(1)) + 1.0
+    weights, chosen = sparsemixer(logits, 0.01, training=False)
+    ours = functional.sparse_mixer_scores(logits)
+    assert torch.equal(ours.new_zeros(200, 16).scatter(-1, chosen, 1.0), functional.among_largest(logits, 2))
+    torch.testing.assert_close(ours.gather(-1, chosen), weights, atol=1e-6, rtol=1e-5)

@@ -1,5 +1,7 @@
 """Positions against the code that their papers and models came with."""
 
+from typing import Any
+
 import pytest
 import torch
 from transformers import BloomConfig, BloomModel, GPTJConfig, GPTNeoXConfig, MarianConfig
@@ -10,6 +12,7 @@ from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as rotat
 from transformers.models.gptj.modeling_gptj import create_sinusoidal_positions
 from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
+from transformers.models.xglm.modeling_xglm import XGLMSinusoidalPositionalEmbedding
 
 from specs.model import Model
 from specs.position import Rope, Sinusoidal
@@ -75,11 +78,24 @@ def test_half_split_sinusoids_of_marian(width):
     assert_close(ours.embed(torch.zeros(1, 50, width), where), theirs.weight[None])
 
 
+@pytest.mark.parametrize("table", [False, True])
+def test_shifted_sinusoids_of_xglm(table):
+    theirs = XGLMSinusoidalPositionalEmbedding(50, 24)
+    shape = {"layout": "half_split", "spacing": "tensor2tensor", "offset": 2, "table": table}
+    context = BuildContext(24, 50, causal=True, cross=False)
+    ours: Any = build_component(Sinusoidal.model_validate({"kind": "sinusoidal", **shape}), context)
+    where = torch.arange(50)[None]
+    if table:
+        ours.table.weight.data = ours.table.fixed("weight")
+    assert_close(ours.embed(torch.zeros(1, 50, 24), where), theirs(where))
+
+
 def test_the_table_of_marian_is_the_same_to_the_last_bit():
     config = MarianConfig(d_model=512, max_position_embeddings=512)
     theirs = MarianSinusoidalPositionalEmbedding(config.max_position_embeddings, 512).create_weight()
     context = BuildContext(512, 512, causal=True, cross=False)
-    ours = build_component(Sinusoidal(layout="half_split", table=True), context).table
+    position: Any = build_component(Sinusoidal(layout="half_split", table=True), context)
+    ours = position.table
     assert torch.equal(ours.fixed("weight"), theirs)
     assert not ours.weight.requires_grad
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.parity.reference_fields import fields_of, shared_fields
-from zoo.configs.families import MODULES
-from zoo.configs.reference_fields import FIELDS, SHARED
+from zoo.families.common.reference_fields import FIELDS, SHARED
+from zoo.families.registry import MODEL_TYPES
 
 
-def test_what_is_kept_is_what_the_reference_has() -> None:
+def test_stored_fields_equal_the_fields_of_the_reference() -> None:
     kept = {"": SHARED, **FIELDS}
-    has = {"": shared_fields(), **{model_type: fields_of(model_type) for model_type in MODULES}}
+    has = {"": shared_fields(), **{model_type: fields_of(model_type) for model_type in MODEL_TYPES}}
     assert {name: set(text.split()) for name, text in kept.items()} == has, (
         "run python -m tests.parity.reference_fields"
     )
@@ -32,7 +32,7 @@ def test_fields_of_families(model_type: str, field: str) -> None:
     assert field in fields_of(model_type)
 
 
-def test_foreign_fields_are_of_no_family() -> None:
+def test_foreign_fields_belong_to_no_family() -> None:
     foreign = {
         "_model_name_or_path",
         "unsloth_fixed",
@@ -41,5 +41,5 @@ def test_foreign_fields_are_of_no_family() -> None:
         "sliding_windw",
     }
     assert not foreign & shared_fields()
-    for model_type in MODULES:
+    for model_type in MODEL_TYPES:
         assert not foreign & fields_of(model_type)

@@ -1,5 +1,7 @@
 """Rotary frequencies that depend on the length of an input, against transformers on either side of the border."""
 
+from typing import Any
+
 import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Phi3Config
@@ -61,7 +63,7 @@ def test_longrope_of_phi_3(length, share, stated):
     scaling = {"kind": "longrope", "original_context_length": BORDER, "attention_factor": stated}
     scaling |= {key: LONG[key] for key in ("short_factor", "long_factor")}
     spec = Rope.model_validate({"theta": 500.0, "dimensions": 8, "scaling": scaling})
-    ours = build_component(spec, BuildContext(24, 96, causal=True, cross=False))
+    ours: Any = build_component(spec, BuildContext(24, 96, causal=True, cross=False))
     first = torch.zeros(2, 1, length, width)
     first[..., :4] = 1  # turns into cos, then sin
     rotated = ours.rotate(first, where, width)[:, 0]

@@ -142,9 +142,9 @@ def test_fields_from_before_version_6_are_read(changed: Path) -> None:
         "pooling_mode_max_tokens": True,
     }
     (changed / "1_Pooling" / "config.json").write_text(json.dumps(fields))
-    assert import_spec(changed).head.pooling == "max"
+    assert import_spec(changed).head.model_dump()["pooling"] == "max"
     (changed / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 12}))
-    assert import_spec(changed).head.pooling == "mean"
+    assert import_spec(changed).head.model_dump()["pooling"] == "mean"
 
 
 def test_a_body_alone_keeps_the_head_of_its_config(tiny: Path, tmp_path: Path) -> None:
@@ -197,22 +197,22 @@ POOLING = {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("1_Pooling/config.json", {"pooling_mode": ["mean", "max"]}, "pooling_mode: must be one mode: several vectors side by side"),
-        ("1_Pooling/config.json", {"pooling_mode": "meen"}, "pooling_mode: is not modelled\n  value: 'meen'\n  did you mean 'mean'?"),
-        ("1_Pooling/config.json", {"pooling_mode": 3}, "pooling_mode: must be one mode"),
+        ("1_Pooling/config.json", {"pooling_mode": ["mean", "max"]}, "pooling_mode: must be a single mode, as concatenated vectors"),
+        ("1_Pooling/config.json", {"pooling_mode": "meen"}, "pooling_mode: is not supported\n  value: 'meen'\n  Did you mean 'mean'?"),
+        ("1_Pooling/config.json", {"pooling_mode": 3}, "pooling_mode: must be a single mode"),
         ("1_Pooling/config.json", {"include_prompt": False}, "include_prompt: must be true"),
         ("1_Pooling/config.json", {"embedding_dimension": 13}, "embedding_dimension: must be 12, the width of the body"),
-        ("1_Pooling/config.json", {"layers": 2}, "has fields that are not modelled:\n  layers: 2"),
+        ("1_Pooling/config.json", {"layers": 2}, "has unsupported fields:\n  layers: 2"),
         ("1_Pooling/config.json", [], "1_Pooling/config.json is not a JSON object"),
         ("2_Dense/config.json", {"in_features": 5}, "in_features: must be 12, the width of the body"),
-        ("2_Dense/config.json", {"out_features": 5}, "out_features: must be 12, as wide as the body, in a layer with a bias"),
-        ("2_Dense/config.json", {"activation_function": "mine.Swish"}, "activation_function: is not modelled\n  value: 'mine.Swish'"),
+        ("2_Dense/config.json", {"out_features": 5}, "out_features: must be 12, the width of the body, in a layer with a bias"),
+        ("2_Dense/config.json", {"activation_function": "mine.Swish"}, "activation_function: is not supported\n  value: 'mine.Swish'"),
         ("2_Dense/config.json", {"use_residual": True}, "use_residual: must be false"),
         ("2_Dense/config.json", {"module_input_name": "token_embeddings"}, 'module_input_name: must be "sentence_embedding"'),
         ("sentence_bert_config.json", {"transformer_task": "fill-mask"}, 'transformer_task: must be "feature-extraction"'),
         ("modules.json", [TRANSFORMER, POOLING, {"type": "sentence_transformers.models.LSTM", "path": "x"}],
-         "modules.json: the modules Transformer -> Pooling -> LSTM are not modelled\n  Transformer, Pooling, at most two of Dense"),
-        ("modules.json", [TRANSFORMER, {"type": "my_code.Pooling", "path": "1_Pooling"}], "Transformer -> my_code.Pooling are not modelled"),
+         "modules.json: the modules Transformer -> Pooling -> LSTM are not supported\n  Use Transformer, Pooling, at most two Dense"),
+        ("modules.json", [TRANSFORMER, {"type": "my_code.Pooling", "path": "1_Pooling"}], "Transformer -> my_code.Pooling are not supported"),
         ("modules.json", [{**TRANSFORMER, "path": "0_Transformer"}, POOLING], "the path of the Transformer must be empty"),
         ("modules.json", [TRANSFORMER, {**POOLING, "path": "../.."}], "each module must have a type, and a path"),
         ("modules.json", [TRANSFORMER, {**POOLING, "path": ".."}], "each module must have a type, and a path"),
@@ -220,7 +220,9 @@ POOLING = {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}
         ("modules.json", {}, "modules.json is not a JSON list"),
     ],
 )  # fmt: skip
-def test_what_no_head_can_say_is_refused(name: str, value: Any, message: str, changed: Path) -> None:
+def test_modules_that_no_head_can_express_are_refused(
+    name: str, value: Any, message: str, changed: Path
+) -> None:
     write(changed, name, value)
     with pytest.raises(UserError) as refused:
         import_spec(changed)
@@ -229,7 +231,7 @@ def test_what_no_head_can_say_is_refused(name: str, value: Any, message: str, ch
 
 def test_modules_after_a_family_without_a_bare_class_are_refused(changed: Path) -> None:
     write(changed, "config.json", {"model_type": "clip_text_model"})
-    with pytest.raises(UserError, match="has no class without a head that is modelled"):
+    with pytest.raises(UserError, match="must be a family that has a class without a head"):
         import_spec(changed)
 
 
@@ -241,14 +243,16 @@ def test_modules_after_a_family_without_a_bare_class_are_refused(changed: Path) 
         ({"pooling": {"token": 3}}, "head.pooling token=3"),
     ],
 )
-def test_what_no_modules_can_say_is_not_converted(head: dict[str, Any], reason: str, tiny: Path) -> None:
+def test_heads_that_no_modules_can_express_are_not_converted(
+    head: dict[str, Any], reason: str, tiny: Path
+) -> None:
     spec = import_spec(tiny).model_dump()
     pooled = Model.model_validate({**spec, "head": {"kind": "pooled", "pooling": "mean", **head}})
     with pytest.raises(NoFamilyError, match=reason):
         write_config(pooled, "bert")
 
 
-def test_dense_layers_that_a_spec_has_no_place_for_are_told(dense: Path) -> None:
+def test_unused_dense_layers_are_reported(dense: Path) -> None:
     spec = import_spec(dense).model_copy(update={"head": NoHead()})
     source = open_weights(str(dense), assemble(spec), spec)
     assert "4 ignored: 2_Dense.linear.bias, 2_Dense.linear.weight, " in source.description

@@ -11,8 +11,8 @@ from specs.load import load as load_spec
 from specs.model import Model
 from tests.parity.reference import assert_close, load, ragged, redraw
 from zoo.builder import assemble
-from zoo.checkpoints.torch_nn import TORCH
 from zoo.checkpoints.write import stored_tensors
+from zoo.families.torch_nn import TORCH
 from zoo.weights.source import WeightError
 
 WIDTH, HEADS, HIDDEN, VOCAB = 24, 3, 40, 37
@@ -27,9 +27,9 @@ def block(kind: str, activation: str, eps: float, bias: bool = True) -> dict:
     }
 
 
-def model_of(spec: dict, tensors: dict, directory, reference: nn.Module | None = None):
+def model_of(fields: dict, tensors: dict, directory, reference: nn.Module | None = None):
     """Our model of a state dict; what it writes is the state dict of the reference again."""
-    spec = Model.model_validate({"name": "stack", "vocab_size": VOCAB, "d_model": WIDTH, **spec})
+    spec = Model.model_validate({"name": "stack", "vocab_size": VOCAB, "d_model": WIDTH, **fields})
     save_file(tensors, directory / "transformer.safetensors")
     model = load(spec, directory / "transformer.safetensors")
     if reference is not None:
@@ -108,7 +108,7 @@ def test_a_stack_or_a_layer_alone(tmp_path):
             assert_close(model(ids, mask).last_hidden_state, theirs, mask)
 
 
-def test_stacks_without_an_embedding_say_what_is_missing(tmp_path):
+def test_stacks_without_an_embedding_name_the_missing_tensor(tmp_path):
     reference = nn.Transformer(WIDTH, HEADS, 1, 1, HIDDEN)
     part = {"layers": 1, "block": block("post_norm", "relu", 1e-5), "final_norm": True}
     spec = {"architecture": "encoder-decoder", "encoder": part, "decoder": part}

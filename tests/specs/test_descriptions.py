@@ -1,7 +1,7 @@
 """Descriptions in the JSON Schema: every key and value has one, and plugins may give theirs."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Field
@@ -115,7 +115,12 @@ def test_a_plugin_s_fields_are_described_in_either_way_or_not_at_all(slots):
 
 
 def test_a_class_without_source_has_no_descriptions(slots):
-    namespace = {"Component": Component, "Literal": Literal, "register": register, "__name__": "nowhere"}
+    namespace: dict[str, Any] = {
+        "Component": Component,
+        "Literal": Literal,
+        "register": register,
+        "__name__": "nowhere",
+    }
     exec(
         '@register("norm")\nclass Odd(Component):\n    kind: Literal["odd"] = "odd"\n    by: int = 1',
         namespace,

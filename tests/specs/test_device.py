@@ -29,25 +29,25 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     assert (device.name, device.memory, device.bandwidth, device.flops) == ("mine", 8e9, 5e10, {"fp32": 1e12})
 
 
-def test_an_unknown_name_is_told_with_the_nearest() -> None:
+def test_an_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(UserError) as error:
         load_device("h10")
     assert str(error.value) == (
-        "a device must be a known one, this, or a file\n  value: 'h10'\n  did you mean 'h100'?\n  or give the path of a YAML file"
+        "A device must be a known name, `this`, or a file.\n  value: 'h10'\n  Did you mean 'h100'?\n  Or pass the path of a YAML file."
     )
 
 
 WRONG = [
-    ("name: x\nmemory: 8.0e9\nbandwith: 1.0\nflops: {fp32: 1.0}\n", "bandwith: is not a known key\n  did you mean 'bandwidth'?"),
+    ("name: x\nmemory: 8.0e9\nbandwith: 1.0\nflops: {fp32: 1.0}\n", "bandwith: is not a known key\n  Did you mean 'bandwidth'?"),
     ("name: x\nmemory: -1.0\nbandwidth: 1.0\nflops: {fp32: 1.0}\n", "wrong.yaml:2:9: memory: must be greater than 0\n  value: -1.0"),
     ("name: x\nmemory: 1.0\nbandwidth: 1.0\nflops: {fp64: 1.0}\n", "must be 'fp32', 'fp16' or 'bf16'\n  value: 'fp64'"),
     ("name: x\nmemory: 1.0\nbandwidth: 1.0\nflops: {}\n", "flops: must have at least 1 item"),
-    ("name: x\nmemory: 1.0\nbandwidth: 1.0\n", "flops: is required\n  add flops:"),
+    ("name: x\nmemory: 1.0\nbandwidth: 1.0\n", "flops: is required\n  Add flops."),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG)
-def test_a_wrong_file_is_told_with_place_and_rule(text: str, message: str, tmp_path: Path) -> None:
+def test_errors_in_a_file_have_place_and_rule(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "wrong.yaml").write_text(text)
     with pytest.raises(SpecError) as error:
         load_device(tmp_path / "wrong.yaml")

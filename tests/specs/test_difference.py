@@ -36,7 +36,7 @@ def test_a_preset_is_the_same_as_itself(name):
     assert assignments(read(name), read(name)) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(model_data(), model_data())
 def test_two_specs_differ_either_way_round_alike_and_only_where_they_say_different_things(first, second):
     a, b = Model.model_validate(first), Model.model_validate(second)
@@ -60,7 +60,7 @@ SAME = {
 
 
 @pytest.mark.parametrize(("name", "changes"), SAME.values(), ids=SAME)
-def test_what_says_the_same_in_other_words_is_the_same(name, changes):
+def test_equivalent_specs_are_equal(name, changes):
     assert differences(load(name), load(name, changes)) == []
 
 
@@ -88,21 +88,28 @@ def test_files_that_extend_repeat_or_alias_say_the_same(tmp_path):
 # ----------------------------------------------------------------------------------------------- what is told
 
 
-def test_parts_of_two_kinds_are_told_whole():
+def test_parts_of_different_kinds_are_reported_whole():
     changes = ["position.kind=rope", "decoder.block.norm.kind=rms_norm"]
     assert stated(load("gpt2"), load("gpt2", changes)) == {
         "position": (
             {"kind": "learned", "offset": 0},
-            {"kind": "rope", "theta": 10000.0, "dimensions": 64, "layout": "half_split", "scaling": None},
+            {
+                "kind": "rope",
+                "theta": 10000.0,
+                "dimensions": 64,
+                "layout": "half_split",
+                "scaling": None,
+                "query_scaling": None,
+            },
         ),
         "decoder.block.norm": (
-            {"kind": "layer_norm", "eps": 1e-5, "weight": True, "bias": True},
-            {"kind": "rms_norm", "eps": 1e-6, "unit_offset": False},
+            {"kind": "layer_norm", "eps": 1e-5, "weight": True, "unit_offset": False, "bias": True},
+            {"kind": "rms_norm", "eps": 1e-6, "weight": True, "unit_offset": False},
         ),
     }
 
 
-def test_within_blocks_of_two_kinds_only_what_differs_is_told():
+def test_blocks_of_different_kinds_are_compared_within():
     found = stated(
         load("gpt2"), load("gpt2", ["decoder.block.kind=post_norm", "decoder.block.attention.heads=8"])
     )
@@ -112,7 +119,7 @@ def test_within_blocks_of_two_kinds_only_what_differs_is_told():
     }  # fmt: skip
 
 
-def test_what_follows_from_another_difference_says_so():
+def test_a_consequence_of_another_difference_is_marked():
     found = differences(load("gpt2"), load("gpt2", ["d_model=384"]))
     assert {path_text(each.path): each.follows for each in found} == {
         "d_model": False,
@@ -122,14 +129,14 @@ def test_what_follows_from_another_difference_says_so():
     }
 
 
-def test_some_layers_are_told_by_their_indices():
+def test_affected_layers_are_listed_by_index():
     alternating = ["decoder.blocks.near.attention.window=16", "decoder.layers=[{pattern: [{use: near}, {}], repeat: 6}]"]  # fmt: skip
     (found,) = differences(load("gpt2"), load("gpt2", alternating))
     assert (path_text(found.path), found.layers) == ("decoder.block.attention.window", (0, 2, 4, 6, 8, 10))
     assert (found.a, found.b) == (None, 16)
 
 
-def test_layers_that_only_one_has_are_told_where_they_are_like_no_other():
+def test_layers_of_one_spec_are_reported_if_unlike_all_others():
     more = [
         "decoder.blocks.near.attention.window=16",
         "decoder.layers=[{repeat: 12}, {use: near, repeat: 2}]",
@@ -157,7 +164,7 @@ def test_sharing_and_untying_are_differences():
 # ------------------------------------------------------------------------------------------------ assignments
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(model_data(), model_data())
 def test_assignments_turn_one_spec_into_another(first, second):
     start, goal = document_of(first), document_of(second)
@@ -182,6 +189,7 @@ def test_assignments_turn_one_spec_into_another(first, second):
 def test_assignments_found_are_those_that_were_made(changes):
     assert assignments(read("gpt2"), varied(read("gpt2"), changes)) is not None
     found = assignments(read("gpt2"), varied(read("gpt2"), changes))
+    assert found is not None
     assert complete(load("gpt2", found)) == complete(load("gpt2", changes))
     assert len(found) <= len(changes) + 2
 

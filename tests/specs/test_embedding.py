@@ -20,7 +20,7 @@ def told(reference: str, *assignments: str) -> str:
     return text
 
 
-def test_a_mapping_without_a_kind_is_of_tokens_and_shown_so() -> None:
+def test_an_embedding_without_a_kind_is_tokens() -> None:
     spec = bert(embedding={"token_types": 2})
     assert spec == bert(embedding={"kind": "tokens", "token_types": 2})
     assert isinstance(spec.embedding, Tokens)
@@ -55,7 +55,7 @@ def test_a_stack_may_have_its_own_embedding_position_and_context_length() -> Non
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert-base", "t5-small"])
-def test_what_few_models_have_is_not_shown_of_the_rest(kind: str) -> None:
+def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
     shown = resolved(load(kind, ["position={kind: sinusoidal}"]))
     assert shown["position"] == {"kind": "sinusoidal", "layout": "interleaved", "base": 10000.0}
 
@@ -63,89 +63,93 @@ def test_what_few_models_have_is_not_shown_of_the_rest(kind: str) -> None:
 @pytest.mark.parametrize(
     ("preset", "assignments", "message"),
     [
-        ("vit-base-16", ["vocab_size=9"], "vocab_size: has no use: no tokens go in\n  value: 9\n  remove it"),
-        ("whisper-tiny", ["vocab_size=null"], "vocab_size: is required\n  add vocab_size:"),
+        (
+            "vit-base-16",
+            ["vocab_size=9"],
+            "vocab_size: must not be set, because the model takes no tokens\n  value: 9\n  Remove it.",
+        ),
+        ("whisper-tiny", ["vocab_size=null"], "vocab_size: is required\n  Add vocab_size."),
         (
             "vit-base-16",
             ["context_length=196"],
-            "context_length: must be the number of vectors that the embedding gives, which is 197\n"
-            "  value: 196\n  remove it, or write 197",
+            "context_length: must equal the number of vectors of the embedding, which is 197\n"
+            "  value: 196\n  Remove it, or set it to 197.",
         ),
         (
             "vit-base-16",
             ["encoder.context_length=9"],
-            "encoder.context_length: must be the number of vectors that the embedding gives, which is 197\n"
-            "  value: 9\n  remove it, or write 197",
+            "encoder.context_length: must equal the number of vectors of the embedding, which is 197\n"
+            "  value: 9\n  Remove it, or set it to 197.",
         ),
         (
             "vit-base-16",
             ["embedding.patch_size=300"],
-            "embedding.patch_size: must not exceed image_size, which is 224\n  value: 300\n  224 or less would work",
+            "embedding.patch_size: must not exceed image_size, which is 224\n  value: 300\n  Use 224 or less.",
         ),
         (
             "whisper-tiny",
             ["encoder.embedding.kernel=4"],
-            "encoder.embedding.kernel: must be odd, to have a middle\n  value: 4\n  3 or 5 would work",
+            "encoder.embedding.kernel: must be odd, so that it has a centre\n  value: 4\n  Use 3 or 5.",
         ),
         (
             "whisper-tiny",
             ["encoder.context_length=null", "encoder.position={kind: none}"],
-            "encoder.embedding.kind: needs a context_length: an input has 2 columns for each of its vectors\n"
-            "  value: 'spectrogram'\n  add context_length: 1500 beside it",
+            "encoder.embedding.kind: requires a context_length, because an input has 2 columns per vector\n"
+            "  value: 'spectrogram'\n  Add context_length: 1500 to the model.",
         ),
         (
             "transformer-base",
             ["position.table=true"],
-            "position.table: needs the context_length: the number of its rows\n"
-            "  value: True\n  add context_length: 512, or set table: false",
+            "position.table: requires the context_length, the number of its rows\n"
+            "  value: True\n  Add context_length: 512, or set table: false.",
         ),
         (
             "vit-base-16",
             ["head={kind: language_modeling}"],
-            "head.kind: scores a vocabulary, and no tokens go in\n  value: 'language_modeling'\n"
-            "  classification or none would work",
+            "head.kind: requires a vocabulary, but the model takes no tokens\n  value: 'language_modeling'\n"
+            "  Use classification or none.",
         ),
         (
             "whisper-tiny",
             ["decoder.embedding={kind: spectrogram, mel_bins: 4}", "head={kind: none}", "vocab_size=null"],
-            "decoder.embedding.kind: must take tokens in a decoder, which reads them one after another\n"
-            "  value: 'spectrogram'\n  tokens would work",
+            "decoder.embedding.kind: must take tokens in a decoder, which processes them one by one\n"
+            "  value: 'spectrogram'\n  Use tokens.",
         ),
         (
             "transformer-base",
             ["decoder.embedding={width: 64}", "head.tie_embeddings=false"],
-            "decoder.embedding.width: must be that of the encoder's embedding: the two share their token table\n"
-            "  value: 64\n  512 would work",
+            "decoder.embedding.width: must equal that of the encoder's embedding, because the two share a token table\n"
+            "  value: 64\n  Use 512.",
         ),
         (
             "bert-base",
             ["position={kind: sinusoidal}", "embedding.width=7"],
-            "position.kind: needs an even d_model, a sine and a cosine per frequency; it is 7\n"
-            "  value: 'sinusoidal'\n  d_model: 6 or 8 would work",
+            "position.kind: requires an even d_model, with a sine and a cosine per frequency; it is 7\n"
+            "  value: 'sinusoidal'\n  Use d_model: 6 or 8.",
         ),
         (
             "bert-base",
             ["embedding.projection={place: middle}"],
-            "embedding.projection.place: must be 'last' or 'first'\n  value: 'middle'\n  choose from: last, first",
+            "embedding.projection.place: must be 'last' or 'first'\n  value: 'middle'\n  Choose from: last, first.",
         ),
         (
             "bert-base",
             ["embedding={kind: pixels}"],
             "embedding.kind: must be a registered embedding kind\n  value: 'pixels'\n"
-            "  choose from: tokens, patches, spectrogram",
+            "  Choose from: tokens, patches, spectrogram.",
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_remedy(preset: str, assignments: list[str], message: str) -> None:
+def test_an_error_has_a_remedy(preset: str, assignments: list[str], message: str) -> None:
     assert message in told(preset, *assignments)
 
 
-def test_a_decoder_that_reads_images_is_told_where_tokens_go() -> None:
+def test_a_decoder_of_images_gets_a_remedy() -> None:
     text = told("gpt2", "embedding={kind: patches, image_size: 8, patch_size: 2}", "head={kind: none}")
-    assert "add to the decoder embedding: {kind: tokens}" in text
+    assert "Add embedding: {kind: tokens} to the decoder." in text
 
 
-def test_positions_are_as_wide_as_what_they_are_added_to() -> None:
+def test_positions_have_the_width_of_the_embedding() -> None:
     assert load(
         "bert-base", ["position={kind: sinusoidal}", "embedding={width: 7, projection: {place: first}}"]
     )

@@ -49,7 +49,7 @@ def test_a_problem_shows_place_path_rule_value_and_remedy():
     ]
 
 
-def test_what_a_problem_lacks_is_left_out():
+def test_absent_parts_of_a_problem_are_omitted():
     assert Problem("the spec must be short").render() == "the spec must be short"
     assert Problem("r", mark=Mark("x.yaml")).render() == "x.yaml: r"
     assert Problem("r", ("a",), value=None).render() == "a: r\n  value: None"
@@ -115,5 +115,5 @@ def test_a_long_list_of_choices_is_cut():
     assert text.endswith("name11, ... (88 more)")
 
 
-def test_a_huge_word_is_no_trouble():
+def test_a_huge_word_is_handled_quickly():
     assert did_you_mean("x" * 1_000_000, ["rope"]) == "choose from: rope"

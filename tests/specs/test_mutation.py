@@ -18,7 +18,7 @@ from specs.writing import dump
 from tests.specs.mutation import DRAWS, model_of
 
 SECONDS = 20
-"""More than any draw takes on a busy machine, and less than one that hangs."""
+"""Processor time, whatever else runs: more than any draw takes, and less than one that never ends."""
 
 
 def random_of(kind: str, seed: int) -> Random:
@@ -28,14 +28,16 @@ def random_of(kind: str, seed: int) -> Random:
 
 def survives(kind: str, seed: int) -> bool:
     """Whether a draw is a model; raises what is neither a model nor a mistake."""
-    started = time.monotonic()
+    started = time.process_time()
     model = None
     try:
         model = model_of(DRAWS[kind](random_of(kind, seed)))
     except SpecError as error:
         told = [str(error), json.dumps([problem.as_dict() for problem in error.problems], allow_nan=False)]
         assert all(told)
-    assert time.monotonic() - started < SECONDS, f"{kind} {seed} took {time.monotonic() - started:.0f} s"
+    assert time.process_time() - started < SECONDS, (
+        f"{kind} {seed} took {time.process_time() - started:.0f} s"
+    )
     if model is not None:  # what is valid can be shown, and is read back as it was
         assert validate(with_named_blocks(read_text(dump(resolved(model)), "shown.yaml"))) == model
     return model is not None
@@ -51,5 +53,5 @@ def test_some_damaged_specs(kind: str) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", DRAWS)
 def test_many_damaged_specs(kind: str) -> None:
-    found = [survives(kind, seed) for seed in range(40, 5000)]
+    found = [survives(kind, seed) for seed in range(40, 2000)]
     assert 0 < sum(found) < len(found)

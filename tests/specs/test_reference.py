@@ -25,7 +25,7 @@ def test_a_model_of_the_hub_is_to_be_imported():
     assert told("meta-llama/Llama-3.2-1B") == [
         "must be a preset or a file",
         "  value: 'meta-llama/Llama-3.2-1B'",
-        "  A model of the Hugging Face hub becomes a spec with zoo import meta-llama/Llama-3.2-1B -o my-model.yaml.",
+        "  Import a model from the Hugging Face hub first: zoo import meta-llama/Llama-3.2-1B -o my-model.yaml",
     ]
 
 
@@ -33,9 +33,9 @@ def test_the_directory_of_a_checkpoint_is_to_be_imported(here):
     (here / "a b").mkdir()
     (here / "a b" / "config.json").touch()
     assert told("a b") == [
-        "A spec must be a file, and this is the directory of a checkpoint",
+        "A spec must be a file, but this is a checkpoint directory",
         "  value: 'a b'",
-        "  Turn it into a spec first: zoo import 'a b' -o my-model.yaml.",
+        "  Import it first: zoo import 'a b' -o my-model.yaml",
     ]
 
 
@@ -45,11 +45,11 @@ def test_a_file_that_is_not_there_and_has_the_name_of_a_preset(here):
         assert told(name) == [
             "must be a preset or a file",
             f"  value: '{name}'",
-            "  There is no such file; the preset is called gpt2.",
+            "  The file does not exist; the preset is named gpt2.",
         ]
 
 
-def test_a_byte_order_mark_is_no_part_of_a_spec(here):
+def test_a_byte_order_mark_is_skipped(here):
     (here / "a.yaml").write_bytes("extends: gpt2\nd_modle: 3\n".encode("utf-8-sig"))
     assert told("a.yaml")[0] == "a.yaml:2:1: d_modle: is not a known key"
     (here / "a.yaml").write_bytes("extends: gpt2\nname: a\n".encode("utf-8-sig"))
@@ -60,11 +60,11 @@ def test_a_byte_order_mark_is_no_part_of_a_spec(here):
 def test_a_pipe_that_nothing_writes_to_is_not_waited_for(here):
     os.mkfifo("pipe")
     assert told("pipe") == [
-        "pipe: a pipe must have a program that writes to it",
-        "  Give the path of a YAML file.",
+        "pipe: a pipe must have a writer",
+        "  Pass the path of a YAML file.",
     ]
     assert (
-        told("/dev/null")[0] == "/dev/null: a spec must be a file or a pipe, and this is a device or a socket"
+        told("/dev/null")[0] == "/dev/null: a spec must be a file or a pipe, but this is a device or a socket"
     )
 
 

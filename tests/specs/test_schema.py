@@ -18,7 +18,9 @@ from specs.registry import register
 from specs.resolved import resolved
 from specs.schema import json_schema
 from specs.spec_file import read_file
+from specs.stored_schema import spec_schema
 from specs.validation import validate
+from tests.specs.digests import UPDATE
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def test_it_accepts_every_preset_as_written_and_as_resolved(validator, name):
         "embedding={kind: spectrogram, mel_bins: 4, width: 8}",
     ],
 )
-def test_it_rejects_what_the_language_rejects(validator, assignment):
+def test_the_schema_rejects_invalid_specs(validator, assignment):
     data = changed("gpt2", assignment)
     assert not validator.is_valid(data)
     with pytest.raises(SpecError):
@@ -85,7 +87,7 @@ def test_it_rejects_what_the_language_rejects(validator, assignment):
         "decoder.embedding={projection: {place: first}}",
     ],
 )
-def test_it_accepts_what_the_language_accepts(validator, assignment):
+def test_the_schema_accepts_valid_specs(validator, assignment):
     validator.validate(changed("gpt2", assignment))
 
 
@@ -98,7 +100,7 @@ def test_it_accepts_what_the_language_accepts(validator, assignment):
         "extends: gpt2\nposition: {theta: 1.0e6}",
     ],
 )
-def test_a_spec_that_extends_says_only_what_differs(validator, text):
+def test_a_spec_that_extends_states_only_changes(validator, text):
     validator.validate(read_text(text, "a.yaml").data)
 
 
@@ -112,6 +114,10 @@ def test_a_spec_that_extends_is_still_checked(validator, text):
 def test_a_whole_spec_must_be_whole(validator):
     errors = [error.message for error in validator.iter_errors({"name": "a", "architecture": "decoder"})]
     assert any("'d_model' is a required property" in error for error in errors)
+
+
+def test_the_stored_schema_is_that_of_the_built_in_kinds(schema):
+    assert spec_schema() == schema, UPDATE
 
 
 def test_editors_are_given_every_kind_and_its_docstring(schema):

@@ -21,36 +21,36 @@ def remedy(reference, assignment):
     ("assignment", "suggestion"),
     [
         # the same key, deeper
-        ("layers=6", "did you mean 'decoder.layers'?"),
-        ("heads=3", "did you mean 'decoder.block.attention.heads'?"),
-        ("window=3", "did you mean 'decoder.block.attention.window'?"),
-        ("decoder.heads=3", "did you mean 'decoder.block.attention.heads'?"),
-        ("norm.kind=rms_norm", "did you mean 'embedding.norm' or 'decoder.block.norm'?"),
+        ("layers=6", "Did you mean 'decoder.layers'?"),
+        ("heads=3", "Did you mean 'decoder.block.attention.heads'?"),
+        ("window=3", "Did you mean 'decoder.block.attention.window'?"),
+        ("decoder.heads=3", "Did you mean 'decoder.block.attention.heads'?"),
+        ("norm.kind=rms_norm", "Did you mean 'embedding.norm', 'decoder.block.norm' or 'head.norm'?"),
         (
             "bias=true",
-            "did you mean 'decoder.block.norm.bias', 'decoder.block.attention.bias', "
+            "Did you mean 'decoder.block.norm.bias', 'decoder.block.attention.bias', "
             "'decoder.block.feed_forward.bias' or others?",
         ),
         # what others call it
-        ("hidden_size=64", "did you mean 'd_model'?"),
-        ("n_embd=64", "did you mean 'd_model'?"),
-        ("embed_dim=64", "did you mean 'd_model'?"),
-        ("num_hidden_layers=3", "did you mean 'decoder.layers'?"),
-        ("n_layer=3", "did you mean 'decoder.layers'?"),
-        ("num_attention_heads=3", "did you mean 'decoder.block.attention.heads'?"),
-        ("intermediate_size=3", "did you mean 'decoder.block.feed_forward.hidden'?"),
-        ("decoder.block.feed_forward.intermediate_size=3", "did you mean 'hidden'?"),
-        ("decoder.block.attention.num_heads=3", "did you mean 'heads'?"),
-        ("max_position_embeddings=3", "did you mean 'context_length'?"),
+        ("hidden_size=64", "Did you mean 'd_model'?"),
+        ("n_embd=64", "Did you mean 'd_model'?"),
+        ("embed_dim=64", "Did you mean 'd_model'?"),
+        ("num_hidden_layers=3", "Did you mean 'decoder.layers'?"),
+        ("n_layer=3", "Did you mean 'decoder.layers'?"),
+        ("num_attention_heads=3", "Did you mean 'decoder.block.attention.heads'?"),
+        ("intermediate_size=3", "Did you mean 'decoder.block.feed_forward.hidden'?"),
+        ("decoder.block.feed_forward.intermediate_size=3", "Did you mean 'hidden'?"),
+        ("decoder.block.attention.num_heads=3", "Did you mean 'heads'?"),
+        ("max_position_embeddings=3", "Did you mean 'context_length'?"),
         # a misspelling, or the beginning
-        ("d_modle=3", "did you mean 'd_model'?"),
-        ("vocab=3", "did you mean 'vocab_size'?"),
-        ("decoder.block.attention.head=3", "did you mean 'heads'?"),
+        ("d_modle=3", "Did you mean 'd_model'?"),
+        ("vocab=3", "Did you mean 'vocab_size'?"),
+        ("decoder.block.attention.head=3", "Did you mean 'heads'?"),
         # elsewhere
-        ("decoder.d_model=3", "did you mean 'd_model'?"),
-        ("decoder.block.hidden_size=3", "did you mean 'd_model'?"),
+        ("decoder.d_model=3", "Did you mean 'd_model'?"),
+        ("decoder.block.hidden_size=3", "Did you mean 'd_model'?"),
         # nothing like it
-        ("decoder.block.norm.zzz=3", "choose from: kind, eps, weight, bias"),
+        ("decoder.block.norm.zzz=3", "Choose from: kind, eps, weight, unit_offset, bias."),
     ],
 )
 def test_the_nearest_right_key(assignment, suggestion):
@@ -58,7 +58,7 @@ def test_the_nearest_right_key(assignment, suggestion):
 
 
 def test_a_key_of_both_stacks():
-    assert remedy("t5-small", "num_layers=3") == "did you mean 'encoder.layers' or 'decoder.layers'?"
+    assert remedy("t5-small", "num_layers=3") == "Did you mean 'encoder.layers' or 'decoder.layers'?"
 
 
 def test_a_key_without_its_colon(tmp_path):
@@ -72,7 +72,7 @@ def test_a_key_without_its_colon(tmp_path):
 def test_synonyms_are_those_of_keys_there_are_and_are_none_themselves():
     keys = {key for spec in (Model, Stack, LayerRun, LayerGroup) for key in spec.model_fields}
     keys |= {key for slot in slots() for kind in kinds(slot).values() for key in kind.spec.model_fields}
-    nested = {"over", "count", "top", "best", "scores", "normalize"}  # of QK norms and routers
+    nested = {"over", "count", "top", "group_score_top_k", "scores", "normalize"}  # of QK norms and routers
     assert set(SYNONYMS.values()) <= keys | nested
     top = set(Model.model_fields) | set(Stack.model_fields)
     assert not top & set(SYNONYMS)

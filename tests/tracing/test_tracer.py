@@ -18,10 +18,11 @@ from specs.model import Model
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo import functional
 from zoo.builder import assemble
-from zoo.tracing.facts import Facts
+from zoo.ops import TensorInfo
+from zoo.ops.creation import size
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.tasks import tasks
-from zoo.tracing.tracer import Tracer, UntraceableError, size
+from zoo.tracing.tracer import Tracer, UntraceableError
 
 INPUTS = (Placeholder("x", torch.float32, ("B", "T", 6)), Placeholder("mask", torch.int64, ("B", "P + T")),
           Placeholder("past", torch.float32, ("B", "P", 6)))  # fmt: skip
@@ -61,7 +62,12 @@ def targets(graph: fx.Graph) -> list[Any]:
 def seen(function: Callable[..., Any]) -> Any:
     """What a function of the traced x returns, as it was during the trace."""
     result = []
-    trace(lambda m, x, mask, past: (result.append(function(x)), x)[1])
+
+    def call(m: Any, x: Any, mask: Any, past: Any) -> Any:
+        result.append(function(x))
+        return x
+
+    trace(call)
     return result[0]
 
 
@@ -78,25 +84,23 @@ def test_static_facts_are_plain_python() -> None:
 def test_symbolic_sizes_are_recorded_and_named() -> None:
     graph, symbols = trace(lambda m, x, mask, past: torch.cat((past, x), 1)[:, x.shape[1] :])
     sizes = [node for node in graph.nodes if node.target is size]
-    assert [symbols.name(node.meta["facts"]) for node in sizes] == ["B", "T"]  # as .shape asks for all
+    assert [symbols.name(node.meta["info"]) for node in sizes] == ["B", "T"]  # as .shape asks for all
     joined = next(node for node in graph.nodes if node.target is torch.cat)
-    shapes = [facts.shape for facts in joined.meta["facts"]]
+    shapes = [info.shape for info in joined.meta["info"]]
     assert [symbols.name(pair) for pair in zip(*shapes, strict=True)] == ["B", "P + T", 6]
 
 
-def test_a_size_that_nothing_names_is_no_symbol() -> None:
+def test_an_unnamed_size_is_not_a_symbol() -> None:
     graph, symbols = trace(lambda m, x, mask, past: x[:, 1:])
     cut = next(node for node in graph.nodes if node.target is operator.getitem)
-    pair = tuple(facts.shape[1] for facts in cut.meta["facts"])
+    pair = tuple(info.shape[1] for info in cut.meta["info"])
     assert symbols.name(pair) is None
     assert pair[0] != pair[1]
 
 
 @pytest.mark.parametrize("parts", [4, 64, 512, 8192])
 def test_a_divided_or_cut_size_is_not_taken_for_a_number(parts: int) -> None:
-    quotients = []
-    trace(lambda m, x, mask, past: (quotients.append(x.shape[1] // parts), x)[1])
-    assert not isinstance(quotients[0], int)
+    assert not isinstance(seen(lambda x: x.shape[1] // parts), int)
 
 
 def test_sums_of_symbols_are_the_sums_of_their_numbers() -> None:
@@ -142,8 +146,8 @@ def _graph(spec: Model) -> Graph:
 
 def test_every_call_knows_its_module() -> None:
     graph, _ = trace(lambda m, x, mask, past: F.relu(x) * m.weight)
-    paths = {node.target: node.meta["path"] for node in graph.nodes if node.op == "call_function"}
-    assert paths == {F.relu: "inner", operator.mul: "inner"}
+    found = {node.target: node.meta["path"] for node in graph.nodes if node.op == "call_function"}
+    assert found == {F.relu: "inner", operator.mul: "inner"}
     spec = bert()
     model = assemble(spec)
     task = tasks(model, spec)[0]
@@ -170,7 +174,7 @@ def test_parameters_are_read_once_under_the_first_of_their_names() -> None:
     assert "head.vocabulary.weight" not in names
 
 
-def test_what_our_functions_return_knows_what_it_means() -> None:
+def test_the_result_of_a_semantic_op_records_its_call() -> None:
     def attend(m: Any, x: Any, mask: Any, past: Any) -> Any:
         heads = x[:, None]
         return functional.attention(heads, heads, heads, None, scale=0.5)
@@ -179,18 +183,18 @@ def test_what_our_functions_return_knows_what_it_means() -> None:
     assert F.scaled_dot_product_attention in targets(graph)
     assert functional.attention not in targets(graph)
     node = next(node for node in graph.nodes if node.target is F.scaled_dot_product_attention)
-    (meaning,) = node.meta["meanings"]
-    assert meaning.function is functional.attention
-    assert meaning.args == (node.args[0],) * 3 + (None,)
-    assert meaning.kwargs == {"scale": 0.5}
+    (call,) = node.meta["semantic_calls"]
+    assert call.function is functional.attention
+    assert call.args == (node.args[0],) * 3 + (None,)
+    assert call.kwargs == {"scale": 0.5}
 
 
-def test_a_result_that_is_an_argument_means_nothing_more() -> None:
+def test_a_result_that_is_an_argument_records_no_call() -> None:
     graph, _ = trace(lambda m, x, mask, past: functional.append(None, x * 2.0))
-    assert not any("meanings" in node.meta for node in graph.nodes)
+    assert not any("semantic_calls" in node.meta for node in graph.nodes)
 
 
-def test_primitives_are_always_whole() -> None:
+def test_operations_with_an_entry_are_not_followed() -> None:
     graph, _ = trace(
         lambda m, x, mask, past: x + functional.angles(functional.token_positions(mask, 1), (1.0,))
     )
@@ -201,8 +205,8 @@ def test_primitives_are_always_whole() -> None:
 def test_several_results_are_several_values() -> None:
     graph, _symbols = trace(lambda m, x, mask, past: x.chunk(2, -1)[1])
     result = next(node for node in graph.nodes if node.target is operator.getitem)
-    assert isinstance(result.meta["facts"][0], Facts)
-    assert result.meta["facts"][0].shape[-1] == 3
+    assert isinstance(result.meta["info"][0], TensorInfo)
+    assert result.meta["info"][0].shape[-1] == 3
 
 
 def decides(m: Any, x: Any, *rest: Any) -> Any:
@@ -217,24 +221,24 @@ def compares_sizes(m: Any, x: Any, *rest: Any) -> Any:
 
 UNTRACEABLE: list[tuple[Callable[..., Any], str]] = [
     (decides, "TraceError: symbolically traced variables cannot be used as inputs to control flow"),
-    (compares_sizes, "TypeError: sizes are compared, which differ from one call to the next"),
-    (lambda m, x, mask, past: x + torch.ones(6), "a tensor that is neither an input nor a weight: make it with zoo.functional.constant"),
-    (lambda m, x, mask, past: x + m.table, "a tensor that is neither an input nor a weight"),
+    (compares_sizes, "TypeError: sizes cannot be compared: they differ between calls"),
+    (lambda m, x, mask, past: x + torch.ones(6), "a tensor is neither an input nor a weight: make it with zoo.functional.constant"),
+    (lambda m, x, mask, past: x + m.table, "a tensor is neither an input nor a weight"),
     (lambda m, x, mask, past: torch.cat([*x]), "cannot be iterated"),
     (lambda m, x, mask, past: x[mask], "TypeError: indexing with a tensor or a list is not traced: use F.embedding"),
     (lambda m, x, mask, past: x * float(mask.sum()), "TypeError: float() argument"),
-    (lambda m, x, mask, past: x / (x.shape[1] / 2), "a size over a size is no size: use //"),
-    (lambda m, x, mask, past: x * x.shape[1] ** 0.5, "pow makes no whole number of a size"),
-    (lambda m, x, mask, past: F.linear(x, m.weight[None, :5]), "a linear layer of 5 inputs is given 6"),
+    (lambda m, x, mask, past: x / (x.shape[1] / 2), "dividing two sizes must give an integer: use //"),
+    (lambda m, x, mask, past: x * x.shape[1] ** 0.5, "pow of a size must give an integer"),
+    (lambda m, x, mask, past: F.linear(x, m.weight[None, :5]), "a linear layer expects 5 input features, got 6"),
     (lambda m, x, mask, past: x + past, "do not broadcast"),
-    (lambda m, x, mask, past: x.reshape(5, -1), "does not reshape"),
+    (lambda m, x, mask, past: x.reshape(5, -1), "cannot reshape"),
     (lambda m, x, mask, past: nn.Linear(6, 6)(x), "KeyError"),
     (lambda m, x, mask, past: 1 // 0, "ZeroDivisionError: integer division or modulo by zero"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("function", "reason"), UNTRACEABLE)
-def test_what_cannot_be_traced_names_module_and_line(function: Callable[..., Any], reason: str) -> None:
+def test_untraceable_code_is_reported_with_module_and_line(function: Callable[..., Any], reason: str) -> None:
     with pytest.raises(UntraceableError) as error:
         trace(function)
     first, line, remedy = str(error.value).splitlines()
@@ -244,15 +248,14 @@ def test_what_cannot_be_traced_names_module_and_line(function: Callable[..., Any
     assert f"{__file__}:" in line
     assert int(line.split(f"{__file__}:")[1].split(":")[0]) - number in (0, 1)
     assert (
-        remedy
-        == "  write it without Python decisions on tensor values, or export it through torch.onnx (via torch)"
+        remedy == "  Remove Python control flow on tensor values, or export through torch.onnx (via torch)."
     )
 
 
 def test_tensors_made_of_sizes_are_followed_without_being_made() -> None:
     graph, symbols = trace(lambda m, x, mask, past: torch.ones((x.shape[0], x.shape[1], x.shape[1], 4096)))
     made = next(node for node in graph.nodes if node.target is torch.ones)
-    shapes = [facts.shape for facts in made.meta["facts"]]
+    shapes = [info.shape for info in made.meta["info"]]
     assert [symbols.name(pair) for pair in zip(*shapes, strict=True)] == ["B", "T", "T", 4096]
 
 

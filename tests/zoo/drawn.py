@@ -17,7 +17,7 @@ def check_drawing(scene, document):
 def _check_document(scene, document):
     root = ElementTree.fromstring(document)
     assert root.get("viewBox") == f"0 0 {scene.width:g} {scene.height:g}"
-    shown = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    shown = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert sorted(shown) == sorted(text.text for text in scene.all_texts())
     assert root.find("{http://www.w3.org/2000/svg}title").text == scene.title
     for refers in ("href", "url(", "<script", "<image", "@import"):

@@ -55,7 +55,7 @@ def write(
     }
     for key, value in (fields | (metadata or {})).items():
         if value is not None:
-            add = {
+            add: dict[type, Any] = {
                 int: writer.add_uint32,
                 float: writer.add_float32,
                 str: writer.add_string,
@@ -72,17 +72,18 @@ def write(
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(
             module.rpartition(".")[2]
         )
-        turn = architecture == "llama" and heads is not None
-        stored = (interleaved(value, heads) if turn else value + 1 if raised else value).contiguous().numpy()
+        turned = heads if architecture == "llama" else None
+        given = value + 1 if raised else value if turned is None else interleaved(value, turned)
+        stored = given.contiguous().numpy()
         used = kind if stored.ndim > 1 else Kind.F32
         stored = gguf.quants.quantize(stored, used)
         values = gguf.quants.dequantize(stored, used)
         back = torch.from_numpy(np.array(values)).reshape(value.shape)
-        held[name] = interleaved_back(back, heads) if turn else back - 1 if raised else back
+        held[name] = back - 1 if raised else back if turned is None else interleaved_back(back, turned)
         if name not in drop:
             writer.add_tensor(f"{names.get_name(module)}.{leaf}", stored, raw_dtype=used)
-    for name, tensor in (extra or {}).items():
-        writer.add_tensor(name, tensor.numpy())
+    for name, added in (extra or {}).items():
+        writer.add_tensor(name, added.numpy())
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

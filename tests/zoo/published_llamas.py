@@ -26,7 +26,7 @@ LLAMA_3 = {
     "intermediate_size": 14336, "max_position_embeddings": 8192, "num_key_value_heads": 8, "rope_theta": 500000.0,
     "torch_dtype": "bfloat16", "vocab_size": 128256,
 }  # fmt: skip
-LLAMA_3_1 = {
+LLAMA_3_1: Data = {
     **LLAMA_3, "eos_token_id": [128001, 128008, 128009], "max_position_embeddings": 131072, "mlp_bias": False,
     "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                      "original_max_position_embeddings": 8192, "rope_type": "llama3"},

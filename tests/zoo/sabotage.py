@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from zoo.models import stack
+from zoo import functional
 
 
 def windows_see_the_future(patch: pytest.MonkeyPatch) -> None:
     """Attention with a window, in whatever stack, sees tokens on either side."""
-    whole = stack.functional.attention_bias
+    whole = functional.attention_bias
 
     def leaking(*args: Any, causal: bool, window: int | None = None) -> Any:
         return whole(*args, causal=causal and window is None, window=window)
 
-    patch.setattr(stack.functional, "attention_bias", leaking)
+    patch.setattr(functional, "attention_bias", leaking)

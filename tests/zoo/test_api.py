@@ -38,11 +38,11 @@ def test_a_spec_is_a_preset_a_path_or_the_spec_itself(tmp_path: Path) -> None:
 
 def test_checks_take_a_spec_and_weights() -> None:
     assert zoo.check(gpt2(), "random").passed
-    with pytest.raises(zoo.WeightError, match="no weights at 'nowhere'"):
+    with pytest.raises(zoo.WeightError, match="'nowhere' has no weights"):
         zoo.check(gpt2(), "nowhere")
 
 
-def test_a_difference_is_told() -> None:
+def test_a_difference_is_reported() -> None:
     found = zoo.diff(gpt2(), gpt2(d_model=16)).as_dict()
     assert not found["same"]
     assert [each["path"] for each in found["spec"]][:1] == ["d_model"]
@@ -58,7 +58,7 @@ def test_a_picture_is_saved_as_its_name_says(tmp_path: Path, ending: str) -> Non
 
 
 def test_a_picture_with_another_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(zoo.UserError, match=r"tiny.jpg does not say what to draw\n  end it in .svg"):
+    with pytest.raises(zoo.UserError, match=r"tiny.jpg has no known picture extension\n  Use .svg"):
         zoo.draw(gpt2()).save(tmp_path / "tiny.jpg")
     assert not list(tmp_path.iterdir())
 
@@ -96,7 +96,7 @@ def test_a_module_in_few_bits_is_judged_on_what_it_writes_itself(tmp_path: Path)
 
 def test_a_module_that_is_exported_has_weights(tmp_path: Path) -> None:
     with pytest.raises(
-        zoo.UserError, match="this module has no weights\n  build it with weights, or export its spec"
+        zoo.UserError, match="This module has no weights\n  Build it with weights, or export its spec"
     ):
         zoo.export(zoo.build(bert()), tmp_path / "out")
     assert not list(tmp_path.iterdir())

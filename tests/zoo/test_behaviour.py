@@ -12,6 +12,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor, nn
 
+from specs.errors import UserError
 from specs.head import PoolingName
 from specs.model import Model
 from tests.zoo.tiny import BLOCK, NORM, gpt2
@@ -25,8 +26,8 @@ from zoo.components import attention as attentions
 from zoo.components import head as heads
 from zoo.components import position as positions
 from zoo.components.head import token_outputs
-from zoo.models import places, stack
-from zoo.twin import kept_layers, narrowed, small_tables, twin
+from zoo.models import decoder_positions, stack
+from zoo.reduced import fewer_layers, kept_layers, narrowed, small_tables
 from zoo.weights.random import RandomWeights
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -61,7 +62,7 @@ def failures(spec: Model) -> set[str]:
 
 @pytest.mark.parametrize("architecture", SPECS)
 @pytest.mark.parametrize("position", ["learned", "sinusoidal", "rope", "alibi", "relative_bias"])
-def test_what_is_right_passes(architecture: str, position: str) -> None:
+def test_correct_models_pass(architecture: str, position: str) -> None:
     spec = SPECS[architecture](position={"kind": position})
     assert set(statuses(spec).values()) == {"passed"}
 
@@ -83,7 +84,7 @@ def test_the_checks_of_each_architecture() -> None:
 
 def without_causal_mask(patch: pytest.MonkeyPatch) -> None:
     whole = functional.attention_bias
-    patch.setattr(stack.functional, "attention_bias", lambda *a, causal, **k: whole(*a, causal=False, **k))
+    patch.setattr(functional, "attention_bias", lambda *a, causal, **k: whole(*a, causal=False, **k))
 
 
 def always_causal(patch: pytest.MonkeyPatch) -> None:
@@ -164,7 +165,7 @@ def ignores_the_encoder_mask(patch: pytest.MonkeyPatch) -> None:
 
 def ignores_the_encoder(patch: pytest.MonkeyPatch) -> None:
     def forward(self: Any, x: Tensor, scope: Any, encoded: Any) -> Tensor:
-        return self.attend(self.queries(x), encoded[0] * 0, encoded[1] * 0, scope.cross_bias)
+        return self.attend(x, self.queries(x), encoded[0] * 0, encoded[1] * 0, scope.cross_bias)
 
     patch.setattr(attentions.CrossAttention, "forward", forward)
 
@@ -172,7 +173,7 @@ def ignores_the_encoder(patch: pytest.MonkeyPatch) -> None:
 def has_an_unused_parameter(patch: pytest.MonkeyPatch) -> None:
     whole = attentions.Projections.__init__
 
-    def init(self: nn.Module, *args: Any) -> None:
+    def init(self: Any, *args: Any) -> None:
         whole(self, *args)
         self.spare = nn.Linear(3, 3)
 
@@ -214,7 +215,7 @@ SABOTAGE: list[tuple[str, Patch, set[str]]] = [
 @pytest.mark.parametrize(
     ("architecture", "sabotage", "caught"), SABOTAGE, ids=[f"{s.__name__}-{a}" for a, s, _ in SABOTAGE]
 )
-def test_what_is_wrong_is_caught(
+def test_faulty_models_are_caught(
     architecture: str, sabotage: Patch, caught: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sabotage(monkeypatch)
@@ -222,14 +223,15 @@ def test_what_is_wrong_is_caught(
 
 
 def test_the_patched_functions_are_the_ones_in_use() -> None:
-    assert stack.functional is places.functional is attentions.functional is functional
+    for module in (stack, decoder_positions, attentions):
+        assert vars(module)["functional"] is functional
 
 
 def test_relative_positions_of_a_decoder_step_by_its_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     def from_zero(queries: Tensor, keys: Tensor) -> Tensor:
         return keys[:, None] - (queries - queries[:, :1])[:, :, None]
 
-    monkeypatch.setattr(functional, "relative_positions", from_zero)
+    monkeypatch.setattr("zoo.functional.scores.relative_positions", from_zero)
     assert "cache, token by token" in failures(gpt2(position={"kind": "alibi"}))
 
 
@@ -240,7 +242,7 @@ def test_relative_positions_of_a_decoder_step_by_its_cache(monkeypatch: pytest.M
 def test_distances_that_count_padding_are_caught(
     position: Any, window: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    block = {**BLOCK, "attention": {**BLOCK["attention"], "window": window}}  # type: ignore[dict-item]
+    block = {**BLOCK, "attention": {**BLOCK["attention"], "window": window}}
     spec = gpt2(position=position, decoder={"layers": 2, "block": block})
     assert not failures(spec)
 
@@ -260,11 +262,29 @@ def named(checks: tuple[Check, ...], name: str) -> Check:
 
 def test_norms_of_keys_may_shift_all_scores_of_a_query() -> None:
     norms = {"qk_norm": {"norm": NORM, "over": "head"}}
-    block = {**BLOCK, "attention": {**BLOCK["attention"], "bias": False, **norms}}  # type: ignore[dict-item]
+    block = {**BLOCK, "attention": {**BLOCK["attention"], "bias": False, **norms}}
     layers = {"layers": 1, "block": block}
     check = named(check_behaviour(gpt2(decoder=layers)).checks, "gradients")
     assert check.status == "passed"
-    assert "key biases may get none" in check.explanation
+    assert "except key biases" in check.explanation
+
+
+def test_routers_that_weigh_close_experts_alone_may_have_no_gradient() -> None:
+    expert = {"kind": "mlp", "hidden": 8, "activation": "gelu"}
+    router = {"scores": "sparse_mixer", "normalize": False}
+    mixture = {"kind": "mixture", "experts": 3, "top_k": 2, "expert": expert, "router": router}
+    layers = {"layers": 1, "block": {**BLOCK, "feed_forward": mixture}}
+    check = named(check_behaviour(gpt2(decoder=layers)).checks, "gradients")
+    assert check.status == "passed"
+    assert "except sparse_mixer routers" in check.explanation
+
+
+def test_sinks_of_one_head_before_a_norm_may_have_no_gradient() -> None:
+    attention = {"kind": "multi_head", "heads": 1, "bias": False, "sinks": True}
+    layers = {"layers": 1, "block": {**BLOCK, "kind": "reordered_norm", "attention": attention}}
+    check = named(check_behaviour(gpt2(decoder=layers)).checks, "gradients")
+    assert check.status == "passed"
+    assert "except sinks of single heads" in check.explanation
 
 
 def test_parameters_without_a_gradient_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,8 +315,9 @@ def test_a_window_tells_a_bidirectional_encoder_where_tokens_stand_where_it_is_s
 def test_windows_of_one_token_leave_queries_and_keys_without_a_use(
     make: Any, layers: Any, position: str
 ) -> None:
-    whole = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2}}
-    block = {**BLOCK, "attention": {**whole["attention"], "window": 1}}
+    attention = {"kind": "multi_head", "heads": 2}
+    whole = {**BLOCK, "attention": attention}
+    block = {**BLOCK, "attention": {**attention, "window": 1}}
     stack = {"layers": layers, "block": block, "blocks": {} if layers == 2 else {"whole": whole}}
     spec = make(**{"encoder" if make is bert else "decoder": stack}, position={"kind": position})
     found = statuses(spec)
@@ -328,13 +349,13 @@ def test_an_encoder_that_is_to_be_causal_and_is_not_is_caught(monkeypatch: pytes
 
 @pytest.mark.parametrize("kind", ["classification", "pooled"])
 @pytest.mark.parametrize("pooling", [*get_args(get_args(PoolingName)[0]), {"token": 1}])
-def test_a_vector_for_a_sequence_is_what_the_row_gives_alone(
+def test_sequence_vectors_do_not_depend_on_other_rows(
     pooling: object, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labels = {"labels": 6} if kind == "classification" else {}  # as many as there are tokens
     spec = bert(vocab_size=4, head={"kind": kind, "pooling": pooling, **labels})
     assert set(statuses(spec).values()) == {"passed"}
-    whole = assemble(spec).head.forward.__func__
+    whole = type(assemble(spec).head).forward
     monkeypatch.setattr(
         type(assemble(spec).head),
         "forward",
@@ -387,7 +408,7 @@ def test_heads_of_every_architecture(architecture: str, head: dict[str, Any]) ->
         ({"kind": "none"}, {"last_hidden_state"}),
     ],
 )
-def test_outputs_of_tokens_are_told_from_those_of_sequences(head: dict[str, Any], names: set[str]) -> None:
+def test_token_outputs_are_distinguished_from_sequence_outputs(head: dict[str, Any], names: set[str]) -> None:
     model = subject_of(bert(head=head)).model
     assert token_outputs(model.head, 8) == names
 
@@ -408,11 +429,11 @@ def test_answers_that_see_padding_are_caught(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
-        ({"kind": "pooled", "normalize": True, "projection": 1}, "a vector of width 1 and length 1"),
-        ({"kind": "token_classification", "labels": 2, "activation": "tanh", "norm": NORM}, "a normalised vector of width 2"),
+        ({"kind": "pooled", "normalize": True, "projection": 1}, "a unit vector of width 1"),
+        ({"kind": "token_classification", "labels": 2, "activation": "tanh", "norm": NORM}, "a normalized vector of width 2"),
     ],
 )  # fmt: skip
-def test_heads_that_keep_signs_alone_say_nothing_of_gradients(head: dict[str, Any], reason: str) -> None:
+def test_heads_that_keep_only_signs_skip_the_gradient_check(head: dict[str, Any], reason: str) -> None:
     narrow = {"d_model": 2} if "labels" in head else {}
     check = named(check_behaviour(bert(head=head, **narrow)).checks, "gradients")
     assert check.status == "skipped"
@@ -470,24 +491,24 @@ def test_as_data() -> None:
     assert json.loads(json.dumps(unfit, allow_nan=False))["figure"] == "nan"
 
 
-# ------------------------------------------------------------------------------------------------- twins
+# ------------------------------------------------------------------------------------------------- reduced models
 
 
-def test_a_large_model_is_checked_on_a_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_model_is_checked_on_a_reduced_model(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = gpt2(decoder={"layers": 50, "block": BLOCK}, vocab_size=5000)
     for limit, description in [
         (10**9, "the model itself"),
-        (45_000, "a twin of 2 of 50 decoder layers"),
-        (12_000, "a twin of 2 of 50 decoder layers with a vocabulary of 1,024"),
+        (45_000, "a reduced model of 2 of 50 decoder layers"),
+        (12_000, "a reduced model of 2 of 50 decoder layers with a vocabulary of 1,024"),
     ]:
         monkeypatch.setattr(subjects, "MAX_PARAMETERS", limit)
         assert subject_of(spec).description == description
     monkeypatch.setattr(subjects, "MAX_PARAMETERS", 10)
-    with pytest.raises(subjects.UserError, match="too large to check"):
+    with pytest.raises(UserError, match="too large to check"):
         subject_of(spec)
 
 
-def test_a_narrow_twin_keeps_the_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_narrow_reduced_model_keeps_the_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     attention = {"kind": "grouped_query", "heads": 8, "kv_heads": 2}
     spec = gpt2(
         d_model=512,
@@ -502,15 +523,15 @@ def test_a_narrow_twin_keeps_the_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(check.status == "passed" for check in run_checks(subject))
 
 
-def test_a_twin_with_a_small_vocabulary_seeks_a_token_that_it_has() -> None:
+def test_a_reduced_model_with_a_small_vocabulary_seeks_a_token_that_it_has() -> None:
     for token, sought in ((4999, 1023), (7, 7)):
         spec = gpt2(vocab_size=5000, head={"kind": "pooled", "pooling": {"token": token}})
         small = small_tables(spec)
-        assert small.head.pooling.token == sought
+        assert small.head.model_dump()["pooling"] == {"token": sought}
         assert narrowed(small, 2).head == small.head
 
 
-def test_a_twin_keeps_every_kind_of_block() -> None:
+def test_a_reduced_model_keeps_every_kind_of_block() -> None:
     other = {**BLOCK, "kind": "parallel"}
     pattern = [{"pattern": [{"repeat": 5}, {"use": "wide"}], "repeat": 3}, {"use": "last"}]
     decoder = {
@@ -519,12 +540,13 @@ def test_a_twin_keeps_every_kind_of_block() -> None:
         "blocks": {"wide": other, "last": {**BLOCK, "kind": "sandwich"}},
     }
     spec = gpt2(decoder=decoder)
-    assert kept_layers(spec.decoder, 2) == [0, 5, 18]
-    assert kept_layers(spec.decoder, 5) == [0, 1, 2, 5, 18]
-    assert kept_layers(gpt2().decoder, 9) == [0, 1]
+    stack = spec.last_stack
+    assert kept_layers(stack, 2) == [0, 5, 18]
+    assert kept_layers(stack, 5) == [0, 1, 2, 5, 18]
+    assert kept_layers(gpt2().last_stack, 9) == [0, 1]
     shared = gpt2(decoder={"layers": [{"repeat": 12, "shared": True}], "block": BLOCK})
-    assert twin(shared).decoder.owners() == [0, 0]
-    short = twin(spec, 2)
+    assert fewer_layers(shared).decoder.owners() == [0, 0]
+    short = fewer_layers(spec, 2)
     assert [run.use for run in short.decoder.runs()] == [None, "wide", "last"]
     assert Model.model_validate(short.model_dump()) == short
     assert assemble(narrowed(short, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -12,11 +13,11 @@ import pytest
 from specs.canonical import canonical, differences
 from specs.catalog import preset_names
 from specs.load import load
-from zoo.configs.config import Config, ConfigError, UnmodelledError
 from zoo.configs.exporting import NoFamilyError, write_config
-from zoo.configs.families import MODULES, config_family
 from zoo.configs.importing import import_spec, spec_of_config
-from zoo.configs.layers import pattern
+from zoo.families.common.config import Config, ConfigError, UnsupportedFieldsError
+from zoo.families.common.layers import pattern
+from zoo.families.registry import MODEL_TYPES, family
 
 LLAMA = {
     "architectures": ["LlamaForCausalLM"],
@@ -37,13 +38,18 @@ def read(**changes: Any) -> Any:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "lama"}, "config.json: model_type: is not a supported family\n  value: 'lama'\n  did you mean 'llama'?"),
-        ({"model_type": "mamba"}, "config.json: model_type: is not a supported family\n  value: 'mamba'\n  Supported families: albert, bart, bert,"),
+        ({"model_type": "lama"}, "config.json: model_type: is not a supported family\n  value: 'lama'\n  Did you mean 'llama'?"),
+        ({"model_type": "rwkv"}, "config.json: model_type: is not a supported family\n  value: 'rwkv'\n  Supported families: albert, apertus, arcee, bamba, bart, bert,"),
+        ({"model_type": "gemma3n_text"}, "config.json: model_type: is not supported: specs cannot express several residual streams"),
+        ({"model_type": "gemma4_text"}, "config.json: model_type: is not supported: specs cannot express embeddings per layer"),
+        ({"model_type": "falcon_h1"}, "config.json: model_type: is not supported: specs cannot express factors of the outputs of attention and Mamba-2"),
+        ({"model_type": "minimax"}, "config.json: model_type: is not supported: specs cannot express lightning attention"),
+        ({"model_type": "zamba2"}, "config.json: model_type: is not supported: specs cannot express layers that share weights but for"),
         ({"model_type": None}, "config.json: model_type: is not a supported family"),
         ({"model_type": ["llama"]}, "config.json: model_type: is not a supported family\n  value: ['llama']"),
-        ({"architectures": ["LlamaForVision"]}, "config.json: architectures: has no class that is modelled\n  value: ['LlamaForVision']\n  choose from: LlamaForCausalLM"),
+        ({"architectures": ["LlamaForVision"]}, "config.json: architectures: must name a supported class\n  value: ['LlamaForVision']\n  Choose from: LlamaForCausalLM"),
         ({"architectures": "LlamaModel"}, "config.json: architectures: must be a list of class names"),
-        ({"hidden_act": "silu_"}, "config.json: hidden_act: is not modelled\n  value: 'silu_'\n  did you mean 'silu'?"),
+        ({"hidden_act": "silu_"}, "config.json: hidden_act: is not supported\n  value: 'silu_'\n  Did you mean 'silu'?"),
         ({"hidden_size": "32"}, "config.json: hidden_size: must be a whole number\n  value: '32'"),
         ({"hidden_size": True}, "config.json: hidden_size: must be a whole number\n  value: True"),
         ({"hidden_size": 32.0}, "config.json: hidden_size: must be a whole number\n  value: 32.0"),
@@ -51,23 +57,23 @@ def read(**changes: Any) -> Any:
         ({"mlp_bias": 1}, "config.json: mlp_bias: must be true or false\n  value: 1"),
         (
             {"partial_rotary_factor": 1e308},
-            "config.json: partial_rotary_factor: must be from 0 to 1: it is the part of a head that is rotated\n"
+            "config.json: partial_rotary_factor: must be from 0 to 1, the rotated share of a head\n"
             "  value: 1e+308",
         ),
         ({"rope_scaling": "linear"}, "config.json: rope_scaling: must be a mapping\n  value: 'linear'"),
-        ({"rope_scaling": {"type": "su"}}, "config.json: rope_scaling.type: is not modelled\n  value: 'su'\n  choose from: default, linear, "),
-        ({"rope_scaling": {"rope_type": "yarm", "factor": 2.0}}, "config.json: rope_scaling.rope_type: is not modelled\n  value: 'yarm'\n  did you mean 'yarn'?"),
+        ({"rope_scaling": {"type": "su"}}, "config.json: rope_scaling.type: is not supported\n  value: 'su'\n  Choose from: default, linear, "),
+        ({"rope_scaling": {"rope_type": "yarm", "factor": 2.0}}, "config.json: rope_scaling.rope_type: is not supported\n  value: 'yarm'\n  Did you mean 'yarn'?"),
         ({"rope_scaling": {"rope_type": "linear"}}, "config.json: rope_scaling.factor: is required"),
-        ({"rope_scaling": {"rope_type": "linear", "factor": 2.0, "mystery": 1}}, "config.json has fields that are not modelled:\n  rope_scaling.mystery: 1"),
-        ({"rope_parameters": {"rope_type": "proportional"}}, "config.json: rope_parameters.rope_type: is not modelled\n  value: 'proportional'"),
+        ({"rope_scaling": {"rope_type": "linear", "factor": 2.0, "mystery": 1}}, "config.json has unsupported fields:\n  rope_scaling.mystery: 1"),
+        ({"rope_parameters": {"rope_type": "proportional"}}, "config.json: rope_parameters.rope_type: is not supported\n  value: 'proportional'"),
         ({"is_causal": False, "layer_types": ["full_attention"]},
-         "config.json has fields that are not modelled:\n  is_causal: False\n  layer_types: ['full_attention']"),
-        ({"quantization_config": {"bits": 4}}, "config.json: quantization_config.quant_method: is not read\n  value: None\n  choose from: gptq, "),
+         "config.json has unsupported fields:\n  is_causal: False\n  layer_types: ['full_attention']"),
+        ({"quantization_config": {"bits": 4}}, "config.json: quantization_config.quant_method: is not supported\n  value: None\n  Choose from: gptq, "),
         ({"num_key_value_heads": 3}, "config.json describes a model that breaks a rule\ndecoder.block.attention.kv_heads: must divide heads, which is 4"),
         ({"num_hidden_layers": 0}, "config.json describes a model that breaks a rule\ndecoder.layers: "),
     ],
 )  # fmt: skip
-def test_what_is_not_modelled_is_refused_with_the_field_and_the_nearest(changes: Any, message: str) -> None:
+def test_unsupported_fields_are_refused_with_a_suggestion(changes: Any, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(**changes)
     assert str(caught.value).startswith(message)
@@ -84,7 +90,7 @@ DEPTHS = (
 )
 
 
-@pytest.mark.parametrize("model_type", MODULES)
+@pytest.mark.parametrize("model_type", MODEL_TYPES)
 @pytest.mark.parametrize("count", [10_001, 2_000_000_000, 2**63])
 def test_layers_are_bounded_before_anything_is_made_of_them(model_type: str, count: int) -> None:
     found = []
@@ -104,9 +110,9 @@ def test_layers_are_bounded_before_anything_is_made_of_them(model_type: str, cou
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"model_type": "gpt_neo", "attention_types": [[["global"], 10**12]]}, "must come to num_layers, which is 24"),
-        ({"model_type": "gpt_neo", "attention_types": [[[{}], 24]]}, "it may have types global and local"),
-        ({"model_type": "modernbert", "layer_types": [{}] * 22}, "must be full_attention or sliding_attention"),
+        ({"model_type": "gpt_neo", "attention_types": [[["global"], 10**12]]}, "must cover num_layers, which is 24"),
+        ({"model_type": "gpt_neo", "attention_types": [[[{}], 24]]}, "must have only types global and local"),
+        ({"model_type": "modernbert", "layer_types": [{}] * 22}, "must have supported kinds only"),
         ({**LLAMA, "rms_norm_eps": 10**400}, "rms_norm_eps: must fit in 64 bits"),
         ({**LLAMA, "hidden_size": 2**63}, "hidden_size: must fit in 64 bits"),
     ],
@@ -125,12 +131,12 @@ def test_a_field_that_the_user_vouches_for_is_passed_over() -> None:
 FOREIGN = {"_model_name_or_path": "x", "unsloth_fixed": True, "transformers.js_config": {"dtype": "q8"}}
 
 
-def test_fields_that_the_reference_does_not_have_are_passed_over_and_told() -> None:
+def test_fields_unknown_to_the_reference_are_skipped_and_reported() -> None:
     told: list[str] = []
     spec = spec_of_config(Config({**LLAMA, **FOREIGN}, "config.json"), name="x", tell=told.extend)
     assert spec == read()
     assert told == list(FOREIGN)
-    with pytest.raises(UnmodelledError, match="unsloth_fixed: True") as refused:
+    with pytest.raises(UnsupportedFieldsError, match="unsloth_fixed: True") as refused:
         spec_of_config(Config({**LLAMA, **FOREIGN}, "config.json"), name="x", strict=True)
     assert refused.value.fields == tuple(FOREIGN)
 
@@ -143,7 +149,7 @@ def test_a_field_that_the_reference_of_another_family_has_is_passed_over() -> No
 
 def test_a_long_list_of_fields_is_cut() -> None:
     many = {f"field_{i}" + "x" * 100: "\x1b[31m" for i in range(2000)}
-    with pytest.raises(UnmodelledError) as refused:
+    with pytest.raises(UnsupportedFieldsError) as refused:
         spec_of_config(Config({**LLAMA, **many}, "config.json"), name="x", strict=True)
     text = str(refused.value)
     assert text.endswith("\n  ... and 1,990 more")
@@ -151,7 +157,7 @@ def test_a_long_list_of_fields_is_cut() -> None:
     assert "\x1b" not in text
 
 
-def test_fields_that_say_nothing_of_the_model_are_passed_over() -> None:
+def test_fields_without_effect_on_the_model_are_ignored() -> None:
     extra = {"torch_dtype": "float16", "use_cache": True, "_name_or_path": "x", "pretraining_tp": 1,
              "transformers_version": "4.1", "bos_token_id": 1, "task_specific_params": {"a": 1}}  # fmt: skip
     assert read(**extra) == read()
@@ -166,20 +172,18 @@ def test_fields_that_say_nothing_of_the_model_are_passed_over() -> None:
         (b"\xff\xfe", "is not a JSON object"),
         (b"[" * 1_000_000, "is nested more than 64 levels deep"),
         (b'{"a": ' * 500 + b"1" + b"}" * 500, "is nested more than 64 levels deep"),
-        (b'{"model_type": "\\ud800"}', "half of a surrogate pair"),
+        (b'{"model_type": "\\ud800"}', "an unpaired surrogate"),
         (b"{}", "model_type: is not a supported family"),
     ],
 )
-def test_what_is_no_config_is_told(content: bytes, message: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_config_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(ConfigError, match=message):
         import_spec(tmp_path)
 
 
-def test_a_directory_without_a_config_is_told(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"there is no .*config\.json\n  give a directory with a config\.json"
-    ):
+def test_a_directory_without_a_config_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"config\.json is missing\n  Pass a directory with a config\.json"):
         import_spec(tmp_path)
 
 
@@ -193,26 +197,26 @@ def test_the_name_of_a_spec_is_that_of_its_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spelling", ["rope_parameters", "rope_scaling", "old type"])
-def test_both_spellings_of_rope_are_read_alike(spelling: str) -> None:
+def test_both_spellings_of_rope_give_the_same_spec(spelling: str) -> None:
     scaling = {"factor": 4.0, "original_max_position_embeddings": 64}
-    fields: dict[str, Any] = {
+    spellings: dict[str, Any] = {
         "rope_parameters": {"rope_parameters": {"rope_type": "yarn", "rope_theta": 5e5, **scaling}},
         "rope_scaling": {"rope_theta": 5e5, "rope_scaling": {"rope_type": "yarn", **scaling}},
         "old type": {"rope_theta": 5e5, "rope_scaling": {"type": "yarn", **scaling}},
-    }[spelling]
-    position = read(**fields).position
+    }
+    position = read(**spellings[spelling]).position
     assert (position.theta, position.scaling.kind, position.scaling.factor) == (5e5, "yarn", 4.0)
 
 
 # ------------------------------------------------------------------------------------------------ the way back
 
 
-def test_every_module_has_the_families_that_are_said_to_be_in_it() -> None:
-    for model_type in MODULES:
-        assert config_family(model_type).model_type == model_type
+def test_every_module_has_its_registered_families() -> None:
+    for model_type in MODEL_TYPES:
+        assert family(model_type).model_type == model_type
 
 
-def test_what_no_config_can_say_is_told_with_what_differs_from_the_nearest() -> None:
+def test_inexpressible_specs_are_refused_with_the_differences_from_the_nearest_class() -> None:
     spec = load("gpt2", ["decoder.block.norm.kind=rms_norm"])
     with pytest.raises(NoFamilyError) as caught:
         write_config(spec, "gpt2")
@@ -223,16 +227,29 @@ def test_what_no_config_can_say_is_told_with_what_differs_from_the_nearest() -> 
     assert "decoder.layers[*].attention_norm.kind: 'rms_norm' (it has 'layer_norm')" in text
 
 
-def test_an_unknown_family_is_told_with_the_nearest() -> None:
-    with pytest.raises(NoFamilyError, match="there is no family 'lama': did you mean 'llama'"):
+def test_an_unknown_family_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(NoFamilyError, match="Family 'lama' is unknown\n  Did you mean 'llama'"):
         write_config(load("gpt2"), "lama")
 
 
-def test_of_families_that_fit_alike_the_one_that_is_preferred_is_taken() -> None:
+def test_the_preferred_one_of_equally_fitting_families_is_taken() -> None:
     spec = load("phi-4")
     assert write_config(spec)["model_type"] == "llama"
     assert write_config(spec, preferred="phi3")["model_type"] == "phi3"
     assert write_config(spec, preferred="gpt2")["model_type"] == "llama"
+
+
+@pytest.mark.parametrize(
+    ("name", "model_type"),
+    [
+        ("t5-small", "t5"),
+        ("qwen3-0.6b", "qwen3"),
+        ("mixtral-8x7b", "mixtral"),
+        ("deepseek-v3", "deepseek_v3"),
+    ],
+)
+def test_a_family_goes_before_those_that_extend_it(name: str, model_type: str) -> None:
+    assert write_config(load(name))["model_type"] == model_type
 
 
 def test_a_written_config_gives_the_same_architecture() -> None:
@@ -266,7 +283,7 @@ def test_every_preset_has_an_architecture_that_differs_from_nothing_but_others(n
         ("transformer-base", "embedding.scale=22.627416997969522"),
     ],
 )
-def test_specs_that_say_one_model_in_two_ways_are_equal(name: str, assignment: str) -> None:
+def test_equivalent_specs_are_equal(name: str, assignment: str) -> None:
     assert not list(differences(canonical(load(name)), canonical(load(name, [assignment]))))
 
 
@@ -328,3 +345,13 @@ def test_specs_of_two_models_differ_where_they_do(name: str, assignment: str, pa
 )  # fmt: skip
 def test_layers_become_the_shortest_pattern(names: Any, layers: Any) -> None:
     assert pattern(names) == layers
+
+
+@pytest.mark.parametrize("kinds", list(itertools.product(["full_attention", "sliding_attention"], repeat=3)))
+def test_layers_that_vary_in_two_respects_are_written(kinds: tuple[str, ...]) -> None:
+    for mixtures in ([0, 1, 2], [0], [2], [1, 2]):
+        dense = [layer for layer in range(3) if layer not in mixtures]
+        fields = {"num_hidden_layers": 3, "layer_types": list(kinds), "use_sliding_window": True}
+        fields |= {"model_type": "qwen2_moe", "architectures": ["Qwen2MoeForCausalLM"]}
+        spec = read(**fields, mlp_only_layers=dense)
+        assert write_config(spec, "qwen2_moe")["mlp_only_layers"] == dense

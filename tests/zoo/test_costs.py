@@ -12,32 +12,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 import zoo
-from specs.catalog import preset_names
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
+from tests.exporters.reduced_presets import structures
+from tests.zoo.expert_flops import flop_counter
 from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
 from zoo.builder import ZooModel, assemble
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
+from zoo.reduced import reduced_models, small_inputs
 from zoo.reports.costs import Costs, costs
-from zoo.reports.polynomial import Polynomial
+from zoo.reports.flops import matmul_flops_at
+from zoo.reports.polynomial import WHOLE, Polynomial
 from zoo.reports.trace import SYMBOLS, Trace
-from zoo.reports.work import products_at
+from zoo.reports.trace import traced as graph_of
 from zoo.tracing.symbols import SUM, Placeholder
-from zoo.tracing.tasks import Task, tasks
-from zoo.twin import small_inputs, twins
+from zoo.tracing.task import Task
+from zoo.tracing.tasks import tasks
 
 PRESETS = ["bert-base", "gpt2", "t5-small", "llama-3-8b", "gemma2-2b", "mixtral-8x7b", "gpt-oss-20b", "deepseek-v3",
-           "vit-base-16", "whisper-tiny", "albert-base-v2", "modernbert-base", "electra-small", "opt-350m"]  # fmt: skip
+           "vit-base-16", "whisper-tiny", "qwen3.5-0.8b-text", "mamba2-130m", "mamba-130m", "lfm2-350m", "albert-base-v2", "modernbert-base", "electra-small", "opt-350m"]  # fmt: skip
 
 
 def smallest(name: str) -> Model:
-    """A preset's narrowest twin."""
-    *_, (small, _) = twins(small_inputs(load(name)))
+    """A preset's narrowest reduced model."""
+    *_, (small, _) = reduced_models(small_inputs(load(name)))
     return small
 
 
@@ -53,7 +55,7 @@ def run(model: ZooModel, task: Task, sizes: dict[str, int]) -> int:
     values = {each.name: value(each.name, each.dtype, tuple(map(size, each.dims))) for each in task.inputs}
     if "token_type_ids" in values:
         values["token_type_ids"] *= 0
-    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), flop_counter() as counter:
         task.call(model, values)
     return int(counter.get_total_flops())
 
@@ -67,6 +69,11 @@ def stages_of(found: Costs, task: Task, sizes: dict[str, int]) -> dict[str, dict
     return {"prefill": {**sizes, "P": 0}, "step": {**sizes, "T": 1}}
 
 
+def _has_recurrences(spec: Model) -> bool:
+    """Whether tokens are computed in chunks, which polynomials count as whole ones."""
+    return any(block.mixer is not None for _, stack in spec.stacks() for block in stack.layer_blocks())
+
+
 def assert_counted(spec: Model, **sizes: int) -> None:
     found, model = costs(spec), zoo.build(spec, weights="random")
     for task in tasks(model, spec):
@@ -76,13 +83,15 @@ def assert_counted(spec: Model, **sizes: int) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_matrix_products_are_those_that_torch_counts(name: str) -> None:
-    assert_counted(smallest(name), B=3, T=7, P=5, S=6)
+    spec = smallest(name)
+    assert_counted(spec, B=3, T=2 * WHOLE if _has_recurrences(spec) else 7, P=5, S=6)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(preset_names()) - set(PRESETS)))
-def test_matrix_products_of_all_presets_are_those_that_torch_counts(name: str) -> None:
-    assert_counted(smallest(name), B=3, T=7, P=5, S=6)
+@pytest.mark.parametrize("name", sorted(structures().keys() - set(PRESETS)))
+def test_matrix_products_of_all_structures_are_those_that_torch_counts(name: str) -> None:
+    spec = smallest(name)
+    assert_counted(spec, B=3, T=2 * WHOLE if _has_recurrences(spec) else 7, P=5, S=6)
 
 
 SIZES = st.integers(1, 5)
@@ -113,7 +122,7 @@ def test_a_whole_large_model_costs_what_torch_counts_on_meta_tensors() -> None:
     model = assemble(spec)
     assert isinstance(model, Encoder)
     ids = torch.ones(2, 128, dtype=torch.int64, device="meta")
-    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+    with flop_counter() as counter, sdpa_kernel(SDPBackend.MATH):
         model(ids)
     assert costs(spec).stages["forward"].total.at(B=2, T=128) == counter.get_total_flops()
 
@@ -132,7 +141,7 @@ def test_every_layer_is_charged_where_it_stands() -> None:
     assert str(found.under("head.vocabulary")) == f"{2 * 640 * 262144:,} B T"
 
 
-def test_layers_of_several_kinds_are_told_apart() -> None:
+def test_different_kinds_of_layers_are_distinguished() -> None:
     found = costs(load("deepseek-v2-lite")).stages["step"]
     dense, routed = found.under("decoder.blocks.0.feed_forward"), found.under("decoder.blocks.1.feed_forward")
     assert dense != routed
@@ -145,15 +154,34 @@ def test_a_shared_layer_is_charged_at_each_of_its_places() -> None:
     assert found.under("encoder").at(B=1, T=1) == 12 * found.under("encoder.blocks.0").at(B=1, T=1)
 
 
-def test_active_products_are_those_of_the_chosen_experts() -> None:
-    spec = load("mixtral-8x7b")
-    found = costs(spec).stages["prefill"]
-    experts = "decoder.blocks.3.feed_forward.experts"
-    assert found.modules[experts] == 4 * found.active[experts]
-    router = "decoder.blocks.3.feed_forward.router"
-    assert found.modules[router] == found.active[router]
-    dense = costs(load("llama-3-8b")).stages["prefill"]
-    assert dense.total == dense.total_active
+def test_the_products_of_a_mixture_are_those_of_the_chosen_experts() -> None:
+    found = costs(load("mixtral-8x7b"))
+    mixture = "decoder.blocks.3.feed_forward"
+    matrices, weighting = (
+        2 * 3 * 2 * 4096 * 14336,
+        2 * 2 * 4096,
+    )  # 2 of 8 experts, and the sum of their outputs
+    prefill = found.stages["prefill"]
+    assert str(prefill.under(f"{mixture}.experts")) == f"{matrices + weighting:,} B T"
+    assert str(prefill.under(f"{mixture}.router")) == f"{2 * 4096 * 8:,} B T"
+    assert found.stages["step"].under(mixture).at(B=5) == prefill.under(mixture).at(B=5, T=1)
+
+
+def test_products_by_role() -> None:
+    found = costs(load("mixtral-8x7b"))
+    by_role, step = found.by_role("step"), found.stages["step"]
+    assert list(by_role) == ["attention", "router", "experts", "head"]
+    assert str(by_role["router"]) == f"{32 * 2 * 4096 * 8:,} B"
+    assert by_role["head"] == step.under("head")
+    shared = costs(load("albert-base-v2")).by_role("forward")  # one layer's weights, the products of twelve
+    assert shared["feed-forward"].at(B=1, T=1) == 12 * 2 * 2 * 768 * 3072
+
+
+@pytest.mark.parametrize("name", ["deepseek-v2-lite", "t5-small", "whisper-tiny"])
+def test_roles_have_every_product(name: str) -> None:
+    found = costs(load(name))
+    for stage in found.stages:
+        assert Polynomial.sum(found.by_role(stage).values()) == found.stages[stage].total
 
 
 def test_the_encoders_keys_and_values_are_charged_to_encoding() -> None:
@@ -190,19 +218,29 @@ def traced(function: Callable[[Tensor], Tensor]) -> Polynomial:
     """The matrix products of a function of x: B T 6."""
     inputs = (Placeholder("x", torch.float32, ("batch_size", "sequence_length", 6)),)
     task = Task("model", inputs, lambda model, values: {"y": model(values["x"])})
-    trace = Trace(Own(function), task)  # type: ignore[arg-type]
-    return Polynomial.sum(trace.polynomial(node, partial(products_at, node)) for node in trace.calls)
+    trace = Trace(graph_of(Own(function), task), task)  # type: ignore[arg-type]
+    return Polynomial.sum(trace.polynomial(node, partial(matmul_flops_at, node)) for node in trace.calls)
 
 
-def test_functions_without_a_rule_cost_what_torch_counts() -> None:
+def test_functions_without_a_rule_are_counted_by_torch() -> None:
     assert str(traced(lambda x: torch.einsum("bti,bsi->bts", x, x))) == "12 B T²"
     assert str(traced(lambda x: torch.bmm(x, x.transpose(1, 2)))) == "12 B T²"
 
 
-def test_a_cost_that_is_no_polynomial_is_refused() -> None:
+def test_a_cost_that_is_not_a_polynomial_is_refused() -> None:
     with pytest.raises(UserError) as error:
-        traced(lambda x: x[:, : x.shape[1] // 2] @ x.transpose(1, 2))
+        traced(lambda x: x[:, : x.shape[1] // (2 * WHOLE)] @ x.transpose(1, 2))
     assert str(error.value) == (
-        "what the model costs is no polynomial: linear in the batch and at most quadratic in lengths\n"
-        "  it calls matmul, whose result has other sizes"
+        "The cost of the model is not a polynomial that is linear in the batch and at most quadratic in lengths\n"
+        "  value: matmul"
     )
+
+
+def test_a_step_of_a_recurrence_costs_less_than_a_share_of_a_chunk() -> None:
+    """A chunk also combines its tokens with one another, which a single token need not."""
+    found = costs(load("qwen3.5-0.8b-text", ["decoder.layers=[{use: linear_attention}, {}]"]))
+    heads, width = 16, 128
+    step = found.stages["step"].modules["decoder.blocks.0.mixer"]
+    assert step.at(B=3, P=1000) == 3 * heads * 6 * width * width
+    prefill = found.stages["prefill"].modules["decoder.blocks.0.mixer"]
+    assert prefill.at(B=1, T=6400) == 100 * prefill.at(B=1, T=64) > 6400 * step.at(B=1, P=0)

@@ -39,7 +39,7 @@ def test_rotations_are_drawn_at_both_ends(theta: float, scaling: str | None) -> 
     if scaling is not None:
         position["scaling"] = {"kind": scaling, **SCALINGS[scaling]}
     if scaling == "yarn" and theta <= 1:
-        with pytest.raises(ValueError, match="must exceed 1: yarn looks for a pair by powers of it"):
+        with pytest.raises(ValueError, match="must exceed 1, because yarn divides by its logarithm"):
             section(position=position)
         return
     text = section(position=position)
@@ -65,12 +65,12 @@ def test_penalties_are_drawn_at_both_ends(scale: float) -> None:
     "path",
     ["position.theta", "position.scaling.factor", "decoder.block.norm.eps", "decoder.block.attention.scale"],
 )
-def test_what_float32_does_not_hold_is_refused(path: str, value: str, nearest: str) -> None:
+def test_numbers_beyond_float32_are_refused(path: str, value: str, nearest: str) -> None:
     scaled = ["position.kind=rope", "position.scaling={kind: linear, factor: 2.0}"]
     with pytest.raises(SpecError) as told:
         load("tiny-gpt", [*scaled, f"{path}={value}"])
     (problem,) = told.value.problems
     assert problem.path_text == path
     if problem.rule != "must be greater than or equal to 1":  # as a factor is
-        assert problem.rule == "must be from 1e-30 to 1e+30: models compute in float32"
-        assert problem.remedy == f"{nearest} would work"
+        assert problem.rule == "must be from 1e-30 to 1e+30, because models compute in float32"
+        assert problem.remedy == f"Use {nearest}."

@@ -14,7 +14,7 @@ from specs.errors import UserError
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.models.decoder import Decoder
 from zoo.models.encoder_decoder import EncoderDecoder
-from zoo.twin import narrowed, small_inputs, twin
+from zoo.reduced import fewer_layers, narrowed, small_inputs
 
 PROMPTS = [[3, 1, 4], [1], [5, 9, 2, 6]]
 
@@ -46,7 +46,7 @@ def test_a_batch_continues_as_full_passes_of_each_prompt_do(position: str) -> No
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1000), st.permutations(range(3)))
-def test_what_a_row_draws_depends_on_its_number_alone(seed: int, order: list[int]) -> None:
+def test_the_samples_of_a_row_depend_only_on_its_index(seed: int, order: list[int]) -> None:
     model = decoder()
     alone = model.generate([PROMPTS[0]], 4, temperature=1.0, seed=seed)
     together = model.generate([PROMPTS[0], *(PROMPTS[i] for i in order)], 4, temperature=1.0, seed=seed)
@@ -60,7 +60,7 @@ def test_sampling_with_one_candidate_is_greedy_and_other_seeds_draw_others() -> 
     assert len(drawn) > 1
 
 
-def test_a_sequence_ends_with_a_stop_token_and_tokens_are_told_as_they_come() -> None:
+def test_a_stop_token_ends_a_sequence_and_tokens_are_streamed() -> None:
     model = decoder()
     free = model.generate(PROMPTS, 5)
     stop = free[0][1]
@@ -78,7 +78,7 @@ def test_the_context_is_the_end() -> None:
         model.generate([[1] * 6], 20)
 
 
-def test_an_encoder_decoder_writes_what_full_passes_give() -> None:
+def test_an_encoder_decoder_generates_the_tokens_of_full_passes() -> None:
     model = zoo.build(t5(), weights="random")
     assert isinstance(model, EncoderDecoder)
     found = model.generate(PROMPTS, 4, start=7)
@@ -91,7 +91,7 @@ def test_an_encoder_decoder_writes_what_full_passes_give() -> None:
 
 
 def test_an_encoder_decoder_writes_of_a_sound() -> None:
-    spec = narrowed(small_inputs(twin(zoo.load("whisper-tiny"))), 6)
+    spec = narrowed(small_inputs(fewer_layers(zoo.load("whisper-tiny"))), 6)
     model = zoo.build(spec, weights="random")
     assert isinstance(model, EncoderDecoder)
     assert spec.encoder is not None
@@ -100,12 +100,13 @@ def test_an_encoder_decoder_writes_of_a_sound() -> None:
     assert len(tokens) == 3
 
 
-def test_what_cannot_generate_says_why() -> None:
-    with pytest.raises(UserError, match="generating needs weights, and this model has none"):
-        zoo.build(gpt2()).generate([[1]])  # type: ignore[union-attr]
+def test_models_that_cannot_generate_are_refused_with_the_reason() -> None:
+    model: Any = zoo.build
+    with pytest.raises(UserError, match="Generating needs weights, and this model has none"):
+        model(gpt2()).generate([[1]])
     spec = gpt2(head={"kind": "none"})
-    with pytest.raises(UserError, match="generating needs a head of kind language_modeling\n  value: none"):
-        zoo.build(spec, weights="random").generate([[1]])  # type: ignore[union-attr]
-    with pytest.raises(UserError, match="token ids must be below the vocab_size of tiny-gpt2"):
+    with pytest.raises(UserError, match="Generating needs a head of kind language_modeling\n  value: none"):
+        model(spec, weights="random").generate([[1]])
+    with pytest.raises(UserError, match="Token ids must be below the vocab_size of tiny-gpt2"):
         decoder().generate([[99]])
     assert not hasattr(zoo.build(bert()), "generate")

@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from typing import Any
 
 import gguf
 import numpy as np
@@ -24,9 +25,9 @@ from tests.zoo.gguf_files import Kind, write
 from zoo.builder import assemble
 from zoo.checkpoints.gguf import PairsTogether
 from zoo.checkpoints.open import open_weights
-from zoo.configs.config import UnmodelledError
 from zoo.configs.gguf import config_of_gguf
 from zoo.configs.importing import import_spec
+from zoo.families.common.config import UnsupportedFieldsError
 from zoo.weights.gguf import read_gguf
 from zoo.weights.gguf_header import FREQUENCIES, read_header
 from zoo.weights.materialize import materialize
@@ -75,7 +76,7 @@ def config_refused(path) -> str:
 def test_tensors_stored_as_wanted_are_the_bytes_of_the_file(reference, spec, path):
     write(reference, path)
     source = opened(path, spec)
-    assert source.family.name == "llama GGUF"
+    assert source.names.name == "llama GGUF"
     content = path.read_bytes()
     for name in ("embedding.token.weight", "decoder.blocks.1.feed_forward.up.weight"):
         _path, offset, nbytes = source.raw(name)
@@ -93,7 +94,7 @@ def test_values_are_converted_piece_by_piece(kind, dtype, reference, spec, path,
     held = write(reference, path, kind)
     monkeypatch.setattr("zoo.checkpoints.source.PIECE", 64)
     monkeypatch.setattr("zoo.weights.gguf.PIECE", 64)
-    model = assemble(spec, dtype)
+    model: Any = assemble(spec, dtype)
     materialize(model, opened(path, spec, dtype=dtype))
     for ours, theirs in [
         (model.embedding.token.weight, "model.embed_tokens.weight"),
@@ -121,9 +122,9 @@ def test_blocks_of_256_values(kind, piece, path, monkeypatch):
 
 def test_a_directory_with_one_file_is_read(reference, spec, path):
     write(reference, path)
-    assert opened(path.parent, spec).family.name == "llama GGUF"
+    assert opened(path.parent, spec).names.name == "llama GGUF"
     write(reference, path.with_name("other.gguf"))
-    assert "has several .gguf files and no index of them: give one of model.gguf, other.gguf" in refused(
+    assert "has several .gguf files and no index\n  Name one of them: model.gguf, other.gguf." in refused(
         path.parent, spec
     )
 
@@ -180,7 +181,7 @@ def test_scaled_frequencies_must_be_the_specs(reference, spec, path):
     )
     assert "Llama 3.1 has {kind: llama3, factor: 8," in message
     assert (
-        "divides rotary frequencies by numbers (rope_freqs.weight) that are not llama3's"
+        "divides rotary frequencies by numbers (rope_freqs.weight) other than those of llama3 scaling"
         in config_refused(path)
     )
     write(reference, path, extra={"rope_freqs.weight": torch.ones(3)})
@@ -188,9 +189,9 @@ def test_scaled_frequencies_must_be_the_specs(reference, spec, path):
     for bad, shape in [(torch.ones(8).half(), "8 of F16"), (torch.ones(2, 4), "2 x 4 of F32")]:
         write(reference, path, extra={"rope_freqs.weight": bad})
         for message in (refused(path, spec), config_refused(path)):
-            assert f"rope_freqs.weight is {shape}, and must be a list of F32" in message
+            assert f"rope_freqs.weight must be a list of F32\n  value: {shape}" in message
     write(reference, path, extra={"rope_freqs.weight": torch.full((3,), 2.0)})
-    assert "that are not llama3's" in config_refused(path)
+    assert "other than those of llama3 scaling" in config_refused(path)
 
 
 def test_missing_and_left_over_tensors(reference, spec, path):
@@ -207,16 +208,14 @@ def test_a_tied_output_is_missing_from_an_untied_spec(reference, spec, path):
     untied = spec.model_copy(update={"head": spec.head.model_copy(update={"tie_embeddings": False})})
     message = refused(path, untied)
     assert "missing: output.weight (for head.vocabulary.weight)" in message
-    assert "head.tie_embeddings: true reads it" in message
+    assert "  If the checkpoint ties its embeddings, set head.tie_embeddings: true." in message
 
 
 def test_heads_that_do_not_divide_the_rows(reference, spec, path):
     write(reference, path, metadata={"attention.head_count": 3})
     assert "blk.0.attn_q.weight has 32 rows, which are not 3 heads of even width" in refused(path, spec)
     write(reference, path, metadata={"attention.head_count": [2, 3]})
-    assert "has the value [2, 3] for llama.attention.head_count, and needs a whole number" in refused(
-        path, spec
-    )
+    assert "llama.attention.head_count must be a whole number above 0\n  value: [2, 3]" in refused(path, spec)
     write(reference, path, metadata={"attention.head_count": [2, 2]})
     opened(path, spec)
 
@@ -228,7 +227,7 @@ def test_types_that_no_weights_come_in(reference, spec, path):
         drop=("model.norm.weight",),
         extra={"output_norm.weight": torch.ones(32, dtype=torch.int8)},
     )
-    assert "wrong: output_norm.weight is of I8, and weights come in F64, F32, F16 or BF16" in refused(
+    assert "wrong: output_norm.weight has dtype I8; weights must be F64, F32, F16 or BF16" in refused(
         path, spec
     )
 
@@ -239,8 +238,11 @@ def test_types_that_no_weights_come_in(reference, spec, path):
 @pytest.mark.parametrize(
     ("architecture", "said"),
     [
-        ("qwen3moe", "has the architecture 'qwen3moe', which is not read from GGUF: did you mean 'qwen3'?"),
-        ("falcon", "has the architecture 'falcon', which is not read from GGUF: "),
+        (
+            "qwen3moe",
+            "has the architecture 'qwen3moe', which zoo does not read from GGUF\n  Did you mean 'qwen3'?",
+        ),
+        ("falcon", "has the architecture 'falcon', which zoo does not read from GGUF\n  "),
     ],
 )
 def test_another_architecture(architecture, said, reference, spec, path):
@@ -251,7 +253,7 @@ def test_another_architecture(architecture, said, reference, spec, path):
     writer.close()
     for message in (refused(path, spec), config_refused(path)):
         assert said in message
-        assert message.endswith("take the model's safetensors")
+        assert message.endswith("Otherwise, use the model's safetensors.")
     if architecture == "falcon":
         assert "llama" in config_refused(path)
 
@@ -259,15 +261,14 @@ def test_another_architecture(architecture, said, reference, spec, path):
 def test_an_architecture_whose_weights_are_of_no_family_yet(reference, spec, path, monkeypatch):
     write(reference, path)
     monkeypatch.setattr("zoo.weights.gguf_header.MODEL_TYPES", {"llama": "lama"})
-    assert (
-        f"{path}: model_type 'lama' is not one that weights can be read of: did you mean 'llama'?"
-        in refused(path, spec)
+    assert f"{path}: weights of model_type 'lama' cannot be read\n  Did you mean 'llama'?" in refused(
+        path, spec
     )
 
 
 def test_a_mixture_of_experts(reference, spec, path):
     write(reference, path, metadata={"expert_count": 8})
-    assert "is a mixture of 8 experts, which is not read from GGUF" in refused(path, spec)
+    assert "is a mixture of 8 experts, which zoo does not read from GGUF\n" in refused(path, spec)
 
 
 def test_a_file_in_parts(reference, spec, path):
@@ -277,7 +278,7 @@ def test_a_file_in_parts(reference, spec, path):
     for step in ("header", "kv_data", "tensors"):
         getattr(writer, f"write_{step}_to_file")()
     writer.close()
-    assert "is one of 3 parts: merge them with llama-gguf-split --merge" in refused(path, spec)
+    assert "is one of 3 parts\n  Merge them with llama-gguf-split --merge." in refused(path, spec)
 
 
 def test_the_other_byte_order(spec, path):
@@ -286,19 +287,19 @@ def test_the_other_byte_order(spec, path):
     for step in ("header", "kv_data", "tensors"):
         getattr(writer, f"write_{step}_to_file")()
     writer.close()
-    assert "is for machines of the other byte order" in refused(path, spec)
+    assert "has the opposite byte order\n  Use the file for this machine" in refused(path, spec)
 
 
 @pytest.mark.parametrize(
     ("metadata", "said"),
     [
-        ({"block_count": None}, "has none for llama.block_count, and needs a whole number"),
-        ({"block_count": "two"}, "has the value 'two' for llama.block_count, and needs a whole number"),
+        ({"block_count": None}, "llama.block_count must be a whole number above 0\n  value: none"),
+        ({"block_count": "two"}, "llama.block_count must be a whole number above 0\n  value: 'two'"),
         ({"attention.layer_norm_rms_epsilon": None}, "has no llama.attention.layer_norm_rms_epsilon"),
-        ({"rope.dimension_count": 8}, "rotates 8 of 16 dimensions of a head, and llama rotates all"),
-        ({"rope.scaling.type": "longrope"}, "scales rotary frequencies by 'longrope', and none, linear and yarn are read"),
+        ({"rope.dimension_count": 8}, "rotates 8 of 16 dimensions of a head, but llama rotates all"),
+        ({"rope.scaling.type": "longrope"}, "rope.scaling.type must be none, linear or yarn\n  value: 'longrope'"),
         ({"rope.scaling.type": "linear"}, "has no llama.rope.scaling.factor"),
-        ({"attention.head_count": 0, "attention.key_length": None}, "has the value 0 for llama.attention.head_count, and needs a whole number above 0"),
+        ({"attention.head_count": 0, "attention.key_length": None}, "llama.attention.head_count must be a whole number above 0\n  value: 0"),
     ],
 )  # fmt: skip
 def test_metadata_that_makes_no_config(metadata, said, reference, path):
@@ -334,14 +335,14 @@ def test_a_factor_alone_scales_linearly(metadata, scaling, reference, path):
 )
 def test_keys_that_are_not_modelled_are_refused(key, value, reference, path):
     write(reference, path, metadata={key: value})
-    with pytest.raises(UnmodelledError) as caught:
+    with pytest.raises(UnsupportedFieldsError) as caught:
         import_spec(path)
-    assert f"has fields that are not modelled:\n  llama.{key}: " in str(caught.value)
+    assert f"has unsupported fields:\n  llama.{key}: " in str(caught.value)
     assert caught.value.fields == (f"llama.{key}",)
     assert import_spec(path, ignored=[f"llama.{key}"]).d_model == reference.config.hidden_size
 
 
-def test_keys_that_say_nothing_of_the_model_pass(reference, path):
+def test_keys_without_effect_on_the_model_are_accepted(reference, path):
     neutral = {
         "rope.scaling.attn_factor": 1.0,
         "expert_used_count": 0,
@@ -353,7 +354,7 @@ def test_keys_that_say_nothing_of_the_model_pass(reference, path):
 
 def test_values_of_another_width_than_keys_are_refused(reference, path):
     write(reference, path, metadata={"attention.value_length": 8})
-    assert "has values of width 8 and keys of width 16, and in llama they are equal" in config_refused(path)
+    assert "has values of width 8 and keys of width 16, but llama needs equal widths" in config_refused(path)
 
 
 def test_frequencies_that_are_scaled_twice_are_refused(reference, path):
@@ -367,7 +368,7 @@ def test_lists_in_lists_end_at_once(path):
     nested = array + (array + (1).to_bytes(8, "little")) * 100_000
     entry = len(key).to_bytes(8, "little") + key + nested
     path.write_bytes(b"GGUF" + (3).to_bytes(4, "little") + bytes(8) + (1).to_bytes(8, "little") + entry)
-    assert "no GGUF file that can be read: a list holds lists" in config_refused(path)
+    assert "not a readable GGUF file: a list holds lists" in config_refused(path)
 
 
 def test_without_the_library(reference, spec, path, monkeypatch):
@@ -395,7 +396,7 @@ def test_a_list_longer_than_the_file_ends_at_once(path):
     path.write_bytes(
         b"GGUF" + (3).to_bytes(4, "little") + bytes(8) + (1).to_bytes(8, "little") + entry + bytes(9)
     )
-    assert "is truncated: its header tells of more than it has" in config_refused(path)
+    assert "is truncated: its header declares more data than the file has" in config_refused(path)
 
 
 def test_a_file_that_shrinks_after_it_was_opened(reference, spec, path):
@@ -407,7 +408,7 @@ def test_a_file_that_shrinks_after_it_was_opened(reference, spec, path):
             list(source.pieces("decoder.blocks.1.feed_forward.up.weight"))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_a_changed_byte_is_never_a_traceback(data, reference, tmp_path_factory):
     path = tmp_path_factory.mktemp("changed") / "model.gguf"
@@ -425,10 +426,10 @@ def test_a_changed_byte_is_never_a_traceback(data, reference, tmp_path_factory):
 def test_a_name_that_says_otherwise(reference, spec, path):
     write(reference, path)
     path.rename(path.with_name("model.safetensors"))
-    assert "is called .safetensors and holds GGUF: give it a name that ends in .gguf" in refused(
+    assert "has suffix .safetensors, but holds GGUF\n  Rename it to end in .gguf." in refused(
         path.with_name("model.safetensors"), spec
     )
     save_file({"a": torch.ones(1)}, path)
-    assert "is called .gguf and holds safetensors" in refused(path, spec)
+    assert "has suffix .gguf, but holds safetensors" in refused(path, spec)
     path.write_bytes(b"no such thing" * 9)
-    assert "is truncated, or no GGUF file that can be read: GGUF magic invalid" in refused(path, spec)
+    assert "is truncated or not a readable GGUF file: GGUF magic invalid" in refused(path, spec)

@@ -48,12 +48,13 @@ def write(path: Path, model: str, **fields: Any) -> Path:
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_tokenizer_model(model)
     for key, value in fields.items():
-        add = {
+        adders: dict[type, Any] = {
             bool: writer.add_bool,
             int: writer.add_uint32,
             str: writer.add_string,
             list: writer.add_array,
-        }[type(value)]
+        }
+        add = adders[type(value)]
         add(key if key == "tokenizer.chat_template" else f"tokenizer.ggml.{key}", value)
     for method in ("header", "kv_data", "tensors"):
         getattr(writer, f"write_{method}_to_file")()
@@ -150,7 +151,7 @@ def test_sentencepiece_is_as_transformers_reads_it(tmp_path: Path) -> None:
     assert text.token(text.plain("日")[-1]) == "<0xA5>"
 
 
-def test_what_is_not_known_exactly_is_no_tokenizer(tmp_path: Path) -> None:
+def test_tokenizers_of_unsupported_kinds_are_omitted(tmp_path: Path) -> None:
     original = byte_level("gpt-2")
     unknown = write_byte_level(tmp_path / "unknown.gguf", original, "a-rule-of-its-own")
     assert gguf_tokenizer(unknown).keys() == {"generation_config.json"}

@@ -154,9 +154,10 @@ OTHERS = {
     "tokenizer.json": b"[]",
     "modeling.py": b"import os",
     "README.md": b"#",
+    "training.md": b"#",
     "onnx/model.safetensors": b"x",
 }
-DESCRIPTION = {"config.json", "tokenizer.json"}
+DESCRIPTION = {"README.md", "config.json", "tokenizer.json"}  # the card states the license
 
 
 @one_in(3)
@@ -173,7 +174,7 @@ DESCRIPTION = {"config.json", "tokenizer.json"}
     ],
     ids=["safetensors", "sharded", "other-name", "pickled", "pickled-sharded", "gguf"],
 )  # fmt: skip
-def test_only_what_is_needed_is_fetched(files, wanted, machine, hub):
+def test_only_needed_files_are_fetched(files, wanted, machine, hub):
     hub.files = OTHERS | files
     directory = machine.fetch("org/tiny", "weights")
     assert {path.name for path in directory.iterdir()} == DESCRIPTION | wanted
@@ -202,29 +203,29 @@ def test_the_modules_of_a_sentence_encoder_are_fetched(machine, hub):
     assert found == DESCRIPTION | set(described) | set(weights)
 
 
-def test_what_is_here_needs_no_network(machine, hub, tmp_path):
+def test_cached_repositories_need_no_network(machine, hub, tmp_path):
     hub.files = OTHERS | {SINGLE: b"a"}
     directory = machine.fetch("org/tiny", "weights")
     assert machine.fetch("org/tiny", "weights", COMMIT) == directory
-    assert len(hub.asked) == 3
+    assert len(hub.asked) == 4
     away = Machine(tmp_path / "cache", NOBODY)
     assert away.fetch("org/tiny", "weights") == directory
     away.environment["HF_HUB_OFFLINE"] = "1"
     assert away.fetch("org/tiny", "weights") == directory
 
 
-def test_a_path_that_exists_is_no_id(tmp_path):
+def test_an_existing_path_is_not_a_repository_id(tmp_path):
     (tmp_path / "org" / "tiny").mkdir(parents=True)
     away = Machine(tmp_path / "cache", NOBODY)
     assert away.fetch(str(tmp_path / "org" / "tiny"), "weights") == tmp_path / "org" / "tiny"
 
 
-def test_nobody_answers(tmp_path):
+def test_an_unreachable_hub_is_reported(tmp_path):
     away = Machine(tmp_path / "cache", NOBODY)
     message = away.refused("org/tiny", "weights")
     assert message.startswith("org/tiny is not on this machine, and the hub cannot be reached: ")
     assert "refused" in message
-    assert message.endswith("check the network, or give the path of a directory that has the files")
+    assert message.endswith("Check the network, or pass the path of a directory with the files.")
     away.environment["HF_HUB_OFFLINE"] = "1"
     assert "the hub cannot be reached: HF_HUB_OFFLINE is set\n" in away.refused("org/tiny", "weights")
 
@@ -233,40 +234,41 @@ def test_nobody_answers(tmp_path):
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        ((404, "RepoNotFound"), "org/tiny is neither a path nor on the hub, or it is private: check the name, or log in"),
-        ((401, ""), "org/tiny is neither a path nor on the hub, or it is private: check the name, or log in"),
-        ((403, "GatedRepo"), "org/tiny is gated: ask for access on its page on the hub, and log in with hf auth login"),
+        ((404, "RepoNotFound"), "org/tiny is neither a path nor a public repository on the hub\n  Check the name, or log in"),
+        ((401, ""), "org/tiny is neither a path nor a public repository on the hub\n  Check the name, or log in"),
+        ((403, "GatedRepo"), "org/tiny is gated\n  Request access on its hub page, and log in with hf auth login."),
         ((404, "RevisionNotFound"), "org/tiny on the hub has no revision 'v9'"),
         ((400, ""), "org/tiny is not on this machine, and the hub cannot be reached: "),
     ],
 )  # fmt: skip
-def test_the_hub_refuses(error, said, machine, hub):
+def test_refusals_of_the_hub_are_explained(error, said, machine, hub):
     hub.error = error
     assert machine.refused("org/tiny", "weights", "v9").startswith(said)
 
 
-def test_what_is_no_id(machine):
+def test_invalid_repository_ids_are_refused(machine):
     message = machine.refused("a/b/c", "weights")
-    assert message.startswith("'a/b/c' is neither a path nor the id of a repository on the hub: ")
+    assert message.startswith("'a/b/c' is neither a path nor a repository id on the hub: ")
 
 
 def test_a_repository_without_weights(machine, hub):
     hub.files = OTHERS
     assert machine.refused("org/tiny", "weights").startswith(
-        f"org/tiny on the hub has no {SINGLE}, no {PICKLED_SINGLE} and no index of shards; it has README.md, config.json"
+        f"org/tiny on the hub has no {SINGLE}, no {PICKLED_SINGLE} and no index of shards\n  value: README.md, config.json"
     )
 
 
 def test_a_repository_with_several_files(machine, hub):
     hub.files = OTHERS | {"a.gguf": b"GGUF", "b.gguf": b"GGUF"}
-    assert "org/tiny on the hub has several .gguf files and no index of them: give one of a.gguf, b.gguf" in (
-        machine.refused("org/tiny", "weights")
+    assert (
+        "org/tiny on the hub has several .gguf files and no index\n  Name one of them: a.gguf, b.gguf."
+        in (machine.refused("org/tiny", "weights"))
     )
 
 
 def test_an_index_that_points_elsewhere(machine, hub):
     hub.files = OTHERS | {INDEX: index("../config.json")}
-    assert "names '../config.json', which is not a file beside it" in machine.refused("org/tiny", "weights")
+    assert "names '../config.json', which is not a file next to it" in machine.refused("org/tiny", "weights")
 
 
 def test_without_the_library(machine, tmp_path):
@@ -277,7 +279,7 @@ def test_without_the_library(machine, tmp_path):
     )
 
 
-def test_what_looks_like_an_id(tmp_path, monkeypatch):
+def test_repository_ids_are_recognized(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "checkpoints").mkdir()
     assert is_hub_id("org/name-1.5_b")
@@ -308,4 +310,4 @@ def test_weights_of_a_repository(machine, hub, tmp_path):
     assert f"snapshots/{COMMIT}" in done.stdout
     done = zoo("check", "tiny-gpt", "--weights", "org/gone", cwd=tmp_path, env=machine.environment)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("org/gone is neither a path nor on the hub, or it is private")
+    assert done.stderr.startswith("org/gone is neither a path nor a public repository on the hub")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from tests.zoo.tiny import bert, vit, whisper
+from zoo import functional
 from zoo.builder import assemble
 from zoo.checks import check_behaviour, check_shapes
 from zoo.components import embedding as embeddings
 from zoo.components import position as positions
-from zoo.models import stack
-from zoo.twin import small_tables, twins
+from zoo.reduced import reduced_models, small_tables
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 
@@ -25,7 +26,7 @@ def statuses(spec) -> dict[str, str]:
     return {check.name: check.status for check in check_behaviour(spec).checks}
 
 
-def test_what_is_right_passes_and_what_does_not_apply_is_skipped() -> None:
+def test_correct_models_pass_and_inapplicable_checks_are_skipped() -> None:
     found = statuses(vit())
     assert found == {
         "bidirectional": "passed",
@@ -61,13 +62,13 @@ def positions_dropped(patch: Patch) -> None:
 
 
 def only_the_past(patch: Patch) -> None:
-    original = stack.functional.attention_bias
+    original = functional.attention_bias
 
     def bias(mask, position, queries: Tensor | None, *rest, causal: bool, **options):
         own = queries is not None  # and not that of attention to an encoder
         return original(None if own else mask, position, queries, *rest, causal=causal or own, **options)
 
-    patch.setattr(stack.functional, "attention_bias", bias)
+    patch.setattr(functional, "attention_bias", bias)
 
 
 def rows_mixed(patch: Patch) -> None:
@@ -115,7 +116,7 @@ def zeros_divided(patch: Patch) -> None:
         (whisper(), sound_unheard, "cross-attention"),
     ],
 )
-def test_what_is_wrong_is_caught(spec, sabotage: Callable[[Patch], None], caught: str, monkeypatch) -> None:
+def test_faulty_models_are_caught(spec, sabotage: Callable[[Patch], None], caught: str, monkeypatch) -> None:
     sabotage(monkeypatch)
     assert statuses(spec)[caught] == "failed"
 
@@ -133,7 +134,7 @@ def test_shapes() -> None:
 
 @pytest.mark.parametrize(("spec", "shape"), [(vit(), (2, 3, 7, 7)), (whisper(), (2, 4, 12))])
 def test_a_mask_is_refused(spec, shape: tuple[int, ...]) -> None:
-    model = assemble(spec)
+    model: Any = assemble(spec)
     encode = model.encode if spec.decoder else model
     with pytest.raises(TypeError, match="are never padded: this model takes no attention_mask"):
         encode(torch.empty(shape, device="meta"), torch.ones(2, 5, device="meta"))
@@ -143,7 +144,7 @@ def test_the_table_of_sinusoids_is_counted_not_trained_and_not_drawn() -> None:
     spec = whisper()
     tables = {}
     for seed in (1, 2):
-        model = assemble(spec)
+        model: Any = assemble(spec)
         materialize(model, RandomWeights(model, spec, seed))
         tables[seed] = model.encoder_embedding.position.table.weight
     assert torch.equal(tables[1], tables[2])
@@ -154,7 +155,7 @@ def test_the_table_of_sinusoids_is_counted_not_trained_and_not_drawn() -> None:
     assert counts[0] == counts[1] + 6 * 8
 
 
-def test_a_table_gives_what_is_computed_without_one() -> None:
+def test_tabulated_positions_equal_computed_ones() -> None:
     for layout in ("interleaved", "half_split"):
         for spacing in ("paper", "tensor2tensor"):
             position = {"kind": "sinusoidal", "layout": layout, "spacing": spacing}
@@ -167,7 +168,7 @@ def test_a_table_gives_what_is_computed_without_one() -> None:
             torch.testing.assert_close(outputs[0], outputs[1], atol=1e-5, rtol=0)
 
 
-def test_the_projection_stands_where_it_is_said_to() -> None:
+def test_the_projection_is_where_the_spec_places_it() -> None:
     places = {}
     for place in ("first", "last"):
         embedding = {
@@ -192,11 +193,11 @@ def test_the_stacks_share_a_token_table_where_both_read_tokens() -> None:
     assert model.head.vocabulary.weight is model.decoder_embedding.token.weight
 
 
-def test_twins_shorten_long_sounds() -> None:
+def test_reduced_models_shorten_long_sounds() -> None:
     spec = whisper()
     long = spec.model_copy(update={"encoder": spec.encoder.model_copy(update={"context_length": 3000})})
     assert small_tables(long).encoder.context_length == 1024
     sounds = vit(
         embedding={"kind": "spectrogram", "mel_bins": 4}, context_length=3000, position={"kind": "none"}
     )
-    assert [description for _, description in twins(sounds)][1].endswith("with a shorter context")
+    assert [description for _, description in reduced_models(sounds)][1].endswith("with a shorter context")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,12 @@ from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo.builder import assemble
 from zoo.models.decoder import Decoder
 from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.reduced import reduced_models, small_inputs
 from zoo.reports.folding import Folded
-from zoo.reports.memory import Cache, CachedLayers, TrainingState, cache, stored_bytes
-from zoo.reports.report import Lengths
+from zoo.reports.lengths import Lengths
+from zoo.reports.memory import CachedLayers, CacheSizes, TrainingState, cache, stored_bytes
 from zoo.reports.roles import roles, ties
 from zoo.tensors import weight_bytes
-from zoo.twin import small_inputs, twins
 
 DECODERS = [
     "gpt2",
@@ -39,8 +40,8 @@ DECODERS = [
 
 
 def smallest(name: str) -> Model:
-    """A preset's narrowest twin."""
-    *_, (small, _) = twins(small_inputs(load(name)))
+    """A preset's narrowest reduced model."""
+    *_, (small, _) = reduced_models(small_inputs(load(name)))
     return small
 
 
@@ -65,7 +66,7 @@ def test_caches_are_as_large_as_those_that_models_give(name: str) -> None:
 
 
 @pytest.mark.parametrize("spec", [t5(), whisper(), smallest("bart-base")], ids=lambda spec: spec.name)
-def test_the_encoders_keys_and_values_are_cached_beside_a_decoders_own(spec: Model) -> None:
+def test_cross_attention_caches_count_in_addition_to_self_attention(spec: Model) -> None:
     model = zoo.build(spec, weights="random")
     assert isinstance(model, EncoderDecoder)
     assert spec.encoder is not None
@@ -113,7 +114,7 @@ def test_latents_can_be_cached_in_the_place_of_keys_and_values() -> None:
     assert found.bytes_per_token == 61 * 128 * (192 + 128) * 2
     assert found.latent_bytes_per_token == 61 * (512 + 64) * 2
     assert cache(bert(), torch.float32) is None
-    plain = Cache((CachedLayers(2, 8, None, None),), 0, torch.float32)
+    plain = CacheSizes((CachedLayers(2, 8, None, None, 0),), 0, torch.float32)
     assert plain.latent_bytes_per_token is None
     assert plain.as_dict()["windows"] == [{"layers": 2, "window": None, "bytes_per_token": 32}]
 
@@ -171,7 +172,7 @@ def test_training_keeps_gradients_and_two_moments_and_a_copy_of_halves() -> None
     assert full.total == half.total == 16 * count
 
 
-def test_adam_keeps_what_is_said() -> None:
+def test_adam_state_has_the_reported_size() -> None:
     model = zoo.build(gpt2(), weights="random")
     adam = torch.optim.Adam(model.requires_grad_().parameters())
     model(torch.ones(1, 3, dtype=torch.int64)).logits.sum().backward()
@@ -213,7 +214,7 @@ def test_every_part_has_its_role() -> None:
     assert counts["positions"] == 2 * 32 * 8
 
 
-def test_a_tied_weight_says_whose_it_is() -> None:
+def test_a_tied_weight_names_its_owner() -> None:
     assert ties(Folded.of(load("gpt2"))) == {"head.vocabulary.weight": "embedding.token.weight"}
     assert ties(Folded.of(load("t5-small"))) == {"head.vocabulary.weight": "encoder_embedding.token.weight"}
     assert ties(Folded.of(load("llama-3-8b"))) == ties(Folded.of(load("albert-base-v2"))) == {}
@@ -232,7 +233,7 @@ def test_active_experts_are_those_that_a_token_is_sent_to() -> None:
 # ---------------------------------------------------------------------------------------------------------- sizes
 
 
-def test_sizes_are_usual_ones_where_nothing_is_said() -> None:
+def test_sizes_have_sensible_defaults() -> None:
     assert Lengths.of(load("gpt2")) == Lengths(1, 1024, 1023, 1024)
     assert Lengths.of(load("bert-base")) == Lengths(1, 512, 511, 512)
     assert Lengths.of(load("t5-small"), 2, 10, source=20) == Lengths(2, 10, 10, 20)
@@ -241,15 +242,15 @@ def test_sizes_are_usual_ones_where_nothing_is_said() -> None:
 
 
 WRONG: list[tuple[str, dict[str, int], str]] = [
-    ("gpt2", {"length": 1025}, "length must fit the context of gpt2\n  value: 1025\n  1024 or less would work"),
-    ("gpt2", {"past": 1024}, "past must fit the context of gpt2\n  value: 1024\n  1023 or less would work"),
-    ("bert-base", {"past": 1}, "past is of decoders, and bert-base is an encoder\n  value: 1\n  leave it out"),
-    ("gpt2", {"source": 4}, "source_length is of models with an encoder and a decoder, and gpt2 is a decoder\n"
-     "  value: 4\n  length would work"),
+    ("gpt2", {"length": 1025}, "length must fit the context of gpt2\n  value: 1025\n  Use 1024 or less."),
+    ("gpt2", {"past": 1024}, "past must fit the context of gpt2\n  value: 1024\n  Use 1023 or less."),
+    ("bert-base", {"past": 1}, "past applies only to decoders, and bert-base is an encoder\n  value: 1\n  Leave it out."),
+    ("gpt2", {"source": 4}, "source_length applies only to encoder-decoders, and gpt2 is a decoder\n"
+     "  value: 4\n  Use length."),
     ("bart-base", {"source": 2000}, "source_length must fit the context of bart-base\n  value: 2000\n"
-     "  1024 or less would work"),
-    ("vit-base-16", {"length": 9}, "length of vit-base-16 is fixed: its embedding gives 197 vectors\n  value: 9\n"
-     "  leave it out"),
+     "  Use 1024 or less."),
+    ("vit-base-16", {"length": 9}, "length of vit-base-16 is fixed: its embedding produces 197 vectors\n  value: 9\n"
+     "  Leave it out."),
 ]  # fmt: skip
 
 
@@ -258,3 +259,19 @@ def test_sizes_that_a_model_does_not_take_are_refused(name: str, sizes: dict[str
     with pytest.raises(UserError) as error:
         Lengths.of(load(name), **sizes)
     assert str(error.value) == message
+
+
+def test_states_of_constant_size_do_not_grow_with_the_tokens() -> None:
+    block = {"attention": None, "mixer": {"kind": "short_convolution", "kernel_size": 4}}
+    found = cache(
+        load(
+            "tiny-gpt",
+            [f"decoder.block.{key}={json.dumps(value)}" for key, value in block.items()]
+            + ["position.kind=none"],
+        ),
+        torch.float16,
+    )
+    assert found is not None
+    assert found.state_bytes == 4 * 64 * 3 * 2
+    assert found.bytes_per_token == 0
+    assert found.needed(3, 10) == found.needed(3, 1_000_000) == found.held(3, 10) == 3 * found.state_bytes

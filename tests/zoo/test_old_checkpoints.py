@@ -13,12 +13,12 @@ from safetensors.torch import save_file
 from specs.model import Model
 from tests.zoo.test_checkpoints import drawn
 from zoo.builder import assemble
-from zoo.checkpoints.families import family_of_model_type
 from zoo.checkpoints.open import open_weights
-from zoo.checkpoints.transforms import Grouped
 from zoo.checkpoints.write import stored_tensors
-from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config
+from zoo.families.common.transforms import Grouped
+from zoo.families.registry import family
 from zoo.weights.materialize import materialize
 from zoo.weights.names import SINGLE
 
@@ -75,18 +75,18 @@ def save(tensors: dict[str, torch.Tensor], model_type: str, directory: Path) -> 
 @pytest.mark.parametrize("prefixed", [True, False])
 @pytest.mark.parametrize("model_type", CASES)
 def test_it_is_read(model_type: str, prefixed: bool, tmp_path: Path) -> None:
-    spec, family = spec_of(model_type), family_of_model_type(model_type)
+    spec, names = spec_of(model_type), family(model_type).tensors
     original = drawn(spec)
-    tensors = dict(stored_tensors(original, spec, family))
+    tensors = dict(stored_tensors(original, spec, names))
     if model_type in HEADS_STORED_AGAIN:
-        tensors["lm_head.weight"] = tensors[family.prefix + HEADS_STORED_AGAIN[model_type]].clone()
+        tensors["lm_head.weight"] = tensors[names.prefix + HEADS_STORED_AGAIN[model_type]].clone()
     for buffer in CASES[model_type][1]:
-        tensors[family.prefix + buffer] = torch.ones(1, 1, 8, 8)
+        tensors[names.prefix + buffer] = torch.ones(1, 1, 8, 8)
     if not prefixed:
-        tensors = {name.removeprefix(family.prefix): tensor for name, tensor in tensors.items()}
+        tensors = {name.removeprefix(names.prefix): tensor for name, tensor in tensors.items()}
     save(tensors, model_type, tmp_path)
     model = assemble(spec)
-    source = open_weights(str(tmp_path), model, spec)
+    source: Any = open_weights(str(tmp_path), model, spec)
     assert source.ignored == ()
     materialize(model, source)
     before = dict(original.named_parameters())
@@ -95,16 +95,17 @@ def test_it_is_read(model_type: str, prefixed: bool, tmp_path: Path) -> None:
 
 
 def test_the_head_of_gpt_neox_under_its_new_name(tmp_path: Path) -> None:
-    spec, family = spec_of("gpt_neox"), family_of_model_type("gpt_neox")
-    tensors = dict(stored_tensors(drawn(spec), spec, family))
+    spec, names = spec_of("gpt_neox"), family("gpt_neox").tensors
+    tensors = dict(stored_tensors(drawn(spec), spec, names))
     tensors["lm_head.weight"] = tensors.pop("embed_out.weight")
     save(tensors, "gpt_neox", tmp_path)
-    assert open_weights(str(tmp_path), assemble(spec), spec).ignored == ()
+    source: Any = open_weights(str(tmp_path), assemble(spec), spec)
+    assert source.ignored == ()
 
 
 def test_what_is_put_together_is_put_together_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec, family = spec_of("bloom"), family_of_model_type("bloom")
-    tensors = {name: tensor.half() for name, tensor in stored_tensors(drawn(spec), spec, family)}
+    spec, names = spec_of("bloom"), family("bloom").tensors
+    tensors = {name: tensor.half() for name, tensor in stored_tensors(drawn(spec), spec, names)}
     save(tensors, "bloom", tmp_path)
     source = open_weights(str(tmp_path), assemble(spec), spec)
     calls = []

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 import zoo
 from specs.model import Model
 from zoo.builder import ZooModel
-from zoo.twin import narrowed, small_tables, twin
+from zoo.reduced import fewer_layers, narrowed, small_tables
 
 QUICK = "rope"
 PRESETS = {
@@ -43,7 +43,7 @@ PRESETS = {
 )
 def spec(request: pytest.FixtureRequest) -> Model:
     name, divisor = request.param
-    described = twin(zoo.load(name))
+    described = fewer_layers(zoo.load(name))
     small = small_tables(narrowed(described, divisor))
     return small.model_copy(update={"vocab_size": 200})
 
@@ -118,7 +118,7 @@ def test_its_state_holds_a_tied_weight_once(model: ZooModel, spec: Model) -> Non
 
 
 def test_a_state_with_all_names_is_taken() -> None:
-    spec = narrowed(twin(zoo.load("smollm2-135m")), 3)
+    spec = narrowed(fewer_layers(zoo.load("smollm2-135m")), 3)
     model, other = (zoo.build(spec, weights="random", seed=seed) for seed in (0, 1))
     state = {name: value.detach() for name, value in model.named_parameters(remove_duplicate=False)}
     assert len(state) == len(model.state_dict()) + 1
@@ -126,8 +126,8 @@ def test_a_state_with_all_names_is_taken() -> None:
     assert_same(model, other, spec)
 
 
-def test_a_missing_weight_is_told() -> None:
-    spec = narrowed(twin(zoo.load("smollm2-135m")), 3)
+def test_a_missing_weight_is_reported() -> None:
+    spec = narrowed(fewer_layers(zoo.load("smollm2-135m")), 3)
     model = zoo.build(spec, weights="random")
     state = model.state_dict()
     del state["embedding.token.weight"]
@@ -150,7 +150,7 @@ def test_a_weight_is_parametrized(model: ZooModel, spec: Model) -> None:
 
 
 def language_model() -> tuple[Model, ZooModel]:
-    spec = narrowed(twin(zoo.load("smollm2-135m")), 3).model_copy(update={"vocab_size": 40})
+    spec = narrowed(fewer_layers(zoo.load("smollm2-135m")), 3).model_copy(update={"vocab_size": 40})
     return spec, zoo.build(spec, weights="random")
 
 
@@ -189,7 +189,7 @@ def test_the_trainer_of_transformers_trains_and_saves_it(tmp_path: Path) -> None
         label_names=["labels"],
     )  # fmt: skip
     rows = [{"input_ids": row, "labels": row} for row in ids]
-    trainer = transformers.Trainer(model, arguments, train_dataset=rows, compute_loss_func=loss)  # type: ignore[arg-type]
+    trainer = transformers.Trainer(model, arguments, train_dataset=rows, compute_loss_func=loss)
     trainer.train()
     with torch.no_grad():
         assert float(loss(model(input_ids=ids), ids)) < before / 2

@@ -1,6 +1,7 @@
 """The parameter report: every tensor counted once, by identity, at the module that holds it first."""
 
 import json
+from typing import Any
 
 import pytest
 import torch
@@ -12,12 +13,13 @@ from specs.load import load
 from specs.model import Model
 from tests.strategies import model_data
 from zoo.builder import assemble
+from zoo.reduced import fewer_layers
 from zoo.reports.folding import Folded
 from zoo.reports.memory import stored_bytes
 from zoo.reports.parameters import built_tree, module_tree, parameter_report
 from zoo.reports.roles import roles
 from zoo.tensors import weight_bytes
-from zoo.twin import twin
+from zoo.units import total_and_active
 
 
 def report_of(name, *assignments):
@@ -101,7 +103,7 @@ def test_a_layer_that_is_shared_is_counted_once():
 
 
 def test_weights_that_someone_shares_by_hand_are_counted_once():
-    model = assemble(load("tiny-gpt"))
+    model: Any = assemble(load("tiny-gpt"))
     for block in model.decoder.blocks[1:]:
         block.feed_forward = model.decoder.blocks[0].feed_forward
     shared = sum(parameter.numel() for parameter in model.decoder.blocks[0].feed_forward.parameters())
@@ -119,7 +121,7 @@ def test_published_counts_are_compared_with_the_built_ones():
     ]
 
 
-def test_a_count_that_is_not_met_says_by_how_much():
+def test_a_wrong_parameter_count_is_reported_with_the_difference():
     report = report_of("tiny-gpt", "expect.parameters=223617", "expect.modules={head: 5}")
     assert not report.met
     assert [str(comparison) for comparison in report.comparisons] == [
@@ -128,13 +130,29 @@ def test_a_count_that_is_not_met_says_by_how_much():
     ]
 
 
+def test_active_parameters_are_compared_too():
+    report = report_of("mixtral-8x7b", "expect.active_parameters=5")
+    assert [str(comparison) for comparison in report.comparisons] == [
+        "active per token: expected 5, but built 12,879,925,248 (+12,879,925,243)",
+    ]
+
+
+def test_the_sentence_of_a_mixture_has_its_active_parameters():
+    assert (
+        total_and_active(46_702_792_704, 12_879_925_248)
+        == "46,702,792,704 parameters, 12.9B active per token"
+    )
+    assert total_and_active(124_439_808, 124_439_808) == "124,439,808 parameters"
+    assert str(report_of("mixtral-8x7b")).startswith("mixtral-8x7b: 46,702,792,704 parameters, 12.9B active")
+
+
 def test_a_count_of_a_module_that_is_not_there():
     with pytest.raises(SpecError) as caught:
         report_of("tiny-gpt", "expect.modules={decoder.block: 5}")
     assert str(caught.value).splitlines() == [
         "expect.modules['decoder.block']: must be the path of a module, or several joined by +",
         "  value: 5",
-        "  tiny-gpt+expect.modules=_decoder.block_5_ has no module 'decoder.block': did you mean 'decoder.blocks'?",
+        "  tiny-gpt+expect.modules=_decoder.block_5_ has no module 'decoder.block'. Did you mean 'decoder.blocks'?",
     ]
 
 
@@ -150,7 +168,7 @@ def test_selected_modules_count_together_and_those_within_others_once():
 
 def test_an_unknown_module_gets_the_nearest():
     with pytest.raises(
-        UserError, match=r"gpt2 has no module 'decoder.block.0': did you mean 'decoder.blocks'\?"
+        UserError, match=r"gpt2 has no module 'decoder.block.0'. Did you mean 'decoder.blocks'\?"
     ):
         report_of("gpt2").module("decoder.block.0")
 
@@ -159,7 +177,9 @@ def test_the_json_has_every_module_with_weights():
     data = json.loads(json.dumps(report_of("gpt2").as_dict()))
     assert (data["name"], data["total_parameters"]) == ("gpt2", 124_439_808)
     assert data["embedding_parameters"] + data["non_embedding_parameters"] == data["total_parameters"]
-    assert data["expected"] == [{"path": "", "published": 124_439_808, "built": 124_439_808, "met": True}]
+    assert data["active_parameters"] == data["total_parameters"]
+    expected = {"path": "", "active": False, "published": 124_439_808, "built": 124_439_808, "met": True}
+    assert data["expected"] == [expected]
     modules = {module["path"]: module for module in data["modules"]}
     assert modules["head.vocabulary"] == {
         "path": "head.vocabulary",
@@ -191,7 +211,7 @@ def test_equal_layers_that_are_built_once_or_twice_count_as_all_do(name):
     assert sum(role.parameters for role in roles(folded)) == sum(each.numel() for each in whole.parameters())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(model_data())
 def test_equal_layers_of_any_spec_count_as_all_do(data):
     spec = Model.model_validate(data)
@@ -202,7 +222,8 @@ def test_equal_layers_of_any_spec_count_as_all_do(data):
 
 def test_ten_thousand_layers_are_not_built():
     folded = Folded.of(load("tiny-gpt", ["decoder.layers=10000"]))
-    assert len(folded.model.decoder.blocks) == 3  # two for all, and one that the last norm is like
+    model: Any = folded.model
+    assert len(model.decoder.blocks) == 3  # two for all, and one that the last norm is like
     report = parameter_report(folded.spec)
     assert len(report.module("decoder.blocks").children) == 10_000
     block = report.module("decoder.blocks.9999").parameters
@@ -213,8 +234,9 @@ def test_equal_blocks_with_many_names_are_one():
     names = [f"b{n}" for n in range(50)]
     blocks, layers = ", ".join(f"{n}: {{}}" for n in names), ", ".join(f"{{use: {n}}}" for n in names)
     spec = load("tiny-gpt", [f"decoder.blocks={{{blocks}}}", f"decoder.layers=[{layers}]"])
-    assert len(Folded.of(spec).model.decoder.blocks) == 3
-    assert twin(spec, 1).decoder.depth == 1
+    model: Any = Folded.of(spec).model
+    assert len(model.decoder.blocks) == 3
+    assert fewer_layers(spec, 1).decoder.depth == 1
 
 
 @pytest.mark.parametrize("name", ["gpt2", "gpt-j-6b", "gpt-oss-20b"])

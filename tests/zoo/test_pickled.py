@@ -22,7 +22,8 @@ from zoo.weights.pickled import read_archive
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError
 
-ARCHIVE, LEGACY = {}, {"_use_new_zipfile_serialization": False}
+ARCHIVE: dict[str, bool] = {}
+LEGACY = {"_use_new_zipfile_serialization": False}
 BOTH = pytest.mark.parametrize("way", [ARCHIVE, LEGACY], ids=["archive", "legacy"])
 
 
@@ -55,7 +56,7 @@ def assert_holds(source, tensors) -> None:
 
 @BOTH
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "model.pth", "weights"])
-def test_a_file_is_read_by_what_it_holds(way, name, tmp_path):
+def test_a_file_is_read_according_to_its_content(way, name, tmp_path):
     tensors = tensors_of(gpt2())
     torch.save(tensors, tmp_path / name, **way)
     assert_holds(opened(tmp_path / name), tensors)
@@ -81,9 +82,9 @@ def test_shards_with_an_index(tmp_path):
     (tmp_path / PICKLED_INDEX).write_text(json.dumps({"weight_map": places}))
     assert_holds(opened(tmp_path), tensors)
     (tmp_path / "1.bin").unlink()
-    assert "names 1 of 2 files that are not there: 1.bin" in refused(tmp_path)
+    assert "lists 2 files, 1 of them missing: 1.bin\n  Download them." in refused(tmp_path)
     (tmp_path / PICKLED_INDEX).write_text(json.dumps({"weight_map": dict.fromkeys(names, "../0.bin")}))
-    assert "names '../0.bin', which is not a file beside it" in refused(tmp_path)
+    assert "names '../0.bin', which is not a file next to it" in refused(tmp_path)
 
 
 @pytest.mark.parametrize("preferred", [SINGLE, INDEX])
@@ -111,7 +112,7 @@ def test_transformers_own_file(tmp_path):
     config.save_pretrained(tmp_path)
     torch.save(reference.state_dict(), tmp_path / PICKLED_SINGLE)
     source = opened(tmp_path)
-    assert source.family.name == "gpt2"
+    assert source.names.name == "gpt2"
     values = next(source.pieces("embedding.token.weight")).view(20, 8)
     assert torch.equal(values, reference.transformer.wte.weight)
 
@@ -164,7 +165,7 @@ def test_raw_gives_the_bytes_of_an_archives_records(tmp_path):
     assert opened(tmp_path).raw("embedding.token.weight") is None
 
 
-def test_raw_is_none_for_what_is_stored_turned(tmp_path):
+def test_raw_is_none_for_transposed_tensors(tmp_path):
     tensors = tensors_of(gpt2())
     name = "embedding.token.weight"
     torch.save({**tensors, name: tensors[name].t().contiguous().t()}, tmp_path / PICKLED_SINGLE)
@@ -207,7 +208,7 @@ def as_pickle_of_old(content, path):
 )
 @pytest.mark.parametrize("save", [as_archive, as_legacy, as_pickle, as_pickle_of_old])
 @pytest.mark.parametrize("wrap", [lambda bad: bad, lambda bad: {"a": torch.ones(1), "b": bad}])
-def test_what_would_run_a_command_runs_none(name, save, wrap, tmp_path):
+def test_pickles_with_commands_do_not_run_them(name, save, wrap, tmp_path):
     marker = tmp_path / "ran"
     (tmp_path / "model").mkdir()
     file = tmp_path / "model" / (PICKLED_SINGLE if name in ("directory", "index") else name)
@@ -218,10 +219,7 @@ def test_what_would_run_a_command_runs_none(name, save, wrap, tmp_path):
     message = refused(file.parent if name == "directory" else file)
     assert not marker.exists()
     if save in (as_archive, as_legacy):
-        assert (
-            "holds posix.system, which is not data, and running it could do anything; nothing was run"
-            in message
-        )
+        assert "holds posix.system, which is code, not data; it was not run" in message
     pickle.loads(pickle.dumps(Runs(f"touch {marker}")))
     assert marker.exists()  # so the command would have run
 
@@ -230,19 +228,21 @@ def test_what_would_run_a_command_runs_none(name, save, wrap, tmp_path):
 def test_objects_of_other_classes_are_named(way, tmp_path):
     torch.save({"a": torch.ones(1), "args": argparse.Namespace(lr=1)}, tmp_path / "x.pt", **way)
     message = refused(tmp_path / "x.pt")
-    assert "x.pt holds argparse.Namespace, which is not data" in message
+    assert "x.pt holds argparse.Namespace, which is code, not data; it was not run" in message
     assert message.endswith(
-        "where it was made, save its state_dict() again, as safetensors or with torch.save"
+        "it was not run\n  Save its state_dict() again, as safetensors or with torch.save."
     )
     torch.save(torch.nn.Linear(2, 2), tmp_path / "x.pt", **way)
-    assert "holds torch.nn.modules.linear.Linear, which is not data" in refused(tmp_path / "x.pt")
+    assert "holds torch.nn.modules.linear.Linear, which is code, not data; it was not run" in refused(
+        tmp_path / "x.pt"
+    )
 
 
 # ----------------------------------------------------------------------------------------- what is refused
 
 
 @BOTH
-def test_what_is_not_tensors_by_name(way, tmp_path):
+def test_files_without_named_tensors_are_refused(way, tmp_path):
     path, tensor = tmp_path / "x.pt", torch.ones(1)
     for content, said in [
         ([tensor], "holds a list, not tensors by name"),
@@ -303,7 +303,7 @@ def test_archives_of_other_kinds(tmp_path):
     path = tmp_path / "x.pt"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x/constants.pkl", "what torch.jit.save adds")
-    assert "is a TorchScript program, not weights: save its state_dict() again" in refused(path)
+    assert "is a TorchScript program, not weights\n  Save its state_dict() again" in refused(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/b", "c")
     assert "is a zip archive, but not one that torch.save wrote" in refused(path)
@@ -318,23 +318,23 @@ def rewritten(path, change=lambda name, content: content, compression=zipfile.ZI
             archive.writestr(name, change(name, content))
 
 
-def test_archives_that_were_written_anew(tmp_path):
+def test_repacked_archives_are_refused(tmp_path):
     path = tmp_path / "x.pt"
     torch.save(tensors_of(gpt2()), path)
     rewritten(path, compression=zipfile.ZIP_DEFLATED)
-    assert "is compressed, as torch.save leaves none: save its state_dict() again" in refused(path)
+    assert "is compressed, which torch.save never does\n  Save its state_dict() again" in refused(path)
     torch.save(tensors_of(gpt2()), path)
     rewritten(path, lambda name, content: b"big" if name.endswith("byteorder") else content)
     assert "is from a big-endian machine" in refused(path)
     torch.save(tensors_of(gpt2()), path)
     rewritten(path, lambda name, content: content[:4] if "/data/" in name else content)
-    assert "reaches beyond the values stored for it" in refused(path)
+    assert "extends beyond its stored values" in refused(path)
 
 
 def test_tensors_that_are_not_plain(tmp_path):
     path = tmp_path / "x.pt"
     torch.save({"a": torch.eye(3).to_sparse()}, path)
-    assert "x.pt: a is sparse or quantized, and weights are plain tensors" in refused(path)
+    assert "x.pt: a is sparse or quantized; weights must be plain tensors" in refused(path)
 
 
 def test_types_that_weights_do_not_come_in(tmp_path):
@@ -342,15 +342,15 @@ def test_types_that_weights_do_not_come_in(tmp_path):
     for dtype, kind in [(torch.int64, "I64"), (torch.complex64, "complex64")]:
         torch.save({**tensors, "decoder.final_norm.bias": torch.ones(8).to(dtype)}, tmp_path / "x.pt")
         message = refused(tmp_path / "x.pt")
-        assert f"decoder.final_norm.bias is of {kind}, and weights come in F64, F32, F16 or BF16" in message
+        assert f"decoder.final_norm.bias has dtype {kind}; weights must be F64, F32, F16 or BF16" in message
         assert "quantized" not in message
     for dtype, kind in [(torch.float8_e4m3fn, "F8_E4M3"), (torch.int8, "I8"), (torch.uint8, "U8")]:
         torch.save({**tensors, "decoder.final_norm.bias": torch.ones(8).to(dtype)}, tmp_path / "x.pt")
         save_file({**tensors, "decoder.final_norm.bias": torch.ones(8).to(dtype)}, tmp_path / "x.safetensors")
         for name in ("x.pt", "x.safetensors"):
             assert (
-                f"is of {kind}, and weights come in F64, F32, F16 or BF16: "
-                "quantized checkpoints are read with the quantization_config of their config.json; give their directory"
+                f"has dtype {kind}; weights must be F64, F32, F16 or BF16; a quantized checkpoint is read by its directory, "
+                "with the quantization_config in its config.json"
             ) in refused(tmp_path / name)
 
 
@@ -358,6 +358,7 @@ def test_opening_an_archive_reads_no_values(tmp_path):
     with open(tmp_path / "x.pt", "wb") as file:
         torch.save({"a": torch.zeros(2**20)}, file)
     stored = read_archive(tmp_path / "x.pt")["a"]
+    assert stored.place is not None
     assert (stored.place[1], stored.shape) == (2**22, (2**20,))
     assert not stored.read().any()
 
@@ -369,27 +370,27 @@ def test_a_name_that_says_otherwise(tmp_path):
     tensors = tensors_of(gpt2())
     torch.save(tensors, tmp_path / SINGLE)
     assert (
-        f"{SINGLE} is called .safetensors and holds an archive of torch.save: give it a name that ends in .bin"
+        f"{SINGLE} has suffix .safetensors, but holds an archive of torch.save\n  Rename it to end in .bin."
     ) in refused(tmp_path)
     torch.save(tensors, tmp_path / SINGLE, **LEGACY)
-    assert "is called .safetensors and holds a pickle of torch.save" in refused(tmp_path)
+    assert "has suffix .safetensors, but holds a pickle of torch.save" in refused(tmp_path)
     save_file(tensors, tmp_path / "x.bin")
-    assert (
-        "x.bin is called .bin and holds safetensors: give it a name that ends in .safetensors"
-    ) in refused(tmp_path / "x.bin")
+    assert ("x.bin has suffix .bin, but holds safetensors\n  Rename it to end in .safetensors.") in refused(
+        tmp_path / "x.bin"
+    )
 
 
 @pytest.mark.parametrize("name", [SINGLE, PICKLED_SINGLE, "model.pt", "weights"])
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "is empty: perhaps a download that was interrupted or truncated"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "is a git-lfs pointer, which stands for"),
-        (b"\n<!DOCTYPE html>\n<html>", "is a web page, perhaps of an error or a login: download the file again"),
-        (b"<HTML><body>Not found", "is a web page, perhaps of an error or a login: download the file again"),
-        (b"<?xml version='1.0'?><Error/>", "is an XML document, perhaps of an error: download the file again"),
-        (b"\x89HDF\r\n\x1a\n" + bytes(99), "is an HDF5 file, as TensorFlow and Keras write"),
-        (b"\x1f\x8b\x08" + bytes(99), "is compressed with gzip: unpack it first"),
+        (b"", "is empty, perhaps because its download was truncated\n  Download it again."),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "is a git-lfs pointer, not the file itself\n  Fetch the file with git lfs pull."),
+        (b"\n<!DOCTYPE html>\n<html>", "is a web page, perhaps an error or a login\n  Download the file again."),
+        (b"<HTML><body>Not found", "is a web page, perhaps an error or a login\n  Download the file again."),
+        (b"<?xml version='1.0'?><Error/>", "is an XML document, perhaps an error\n  Download the file again."),
+        (b"\x89HDF\r\n\x1a\n" + bytes(99), "is an HDF5 file of TensorFlow or Keras\n  Use the checkpoint's safetensors."),
+        (b"\x1f\x8b\x08" + bytes(99), "is compressed with gzip\n  Unpack it first."),
     ],
 )  # fmt: skip
 def test_files_that_are_no_weights_at_all(name, content, said, tmp_path):

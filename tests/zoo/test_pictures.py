@@ -13,19 +13,19 @@ import pytest
 from PIL import Image
 
 from specs.errors import UserError
-from zoo.pictures.heat_map import Grid, HeatMap, heat_maps
+from zoo.pictures.heat_map import HeatMap, HeatMapGrid, heat_maps
 from zoo.pictures.style import DARK, LIGHT, Style, new_figure, png, rgb, svg
 
 STYLES = {"light": LIGHT, "dark": DARK}
 TOKENS = ["[CLS]", "the", "$zoo$", "<b>"]
 
 
-def grid(maps: int = 1, across: int = 4, tokens: list[str] = TOKENS) -> Grid:
+def grid(maps: int = 1, across: int = 4, tokens: list[str] = TOKENS) -> HeatMapGrid:
     """Maps in which each token looks at itself alone, and may not look at those behind it."""
     shares = np.eye(len(tokens), dtype=np.float32)
     shares[np.triu_indices(len(tokens), 1)] = np.nan
     found = [HeatMap(f"head {number}", shares, "0.00 of 1.15 bits") for number in range(maps)]
-    return Grid("a model", tokens, tokens, found, across)
+    return HeatMapGrid("a model", tokens, tokens, found, across)
 
 
 def pixels(style: Style) -> dict[tuple[int, ...], int]:
@@ -47,7 +47,7 @@ def test_a_cell_has_the_colour_of_its_share(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STYLES)
-def test_shades_are_told_apart_by_lightness_alone(name: str) -> None:
+def test_shades_are_distinguishable_by_lightness_alone(name: str) -> None:
     """So they are for those who see no hues, and in print."""
     style = STYLES[name]
     assert (style.shade(0.0), style.shade(1.0)) == (rgb(style.ramp[0]), rgb(style.ramp[-1]))
@@ -69,7 +69,7 @@ def test_equal_figures_are_equal_files() -> None:
 def test_svg_keeps_its_text() -> None:
     root = ElementTree.fromstring(svg(heat_maps([grid()])))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    words = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    words = [each.text or "" for each in root.iter("{http://www.w3.org/2000/svg}text")]
     assert sorted(words) == sorted(["a model", "head 0", "0.00 of 1.15 bits", *TOKENS, *TOKENS])
 
 
@@ -80,7 +80,7 @@ def test_labels_give_way_where_there_are_many() -> None:
     assert ">token0<" in words
 
 
-def test_maps_stand_in_lines() -> None:
+def test_maps_are_arranged_in_rows() -> None:
     row, column = (heat_maps([grid(maps=4, across=across)]).get_size_inches() for across in (4, 1))
     assert row[0] > 1.5 * row[1]
     assert column[1] > 1.5 * column[0]
@@ -98,4 +98,4 @@ def test_matplotlib_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UserError) as told:
         new_figure(1, 1, LIGHT)
-    assert str(told.value) == "pictures need a library: pip install 'zoo[pictures]'"
+    assert str(told.value) == "Pictures need more libraries\n  Run pip install 'zoo[pictures]'."

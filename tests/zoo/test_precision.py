@@ -12,7 +12,7 @@ from specs.model import Model
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo.builder import ZooModel, assemble
 from zoo.components.block import PreNorm
-from zoo.components.mixture import Router
+from zoo.components.router import Router
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 
@@ -65,7 +65,7 @@ def test_the_stream_of_pre_norm_blocks_is_float32() -> None:
 def test_norms_give_half_of_statistics_in_float32() -> None:
     """Squares of a stream of 1000 are too large for float16."""
     spec = t5()
-    norm = filled(spec, torch.float16).encoder.final_norm  # type: ignore[union-attr]
+    norm: Any = filled(spec, torch.float16).get_submodule("encoder.final_norm")
     x = torch.full((1, 1, 8), 1000.0) * torch.tensor([1.0, -1.0] * 4)
     result: Tensor = norm(x)
     assert result.dtype == torch.float16
@@ -80,7 +80,9 @@ def test_routers_choose_in_float32() -> None:
     model = filled(spec, torch.bfloat16)
     for module in model.modules():
         if isinstance(module, Router):
-            module.register_forward_hook(lambda router, args, result: seen.append(result.dtype))
+            module.register_forward_hook(
+                lambda router, args, logits: seen.append(router.choose(logits)[0].dtype)
+            )
     assert torch.isfinite(outputs(model, spec).logits).all()
     assert seen == [torch.float32]
 

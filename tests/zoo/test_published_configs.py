@@ -8,10 +8,14 @@ import pytest
 
 from specs.canonical import canonical, differences
 from specs.load import load
+from tests.zoo.published_dense import DENSE
+from tests.zoo.published_hybrids import HYBRIDS
 from tests.zoo.published_llamas import LLAMAS
+from tests.zoo.published_mixtures import MIXTURES
 from tests.zoo.published_others import OTHERS
-from zoo.configs.config import Config
+from tests.zoo.published_state_spaces import STATE_SPACES
 from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config
 
 SUMMARY = {
     "summary_activation": None,
@@ -139,6 +143,10 @@ VIT = {
 
 PUBLISHED: dict[str, dict[str, Any]] = {
     **LLAMAS,
+    **DENSE,
+    **HYBRIDS,
+    **STATE_SPACES,
+    **MIXTURES,
     **OTHERS,
     "t5-small": T5,
     "t5-11b": {**T5, "d_ff": 65536, "d_kv": 128, "d_model": 1024, "num_heads": 128, "num_layers": 24},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -16,7 +17,7 @@ from specs.errors import UserError
 from tests.zoo.tiny import gpt2
 from zoo.checkpoints.converting import convert
 from zoo.weights.files import TensorFiles
-from zoo.weights.saving import Entry, save
+from zoo.weights.saving import TensorHeader, save
 
 TENSORS = {
     "matrix": torch.arange(12.0).reshape(3, 4),
@@ -28,8 +29,8 @@ TENSORS = {
 }
 
 
-def written(directory: Path, tensors: dict[str, Tensor], **options: int) -> list[str]:
-    entries = {name: Entry(tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}
+def written(directory: Path, tensors: dict[str, Tensor], **options: Any) -> list[str]:
+    entries = {name: TensorHeader(tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}
     return save(directory, entries, tensors.items(), **options)
 
 
@@ -47,7 +48,7 @@ def test_shards_hold_no_more_than_they_may_but_for_one_tensor(shard: int, count:
     names = written(tmp_path, TENSORS, shard=shard)
     shards = [name for name in names if name.endswith(".safetensors")]
     assert len(shards) == count
-    found = {}
+    found: dict[str, Tensor] = {}
     for name in shards:
         part = safetensors.torch.load_file(tmp_path / name)
         assert len(part) == 1 or sum(tensor.nbytes for tensor in part.values()) <= shard
@@ -74,7 +75,7 @@ def test_a_conversion_in_shards_is_loaded_by_transformers(
     model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, dtype="auto").eval()
     assert model.dtype == theirs
     ours = zoo.build(spec, "random", dtype=theirs)
-    ids = torch.arange(4)[None] % spec.vocab_size
+    ids = torch.arange(4)[None]
     with torch.no_grad():
         difference = (model(ids).logits.float() - ours(ids).logits.float()).abs().max()
     assert difference <= (1e-5 if dtype == "fp32" else 0.05)

@@ -11,10 +11,11 @@ from torch import Tensor
 from specs.model import Model
 from tests.zoo.tiny import BLOCK, gpt2, t5
 from zoo.builder import assemble
-from zoo.components.attention import KeyValue
+from zoo.components.mixer import State
 
 PLACES = 9
 WINDOWED = {"layers": 2, "block": {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "window": 3}}}
+BESIDE = {"layers": 2, "block": {**BLOCK, "mixer": {"kind": "short_convolution"}}}
 
 
 def filled(spec: Model) -> Any:
@@ -25,12 +26,11 @@ def filled(spec: Model) -> Any:
     return model.eval()
 
 
-def room(model: Any, rows: int) -> list[KeyValue]:
-    """Caches full of numbers that mean nothing."""
-    shapes = [block.attention.cached for block in model.decoder.blocks]
+def room(model: Any, rows: int) -> list[State]:
+    """Caches full of numbers that mean nothing, and states of constant size at their start."""
     return [
-        (torch.full((rows, heads, PLACES, key), 3.0), torch.full((rows, heads, PLACES, value), -2.0))
-        for heads, key, value in shapes
+        tuple(torch.full(each.shape(rows, PLACES), 3.0 if each.grows else 0.0) for each in state)
+        for state in model.decoder.states
     ]
 
 
@@ -48,8 +48,9 @@ def places(*lengths: int) -> Tensor:
         gpt2(position={"kind": "alibi"}),
         gpt2(position={"kind": "relative_bias", "max_distance": 5, "buckets": 8}),
         gpt2(decoder=WINDOWED),
+        gpt2(decoder=BESIDE),
     ],
-    ids=["learned", "rope", "alibi", "relative bias", "window"],
+    ids=["learned", "rope", "alibi", "relative bias", "window", "a mixer beside attention"],
 )
 def test_a_ragged_prompt_and_steps_are_the_full_pass_of_each_row(spec: Model) -> None:
     model, ids, lengths = filled(spec), torch.randint(20, (2, 9)), (5, 2)
@@ -67,7 +68,7 @@ def test_a_ragged_prompt_and_steps_are_the_full_pass_of_each_row(spec: Model) ->
     assert outputs.present_key_values[0][0].shape[2] == PLACES
 
 
-def test_the_last_token_is_the_last_that_is_no_padding() -> None:
+def test_the_last_token_is_the_last_real_one() -> None:
     model, ids = filled(gpt2()), torch.randint(20, (2, 4))
     with torch.inference_mode():
         every = model(ids, None, room(model, 2), position_ids=places(4, 2))["logits"]

@@ -15,30 +15,31 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
-from torch.utils.flop_counter import FlopCounterMode
 
 import zoo
-from specs.catalog import preset_names
 from specs.load import load
 from specs.model import Model
+from specs.stack import Stack
+from tests.exporters.reduced_presets import structures
 from tests.thinned import one_in
-from tests.zoo.tiny import bert, gpt2
+from tests.zoo.expert_flops import flop_counter
+from tests.zoo.tiny import bert, gpt2, t5
+from zoo.reduced import reduced_models, small_inputs
+from zoo.reports.costs import costs
 from zoo.reports.trace import SYMBOLS
 from zoo.reports.training import training
 from zoo.tracing.tasks import training_task
-from zoo.twin import small_inputs, twins
 
 SIZES = {"B": 3, "T": 7, "S": 6}
 LAYER_NORM_ONLY = ["bert-base", "gpt2", "vit-base-16", "whisper-tiny"]
 PRESETS = [*LAYER_NORM_ONLY, "t5-small", "gemma2-2b", "deepseek-v3", "gpt-oss-20b"]
-OTHERS = sorted(set(preset_names()) - set(PRESETS))[::2]
-"""Every other one: those of a family differ in widths, which are made small here."""
+OTHERS = sorted(structures().keys() - set(PRESETS))
 
 
 def smallest(name: str) -> Model:
-    """A preset's narrowest twin, deeper than it has kinds of layers."""
-    *_, (small, _) = twins(small_inputs(load(name)))
-    stacks = {}
+    """A preset's narrowest reduced model, deeper than it has kinds of layers."""
+    *_, (small, _) = reduced_models(small_inputs(load(name)))
+    stacks: dict[str, Stack] = {}
     for place, stack in small.stacks():
         first, *others = stack.runs()
         runs = (first.model_copy(update={"repeat": first.repeat + 2}), *others)
@@ -145,7 +146,7 @@ def checkpointed(model: nn.Module) -> Iterator[None]:
     blocks = [block for module in model.modules() if isinstance(module, nn.ModuleList) for block in module]
     for block in blocks:
         inner = block.forward
-        block.forward = lambda *args, inner=inner: checkpoint(  # type: ignore[method-assign]
+        block.forward = lambda *args, inner=inner: checkpoint(
             inner, *args, use_reentrant=False, preserve_rng_state=False
         )
     yield
@@ -167,10 +168,10 @@ def test_checkpointing_keeps_the_inputs_of_layers_and_what_is_outside_of_them(na
 def test_both_passes_have_the_matrix_products_that_torch_counts(name: str) -> None:
     spec = smallest(name)
     step, found = Step(spec), training(spec).passes
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+    with sdpa_kernel(SDPBackend.MATH), flop_counter() as counter:
         outputs = step.task.call(step.model, step.values)
         assert found.forward.at(**SIZES) == counter.get_total_flops()
-        sum(value.sum() for value in outputs.values()).backward()  # type: ignore[union-attr]
+        sum(value.sum() for value in outputs.values()).backward()
     assert found.total.at(**SIZES) == counter.get_total_flops()
 
 
@@ -178,16 +179,30 @@ def test_checkpointing_computes_the_layers_once_more() -> None:
     spec = gpt2()
     step, found = Step(spec), training(spec).passes
     whole = set_checkpoint_early_stop(False)  # otherwise a layer's last product is left out
-    counter = FlopCounterMode(display=False)
+    counter = flop_counter()
     with checkpointed(step.model), whole, sdpa_kernel(SDPBackend.MATH), counter:
         step.task.call(step.model, step.values)["logits"].sum().backward()
     assert found.checkpointed.at(**SIZES) == counter.get_total_flops()
 
 
+def test_an_encoder_of_two_that_has_token_types_is_trained() -> None:
+    spec = t5()
+    assert spec.encoder is not None
+    embedding = spec.embedding_of(spec.encoder).model_dump() | {"token_types": 2}
+    data = spec.model_dump()
+    data["encoder"]["embedding"] = embedding
+    typed = Model.model_validate(data)
+    step, found = Step(typed), training(typed).passes
+    assert "token_type_ids" in step.values
+    with sdpa_kernel(SDPBackend.MATH), flop_counter() as counter:
+        step.task.call(step.model, step.values)
+    assert found.forward.at(**SIZES) == counter.get_total_flops()
+
+
 def test_every_layer_adds_as_much_as_the_one_before() -> None:
     three, four, five = (
         training(bert(encoder={"layers": n, "block": bert().encoder.block})) for n in (3, 4, 5)
-    )  # type: ignore[union-attr]
+    )
     assert four.activations - three.activations == five.activations - four.activations
     assert five.passes.forward - four.passes.forward == four.passes.forward - three.passes.forward
 
@@ -200,4 +215,12 @@ def test_halves_keep_less_and_dropout_a_mask_more() -> None:
     dropping = training(load("gpt2", ["decoder.block.dropout=0.1"]))
     masks = 2 * 12 * 8 * 512 * 768  # one byte for each value of two branches in twelve layers
     assert dropping.activations.at(**at) - full.activations.at(**at) == masks
-    assert training(load("mixtral-8x7b")).active.forward != training(load("mixtral-8x7b")).passes.forward
+
+
+def test_a_mixture_trains_the_chosen_experts() -> None:
+    found, step = training(load("mixtral-8x7b")), costs(load("mixtral-8x7b")).stages["prefill"]
+    assert found.passes.forward == step.total
+    two, four = (training(load("mixtral-8x7b", [f"decoder.block.feed_forward.top_k={k}"])) for k in (2, 4))
+    experts = 32 * (2 * 3 * 2 * 4096 * 14336 + 2 * 2 * 4096)
+    assert (four.passes.forward - two.passes.forward).at(B=1, T=1) == experts
+    assert (four.passes.backward - two.passes.backward).at(B=1, T=1) == 2 * experts

@@ -11,11 +11,11 @@ from specs.model import Model
 from tests.strategies import Data, model_data
 from zoo.builder import assemble
 from zoo.checks import check_behaviour, check_shapes
-from zoo.twin import narrowed, twin
+from zoo.reduced import fewer_layers, narrowed
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 
-relaxed = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+relaxed = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.slow
@@ -59,9 +59,9 @@ def test_the_dtype_changes_no_count_and_no_spec_is_lost_in_writing(data: Data) -
 
 @relaxed
 @given(model_data())
-def test_every_variant_has_twins(data: Data) -> None:
+def test_every_variant_has_reduced_models(data: Data) -> None:
     spec = Model.model_validate(data)
-    short, narrow = twin(spec, 2), narrowed(spec, 2)
+    short, narrow = fewer_layers(spec, 2), narrowed(spec, 2)
     for name, stack in spec.stacks():
         blocks = stack.layer_blocks()
         kept = getattr(short, name).layer_blocks()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from specs.model import Model
 
 NORM = {"kind": "layer_norm"}
-BLOCK = {
+BLOCK: dict[str, Any] = {
     "kind": "pre_norm",
     "norm": NORM,
     "attention": {"kind": "multi_head", "heads": 2},

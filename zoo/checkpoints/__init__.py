@@ -1,1 +1,1 @@
-"""Checkpoints of other projects: under which names, and in which layouts, each family stores its tensors."""
+"""Checkpoints of other projects: the names and layouts of each family's tensors."""

@@ -1,4 +1,4 @@
-"""What comes along from the checkpoint that weights are from: its labels, special tokens and tokenizer."""
+"""The parts of a checkpoint that accompany its weights: labels, special tokens and tokenizer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from specs.errors import UserError
 from specs.model import Model
 from specs.reference import is_hub_id
 from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
-from zoo.configs.config import CONFIG
 from zoo.configs.exporting import sentence_files, write_config
 from zoo.configs.sentence import PROMPTS, SETTINGS
+from zoo.families.common.config import CONFIG
 from zoo.hub import fetch
 from zoo.json_values import read_object
 
@@ -46,14 +46,14 @@ _FILES = [
 
 
 def origin_of(weights: str) -> Path:
-    """Where the weights that a user named are from: a path, or that of a repository of the hub."""
+    """Return the path of the weights that a user named; hub repositories are fetched."""
     return (
         fetch(weights, weights=False) if not os.path.exists(weights) and is_hub_id(weights) else Path(weights)
     )
 
 
 def tokenizer_origin(weights: str) -> Path:
-    """Where the tokenizer of weights that a user named would be: their directory, or the GGUF file itself."""
+    """Return the location of the tokenizer for the weights that a user named: their directory, or the GGUF file."""
     origin = origin_of(weights)
     if not origin.exists():
         return origin
@@ -61,9 +61,9 @@ def tokenizer_origin(weights: str) -> Path:
 
 
 def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[str, Any]:
-    """The config of a spec, with the labels and the special tokens of the checkpoint at ``origin``, if it is one.
+    """Return the config of a spec, with the labels and the special tokens of the checkpoint at ``origin``, if any.
 
-    The family is ``model_type``, or that of the checkpoint, or the first whose config can say all of the spec.  Raises
+    The family is ``model_type``, the checkpoint's, or the first whose config can express all of the spec. Raises
     :class:`zoo.configs.exporting.NoFamilyError`.
     """
     stated = stated_in(origin / CONFIG)
@@ -72,15 +72,15 @@ def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[
 
 
 def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[str, Any]:
-    """What sentence-transformers reads beside a config of :func:`described`, by path: none where the config says the head."""
+    """Return the files that sentence-transformers reads in addition to a config of :func:`described`, by path; none where
+    the config describes the head."""
     files: dict[str, Any] = sentence_files(spec, dict(config), stated_in(origin / SETTINGS))
     prompts = stated_in(origin / PROMPTS)
     return {**files, PROMPTS: prompts} if files and prompts else files
 
 
 def carry_files(origin: Path, directory: Path) -> None:
-    """Copy the tokenizer's files and the generation settings of a checkpoint, those that are there; a GGUF file has them
-    inside."""
+    """Copy the tokenizer's files and the generation settings of a checkpoint where present; GGUF files contain them."""
     if origin.suffix == ".gguf" and origin.is_file():
         for name, text in gguf_tokenizer(origin).items():
             (directory / name).write_text(text, encoding="utf-8")
@@ -91,14 +91,14 @@ def carry_files(origin: Path, directory: Path) -> None:
 
 
 def special_tokens(origin: Path) -> dict[str, Any]:
-    """The ids of special tokens that a checkpoint's config and its settings of generation state, or those of a GGUF file."""
+    """Return the ids of special tokens from a checkpoint's config and generation settings, or from a GGUF file."""
     if origin.suffix == ".gguf" and origin.is_file():
         return dict(json.loads(gguf_tokenizer(origin).get(GENERATION, "{}")))
     return {**stated_in(origin / CONFIG), **stated_in(origin / GENERATION)}
 
 
 def stated_in(path: Path) -> dict[str, Any]:
-    """The fields of a JSON file; none where it is absent, or something else."""
+    """Return the fields of a JSON file; none where it is absent or not an object."""
     try:
         return read_object(path, UserError)
     except UserError:
@@ -106,6 +106,6 @@ def stated_in(path: Path) -> dict[str, Any]:
 
 
 def _carried_fields(stated: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """The labels of a checkpoint, and the special tokens that the config leaves open."""
+    """Return the labels of a checkpoint, and the special tokens that the config lacks."""
     fields = [*_LABELS, *(name for name in _TOKENS if config.get(name) is None)]
     return {name: stated[name] for name in fields if name in stated}

@@ -9,22 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from specs.model import Model
 from specs.resolved import resolved
 from specs.writing import dump
 from zoo.builder import assemble
 from zoo.checkpoints.carried import carry_files, described, module_files, origin_of
-from zoo.checkpoints.families import family_of_model_type
 from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.write import stored_tensors
-from zoo.configs.config import CONFIG
 from zoo.destination import CONVERSION
+from zoo.families.common.config import CONFIG
+from zoo.families.common.tensors import Tensors
+from zoo.families.registry import family
 from zoo.progress import Progress, Stage
 from zoo.tensors import weight_tensors
 from zoo.weights.materialize import whole
 from zoo.weights.modules import split_name
-from zoo.weights.saving import SHARD, Entry, save
+from zoo.weights.saving import SHARD, TensorHeader, save
+from zoo.weights.source import WeightSource
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """The types that weights are written in, by the names of the command line."""
@@ -32,7 +35,7 @@ DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 @dataclass(frozen=True)
 class Conversion:
-    """A checkpoint that was written: the class that loads it, its weights and files."""
+    """A written checkpoint: the class that loads it, its weights and files."""
 
     class_name: str
     model_type: str
@@ -53,38 +56,18 @@ def convert(
     shard: int = SHARD,
     progress: Progress = lambda stage: None,
 ) -> Conversion:
-    """Write config, weights and tokenizer into a directory, which is there and empty.
+    """Write config, weights and tokenizer into an empty directory.
 
-    The family is ``model_type``, or that of the checkpoint of the weights, or the first, whose config can say all of
-    the spec; ``weights`` are as for
-    :func:`zoo.checkpoints.open.open_weights`.  At no time is more than one stored tensor in memory.  Raises :class:`specs.errors.UserError`.
+    The family is ``model_type``, that of the weights' checkpoint, or the first whose config can express the spec;
+    ``weights`` are as for :func:`zoo.checkpoints.open.open_weights`. Memory holds one stored tensor at a time. Raises
+    :class:`specs.errors.UserError`.
     """
     origin = origin_of(weights)
     config = described(spec, origin, model_type)
-    family = family_of_model_type(config["model_type"])
+    names = family(config["model_type"]).tensors
     model = assemble(spec, DTYPES[dtype])
     source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
-    layout = {name: Entry(tuple(tensor.shape), tensor.dtype)
-              for name, tensor in stored_tensors(model, spec, family)}  # fmt: skip
-    done, total = 0, sum(entry.nbytes for entry in layout.values())
-
-    def advance(count: int) -> None:
-        nonlocal done
-        done += count
-        progress(Stage("write weights", done, total))
-
-    shapes = dict(weight_tensors(model))
-    tensors = stored_tensors(model, spec, family, lambda name: whole(shapes[name], source.pieces(name)))
-    for place, group in itertools.groupby(layout, key=lambda name: split_name(name)[0]):
-        (directory / place).mkdir(exist_ok=True)
-        entries = {split_name(name)[1]: layout[name] for name in group}
-        save(
-            directory / place,
-            entries,
-            ((split_name(name)[1], tensor) for name, tensor in tensors),
-            advance,
-            shard=shard,
-        )
+    _write_weights(model, spec, names, source, directory, shard, progress)
     dtype_name = str(DTYPES[dtype]).removeprefix("torch.")
     for name, data in {CONFIG: {**config, "dtype": dtype_name}, **module_files(spec, config, origin)}.items():
         (directory / name).parent.mkdir(exist_ok=True)
@@ -105,6 +88,39 @@ def convert(
     )
     _write_json(directory / CONVERSION, asdict(result))
     return result
+
+
+def _write_weights(
+    model: nn.Module,
+    spec: Model,
+    names: Tensors,
+    source: WeightSource,
+    directory: Path,
+    shard: int,
+    progress: Progress,
+) -> None:
+    """Write the tensors of the body into the directory, and those of later modules into their own directories."""
+    layout = {name: TensorHeader(tuple(tensor.shape), tensor.dtype)
+              for name, tensor in stored_tensors(model, spec, names)}  # fmt: skip
+    done, total = 0, sum(entry.nbytes for entry in layout.values())
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        progress(Stage("write weights", done, total))
+
+    shapes = dict(weight_tensors(model))
+    tensors = stored_tensors(model, spec, names, lambda name: whole(shapes[name], source.pieces(name)))
+    for place, group in itertools.groupby(layout, key=lambda name: split_name(name)[0]):
+        (directory / place).mkdir(exist_ok=True)
+        entries = {split_name(name)[1]: layout[name] for name in group}
+        save(
+            directory / place,
+            entries,
+            ((split_name(name)[1], tensor) for name, tensor in tensors),
+            advance,
+            shard=shard,
+        )
 
 
 def _write_json(path: Path, data: Any) -> None:

@@ -1,4 +1,4 @@
-"""A family's checkpoints as llama.cpp's converter writes them: GGUF names, and for Llama another order of rows."""
+"""A family's checkpoints as llama.cpp's converter writes them: with GGUF names, and for Llama with reordered rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from torch import Tensor
 
 from specs.model import Model
 from specs.position import Rope
-from zoo.checkpoints.family import Family, Rule
-from zoo.checkpoints.transforms import SAME, Shape, Transform
 from zoo.components.rope_frequencies import rope_frequencies
+from zoo.families.common.tensors import Rule, Tensors
+from zoo.families.common.transforms import SAME, Shape, Transform
 from zoo.weights.gguf_header import FACTORS, FREQUENCIES, Header, frequency_divisors
 from zoo.weights.source import WeightError
 
@@ -28,8 +28,7 @@ _TOLERANCE = 1e-4  # relative; the converter computes in Python's floats or in f
 
 @dataclass(frozen=True)
 class PairsTogether:
-    """Rows of queries or keys with the two dimensions of each rotated pair side by side, for pairs that are half a head
-    apart in the parameter."""
+    """Rows of queries or keys with rotated pairs adjacent, where the parameter has them half a head apart."""
 
     heads: int
     by_rows: ClassVar[bool] = True
@@ -48,7 +47,7 @@ class PairsTogether:
 
 @dataclass(frozen=True)
 class Raised:
-    """Stored with 1 added, as the norms of Gemma are for llama.cpp."""
+    """A parameter stored with 1 added, like Gemma's norms for llama.cpp."""
 
     by_rows: ClassVar[bool] = False
 
@@ -62,10 +61,10 @@ class Raised:
         return parts[0] + 1
 
 
-def as_gguf(family: Family, header: Header, spec: Model) -> Family:
-    """A family under the names of a GGUF file.
+def as_gguf(family: Tensors, header: Header, spec: Model) -> Tensors:
+    """Return a family with the tensor names of a GGUF file.
 
-    Raises :class:`WeightError` where the file scales rotary frequencies otherwise than the spec.
+    Raises :class:`WeightError` where the file's scaling of rotary frequencies differs from the spec's.
     """
     _check_frequencies(header, spec)
     names = _Names(family, header.metadata["general.architecture"])
@@ -75,9 +74,8 @@ def as_gguf(family: Family, header: Header, spec: Model) -> Family:
         return tuple(rule for old in rules if (rule := names.rule(old, transforms)) is not None)
 
     optional = (names.of(pattern) for pattern in family.optional)
-    return Family(
+    return Tensors(
         name=f"{family.name} GGUF",
-        model_types=family.model_types,
         rules=renamed(family.rules),
         heads={head: renamed(rules) for head, rules in family.heads.items()},
         optional=tuple(name for name in optional if name is not None),
@@ -86,9 +84,9 @@ def as_gguf(family: Family, header: Header, spec: Model) -> Family:
 
 
 class _Names:
-    """GGUF's names for those of transformers, by the table of the library gguf."""
+    """GGUF's names for those of transformers, from the table in the gguf library."""
 
-    def __init__(self, family: Family, architecture: str) -> None:
+    def __init__(self, family: Tensors, architecture: str) -> None:
         import gguf
 
         (known,) = (key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == architecture)
@@ -115,14 +113,14 @@ class _Names:
 
 
 def _transforms(header: Header, spec: Model) -> dict[str, Transform]:
-    """How tensors are stored otherwise than in the family's own checkpoints: the converter reorders Llama's rows, and adds 1
-    to Gemma's norms."""
+    """Return the transforms of tensors that differ from the family's own checkpoints: the converter reorders Llama's rows
+    and adds 1 to Gemma's norms."""
     if header.metadata["general.architecture"] in ("gemma", "gemma2", "gemma3"):
         return dict.fromkeys(_NORMS, Raised())
     if header.metadata["general.architecture"] != "llama":
         return {}
     if isinstance(spec.position, Rope) and spec.position.layout == "interleaved":
-        return {"attn_q": SAME, "attn_k": SAME}  # the order that such a spec has anyway
+        return {"attn_q": SAME, "attn_k": SAME}  # already the order of such a spec
     heads = header.number("attention.head_count")
     kv_heads = (
         heads if header.get("attention.head_count_kv") is None else header.number("attention.head_count_kv")
@@ -137,7 +135,7 @@ def _transforms(header: Header, spec: Model) -> dict[str, Transform]:
 
 
 def _check_frequencies(header: Header, spec: Model) -> None:
-    """The numbers that rotary frequencies are divided by must be those of the spec's scaling."""
+    """Raise :class:`WeightError` unless the divisors of rotary frequencies are those of the spec's scaling."""
     divisors = frequency_divisors(header)
     if divisors is None:
         return
@@ -154,6 +152,6 @@ def _check_frequencies(header: Header, spec: Model) -> None:
     low, high = (f"{value:g}" for value in theirs.aminmax())
     raise WeightError(
         f"{header.path} divides rotary frequencies by {low} to {high} ({FREQUENCIES}), and the spec does otherwise\n"
-        "  set position.scaling as the model has it: Llama 3.1 has {kind: llama3, factor: 8, low_freq_factor: 1, "
-        "high_freq_factor: 4, original_context_length: 8192}, and Llama 3.2 factor: 32"
+        "  Set position.scaling to the model's own: Llama 3.1 has {kind: llama3, factor: 8, low_freq_factor: 1, "
+        "high_freq_factor: 4, original_context_length: 8192}, and Llama 3.2 factor: 32."
     )

@@ -1,7 +1,7 @@
 """The tokenizer in a GGUF file as the ``tokenizer.json`` that the tokenizers library reads.
 
-Only what is known exactly is written: byte-level BPE (``gpt2``) whose rule for splitting text is in ``_SPLITS``, and
-SentencePiece BPE (``llama``).  The rules are those of llama.cpp (src/llama-vocab.cpp).
+Only exactly known kinds are supported: byte-level BPE (``gpt2``) with a pre-tokenizer in ``_SPLITS``, and SentencePiece
+BPE (``llama``).  The rules are those of llama.cpp (src/llama-vocab.cpp).
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ GENERATION = {
 
 
 def gguf_tokenizer(path: Path) -> dict[str, str]:
-    """The contents of ``tokenizer.json``, ``tokenizer_config.json`` and ``generation_config.json``, by name.
+    """Return the contents of ``tokenizer.json``, ``tokenizer_config.json`` and ``generation_config.json``, by name.
 
-    The first two are left out where the file has no tokenizer, or one of a kind that is not known exactly.  Raises
-    :class:`zoo.weights.source.WeightError` for a file that cannot be read.
+    The first two are omitted where the file has no tokenizer or one of an unsupported kind. Raises
+    :class:`zoo.weights.source.WeightError` for an unreadable file.
     """
     status = path.stat()
     return dict(_read(path, status.st_mtime_ns, status.st_size))
@@ -80,7 +80,7 @@ def gguf_tokenizer(path: Path) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=1)
 def _read(path: Path, modified: int, size: int) -> Mapping[str, str]:
-    """The files; those of the last path are kept, as reading lists of strings takes seconds."""
+    """Return the files; those of the last path are cached, as reading lists of strings takes seconds."""
     stated = _Stated(read_header(path, whole=_KEYS).metadata)
     files: dict[str, Data] = {}
     if (tokenizer := _tokenizer(stated)) is not None:
@@ -92,7 +92,7 @@ def _read(path: Path, modified: int, size: int) -> Mapping[str, str]:
 
 
 class _Stated:
-    """What a file says of its tokenizer; values of another type than the format has are taken for absent."""
+    """The tokenizer metadata of a file; values of a wrong type count as absent."""
 
     def __init__(self, metadata: Mapping[str, Any]) -> None:
         self._metadata = metadata
@@ -119,7 +119,7 @@ class _Stated:
 
     @property
     def begins(self) -> bool:
-        """Whether a text begins with a special token."""
+        """Return whether texts begin with a special token."""
         return self.flag("add_bos_token", self.kind == "llama" or self.pre in _BEGINS)
 
     def _text(self, key: str) -> str:
@@ -206,7 +206,7 @@ def _bpe(vocabulary: Mapping[str, int], merges: Sequence[Sequence[str]], *, igno
 
 
 def _merges(vocabulary: Mapping[str, int], scores: Sequence[float]) -> list[tuple[str, str]]:
-    """Every way to make a token of two others, the best scores first: SentencePiece merges what has the best score."""
+    """Return all pairs of tokens that form a token, best scores first: SentencePiece merges the pair with the best score."""
     found = []
     for token, score in zip(vocabulary, scores, strict=True):
         for place in range(1, len(token)):
@@ -217,7 +217,7 @@ def _merges(vocabulary: Mapping[str, int], scores: Sequence[float]) -> list[tupl
 
 
 def _added(stated: _Stated) -> list[Data]:
-    """The tokens that are matched whole, in the order of their ids."""
+    """Return the added tokens, which are never split, in the order of their ids."""
     return [
         {
             "id": number,
@@ -264,7 +264,7 @@ def _special(token: str, type_id: int) -> Data:
 
 
 def _config(stated: _Stated) -> Data:
-    """What transformers reads beside the tokenizer."""
+    """Return the tokenizer_config.json that transformers reads in addition."""
     names = {"bos_token": "bos_token_id", "eos_token": "eos_token_id", "unk_token": "unknown_token_id",
              "pad_token": "padding_token_id"}  # fmt: skip
     tokens = {ours: stated.token(theirs) for ours, theirs in names.items()}

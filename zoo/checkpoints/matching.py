@@ -1,4 +1,4 @@
-"""Find every parameter of a model in a checkpoint, before anything is read."""
+"""Find every parameter of a model in a checkpoint before reading any values."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ from torch import Tensor, nn
 
 from specs.model import Model
 from specs.printable import printable
-from zoo.checkpoints.family import OWN, Family, Slot
-from zoo.checkpoints.transforms import Shape
+from zoo.families.common.tensors import StoredParameter, Tensors
+from zoo.families.common.transforms import Shape
+from zoo.families.own import OWN
 from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
-from zoo.weights.stored import Stored, kind_fault, read_pieces
+from zoo.weights.stored import StoredTensor, kind_fault, read_pieces
 
 _LISTED = 8
-_CONSIDERED = 1000  # names left over that a missing one may be
+_CONSIDERED = 1000  # the unused names considered for a missing one
 _COMPARED = 2**22  # values at a time
 
 
 @dataclass(frozen=True)
 class Found:
-    """Where one parameter is: in the ``slot`` of a stored tensor, among parts of these shapes.
+    """The location of one parameter: the ``slot`` of a stored tensor, among parts of these shapes.
 
-    ``stored`` are several where each holds a row of the parameter.
+    There are several ``stored`` tensors where each holds a row of the parameter.
     """
 
-    stored: tuple[Stored, ...]
-    slot: Slot
+    stored: tuple[StoredTensor, ...]
+    slot: StoredParameter
     shapes: tuple[Shape, ...]
 
     def values(self, row: int = 0) -> Tensor:
-        """The parameter, or a row of it, in its own shape and the file's dtype."""
+        """Return the parameter, or a row of it, in its own shape and the file's dtype."""
         return self._part(self.stored[row].read())
 
     def place(self, row: int = 0) -> tuple[int, int] | None:
-        """Offset and number of the bytes of the parameter, or of a row of it, where they lie in order in the file."""
+        """Return the offset and length in bytes of the parameter, or of a row of it, where the file holds it in order."""
         stored = self.stored[row]
         if stored.place is None:
             return None
@@ -52,7 +53,7 @@ class Found:
         return stored.place[0] + int(part.storage_offset()) * part.dtype.itemsize, part.nbytes
 
     def order(self, rows: int) -> Tensor:
-        """The stored rows of the parameter in order, where the tensor's transform keeps rows whole."""
+        """Return the stored rows of the parameter in order, where the tensor's transform preserves rows."""
         narrow = [(shape[0], 1) for shape in self.shapes]
         return self.slot.transform.split(torch.arange(rows)[:, None], narrow)[self.slot.index].flatten()
 
@@ -62,20 +63,20 @@ class Found:
 
 @dataclass
 class Match:
-    """Where every parameter is, the values of those that need not be stored and are not, and the tensors left out."""
+    """The locations of all parameters, the values of optional parameters that are not stored, and the unused tensors."""
 
     found: dict[str, Found] = field(default_factory=dict)
     fixed: dict[str, Tensor] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
 
 
-def match(files: TensorFiles, family: Family, model: nn.Module, spec: Model) -> Match:
-    """Where the parameters of the model of a spec are.
+def match(files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -> Match:
+    """Return the locations of the parameters of a spec's model.
 
-    Raises one :class:`WeightError` that names every tensor which is missing, left over, of the wrong shape or of a
-    type that weights do not come in; or else those that the model shares and the checkpoint has different.
+    Raises one :class:`WeightError` that names every tensor that is missing, unused, or of a wrong shape or dtype; or else
+    the tensors that the model shares although they differ in the checkpoint.
     """
-    matching = _Matching(files, family, model, spec)
+    matching = _Matching(files, names, model, spec)
     matching.find()
     matching.raise_faults()
     matching.check_copies()
@@ -87,32 +88,32 @@ class _Copy:
     """A tensor that a checkpoint stores again under another name."""
 
     parameter: str
-    first: Stored
-    second: Stored
+    first: StoredTensor
+    second: StoredTensor
 
 
 class _Matching:
-    def __init__(self, files: TensorFiles, family: Family, model: nn.Module, spec: Model) -> None:
+    def __init__(self, files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -> None:
         self.match = Match()
-        self._files, self._family = files, family
+        self._files, self._names = files, names
         self._shapes: dict[str, Shape] = {}
         self._aliases: dict[int, list[str]] = {}  # every name of a parameter, its own first
         for name, parameter in weight_tensors(model, remove_duplicate=False):
             self._shapes[name] = tuple(parameter.shape)
             self._aliases.setdefault(id(parameter), []).append(name)
         self._fixed = fixed_values(model)
-        self._table = family.table(spec, self._shapes)
+        self._table = names.table(spec, self._shapes)
         self._available = self._by_plain_name()
         self._used: set[str] = set()
         self._copies: list[_Copy] = []
         self._nameless: list[str] = []
         self._missing: dict[str, str] = {}  # stored name -> a parameter in it
-        self._wrong: dict[str, str] = {}  # stored name -> what is wrong with it
+        self._wrong: dict[str, str] = {}  # stored name -> its fault
 
-    def _by_plain_name(self) -> dict[str, Stored]:
-        plain: dict[str, Stored] = {}
+    def _by_plain_name(self) -> dict[str, StoredTensor]:
+        plain: dict[str, StoredTensor] = {}
         for name, stored in self._files.tensors.items():
-            key = self._family.plain(name)
+            key = self._names.plain(name)
             if key in plain:
                 raise WeightError(
                     f"{self._files.path} has one tensor twice: as {plain[key].name} and as {name}"
@@ -121,7 +122,7 @@ class _Matching:
         return plain
 
     def find(self) -> None:
-        """Look for every parameter, and note what is wrong."""
+        """Look up every parameter, and collect the faults."""
         for names in self._aliases.values():
             slots = [slot for slot in map(self._table.find, names) if slot is not None]
             self._used.update(
@@ -140,13 +141,13 @@ class _Matching:
                 self._miss(slots[0].names(slots[0].stored[0]), names[0])
             else:
                 self._take(names[0], present)
-        unread = set(self._family.unread(self._available))
+        unread = set(self._names.unread(self._available))
         left_over = [name for name in self._available if name not in self._used and name not in unread]
-        self.match.ignored = sorted(name for name in left_over if self._family.is_optional(name))
-        self._left_over = sorted(name for name in left_over if not self._family.is_optional(name))
+        self.match.ignored = sorted(name for name in left_over if self._names.is_optional(name))
+        self._left_over = sorted(name for name in left_over if not self._names.is_optional(name))
 
-    def _first_of(self, slot: Slot) -> tuple[str, ...]:
-        """The plain names under which a slot's tensor is there, or some of its tensors are."""
+    def _first_of(self, slot: StoredParameter) -> tuple[str, ...]:
+        """Return the plain names under which a slot's tensor, or some of its tensors, are stored."""
         alternatives = map(slot.names, slot.stored)
         return next((names for names in alternatives if any(name in self._available for name in names)), ())
 
@@ -154,8 +155,8 @@ class _Matching:
         for name in names:
             self._missing.setdefault(name, parameter)
 
-    def _take(self, parameter: str, present: list[tuple[tuple[str, ...], Slot]]) -> None:
-        first: tuple[Stored, ...] = ()
+    def _take(self, parameter: str, present: list[tuple[tuple[str, ...], StoredParameter]]) -> None:
+        first: tuple[StoredTensor, ...] = ()
         for names, slot in present:
             self._miss((name for name in names if name not in self._available), parameter)
             stored = tuple(self._available[name] for name in names if name in self._available)
@@ -174,8 +175,8 @@ class _Matching:
                 self._copies += [_Copy(parameter, *pair) for pair in zip(first, stored, strict=False)]
 
     def raise_faults(self) -> None:
-        """Raise one error for all that was found wrong."""
-        family = self._family.name
+        """Raise one error for all faults."""
+        family = self._names.name
         faults = {
             f"without a place in {family} checkpoints": self._nameless,
             "missing": list(self._missing),
@@ -196,10 +197,10 @@ class _Matching:
         raise WeightError("\n".join(lines))
 
     def _explained(self, item: str) -> str:
-        """A missing tensor with its parameter and a name that is left over and close; anything else as it is."""
+        """Return a missing tensor with its parameter and a similar unused name; other faults unchanged."""
         if item not in self._missing:
             return item
-        text = item if self._family is OWN else f"{item} (for {self._missing[item]})"
+        text = item if self._names is OWN else f"{item} (for {self._missing[item]})"
         others = [
             name for name in self._left_over[:_CONSIDERED] if _NUMBER.sub("#", name) != _NUMBER.sub("#", item)
         ]
@@ -207,39 +208,41 @@ class _Matching:
         return f"{text}: did you mean {close[0]!r}?" if close else text
 
     def _remedies(self) -> Iterator[str]:
-        """What may explain the faults."""
+        """Return possible explanations of the faults."""
         if _further_layers(self._left_over, [*self._used, *self._missing]):
-            yield "the checkpoint has more layers than the spec"
+            yield "The checkpoint has more layers than the spec."
         if _further_layers(self._missing, self._available):
-            yield "the checkpoint has fewer layers than the spec"
+            yield "The checkpoint has fewer layers than the spec."
         if "head.vocabulary.weight" in self._missing.values():
-            yield "a checkpoint that ties its embeddings stores no matrix for the head: head.tie_embeddings: true reads it"
-        yield from (remedy for name, remedy in self._family.remedies.items() if name in self._missing)
+            yield "If the checkpoint ties its embeddings, set head.tie_embeddings: true."
+        yield from (remedy for name, remedy in self._names.remedies.items() if name in self._missing)
 
     def check_copies(self) -> None:
-        """Tensors that the model shares must be equal where the checkpoint stores them twice."""
+        """Raise :class:`WeightError` where tensors that the model shares differ in the checkpoint."""
         different = [copy for copy in self._copies if not _equal(copy.first, copy.second)]
         if not different:
             return
-        lines = [f"{self._files.path} has different values for what the spec shares:"]
+        lines = [f"{self._files.path} has different values for tensors that the spec shares:"]
         for copy in different[:_LISTED]:
             lines.append(f"  {copy.first.name} and {copy.second.name} (both {copy.parameter})")
         if len(different) > _LISTED:
             lines.append(f"  ... and {len(different) - _LISTED} more")
-        raise WeightError("\n".join([*lines, "  if it is the head's matrix, set head.tie_embeddings: false"]))
+        raise WeightError(
+            "\n".join([*lines, "  If it is the head's matrix, set head.tie_embeddings: false."])
+        )
 
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
 def _layers(names: Iterable[str]) -> set[str]:
-    """The layers that names are in, such as ``h.7``."""
+    """Return the layers of some names, such as ``h.7``."""
     starts = (re.match(r"[^\d]*\.\d+\.", name) for name in names)
     return {start[0] for start in starts if start}
 
 
 def _further_layers(names: Iterable[str], known: Iterable[str]) -> bool:
-    """Whether some names are in layers beyond those of the names known."""
+    """Return whether some names are in layers beyond those of the known names."""
     reached = _layers(known)
     kinds = {_NUMBER.sub("#", layer) for layer in reached}
     return any(_NUMBER.sub("#", layer) in kinds for layer in _layers(names) - reached)
@@ -249,13 +252,13 @@ def _shown(shape: Shape) -> str:
     return " x ".join(map(str, shape)) or "a scalar"
 
 
-def _equal(first: Stored, second: Stored) -> bool:
+def _equal(first: StoredTensor, second: StoredTensor) -> bool:
     pairs = zip(_flat(first), _flat(second), strict=True)
     return all(torch.equal(x.float(), y.float()) for x, y in pairs)
 
 
-def _flat(stored: Stored) -> Iterator[Tensor]:
-    """The values of a tensor in order, some at a time."""
+def _flat(stored: StoredTensor) -> Iterator[Tensor]:
+    """Yield the values of a tensor in order, piece by piece."""
     if stored.place is not None and stored.dtype is not None and stored.outline().is_contiguous():
         return read_pieces(stored.path, stored.name, stored.dtype, stored.place, _COMPARED)
     return iter(stored.read().flatten().split(_COMPARED))

@@ -1,4 +1,4 @@
-"""A source of weights from what the user named."""
+"""A source for the weights that a user names."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def open_weights(
     """``random``, drawn with ``seed``, or the weights in a file, an index of shards, a directory, or a
     repository of the Hugging Face hub (org/name).
 
-    ``dtype`` is the type of the values that the source gives.  Names and shapes are checked here; raises
-    :class:`WeightError` when there is no such path, or what is there does not fit the model.
+    ``dtype`` is the dtype of the source's values. Names and shapes are checked at once: raises :class:`WeightError` where
+    the path does not exist or its weights do not fit the model.
     """
     if argument == "random":
         return RandomWeights(model, spec, seed, dtype)
@@ -37,8 +37,8 @@ def open_weights(
         close = did_you_mean(argument, ("random", "none"))
         hint = f" ({close})" if close.startswith("did you mean") else ""
         raise WeightError(
-            f"no weights at {argument!r}{hint}: give random, none, a file (.safetensors, .bin, .gguf), a directory that has one, "
-            "or org/name of a repository on the Hugging Face hub"
+            f"{argument!r} has no weights{hint}\n  Pass random, none, a file (.safetensors, .bin, .gguf), a directory with one, "
+            "or a repository on the Hugging Face hub (org/name)."
         )
     files = unpacked_files(TensorFiles.open(Path(argument)))
     return CheckpointWeights(files, family_of(files, model, spec), model, spec, dtype)

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from specs.model import Model
-from zoo.checkpoints.family import Family
 from zoo.checkpoints.matching import Found, match
+from zoo.families.common.tensors import Tensors
 from zoo.weights.blocks import Codes, Quantized
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError, WeightSource
-from zoo.weights.stored import Packed, Stored, StoredCodes, read_pieces
+from zoo.weights.stored import Packed, StoredCodes, StoredTensor, read_pieces
 
 PIECE = 2**22
 """Values converted at a time."""
@@ -26,32 +26,32 @@ CODES = 2**20
 
 
 class CheckpointWeights(WeightSource):
-    """The weights of a model from the files of a checkpoint, whose names and layouts are a family's.
+    """The weights of a model from the files of a checkpoint with a family's names and layouts.
 
-    ``ignored`` names the tensors that the spec leaves out, such as another head's.  Raises :class:`WeightError` at once
-    when any tensor is missing, left over, or of the wrong shape or type.
+    ``ignored`` names the tensors that the spec does not use, such as another head's. Raises :class:`WeightError` at once
+    where any tensor is missing, unused, or of the wrong shape or dtype.
     """
 
     def __init__(
         self,
         files: TensorFiles,
-        family: Family,
+        names: Tensors,
         model: nn.Module,
         spec: Model,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        found = match(files, family, model, spec)
-        self.family = family
+        found = match(files, names, model, spec)
+        self.names = names
         self.dtype = dtype
         self.ignored: tuple[str, ...] = tuple(found.ignored)
         self._found, self._fixed = found.found, found.fixed
-        self.description = f"{files.path} ({family.name} names)"
+        self.description = f"{files.path} ({names.name} names)"
         if self.ignored:
             more = ", ..." if len(self.ignored) > 3 else ""
             self.description += f", {len(self.ignored)} ignored: {', '.join(self.ignored[:3])}{more}"
 
     def pieces(self, name: str) -> Iterator[Tensor]:
-        """A parameter's values in row-major order, in flat pieces of whole rows."""
+        """Yield a parameter's values in row-major order, in flat pieces of whole rows."""
         if name in self._fixed:
             yield self._fixed[name].reshape(-1).to(self.dtype)
             return
@@ -62,7 +62,7 @@ class CheckpointWeights(WeightSource):
 
     @staticmethod
     def _read(found: Found, row: int) -> Iterator[Tensor]:
-        """The values of a parameter, or of a row of it, in the file's dtype: only what lies in order is read bit by bit."""
+        """Yield the values of a parameter, or of a row of it, in the file's dtype: in pieces where the file holds them in order."""
         stored, place = found.stored[row], found.place(row)
         width = max(1, math.prod(found.shapes[found.slot.index][1:]))
         step = max(1, PIECE // width)
@@ -73,17 +73,17 @@ class CheckpointWeights(WeightSource):
             yield rows.reshape(-1)
 
     @staticmethod
-    def _finite(values: Tensor, stored: Stored) -> Tensor:
+    def _finite(values: Tensor, stored: StoredTensor) -> Tensor:
         if all(map(math.isfinite, values.aminmax())):  # NaN is its own minimum
             return values
         count = int((~torch.isfinite(values)).sum())
         raise WeightError(
-            f"{stored.path}: {stored.name} has NaN or infinite values ({count:,} of {values.numel():,} looked at)\n"
-            "  take a checkpoint from before they appeared"
+            f"{stored.path}: {stored.name} has NaN or infinite values ({count:,} of {values.numel():,} checked)\n"
+            "  Use a checkpoint from before they appeared."
         )
 
     def raw(self, name: str) -> tuple[Path, int, int] | None:
-        """File, offset and number of bytes where a parameter's values stand as ``pieces`` gives them, or None."""
+        """Return the file, offset and length in bytes where a parameter's values are stored as ``pieces`` yields them, or None."""
         if name in self._fixed:
             return None
         found = self._found[name]
@@ -93,7 +93,7 @@ class CheckpointWeights(WeightSource):
         return (origin.path, *place)
 
     def codes(self, name: str) -> Codes | None:
-        """The codes of a matrix that is stored in few bits, in the parameter's order of rows; None for other tensors."""
+        """Return the codes of a quantized matrix, in the parameter's order of rows; None for other tensors."""
         found = self._found.get(name)
         if found is None or len(found.stored) > 1 or found.slot.field or not found.slot.transform.by_rows:
             return None
@@ -106,14 +106,14 @@ class CheckpointWeights(WeightSource):
         return Codes(stored.blocks, functools.partial(_in_order, stored, order, max(1, CODES // width)))
 
     def format(self, name: str) -> str | None:
-        """The quantized format that a parameter is stored in, or None."""
+        """Return the quantized format of a stored parameter, or None."""
         found = self._found.get(name)
         origin = None if found is None else found.stored[0]
         return origin.format if isinstance(origin, Packed) else None
 
 
 def _in_order(stored: StoredCodes, order: Tensor, step: int) -> Iterator[Quantized]:
-    """Rows of a stored matrix in an order, some at a time: neighbours are read together."""
+    """Yield rows of a stored matrix in a given order, several at a time: adjacent rows are read together."""
     for index in order.split(step):
         start, stop = int(index.min()), int(index.max()) + 1
         rows = stored.rows(start, stop)

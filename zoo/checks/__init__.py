@@ -1,10 +1,11 @@
-"""What can be said of a model before it is exported: the shapes of all modules, and how it behaves."""
+"""Checks of a model before it is exported: the shapes of all modules, and its behaviour."""
 
 from dataclasses import dataclass
 
 from zoo.checks.behaviour import BehaviourReport, check_behaviour
 from zoo.checks.result import Check
 from zoo.checks.shapes import ModuleShapes, ShapeReport, check_shapes
+from zoo.result_table import ResultTable, Tabular
 
 __all__ = [
     "BehaviourReport",
@@ -18,8 +19,8 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Checks:
-    """The shapes of all modules, and how a model behaves, None where the shapes are wrong."""
+class Checks(Tabular):
+    """The shapes of all modules, and the behaviour of the model, None where the shapes are wrong."""
 
     shapes: ShapeReport
     behaviour: BehaviourReport | None
@@ -27,3 +28,15 @@ class Checks:
     @property
     def passed(self) -> bool:
         return self.behaviour is not None and self.behaviour.passed
+
+    def table(self) -> ResultTable:
+        """Every check with its status and figure."""
+        shapes = ("shapes", "passed" if self.shapes.passed else "failed", "", "")
+        checks = self.behaviour.checks if self.behaviour else ()
+        figures = ["" if each.figure is None else f"{each.figure:.2g}" for each in checks]
+        rows = [
+            (each.name, each.status, figure, each.expected)
+            for each, figure in zip(checks, figures, strict=True)
+        ]
+        verdict = "passed" if self.passed else "failed"
+        return ResultTable(f"Checks: {verdict}", ("check", "status", "figure", "expected"), [shapes, *rows])

@@ -1,4 +1,4 @@
-"""What a model must do whatever its weights: each check runs it on a few tokens, or an input, in float64."""
+"""Behaviour that does not depend on weights: each check runs a model on a few tokens, or an input, in float64."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import torch
 
 from specs.model import Model
-from zoo.checks import cache, cross, direction, whole
+from zoo.checks import cache, cross, direction, fixed_inputs
 from zoo.checks.finite import finite
 from zoo.checks.gradients import gradients
 from zoo.checks.padding import padding
 from zoo.checks.result import Check
-from zoo.checks.side import Side, sides
-from zoo.checks.subject import Subject, subject_of
+from zoo.checks.stack_runner import StackRunner, stack_runners
+from zoo.checks.subject import CheckedModel, subject_of
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.weights.source import WeightSource
 
-SideCheck = Callable[[Side, Subject], Check | Iterator[Check]]
+SideCheck = Callable[[StackRunner, CheckedModel], Check | Iterator[Check]]
 
 ALL: tuple[SideCheck, ...] = (
     direction.order,
@@ -28,7 +28,13 @@ ALL: tuple[SideCheck, ...] = (
 )
 ENCODERS: tuple[SideCheck, ...] = (direction.bidirectional, *ALL)
 CAUSAL_ENCODERS: tuple[SideCheck, ...] = (direction.causal, direction.sees_the_past, *ALL)
-WHOLES: tuple[SideCheck, ...] = (whole.bidirectional, whole.order, whole.batch, whole.padding, whole.finite)
+WHOLES: tuple[SideCheck, ...] = (
+    fixed_inputs.bidirectional,
+    fixed_inputs.order,
+    fixed_inputs.batch,
+    fixed_inputs.padding,
+    fixed_inputs.finite,
+)
 DECODERS: tuple[SideCheck, ...] = (
     direction.causal,
     direction.sees_the_past,
@@ -42,7 +48,8 @@ CROSSING: tuple[SideCheck, ...] = (cross.cross_attention, cross.encoder_padding)
 
 @dataclass(frozen=True)
 class BehaviourReport:
-    """The checks, and what they ran on: ``subject`` is the model itself or a twin, ``weights`` where its weights are from."""
+    """The checks and what they ran on: ``subject`` is the model itself or a reduced model, ``weights`` the source of
+    its weights."""
 
     subject: str
     weights: str
@@ -61,17 +68,17 @@ class BehaviourReport:
 def check_behaviour(spec: Model, weights: WeightSource | None = None, *, seed: int = 0) -> BehaviourReport:
     """Run every check that applies to a spec.
 
-    ``weights`` are those of the spec's model (default: random ones drawn for checking).  A model too large to
-    run is checked on a twin with random weights.  Raises :class:`specs.errors.UserError` where no twin is small
-    enough.
+    ``weights`` belong to the spec's model (default: random ones drawn for checking). A model too large to run is
+    replaced by a reduced model with random weights. Raises :class:`specs.errors.UserError` where no reduced model is
+    small enough.
     """
     subject = subject_of(spec, weights, seed)
     return BehaviourReport(subject.description, subject.weights.description, tuple(run_checks(subject)))
 
 
-def run_checks(subject: Subject) -> Iterator[Check]:
-    """Every check that applies to a subject, in turn."""
-    for side in sides(subject.model, subject.spec):
+def run_checks(subject: CheckedModel) -> Iterator[Check]:
+    """Run every check that applies to a model, in turn."""
+    for side in stack_runners(subject.model, subject.spec):
         for check in _checks_of(side, subject):
             with torch.no_grad():
                 results = check(side, subject)
@@ -80,7 +87,7 @@ def run_checks(subject: Subject) -> Iterator[Check]:
     yield gradients(subject)
 
 
-def _checks_of(side: Side, subject: Subject) -> tuple[SideCheck, ...]:
+def _checks_of(side: StackRunner, subject: CheckedModel) -> tuple[SideCheck, ...]:
     if not side.embedding.takes_tokens:
         return WHOLES
     if not side.decodes:

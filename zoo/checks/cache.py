@@ -1,4 +1,4 @@
-"""A cache must not matter: a decoder that reads its tokens in pieces says what it says in one pass."""
+"""Cached decoding must equal a full pass."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from torch import Tensor
 
 from zoo.checks.padding import Where, padded, rows_of_all_lengths
 from zoo.checks.result import Check, equal, skipped
-from zoo.checks.side import Reading, Side, apart, draw_ids
-from zoo.checks.subject import Subject
-from zoo.components.attention import KeyValue
+from zoo.checks.stack_runner import StackOutput, StackRunner, apart, draw_ids
+from zoo.checks.subject import CheckedModel
+from zoo.components.mixer import LENGTH, State, declared_state
 
-_ONE_TOKEN = "context_length allows one token"
+_ONE_TOKEN = "context_length allows only one token"
 
 
-def token_by_token(side: Side, subject: Subject) -> Check:
-    """Whether single steps come to one pass."""
+def token_by_token(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that single steps equal one pass."""
     name = f"{side.prefix}cache, token by token"
-    explanation = "outputs and cache of one token at a time through the cache equal those of all at once"
+    explanation = "decoding token by token with the cache gives the outputs and the cache of one full pass"
     if side.length < 2:
         return skipped(name, explanation, _ONE_TOKEN)
     ids = draw_ids(1, side.length, side.vocabulary)
@@ -32,12 +32,12 @@ def token_by_token(side: Side, subject: Subject) -> Check:
     )
 
 
-def prefill_and_steps(side: Side, subject: Subject) -> Check:
-    """Whether a ragged batch, prefilled and continued, comes to one pass."""
+def prefill_and_steps(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that a ragged batch, prefilled and continued, equals one pass."""
     name = f"{side.prefix}cache, ragged prefill"
     explanation = (
-        "a batch padded on the left, or between prompt and steps, read as a prefill, a pair and single tokens "
-        "gives what it gives at once"
+        "for a batch padded on the left, or between prompt and steps, prefill and steps with the cache equal one "
+        "full pass"
     )
     if side.length < 2:
         return skipped(name, explanation, _ONE_TOKEN)
@@ -50,40 +50,54 @@ def prefill_and_steps(side: Side, subject: Subject) -> Check:
         whole, pieces = side.read(ids, mask, None), _read_in_pieces(side, ids, mask, cuts)
         differences += [
             apart(_real(whole.tokens, mask), _real(pieces.tokens, mask)),
-            apart(_real(_per_token(whole.cache), mask), _real(_per_token(pieces.cache), mask)),
+            apart(_real(_per_token(side, whole), mask), _real(_per_token(side, pieces), mask)),
+            apart(_constant(side, whole), _constant(side, pieces)),
         ]
     return equal(name, max(differences), explanation)
 
 
-def empty_cache(side: Side, subject: Subject) -> Check:
-    """Whether a cache that holds nothing is none."""
-    explanation = "a cache of length 0 gives what no cache gives"
+def empty_cache(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that an empty cache equals no cache."""
+    explanation = "a cache of length 0 gives the same outputs as no cache"
     ids = draw_ids(1, side.length, side.vocabulary)
     without = side.read(ids, None, None)
-    empty = [(key[:, :, :0], value[:, :, :0]) for key, value in without.cache]
+    empty = [
+        tuple(x.new_zeros(each.shape(len(x), 0)) for each, x in zip(layer, state, strict=True))
+        for layer, state in zip(side.states, without.cache, strict=True)
+    ]
     return equal(
         f"{side.prefix}cache, empty", apart(without.tokens, side.read(ids, None, empty).tokens), explanation
     )
 
 
-def _read_in_pieces(side: Side, ids: Tensor, mask: Tensor | None, cuts: Iterable[int]) -> Reading:
-    """The tokens between consecutive cuts, each piece with the cache of those before, put together again."""
-    readings: list[Reading] = []
-    cache: Sequence[KeyValue] | None = None
+def _read_in_pieces(side: StackRunner, ids: Tensor, mask: Tensor | None, cuts: Iterable[int]) -> StackOutput:
+    """Return the concatenated outputs of the pieces between consecutive cuts, each read with the cache of the earlier
+    pieces."""
+    readings: list[StackOutput] = []
+    cache: Sequence[State] | None = None
     for start, end in pairwise(cuts):
         readings.append(side.read(ids[:, start:end], None if mask is None else mask[:, :end], cache))
         cache = readings[-1].cache
     tokens = tuple(torch.cat(each, 1) for each in zip(*(reading.tokens for reading in readings), strict=True))
-    return Reading(tokens, cache=readings[-1].cache)
+    return StackOutput(tokens, cache=readings[-1].cache)
 
 
-def _flat(cache: Sequence[KeyValue]) -> list[Tensor]:
-    return [tensor for pair in cache for tensor in pair]
+def _flat(cache: Sequence[State]) -> list[Tensor]:
+    return [tensor for state in cache for tensor in state]
 
 
-def _per_token(cache: Sequence[KeyValue]) -> list[Tensor]:
-    """Keys and values with their tokens in front: B G S K -> B S G K."""
-    return [tensor.transpose(1, 2) for tensor in _flat(cache)]
+def _per_token(side: StackRunner, reading: StackOutput) -> list[Tensor]:
+    """What a cache holds of every token, with the tokens in front: B S ..."""
+    return [
+        x.movedim(1 + declared.dims.index(LENGTH), 1)
+        for declared, x in declared_state(side.states, reading.cache)
+        if declared.grows
+    ]
+
+
+def _constant(side: StackRunner, reading: StackOutput) -> list[Tensor]:
+    """The parts of the state whose size does not grow, B ..."""
+    return [x for declared, x in declared_state(side.states, reading.cache) if not declared.grows]
 
 
 def _real(tensors: Sequence[Tensor], mask: Tensor) -> list[Tensor]:

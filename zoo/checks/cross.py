@@ -7,13 +7,13 @@ import torch
 from zoo.checks.dependence import depends
 from zoo.checks.padding import padded
 from zoo.checks.result import Check, equal, skipped
-from zoo.checks.side import Side, another, apart, draw_ids, draw_inputs, reads_decoder
-from zoo.checks.subject import Subject
+from zoo.checks.stack_runner import StackRunner, another, apart, draw_ids, draw_inputs, reads_decoder
+from zoo.checks.subject import CheckedModel
 from zoo.models.encoder_decoder import EncoderDecoder
 
 
-def cross_attention(side: Side, subject: Subject) -> Check:
-    """Whether the decoder depends on the encoder."""
+def cross_attention(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that the decoder depends on the encoder."""
     model = subject.model
     assert isinstance(model, EncoderDecoder)
 
@@ -30,25 +30,21 @@ def cross_attention(side: Side, subject: Subject) -> Check:
         ).tokens
         return apart([x[:1] for x in both], [x[1:] for x in both])
 
-    explanation = (
-        "outputs of the decoder change when a token of the encoder, or its whole image or sound, is replaced"
-    )
+    explanation = "decoder outputs change when an encoder token, or the whole image or audio, is replaced"
     return depends("cross-attention", subject, change, explanation)
 
 
-def encoder_padding(side: Side, subject: Subject) -> Check:
-    """Whether the decoder ignores the encoder's padding."""
+def encoder_padding(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that the decoder ignores the encoder's padding."""
     model = subject.model
     assert isinstance(model, EncoderDecoder)
-    explanation = (
-        "outputs of the decoder are the same with an encoder input alone and with padding of any content"
-    )
+    explanation = "decoder outputs do not change when the encoder input is padded, whatever the padding holds"
     source = draw_inputs(subject.spec, "encoder", 1, 1)
     if source.is_floating_point():
-        reason = "an image or a sound is never padded: there is no mask"
+        reason = "images and audio are never padded"
         return skipped("encoder padding", explanation, reason)
     if side.vocabulary < 2:
-        return skipped("encoder padding", explanation, "the vocabulary has one token")
+        return skipped("encoder padding", explanation, "the vocabulary has only one token")
     ids = draw_ids(1, side.length, side.vocabulary)
     alone = reads_decoder(model, subject.spec, source)(ids, None, None)
     right, left = padded([source[0]], "right"), padded([source[0]], "left")

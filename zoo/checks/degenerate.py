@@ -1,4 +1,4 @@
-"""Specs whose outputs rightly depend on little, so that a check for dependence would say nothing."""
+"""Specs whose outputs legitimately depend on little, so that a check for dependence would be meaningless."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from specs.norm import NoNorm
 from specs.residual import NoResidual
 
 
-def why_deaf(spec: Model) -> str:
-    """Why the outputs of a spec need not depend on what goes in; empty where they must."""
+def why_insensitive(spec: Model) -> str:
+    """Return the reason why the outputs of a spec need not depend on its inputs; empty where they must."""
     if spec.vocab_size == 1:
-        return "the vocabulary has one token"
+        return "the vocabulary has only one token"
     widths = [spec.d_model] if any(not isinstance(norm, NoNorm) for norm in _stack_norms(spec)) else []
     widths += _query_key_widths(spec)
     embeddings = [spec.embedding_of(stack) for _, stack in spec.stacks()]
@@ -24,9 +24,9 @@ def why_deaf(spec: Model) -> str:
     if isinstance(spec.head, TransformingHead) and spec.head.norm is not None:
         widths.append(spec.d_model)
     if widths and min(widths) < 3:
-        return f"a normalised vector of width {min(widths)} keeps no more than signs"
+        return f"a normalized vector of width {min(widths)} carries only signs"
     if isinstance(spec.head, Pooled) and spec.head.normalize and (spec.head.projection or spec.d_model) == 1:
-        return "a vector of width 1 and length 1 is no more than a sign"
+        return "a unit vector of width 1 carries only a sign"
     return ""
 
 
@@ -38,13 +38,13 @@ def _query_key_widths(spec: Model) -> list[int]:
 
 
 def may_fade(spec: Model) -> str:
-    """Why signals may fade on their way through random weights until nothing is left; empty where they must not.
+    """Return the reason why signals may vanish on their way through random weights; empty where they must not.
 
     Attention alone makes all tokens alike, doubly exponentially in depth (Dong et al., 2021).
     """
     blocks = [block for _, stack in spec.stacks() for block in stack.layer_blocks()]
     if any(isinstance(block.residual, NoResidual) for block in blocks):
-        return "a signal was lost, as it may be: without residuals, attention makes all tokens alike"
+        return "a signal was lost, which is expected: without residuals, attention makes all tokens alike"
     return ""
 
 

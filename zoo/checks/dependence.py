@@ -1,22 +1,22 @@
-"""Whether an output depends on something, in figures."""
+"""Measuring whether an output depends on something."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from zoo.checks.degenerate import may_fade, why_deaf
+from zoo.checks.degenerate import may_fade, why_insensitive
 from zoo.checks.result import CHANGED, Check, skipped
-from zoo.checks.subject import Subject
+from zoo.checks.subject import CheckedModel
 
 
 def depends(
-    name: str, subject: Subject, change: Callable[[], float], explanation: str, excuse: str = ""
+    name: str, subject: CheckedModel, change: Callable[[], float], explanation: str, excuse: str = ""
 ) -> Check:
-    """A check that passes when ``change``, measured on some draw of the weights, is one.
+    """A check that passes when ``change`` is a change for some draw of the weights.
 
-    ``excuse`` says why there need not be one, empty where there must.
+    ``excuse`` says why the output need not depend on it; empty where it must.
     """
-    reason = why_deaf(subject.spec)
+    reason = why_insensitive(subject.spec)
     if reason:
         return skipped(name, explanation, reason)
     for _ in subject.draws():

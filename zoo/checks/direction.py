@@ -6,27 +6,27 @@ import torch
 
 from zoo.checks.dependence import depends
 from zoo.checks.result import Check, equal, skipped
-from zoo.checks.side import Side, another, apart, draw_ids
-from zoo.checks.subject import Subject
+from zoo.checks.stack_runner import StackRunner, another, apart, draw_ids
+from zoo.checks.subject import CheckedModel
 
-_ONE_TOKEN = "context_length allows one token"
-_ALONE = "windows of one token let each see itself only"
+_ONE_TOKEN = "context_length allows only one token"
+_ALONE = "with windows of one token, each token sees only itself"
 
 
-def causal(side: Side, subject: Subject) -> Check:
-    """Whether outputs are the same up to where the tokens are."""
+def causal(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that outputs do not depend on later tokens."""
     name = f"{side.prefix}causal"
-    explanation = "outputs of earlier tokens do not change when the tokens after them are replaced"
+    explanation = "outputs do not change when later tokens are replaced"
     if side.length < 2:
         return skipped(name, explanation, _ONE_TOKEN)
     if side.vocabulary < 2:
-        return skipped(name, explanation, "the vocabulary has one token")
+        return skipped(name, explanation, "the vocabulary has only one token")
     half = side.length // 2
     return equal(name, _change(side, slice(half, None), slice(half)), explanation)
 
 
-def sees_the_past(side: Side, subject: Subject) -> Check:
-    """Whether outputs depend on tokens before theirs."""
+def sees_the_past(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that outputs depend on earlier tokens."""
     name = f"{side.prefix}sees the past"
     explanation = "outputs of later tokens change when the first token is replaced"
     if side.length < 2:
@@ -34,11 +34,11 @@ def sees_the_past(side: Side, subject: Subject) -> Check:
     return depends(name, subject, lambda: _change(side, slice(1), slice(1, None)), explanation, _excuse(side))
 
 
-def bidirectional(side: Side, subject: Subject) -> Check:
-    """Whether outputs depend on tokens before and after theirs."""
+def bidirectional(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that outputs depend on earlier and on later tokens."""
     name = f"{side.prefix}bidirectional"
     explanation = (
-        "outputs of earlier tokens change when the last is replaced, and of later ones when the first is"
+        "earlier outputs change when the last token is replaced, and later outputs when the first token is"
     )
     if side.length < 2:
         return skipped(name, explanation, _ONE_TOKEN)
@@ -49,12 +49,12 @@ def bidirectional(side: Side, subject: Subject) -> Check:
     return depends(name, subject, change, explanation, _excuse(side))
 
 
-def _excuse(side: Side) -> str:
+def _excuse(side: StackRunner) -> str:
     return _ALONE if side.alone else ""
 
 
-def _change(side: Side, replaced: slice, seen: slice) -> float:
-    """How far the outputs at the tokens ``seen`` move when those ``replaced`` are others."""
+def _change(side: StackRunner, replaced: slice, seen: slice) -> float:
+    """The change of the outputs at the tokens ``seen`` when the ``replaced`` tokens change."""
     ids = draw_ids(1, side.length, side.vocabulary)
     changed = ids.clone()
     changed[:, replaced] = another(ids[:, replaced], side.vocabulary)
@@ -62,12 +62,12 @@ def _change(side: Side, replaced: slice, seen: slice) -> float:
     return apart([x[:1, seen] for x in both], [x[1:, seen] for x in both])
 
 
-def order(side: Side, subject: Subject) -> Check:
-    """Whether the outputs know where a token stands."""
+def order(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that outputs depend on the order of tokens."""
     name = f"{side.prefix}order"
-    explanation = "outputs are not merely swapped along when the first two tokens are swapped"
+    explanation = "swapping the first two tokens does more than swap their outputs"
     if side.length < 3:
-        return skipped(name, explanation, f"context_length allows {side.length} tokens, and this takes 3")
+        return skipped(name, explanation, f"context_length allows {side.length} tokens; this check needs 3")
 
     def change() -> float:
         ids = draw_ids(1, side.length, side.vocabulary)
@@ -76,6 +76,8 @@ def order(side: Side, subject: Subject) -> Check:
         return apart([x[:1, swap] for x in both], [x[1:] for x in both])
 
     if not side.ordered and not side.causal:
-        explanation = "without positions, a bidirectional stack sees a set: swapped tokens swap their outputs"
+        explanation = (
+            "without positions, a bidirectional stack sees a set: swapping tokens swaps their outputs"
+        )
         return Check(name, "info", explanation, change())
     return depends(name, subject, change, explanation, _excuse(side))

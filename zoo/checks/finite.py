@@ -6,16 +6,14 @@ import torch
 from torch import Tensor
 
 from zoo.checks.result import Check
-from zoo.checks.side import Reading, Side, draw_ids, draw_inputs, reads_decoder
-from zoo.checks.subject import Subject
+from zoo.checks.stack_runner import StackOutput, StackRunner, draw_ids, draw_inputs, reads_decoder
+from zoo.checks.subject import CheckedModel
 from zoo.models.encoder_decoder import EncoderDecoder
 
 
-def finite(side: Side, subject: Subject) -> Check:
-    """Whether all outputs are numbers, also of a row in which all tokens are masked."""
-    explanation = (
-        "the outputs have no NaN and no infinity, also where a row, or the encoder's input, is all padding"
-    )
+def finite(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that all outputs are finite, also for a row in which all tokens are masked."""
+    explanation = "no output is NaN or infinite, even where a row or the encoder input is all padding"
     ids = draw_ids(2, side.length, side.vocabulary)
     mask = ids.new_ones(ids.shape)
     mask[1] = 0
@@ -33,11 +31,11 @@ def finite(side: Side, subject: Subject) -> Check:
     return Check(f"{side.prefix}finite", "failed" if count else "passed", explanation, count, "0 values")
 
 
-def tensors_of(reading: Reading) -> list[Tensor]:
-    """Everything that a reading holds."""
+def tensors_of(reading: StackOutput) -> list[Tensor]:
+    """All tensors of an output."""
     return [*reading.tokens, *reading.sequences, *(tensor for pair in reading.cache for tensor in pair)]
 
 
 def not_finite(tensor: Tensor) -> int:
-    """How many values are NaN or infinite."""
+    """The number of NaN and infinite values."""
     return int((~tensor.isfinite()).sum())

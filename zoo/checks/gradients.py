@@ -1,4 +1,4 @@
-"""Every parameter must get a gradient: one that gets none is not used, and would not be trained."""
+"""Every parameter must get a gradient: a parameter without one is unused and would not be trained."""
 
 from __future__ import annotations
 
@@ -12,35 +12,39 @@ from torch import Tensor, nn
 from specs.embedding import Tokens
 from specs.model import Model
 from zoo.builder import ZooModel
-from zoo.checks.degenerate import may_fade, why_deaf
+from zoo.checks.degenerate import may_fade, why_insensitive
 from zoo.checks.result import Check, skipped
-from zoo.checks.side import LENGTH, draw_ids, draw_inputs
-from zoo.checks.subject import Subject
+from zoo.checks.stack_runner import LENGTH, draw_ids, draw_inputs
+from zoo.checks.subject import CheckedModel
 from zoo.components.attention import Projections, SelfAttention
+from zoo.components.block import ReorderedNorm, Sandwich
+from zoo.components.router import Router
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.models.outputs import Outputs
 from zoo.models.stack import Stack
 
 _NEGLIGIBLE = 1e-12
-"""Of the largest gradient nearby: what rounding leaves of a gradient that is 0."""
+"""The threshold for a zero gradient, relative to the largest gradient nearby: rounding rarely leaves exact zeros."""
 
 _SHOWN = 8
 
 
-def gradients(subject: Subject) -> Check:
-    """Whether every parameter gets a gradient that is finite and not all 0."""
-    explanation = "every parameter gets a finite gradient, not all 0, from a random weighting of all outputs"
+def gradients(subject: CheckedModel) -> Check:
+    """Check that every parameter gets a finite gradient that is not all zeros."""
+    explanation = "every parameter gets a finite, nonzero gradient from a random weighting of all outputs"
     spec = subject.spec
     lengths = [spec.context_length_of(stack) or LENGTH for _, stack in spec.stacks()]
-    reason = why_deaf(spec) or ("context_length allows one token" if min(lengths) < 2 else "")
+    reason = why_insensitive(spec) or ("context_length allows only one token" if min(lengths) < 2 else "")
     if reason:
         return skipped("gradients", explanation, reason)
     model = subject.model
     names = list(_trained(model))
     optional = _shift_all_scores(model)
     idle = _score_one_key(model)
-    without: set[str] = set(names) - optional - idle
+    constant = _route_alone(model)
+    rescaled = _scale_a_whole_branch(model)
+    without: set[str] = set(names) - optional - idle - constant - rescaled
     for _ in subject.draws():
         without &= _without_gradient(model, spec)
         if not without:
@@ -49,24 +53,31 @@ def gradients(subject: Subject) -> Check:
     if without and reason:
         return skipped("gradients", explanation, reason)
     if optional:
-        explanation += " (but key biases may get none: they shift all scores of a query alike)"
+        explanation += " (except key biases, which shift all scores of a query equally)"
     if idle:
-        explanation += " (but queries, keys and distances of windows of one token get none)"
+        explanation += " (except queries, keys and distances in windows of one token)"
+    if constant:
+        explanation += (
+            " (except sparse_mixer routers, which weigh an expert by 1 unless another scores nearly as high)"
+        )
+    if rescaled:
+        explanation += " (except sinks of single heads, which scale an output that is normalized next)"
     listed = sorted(without, key=names.index)
-    reason = f"none for {', '.join(listed[:_SHOWN])}" if listed else ""
+    reason = f"no gradient for {', '.join(listed[:_SHOWN])}" if listed else ""
     reason += f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
-    figure, expected = float(len(listed)), f"0 of {len(names)} parameters without"
+    figure, expected = float(len(listed)), f"0 of {len(names)} parameters without a gradient"
     return Check("gradients", "failed" if listed else "passed", explanation, figure, expected, reason)
 
 
 def _shift_all_scores(model: ZooModel) -> set[str]:
-    """The biases of keys and of their norms: where positions do not act on keys, softmax takes no notice of them."""
+    """The biases of keys and of their norms: without positions that act on keys, softmax ignores them."""
     paths = [path for path, module in model.named_modules() if isinstance(module, Projections)]
     return {f"{path}.{part}.bias" for path in paths for part in ("key", "key_norm")} & _trained(model).keys()
 
 
 def _score_one_key(model: ZooModel) -> set[str]:
-    """The parameters of queries, keys and their distances where a window holds one token: its share is 1 at any score."""
+    """The parameters of queries, keys and their distances where a window holds one token, whose weight is 1 at any
+    score."""
     attentions = {path: each for path, each in model.named_modules() if isinstance(each, SelfAttention)}
     single = [path for path, each in attentions.items() if each.window == 1 and each.sinks is None]
     parts = [f"{path}.{part}." for path in single for part in ("query", "key", "query_norm", "key_norm")]
@@ -78,8 +89,30 @@ def _score_one_key(model: ZooModel) -> set[str]:
     return {name for name in _trained(model) if prefixes and name.startswith(prefixes)}
 
 
+def _route_alone(model: ZooModel) -> set[str]:
+    """The parameters of routers whose weights are constant where no two scores are close."""
+    routers = {path: each for path, each in model.named_modules() if isinstance(each, Router)}
+    sparse = [path for path, each in routers.items() if each.function == "sparse_mixer"]
+    return {f"{path}.{leaf}" for path in sparse for leaf in ("weight", "bias")} & _trained(model).keys()
+
+
+def _scale_a_whole_branch(model: ZooModel) -> set[str]:
+    """The sinks of attentions with one head and no output bias, followed by a norm, which undoes any scale."""
+    blocks = {
+        path: each for path, each in model.named_modules() if isinstance(each, ReorderedNorm | Sandwich)
+    }
+    alone = [
+        f"{path}.attention"
+        for path, block in blocks.items()
+        if isinstance(attention := block.attention, SelfAttention)
+        and attention.heads == 1
+        and attention.output.bias is None
+    ]
+    return {f"{path}.sinks" for path in alone} & _trained(model).keys()
+
+
 def _positions_in_attention(model: ZooModel) -> dict[str, nn.Module]:
-    """The position that acts on the scores of each self-attention, by its path: its own, or its stack's."""
+    """The position that acts on the scores of each self-attention, by path: its own, or its stack's."""
     stacks = {path: each for path, each in model.named_modules() if isinstance(each, Stack)}
     return {
         f"{path}.{inner}": each.position or stack.position
@@ -90,7 +123,7 @@ def _positions_in_attention(model: ZooModel) -> dict[str, nn.Module]:
 
 
 def _without_gradient(model: ZooModel, spec: Model) -> set[str]:
-    """The names of the parameters whose gradient is missing, not finite, or negligible beside its neighbours'."""
+    """The names of the parameters whose gradient is missing, not finite, or negligible compared with its neighbours'."""
     with _largest_gradients(model) as largest:
         outputs = _run(model, spec)
         generator = torch.Generator().manual_seed(0)
@@ -131,7 +164,7 @@ def _run(model: ZooModel, spec: Model) -> Outputs:
 
 @contextmanager
 def _largest_gradients(model: ZooModel) -> Iterator[dict[str, float]]:
-    """The largest absolute gradient of each parameter that gets one; the gradients themselves are let go at once."""
+    """The largest absolute gradient of each parameter that gets one; gradients are released at once."""
     largest: dict[str, float] = {}
 
     def keep(name: str, parameter: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Padding must not matter: neither its content, nor where in a row it is, nor that it is there.
+"""Padding must not matter: neither its content, nor its position, nor its presence.
 
 Shapes: batch B, tokens T, real tokens N of the whole batch.
 """
@@ -12,17 +12,17 @@ import torch
 from torch import Tensor
 
 from zoo.checks.result import Check, equal, skipped
-from zoo.checks.side import Reading, Side, another, apart, draw_ids, split
-from zoo.checks.subject import Subject
+from zoo.checks.stack_runner import StackOutput, StackRunner, another, apart, draw_ids, split
+from zoo.checks.subject import CheckedModel
 
 Where = Literal["right", "left", "inside"]
-"""Where padding stands: behind a row's tokens, before them, or as between a prompt and the steps that follow it."""
+"""The position of padding: after a row's tokens, before them, or between a prompt and the steps that follow it."""
 
 PLACES: tuple[Where, ...] = ("right", "left", "inside")
 
 
-def padding(side: Side, subject: Subject) -> Iterator[Check]:
-    """Whether tokens under the mask are seen, and whether a padded batch gives what its rows give alone."""
+def padding(side: StackRunner, subject: CheckedModel) -> Iterator[Check]:
+    """Check that masked tokens are not seen, and that a padded batch equals its rows alone."""
     rows = rows_of_all_lengths(side)
     batches = [padded(rows, where) for where in PLACES]
     ids, masks = (torch.cat(parts) for parts in zip(*batches, strict=True))
@@ -31,21 +31,23 @@ def padding(side: Side, subject: Subject) -> Iterator[Check]:
     given = [real(reading, mask) for reading, (_, mask) in zip(readings, batches * 2, strict=True)]
     found, others = given[: len(PLACES)], given[len(PLACES) :]
     content = f"{side.prefix}padding content"
-    explanation = "outputs of real tokens do not change when the padding, wherever it is, holds other tokens"
+    explanation = "outputs of real tokens do not change when padding tokens, wherever they are, are replaced"
     if side.vocabulary < 2:
-        yield skipped(content, explanation, "the vocabulary has one token")
+        yield skipped(content, explanation, "the vocabulary has only one token")
     else:
         yield equal(content, max(map(apart, found, others)), explanation)
     explanation = (
         "outputs of real tokens are the same with padding on the left, on the right and inside a row"
     )
     yield equal(f"{side.prefix}padding side", max(apart(found[0], each) for each in found[1:]), explanation)
-    explanation = "a batch padded on the right, on the left or inside gives each row what the row gives alone"
+    explanation = (
+        "each row of a batch padded on the right, on the left or inside gives the outputs that it gives alone"
+    )
     alone = _one_by_one(side, rows)
     yield equal(f"{side.prefix}padded batch", max(apart(each, alone) for each in found), explanation)
 
 
-def rows_of_all_lengths(side: Side) -> list[Tensor]:
+def rows_of_all_lengths(side: StackRunner) -> list[Tensor]:
     """Three rows: the longest, one of half its length, and one token."""
     ids = draw_ids(3, side.length, side.vocabulary)
     lengths = (side.length, (side.length + 1) // 2, 1)
@@ -64,13 +66,13 @@ def padded(rows: Sequence[Tensor], where: Where, *, extra: int = 1) -> tuple[Ten
     return ids, mask
 
 
-def real(reading: Reading, mask: Tensor) -> list[Tensor]:
-    """What a reading says of the real tokens, N ... each, and of the sequences, B ... each."""
+def real(reading: StackOutput, mask: Tensor) -> list[Tensor]:
+    """The outputs of real tokens, N ... each, and of sequences, B ... each."""
     return [x[mask == 1] for x in reading.tokens] + list(reading.sequences)
 
 
-def _one_by_one(side: Side, rows: Sequence[Tensor]) -> list[Tensor]:
-    """As ``real`` of a padded batch, but of each row alone."""
+def _one_by_one(side: StackRunner, rows: Sequence[Tensor]) -> list[Tensor]:
+    """As ``real`` for a padded batch, from each row alone."""
     alone = [side.read(row[None], None, None) for row in rows]
     tokens = [torch.cat([x[0] for x in each]) for each in zip(*(row.tokens for row in alone), strict=True)]
     sequences = [torch.cat(each) for each in zip(*(row.sequences for row in alone), strict=True)]

@@ -1,9 +1,10 @@
-"""Random weights that show how a model is wired, whatever its recipe for initialisation."""
+"""Random weights that reveal the wiring of a model, whatever its recipe for initialisation."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
@@ -23,8 +24,8 @@ _POOL = 2**20 - 3  # a prime, so that no two rows of a matrix are the same stret
 class ProbeWeights(WeightSource):
     """Weights under which signals neither fade nor swamp each other, in float64.
 
-    Matrices keep the variance of what they map, attention scores come out with a standard deviation of 1, and
-    biases, the weights of norms and fixed values are scattered around what they start from, so that each shows.
+    Matrices preserve variance, attention scores have a standard deviation of 1, and biases, the weights of norms and
+    fixed values are scattered around their initial values, so that each shows.
     """
 
     def __init__(self, model: nn.Module, spec: Model, seed: int = 0) -> None:
@@ -37,7 +38,7 @@ class ProbeWeights(WeightSource):
         self._gain = (
             0.3 if any(_grows(block) for _, stack in spec.stacks() for block in stack.layer_blocks()) else 1.0
         )
-        self._pool = torch.randn(_POOL, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+        self._pool = _pool(seed)
 
     def pieces(self, name: str) -> Iterator[Tensor]:
         tensor = self._tensors[name]
@@ -71,6 +72,14 @@ class ProbeWeights(WeightSource):
         return std
 
 
+@lru_cache(
+    maxsize=4
+)  # as many as the draws of one check; drawing one takes longer than the checks of a tiny model
+def _pool(seed: int) -> Tensor:
+    """Return the normal values that the weights of a seed are cut from, which nobody may change."""
+    return torch.randn(_POOL, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
 def _grows(block: BlockParts) -> bool:
-    """Whether a block adds to a stream that nothing normalises."""
+    """Whether a block adds to a residual stream that is never normalised."""
     return any(isinstance(norm, NoNorm) for norm in block.norms_used()) and isinstance(block.residual, Add)

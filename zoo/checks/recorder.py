@@ -1,4 +1,4 @@
-"""What goes into every module of a model and what comes out, while it runs."""
+"""Recording the inputs and outputs of every module while a model runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ METHODS = ("forward", "encode", "decode", "embed", "rotate", "bias", "keys_value
 
 
 @dataclass
-class Call:
+class RecordedCall:
     """One call of a module's method, with the shapes of what went in and came out."""
 
     path: str
@@ -32,13 +32,12 @@ class Call:
 class Recorder:
     """A context in which the calls of a model's modules are recorded, in the order in which they begin.
 
-    A call that a module makes to itself is part of the outer one.  ``failed`` is the innermost call in which an
-    exception arose.
+    A module's calls to itself are part of the outer call. ``failed`` is the innermost call that raised an exception.
     """
 
     def __init__(self, model: nn.Module) -> None:
-        self.calls: list[Call] = []
-        self.failed: Call | None = None
+        self.calls: list[RecordedCall] = []
+        self.failed: RecordedCall | None = None
         self._model = model
         self._running: set[str] = set()
         self._wrapped: list[tuple[nn.Module, str]] = []
@@ -71,7 +70,7 @@ class Recorder:
         def call(*args: Any, **kwargs: Any) -> Any:
             if path in self._running:
                 return function(*args, **kwargs)
-            record = Call(path, method, module, shapes_in([*args, *kwargs.values()]))
+            record = RecordedCall(path, method, module, shapes_in([*args, *kwargs.values()]))
             self.calls.append(record)
             self._running.add(path)
             try:
@@ -93,7 +92,7 @@ def _is_absent(module: nn.Module) -> bool:
 
 
 def _is_own(module: nn.Module, method: str) -> bool:
-    """Whether a module has a method of its own by that name, not the one that does nothing."""
+    """Whether a module implements a method of this name, beyond the default that does nothing."""
     function = getattr(type(module), method, None)
     nothing = getattr(Position, method, None) if isinstance(module, Position) else nn.Module.forward
     return callable(function) and function is not nothing

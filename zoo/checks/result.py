@@ -1,4 +1,4 @@
-"""What a behaviour check found."""
+"""The result of a behaviour check."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, Literal
 Status = Literal["passed", "failed", "skipped", "info"]
 
 EQUAL = 1e-6
-"""The largest difference of equal outputs, relative to the largest value: parts of a model may work in float32."""
+"""The largest difference of equal outputs, relative to the largest value: parts of a model may compute in float32."""
 
 CHANGED = 1e-9
-"""The smallest such difference that is a change."""
+"""The smallest relative difference that counts as a change."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check: what was done, the figure that came out, and the one that was expected.
+    """One check: its explanation, the measured figure, and the expected one.
 
-    ``info`` is a figure that nothing is expected of.  ``reason`` says why a check was skipped or failed, where
-    the figure does not.
+    ``info`` marks a figure without an expectation. ``reason`` says why a check was skipped or failed, where the
+    figure does not.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Check:
     reason: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data; a figure that is no finite number is given as text."""
+        """As JSON data; figures that are not finite are given as text."""
         figure = self.figure if self.figure is None or math.isfinite(self.figure) else str(self.figure)
         return {**vars(self), "figure": figure}
 
@@ -43,5 +43,5 @@ def equal(name: str, difference: float, explanation: str) -> Check:
 
 
 def skipped(name: str, explanation: str, reason: str) -> Check:
-    """A check that does not apply, and why."""
+    """A check that does not apply, with the reason."""
     return Check(name, "skipped", explanation, reason=reason)

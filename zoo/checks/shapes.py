@@ -1,7 +1,7 @@
-"""The shapes of what every module takes and gives, in symbols.
+"""The shapes of every module's inputs and outputs, in symbols.
 
-The model runs twice on the meta device, which computes shapes only, at different sizes of batch, tokens, cache
-and encoder input: what is equal in both runs is fixed, and the rest is named after what it follows.
+The model runs twice on the meta device, which computes shapes only, with different sizes of batch, tokens, cache and
+encoder input: a size that is equal in both runs is fixed, and the others are named after the size that they follow.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from specs.model import Model
 from zoo.builder import ZooModel
-from zoo.checks.recorder import Call, Recorder
+from zoo.checks.recorder import RecordedCall, Recorder
 from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, describe, symbols_in
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
@@ -23,7 +23,7 @@ from zoo.models.encoder_decoder import EncoderDecoder
 
 @dataclass(frozen=True)
 class ModuleShapes:
-    """A module's inputs and outputs, such as ``B x T x 768``; ``method`` is what was called, mostly ``forward``."""
+    """A module's inputs and outputs, such as ``B x T x 768``; ``method`` is the called method, mostly ``forward``."""
 
     path: str
     kind: str
@@ -38,7 +38,7 @@ class ModuleShapes:
 
 @dataclass(frozen=True)
 class ShapeReport:
-    """Every module's shapes, in the order of the module tree, and what is wrong with them."""
+    """Every module's shapes, in the order of the module tree, and their problems."""
 
     modules: tuple[ModuleShapes, ...]
     problems: tuple[str, ...]
@@ -49,7 +49,7 @@ class ShapeReport:
 
     @property
     def symbols(self) -> dict[str, str]:
-        """The symbols in use and what they stand for."""
+        """The symbols in use and their meanings."""
         used = set[str]().union(
             *(symbols_in(text) for row in self.modules for text in row.inputs + row.outputs)
         )
@@ -67,10 +67,10 @@ class ShapeReport:
 
 
 def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
-    """The shapes in a model on the meta device, as :func:`zoo.builder.assemble` gives it.
+    """The shapes in a model on the meta device, as :func:`zoo.builder.assemble` returns it.
 
-    A decoder runs with a cache, an encoder-decoder encodes and then decodes with a cache.  A model that fails to
-    run, gives sizes that follow nothing that was varied, or outputs that do not follow the batch, has problems.
+    A decoder runs with a cache; an encoder-decoder encodes, and then decodes with a cache. A model has problems if it
+    fails to run, has sizes that follow no varied size, or outputs that do not follow the batch.
     """
     recorders = (Recorder(model), Recorder(model))
     for run, recorder in enumerate(recorders):
@@ -83,14 +83,14 @@ def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
             return ShapeReport((), (f"{where} fails to run: {type(error).__name__}: {error}",))
     first, second = recorders[0].calls, recorders[1].calls
     if [call.path for call in first] != [call.path for call in second]:
-        return ShapeReport((), ("which modules run depends on the sizes of the inputs",))
+        return ShapeReport((), ("the modules that run depend on the sizes of the inputs",))
     order = {path: place for place, (path, _) in enumerate(model.named_modules())}
     rows = dict.fromkeys(_row(a, b) for a, b in zip(first, second, strict=True))
     modules = tuple(sorted(rows, key=lambda row: order[row.path]))
     return ShapeReport(modules, tuple(_problems(modules)))
 
 
-def _row(first: Call, second: Call) -> ModuleShapes:
+def _row(first: RecordedCall, second: RecordedCall) -> ModuleShapes:
     kind = getattr(first.module, "component_kind", type(first.module).__name__)
     inputs, outputs = (
         describe(getattr(first, side), getattr(second, side)) for side in ("inputs", "outputs")
@@ -101,7 +101,7 @@ def _row(first: Call, second: Call) -> ModuleShapes:
 def _problems(modules: Sequence[ModuleShapes]) -> list[str]:
     unnamed = [row.path for row in modules if any(UNNAMED in text for text in row.inputs + row.outputs)]
     problems = [
-        f"{path} has a size that follows none of batch, tokens, cache and encoder" for path in unnamed
+        f"{path} has a size that depends on none of batch, tokens, cache and encoder" for path in unnamed
     ]
     for row in modules:
         for text in row.outputs if not row.path else ():
@@ -116,7 +116,7 @@ def _run(model: ZooModel, spec: Model, recorder: Recorder, size: dict[str, int])
         return torch.empty(size["B"], length, dtype=torch.int64, device="meta")
 
     def read(length: int) -> tuple[Tensor, Tensor | None]:
-        """What the encoder reads, and its mask."""
+        """The encoder's input and its mask."""
         assert spec.encoder is not None
         embedding = spec.embedding_of(spec.encoder)
         if embedding.takes_tokens:

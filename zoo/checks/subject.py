@@ -1,4 +1,4 @@
-"""The model that is checked: the one asked for, or a smaller one wired alike."""
+"""The model that is checked: the given one, or a reduced model."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.checks.probe import ProbeWeights
 from zoo.memory import available_memory
-from zoo.twin import small_inputs, twins
+from zoo.reduced import reduced_models, small_inputs
 from zoo.weights.materialize import materialize
 from zoo.weights.source import WeightSource
 
 MAX_PARAMETERS = 160_000_000
-"""What is checked as it is; a larger model is checked on a twin."""
+"""The largest model that is checked itself; larger ones are replaced by a reduced model."""
 
-TWIN_PARAMETERS = 80_000_000
-"""What a twin may have: it proves no more by being larger."""
+REDUCED_PARAMETERS = 80_000_000
+"""The largest reduced model: a larger one proves no more."""
 
 _DRAWS = 4
 _REDRAWN_PARAMETERS = 2_000_000
 _BYTES = 8  # float64
-_MEMORY_SHARE = 0.4  # for the weights; gradients need as much again at most
+_MEMORY_SHARE = 0.4  # for the weights; gradients need at most as much again
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What is run: a spec and its model in float64.  ``description`` tells a twin from the model itself."""
+class CheckedModel:
+    """The checked spec and its model in float64. ``description`` says whether it is a reduced model."""
 
     spec: Model
     model: ZooModel
@@ -39,9 +39,10 @@ class Subject:
     description: str
 
     def draws(self) -> Iterator[int]:
-        """Once with the weights there are, then, for a small model with random weights, with others in place.
+        """Yield once with the given weights, then, for a small model with random weights, with further draws.
 
-        A few narrow layers can lose a signal by chance, such as all units of a ReLU being off, but not always.
+        A few narrow layers can lose a signal by chance, such as when all units of a ReLU are off, but not for every
+        draw.
         """
         yield 0
         if isinstance(self.weights, ProbeWeights) and _size(self.model) <= _REDRAWN_PARAMETERS:
@@ -50,24 +51,25 @@ class Subject:
                 yield draw
 
 
-def subject_of(spec: Model, weights: WeightSource | None = None, seed: int = 0) -> Subject:
-    """The model of a spec with weights, or a twin with random ones where it is too large.
+def subject_of(spec: Model, weights: WeightSource | None = None, seed: int = 0) -> CheckedModel:
+    """The model of a spec with weights, or a reduced model with random ones where it is too large.
 
-    Raises :class:`UserError` where no twin is small enough.
+    Raises :class:`UserError` where no reduced model is small enough.
     """
     limit = min(MAX_PARAMETERS, int(available_memory() * _MEMORY_SHARE / _BYTES))
     size = 0
     whole = spec if weights else small_inputs(spec)
-    itself = "the model itself" if whole is spec else "the model, for images and sounds of a few vectors"
-    for candidate, description in chain([(whole, itself)], twins(whole)):
+    itself = "the model itself" if whole is spec else "the model with small images and short audio"
+    for candidate, description in chain([(whole, itself)], reduced_models(whole)):
         model = assemble(candidate, torch.float64)
         size = _size(model)
-        if size <= (limit if candidate is whole else min(limit, TWIN_PARAMETERS)):
+        if size <= (limit if candidate is whole else min(limit, REDUCED_PARAMETERS)):
             source = weights if weights and candidate is spec else ProbeWeights(model, candidate, seed)
             materialize(model, source)
-            return Subject(candidate, model, source, description)
+            return CheckedModel(candidate, model, source, description)
     raise UserError(
-        f"{spec.name} is too large to check: even a narrow twin has {size:,} parameters, of at most {limit:,}"
+        f"{spec.name} is too large to check: even a narrow reduced model has {size:,} parameters; at most {limit:,} are allowed\n"
+        "  Check a narrower variant, or use a machine with more memory."
     )
 
 

@@ -1,4 +1,4 @@
-"""Names for sizes: a size in two runs is traced back to what differed between them."""
+"""Names for sizes: a size in two runs is traced back to the sizes that differed between them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Any
 
 from torch import Tensor
 
-SIZES: dict[str, tuple[int, int]] = {"B": (3, 5), "T": (7, 17), "S": (13, 47), "P": (11, 29)}
-"""The size of each symbol in the first run and in the second: primes, so that no two terms agree in both."""
+from zoo.tracing.symbols import SizePair, Symbols
+
+SIZES: dict[str, SizePair] = {"B": (3, 5), "T": (7, 17), "S": (13, 47), "P": (11, 29)}
+"""The size of each symbol in the first and the second run: primes, so that no two terms agree in both."""
 
 MEANINGS = {"B": "batch", "T": "tokens", "S": "encoder tokens", "P": "tokens in the cache"}
 
 UNNAMED = "?"
 
 
-def _terms() -> dict[str, tuple[int, int]]:
+def _terms() -> Symbols:
     total = (SIZES["P"][0] + SIZES["T"][0], SIZES["P"][1] + SIZES["T"][1])
     lengths = {"T": SIZES["T"], "S": SIZES["S"], "P": SIZES["P"], "P+T": total}
     (b1, b2) = SIZES["B"]
@@ -23,32 +25,29 @@ def _terms() -> dict[str, tuple[int, int]]:
         f"B*({name})" if "+" in name else f"B*{name}": (b1 * n1, b2 * n2)
         for name, (n1, n2) in lengths.items()
     }
-    return {"B": SIZES["B"], **lengths, **flat}
+    return Symbols({"B": SIZES["B"], **lengths, **flat})
 
 
 TERMS = _terms()
 
 
 def name_size(first: int, second: int) -> str:
-    """A size from its number in both runs: ``768``, ``T``, ``P+T``, ``B*T``, ``12*B``, ``T+1``; or ``?``."""
-    if first == second:
-        return str(first)
-    for name, (a, b) in TERMS.items():
-        if (first, second) == (a, b):
-            return name
-    for name, (a, b) in TERMS.items():
+    """A name for a size from its values in both runs: ``768``, ``T``, ``P+T``, ``B*T``, ``12*B``, ``T+1``; or ``?``."""
+    if (known := TERMS.name((first, second))) is not None:
+        return str(known)
+    for name, (a, b) in TERMS.values.items():
         if "+" not in name and first * b == second * a and first % a == 0:
             return f"{first // a}*{name}"
-    for name, (a, b) in TERMS.items():
+    for name, (a, b) in TERMS.values.items():
         if first - a == second - b:
             return f"{name}{first - a:+d}"
     return UNNAMED
 
 
 def shapes_in(value: Any) -> Any:
-    """What a module takes or gives, with each tensor as the tuple of its sizes, and without all else.
+    """A module's inputs or outputs with each tensor replaced by its shape, and everything else dropped.
 
-    Lists of these, and dicts, to which a model's outputs add their cache; None where there is no tensor.
+    Lists and dicts are kept, with the cache of a model's outputs added; None where there is no tensor.
     """
     if isinstance(value, Tensor):
         return tuple(value.shape)
@@ -77,9 +76,9 @@ def _text(first: Any, second: Any) -> str:
         return f"({', '.join(parts)})"
     if len(parts) == 1:
         return parts[0]
-    return f"{len(parts)} x {parts[0]}" if isinstance(first[0], list) else f"{len(parts)} x ({parts[0]})"
+    return f"{len(parts)} x {parts[0]}" if parts[0].endswith(")") else f"{len(parts)} x ({parts[0]})"
 
 
 def symbols_in(text: str) -> set[str]:
-    """The symbols that such a text uses."""
+    """The symbols in a text."""
     return set(re.findall(r"(?<![A-Za-z_])[BTSP](?![A-Za-z_])", text))

@@ -1,48 +1,104 @@
-"""Blocks: one layer of a stack.  Each forward is the formula of where the norms and residuals sit.
+"""Blocks: one layer of a stack.  Each forward reads as the formula that places norms and residuals.
 
-Where nothing normalises the stream it is kept in float32 at least.
+A residual stream that no norm rescales is kept in float32 or wider.
 
 Shapes: batch B, query length T, width D.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
 from torch import Tensor, nn
 
 import specs.block as spec
-from zoo.components.attention import CrossAttention, KeyValue, Scope
+from zoo.components.attention import CrossAttention
+from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
 from zoo.precision import wide
 from zoo.registry import build_component, builds
 
 
-class Block(nn.Module):
-    """What every block is made of.  ``encoded`` holds the encoder's keys and values where there is an encoder."""
+@dataclass
+class Turn:
+    """What the branches of a block read in one forward beside x, and the state that they leave.
 
-    attention_norm: nn.Module
-    attention_output_norm: nn.Module
-    cross_attention_norm: nn.Module
-    cross_attention_output_norm: nn.Module
-    feed_forward_norm: nn.Module
-    feed_forward_output_norm: nn.Module
+    ``encoded`` holds the encoder's keys and values, if there is an encoder.
+    """
+
+    context: MixerContext
+    past: State | None
+    encoded: State | None
+    present: State = ()
+
+
+Branch = Callable[[Tensor, Turn], Tensor]
+"""B T D -> B T D."""
+
+
+class Block(nn.Module):
+    """The parts of every block, and its branches: mixers side by side, attention to an encoder, and a feed-forward."""
 
     def __init__(self, spec: spec.BlockParts, context: BuildContext) -> None:
         super().__init__()
-        self.attention = build_component(spec.attention, context)
-        self.cross_attention: CrossAttention | None = None
+        self.branch_names = spec.branches(cross=context.cross)
+        self.attention = self.mixer = self.cross_attention = self.feed_forward = None
+        if spec.attention is not None:
+            self.attention = build_component(spec.attention, context)
+        if spec.mixer is not None:
+            self.mixer = build_component(spec.mixer, context)
         if context.cross:
             cross = spec.cross_attention or spec.attention
             self.cross_attention = CrossAttention(cross, context)  # type: ignore[arg-type]
-            self.cross_attention.component_kind = cross.kind  # type: ignore[assignment]
-        self.feed_forward = build_component(spec.feed_forward, context)
+            self.cross_attention.component_kind = cross.kind  # type: ignore[assignment, union-attr]
+        if spec.feed_forward is not None:
+            self.feed_forward = build_component(spec.feed_forward, context)
         self.residual = build_component(spec.residual, context)
         self.dropout = nn.Dropout(spec.dropout)
+        self.states = [mixer.state for mixer in self.mixers]
 
     def add_norms(self, spec: spec.BlockParts, context: BuildContext, suffix: str = "norm") -> None:
         """A norm for each branch, named after it."""
-        branches = ["attention", *(["cross_attention"] if context.cross else []), "feed_forward"]
-        for branch in branches:
+        for branch in self.branch_names:
             self.add_module(f"{branch}_{suffix}", build_component(spec.norm_of(branch), context))
+
+    def norm_of(self, branch: str, suffix: str = "norm") -> nn.Module:
+        """The norm that ``add_norms`` gave a branch."""
+        return self.get_submodule(f"{branch}_{suffix}")
+
+    @property
+    def mixers(self) -> tuple[Mixer, ...]:
+        """Those side by side in the first branch; their outputs are added."""
+        return tuple(each for each in (self.attention, self.mixer) if each is not None)  # type: ignore[misc]
+
+    @property
+    def state(self) -> tuple[StateTensor, ...]:
+        """The state of the mixers, in their order."""
+        return tuple(tensor for state in self.states for tensor in state)
+
+    def branches(self) -> Iterator[tuple[str, Branch]]:
+        """The branches by name, in order."""
+        for name in self.branch_names:
+            yield name, {"cross_attention": self._cross, "feed_forward": self._feed}.get(name, self._mix)
+
+    def _mix(self, x: Tensor, turn: Turn) -> Tensor:
+        """The sum of the mixers' outputs: B T D -> B T D."""
+        outputs, begin = [], 0
+        for mixer, declared in zip(self.mixers, self.states, strict=True):
+            end = begin + len(declared)
+            output, state = mixer(x, turn.context, None if turn.past is None else turn.past[begin:end])
+            outputs.append(output)
+            turn.present, begin = turn.present + state, end
+        return functools.reduce(operator.add, outputs)
+
+    def _cross(self, x: Tensor, turn: Turn) -> Tensor:
+        return self.cross_attention(x, turn.context, turn.encoded)  # type: ignore[misc]
+
+    def _feed(self, x: Tensor, turn: Turn) -> Tensor:
+        return self.feed_forward(x)  # type: ignore[misc]
 
 
 @builds(spec.PreNorm)
@@ -54,17 +110,12 @@ class PreNorm(Block):
         self.add_norms(spec, context)
 
     def forward(
-        self, x: Tensor, scope: Scope, past: KeyValue | None = None, encoded: KeyValue | None = None
-    ) -> tuple[Tensor, KeyValue]:
-        x = wide(x)
-        attended, present = self.attention(self.attention_norm(x), scope, past)
-        x = self.residual(x, self.dropout(attended))
-        if self.cross_attention is not None:
-            x = self.residual(
-                x, self.dropout(self.cross_attention(self.cross_attention_norm(x), scope, encoded))
-            )
-        x = self.residual(x, self.dropout(self.feed_forward(self.feed_forward_norm(x))))
-        return x, present
+        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
+    ) -> tuple[Tensor, State]:
+        x, turn = wide(x), Turn(context, past, encoded)
+        for name, branch in self.branches():
+            x = self.residual(x, self.dropout(branch(self.norm_of(name)(x), turn)))
+        return x, turn.present
 
 
 @builds(spec.PostNorm)
@@ -76,15 +127,12 @@ class PostNorm(Block):
         self.add_norms(spec, context)
 
     def forward(
-        self, x: Tensor, scope: Scope, past: KeyValue | None = None, encoded: KeyValue | None = None
-    ) -> tuple[Tensor, KeyValue]:
-        attended, present = self.attention(x, scope, past)
-        x = self.attention_norm(self.residual(x, self.dropout(attended)))
-        if self.cross_attention is not None:
-            crossed = self.cross_attention(x, scope, encoded)
-            x = self.cross_attention_norm(self.residual(x, self.dropout(crossed)))
-        x = self.feed_forward_norm(self.residual(x, self.dropout(self.feed_forward(x))))
-        return x, present
+        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
+    ) -> tuple[Tensor, State]:
+        turn = Turn(context, past, encoded)
+        for name, branch in self.branches():
+            x = self.norm_of(name)(self.residual(x, self.dropout(branch(x, turn))))
+        return x, turn.present
 
 
 @builds(spec.Parallel)
@@ -95,40 +143,37 @@ class Parallel(Block):
         super().__init__(spec, context)
         if spec.norms == "shared":
             self.norm = build_component(spec.norm, context)
-            self.attention_norm = self.cross_attention_norm = self.feed_forward_norm = self.norm
+            for name in self.branch_names:
+                self.add_module(f"{name}_norm", self.norm)
         else:
             self.add_norms(spec, context)
 
     def forward(
-        self, x: Tensor, scope: Scope, past: KeyValue | None = None, encoded: KeyValue | None = None
-    ) -> tuple[Tensor, KeyValue]:
-        x = wide(x)
-        branches, present = self.attention(self.attention_norm(x), scope, past)
-        if self.cross_attention is not None:
-            branches = branches + self.cross_attention(self.cross_attention_norm(x), scope, encoded)
-        branches = branches + self.feed_forward(self.feed_forward_norm(x))
-        return self.residual(x, self.dropout(branches)), present
+        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
+    ) -> tuple[Tensor, State]:
+        x, turn = wide(x), Turn(context, past, encoded)
+        (name, branch), *others = self.branches()
+        total = branch(self.norm_of(name)(x), turn)
+        for name, branch in others:
+            total = total + branch(self.norm_of(name)(x), turn)
+        return self.residual(x, self.dropout(total)), turn.present
 
 
-@builds(spec.BranchNorm)
-class BranchNorm(Block):
+@builds(spec.ReorderedNorm)
+class ReorderedNorm(Block):
     """x + norm(f(x)) for each branch f."""
 
-    def __init__(self, spec: spec.BranchNorm, context: BuildContext) -> None:
+    def __init__(self, spec: spec.ReorderedNorm, context: BuildContext) -> None:
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
     def forward(
-        self, x: Tensor, scope: Scope, past: KeyValue | None = None, encoded: KeyValue | None = None
-    ) -> tuple[Tensor, KeyValue]:
-        x = wide(x)
-        attended, present = self.attention(x, scope, past)
-        x = self.residual(x, self.dropout(self.attention_norm(attended)))
-        if self.cross_attention is not None:
-            crossed = self.cross_attention(x, scope, encoded)
-            x = self.residual(x, self.dropout(self.cross_attention_norm(crossed)))
-        x = self.residual(x, self.dropout(self.feed_forward_norm(self.feed_forward(x))))
-        return x, present
+        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
+    ) -> tuple[Tensor, State]:
+        x, turn = wide(x), Turn(context, past, encoded)
+        for name, branch in self.branches():
+            x = self.residual(x, self.dropout(self.norm_of(name)(branch(x, turn))))
+        return x, turn.present
 
 
 @builds(spec.Sandwich)
@@ -141,14 +186,10 @@ class Sandwich(Block):
         self.add_norms(spec, context, "output_norm")
 
     def forward(
-        self, x: Tensor, scope: Scope, past: KeyValue | None = None, encoded: KeyValue | None = None
-    ) -> tuple[Tensor, KeyValue]:
-        x = wide(x)
-        attended, present = self.attention(self.attention_norm(x), scope, past)
-        x = self.residual(x, self.dropout(self.attention_output_norm(attended)))
-        if self.cross_attention is not None:
-            crossed = self.cross_attention(self.cross_attention_norm(x), scope, encoded)
-            x = self.residual(x, self.dropout(self.cross_attention_output_norm(crossed)))
-        fed = self.feed_forward(self.feed_forward_norm(x))
-        x = self.residual(x, self.dropout(self.feed_forward_output_norm(fed)))
-        return x, present
+        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
+    ) -> tuple[Tensor, State]:
+        x, turn = wide(x), Turn(context, past, encoded)
+        for name, branch in self.branches():
+            mixed = self.norm_of(name, "output_norm")(branch(self.norm_of(name)(x), turn))
+            x = self.residual(x, self.dropout(mixed))
+        return x, turn.present

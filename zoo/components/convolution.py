@@ -1,4 +1,4 @@
-"""Convolutions.  They are the ordinary torch modules, filled by the model's recipe, not by themselves."""
+"""Convolutions: the torch modules, but initialized by the model's recipe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Convolution1d(nn.Conv1d):
     """``torch.nn.Conv1d`` that leaves its weights unset, and works in their dtype: B C T -> B d_out T'."""
 
     def reset_parameters(self) -> None:
-        """Nothing: the builder fills all weights."""
+        """No-op: the builder initializes all weights."""
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(in_dtype(x, self.weight.dtype))
@@ -21,7 +21,7 @@ class Convolution2d(nn.Conv2d):
     """``torch.nn.Conv2d`` that leaves its weights unset, and works in their dtype: B C H W -> B d_out H' W'."""
 
     def reset_parameters(self) -> None:
-        """Nothing: the builder fills all weights."""
+        """No-op: the builder initializes all weights."""
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(in_dtype(x, self.weight.dtype))

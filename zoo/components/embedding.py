@@ -1,4 +1,4 @@
-"""Embeddings: from what goes into a model to the residual stream.
+"""Embeddings: from the inputs of a model to its residual stream.
 
 Shapes: batch B, vectors T, width D, width of the token table W.
 """
@@ -15,7 +15,7 @@ from specs.position import NoPosition
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.convolution import Convolution1d, Convolution2d
-from zoo.components.linear import Linear, Table
+from zoo.components.linear import EmbeddingTable, Linear
 from zoo.components.position import Position
 from zoo.context import BuildContext
 from zoo.precision import wide
@@ -23,9 +23,9 @@ from zoo.registry import build_component, builds
 
 
 class Embedding(nn.Module):
-    """What every embedding has.  ``token`` is the table of tokens, where tokens go in."""
+    """The base of embeddings.  ``token`` is the token table, if the inputs are tokens."""
 
-    token: Table | None
+    token: EmbeddingTable | None
 
     def __init__(self, spec: spec.EmbeddingKind, context: BuildContext) -> None:
         super().__init__()
@@ -35,29 +35,29 @@ class Embedding(nn.Module):
             replace(context, d_model=spec.position_width(context.d_model)),
         )
 
-    def places(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor | None, Tensor]:
-        """The mask of the vectors that inputs come to, B T with 1 for real ones or None for all, and their positions.
+    def mask_and_positions(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor | None, Tensor]:
+        """The mask of the embedded vectors, B T with 1 for real ones or None for all, and their positions.
 
-        ``mask`` is what the caller gave, or None; positions are B T, or 1 T for all rows alike.
+        ``mask`` is the caller's, or None; positions are B T, or 1 T if all rows are alike.
         """
         raise NotImplementedError
 
 
 @builds(spec.Tokens)
 class Tokens(Embedding):
-    """projection(norm(token * scale + token type + position)), each part where the spec has it.
+    """projection(norm(token * scale + token type + position)), each part optional.
 
-    The token table may be another embedding's, ``context.token``, which is then shared.
+    The token table may be shared with another embedding: ``context.token``.
     """
 
-    token: Table
+    token: EmbeddingTable
 
     def __init__(self, spec: spec.Tokens, context: BuildContext) -> None:
         super().__init__(spec, context)
         assert context.vocab_size is not None
         width, inner = spec.table_width(context.d_model), spec.position_width(context.d_model)
-        self.token = context.token or Table(context.vocab_size, width)  # type: ignore[assignment]
-        self.token_type = Table(spec.token_types, inner) if spec.token_types else None
+        self.token = context.token or EmbeddingTable(context.vocab_size, width)  # type: ignore[assignment]
+        self.token_type = EmbeddingTable(spec.token_types, inner) if spec.token_types else None
         self.scale = context.d_model**0.5 if spec.scale == "sqrt_d_model" else spec.scale
         self.norm = (
             nn.Identity()
@@ -71,7 +71,7 @@ class Tokens(Embedding):
             self.projection = Linear(width, context.d_model, bias=bias)
         self.projects_first = spec.projection is not None and spec.projection.place == "first"
 
-    def places(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    def mask_and_positions(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         mask = torch.ones_like(inputs) if mask is None else mask
         return mask, functional.token_positions(mask, inputs.shape[1])
 
@@ -88,28 +88,28 @@ class Tokens(Embedding):
         return x if self.projects_first else self.projection(x)  # B T D
 
 
-class Dense(Embedding):
-    """An embedding of inputs that are never padded: all of an image or of a sound is there.  Gives T vectors."""
+class DenseEmbedding(Embedding):
+    """An embedding of images or audio, which are never padded, as T vectors."""
 
     length: int
 
-    def places(self, inputs: Tensor, mask: Tensor | None) -> tuple[None, Tensor]:
+    def mask_and_positions(self, inputs: Tensor, mask: Tensor | None) -> tuple[None, Tensor]:
         """Raises :class:`TypeError` for a mask."""
         if mask is not None:
-            raise TypeError("images and sounds are never padded: this model takes no attention_mask")
+            raise TypeError("images and audio are never padded: this model takes no attention_mask")
         return None, functional.positions_from(0, self.length, inputs)[None]  # 1 T
 
 
 @builds(spec.Patches)
-class Patches(Dense):
-    """The class token, and each patch through one matrix, which is stored as a convolution; plus position."""
+class Patches(DenseEmbedding):
+    """The class token and the projected patches, plus position; the projection is stored as a convolution."""
 
     def __init__(self, spec: spec.Patches, context: BuildContext) -> None:
         super().__init__(spec, context)
         size, width = spec.patch_size, context.d_model
         self.length = spec.fixed_length
         self.patch = Convolution2d(spec.channels, width, size, stride=size, bias=spec.bias)
-        self.class_token = Table(1, width) if spec.class_token else None
+        self.class_token = EmbeddingTable(1, width) if spec.class_token else None
         self.dropout = nn.Dropout(spec.dropout)
 
     def forward(self, pixel_values: Tensor, positions: Tensor, token_type_ids: None = None) -> Tensor:
@@ -122,8 +122,8 @@ class Patches(Dense):
 
 
 @builds(spec.Spectrogram)
-class Spectrogram(Dense):
-    """activation(second(activation(first(x)))) + position, where both are convolutions over time."""
+class Spectrogram(DenseEmbedding):
+    """activation(second(activation(first(x)))) + position; both are convolutions over time."""
 
     def __init__(self, spec: spec.Spectrogram, context: BuildContext) -> None:
         super().__init__(spec, context)

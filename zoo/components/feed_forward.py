@@ -12,11 +12,11 @@ from zoo.registry import builds
 
 
 class Inner(nn.Module):
-    """dropout(activation(up)): what an MLP does between its two layers."""
+    """dropout(activation(up)), between the two layers of an MLP."""
 
     def __init__(self, spec: spec.TwoLayer) -> None:
         super().__init__()
-        self.activation = activation(spec.activation)
+        self.activation_name, self.activation = spec.activation, activation(spec.activation)
         self.dropout = nn.Dropout(spec.dropout)
 
     def forward(self, up: Tensor) -> Tensor:
@@ -24,11 +24,11 @@ class Inner(nn.Module):
 
 
 class GatedInner(nn.Module):
-    """dropout(activation(gate) * (up + offset)), with gate and up within a limit where the spec has one."""
+    """dropout(activation(gate) * (up + offset)), with gate and up clamped if the spec has a limit."""
 
     def __init__(self, spec: spec.Gated) -> None:
         super().__init__()
-        self.activation = activation(spec.activation)
+        self.activation_name, self.activation = spec.activation, activation(spec.activation)
         self.dropout = nn.Dropout(spec.dropout)
         self.limit, self.up_offset = spec.limit, spec.up_offset
 

@@ -1,6 +1,6 @@
 """Heads: from the last hidden state to the named outputs of a model.
 
-Each takes x: B T D, and what it may ask about the tokens.
+Each takes x: B T D, and the tokens.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from zoo.registry import build_component, builds
 
 
 def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
-    """The names of the outputs of a head that grow with the tokens: B T ..., unlike those of a sequence, B ..."""
+    """The outputs of heads with one entry per token, B T ...; all others have one per sequence, B ..."""
     parameter = next(head.parameters(), torch.empty(0))
 
     def sizes(length: int) -> dict[str, tuple[int, ...]]:
@@ -35,13 +35,13 @@ def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
 
 
 def scored_width(spec: spec.VocabularyHead, context: BuildContext) -> int:
-    """The width of what is scored: the embedding's, or d_model."""
+    """The width of the scored vectors: the embedding's, or d_model."""
     assert context.token is not None
     return context.token.embedding_dim if spec.scores_embeddings else context.d_model
 
 
 def vocabulary_scores(spec: spec.VocabularyHead, context: BuildContext) -> Linear:
-    """The matrix from what is scored to the vocabulary; with tied embeddings it is the token table itself."""
+    """The projection to the vocabulary; with tied embeddings it is the token table itself."""
     token = context.token
     assert token is not None
     scores = Linear(scored_width(spec, context), token.num_embeddings, bias=spec.bias is True)
@@ -50,14 +50,31 @@ def vocabulary_scores(spec: spec.VocabularyHead, context: BuildContext) -> Linea
     return scores
 
 
+class TransformingHead(nn.Module):
+    """A head with norm(activation(dense(x))), each part optional: ... D -> ... D."""
+
+    def __init__(self, spec: spec.TransformingHead, context: BuildContext) -> None:
+        super().__init__()
+        self.dense = (
+            nn.Identity()
+            if spec.activation is None
+            else Linear(context.d_model, context.d_model, bias=spec.dense_bias)
+        )
+        self.activation = activation(spec.activation or "identity")
+        self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, context)
+
+    def transform(self, x: Tensor) -> Tensor:
+        return self.norm(self.activation(self.dense(x)))
+
+
 @builds(spec.LanguageModeling)
-class LanguageModeling(nn.Module):
-    """logits: B T vocabulary, plus ``bias``, a buffer of 1 x vocabulary, where it is fixed."""
+class LanguageModeling(TransformingHead):
+    """logits: B T vocabulary; a constant ``bias`` is a buffer of 1 x vocabulary."""
 
     bias: Tensor | None
 
     def __init__(self, spec: spec.LanguageModeling, context: BuildContext) -> None:
-        super().__init__()
+        super().__init__(spec, context)
         self.scale = context.d_model**-0.5 if spec.scale == "inverse_sqrt_d_model" else spec.scale
         self.projection = (
             Linear(context.d_model, scored_width(spec, context), bias=False)
@@ -70,10 +87,11 @@ class LanguageModeling(nn.Module):
         self.softcap = spec.softcap
 
     def fixed(self, leaf: str) -> Tensor | None:
-        """The bias of a checkpoint that does not store it."""
+        """The bias if a checkpoint does not store it."""
         return torch.zeros(1, self.vocabulary.out_features, device="cpu") if leaf == "bias" else None
 
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        x = self.transform(x)
         if self.scale is not None:
             x = x * self.scale
         logits = wide(self.vocabulary(self.projection(x)))
@@ -116,26 +134,9 @@ class Pooler(nn.Module):
         }
 
 
-class TransformingHead(nn.Module):
-    """A head with norm(activation(dense(x))), each part where the spec has it: ... D -> ... D."""
-
-    def __init__(self, spec: spec.TransformingHead, context: BuildContext) -> None:
-        super().__init__()
-        self.dense = (
-            nn.Identity()
-            if spec.activation is None
-            else Linear(context.d_model, context.d_model, bias=spec.dense_bias)
-        )
-        self.activation = activation(spec.activation or "identity")
-        self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, context)
-
-    def transform(self, x: Tensor) -> Tensor:
-        return self.norm(self.activation(self.dense(x)))
-
-
 @builds(spec.Classification)
 class Classification(TransformingHead):
-    """logits: B labels, of one vector for the sequence."""
+    """logits: B labels, of one vector per sequence."""
 
     def __init__(self, spec: spec.Classification, context: BuildContext) -> None:
         super().__init__(spec, context)
@@ -150,7 +151,7 @@ class Classification(TransformingHead):
 
 @builds(spec.Pooled)
 class Pooled(TransformingHead):
-    """last_hidden_state: B T D, and under the spec's name for it one vector for the sequence: B W."""
+    """last_hidden_state: B T D, and one vector per sequence, B W, under the name that the spec gives it."""
 
     def __init__(self, spec: spec.Pooled, context: BuildContext) -> None:
         super().__init__(spec, context)

@@ -1,4 +1,4 @@
-"""Attention whose queries, keys and values come from narrow latents.
+"""Multi-head latent attention (DeepSeek-V2): queries, keys and values come from low-rank latents.
 
 Shapes: batch B, query length T, key length S, width D, heads H, rotated width R, width of a head N, of a value V, rank C.
 """
@@ -8,19 +8,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import specs.latent as spec
 from zoo import functional
-from zoo.components.attention import KeyValue, Scope, merge_heads, split_heads
+from zoo.components.attention import key_value_state, merge_heads, split_heads
 from zoo.components.linear import Linear
+from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
 from zoo.registry import build_component, builds
 
 
 @builds(spec.Latent)
-class Latent(nn.Module):
-    """Attention with heads of an unrotated and a rotated part; the cache holds both, and the values, of every head."""
+class Latent(Mixer):
+    """Heads have an unrotated and a rotated part; the cache holds both parts of the keys, and the values, of every head."""
 
     def __init__(self, spec: spec.Latent, context: BuildContext) -> None:
         super().__init__()
@@ -44,17 +45,17 @@ class Latent(nn.Module):
 
     @property
     def rotated_width(self) -> int:
-        """The width of the parts of queries and keys that its position rotates."""
+        """The width of the part of queries and keys that the position rotates."""
         return self.rotated
 
     @property
-    def cached(self) -> tuple[int, int, int]:
-        """Heads, width of a key, and width of a value in the cache."""
-        return self.heads, self.unrotated + self.rotated, self.value_dim
+    def state(self) -> tuple[StateTensor, ...]:
+        """The keys and values of all tokens, for every head."""
+        return key_value_state(self.heads, self.unrotated + self.rotated, self.value_dim)
 
-    def forward(self, x: Tensor, scope: Scope, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
-        """x: B T D, past: B H P (N + R) and B H P V -> B T D, and those so far: B H S (N + R) and B H S V."""
-        rotate, positions = scope.position.rotate, scope.positions
+    def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
+        """x: B T D, past: B H P (N + R) and B H P V -> B T D, and all keys and values: B H S (N + R) and B H S V."""
+        rotate, positions = context.position.rotate, context.positions
         query = self.query_up(self.query_norm(self.query_down(x))) if self.low_rank else self.query(x)
         query = split_heads(query, self.heads, self.unrotated + self.rotated)  # B H T (N + R)
         turned = rotate(query[..., self.unrotated :], positions, self.rotated)  # B H T R
@@ -66,9 +67,9 @@ class Latent(nn.Module):
         )  # B H T (N + V)
         common = rotate(common[:, None], positions, self.rotated)  # B 1 T R
         key = torch.cat((up[..., : self.unrotated], common.expand(-1, self.heads, -1, -1)), -1)
-        key, value = scope.cached(past, key, up[..., self.unrotated :])
+        key, value = context.cached(past, key, up[..., self.unrotated :])
         dropout = self.dropout if self.training else 0.0
         mixed = functional.attention(
-            query, key, value, scope.bias, scale=self.scale, dropout=dropout
+            query, key, value, context.bias, scale=self.scale, dropout=dropout
         )  # B H T V
         return self.output(merge_heads(mixed)), (key, value)

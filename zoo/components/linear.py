@@ -1,4 +1,4 @@
-"""Matrices and tables.  They are the ordinary torch modules, filled by the model's recipe, not by themselves."""
+"""Linear layers and embedding tables: the torch modules, but initialized by the model's recipe."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class Linear(nn.Linear):
     """``torch.nn.Linear`` that leaves its weights unset, and works in their dtype: ... d_in -> ... d_out."""
 
     def reset_parameters(self) -> None:
-        """Nothing: the builder fills all weights."""
+        """No-op: the builder initializes all weights."""
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(in_dtype(x, self.weight.dtype))
 
 
-class Table(nn.Embedding):
+class EmbeddingTable(nn.Embedding):
     """``torch.nn.Embedding`` that leaves its weights unset: ids ... -> ... width."""
 
     def reset_parameters(self) -> None:
-        """Nothing: the builder fills all weights."""
+        """No-op: the builder initializes all weights."""

@@ -1,6 +1,6 @@
 """Normalisations: B T D -> B T D.
 
-Each works in the dtype of x, with statistics in float32 at least, and its result has the dtype of its weights.
+Each computes in the dtype of x, with statistics in float32 or wider; the result has the dtype of the weights.
 """
 
 from __future__ import annotations
@@ -19,20 +19,27 @@ from zoo.registry import build_component, builds
 
 @builds(spec.LayerNorm)
 class LayerNorm(nn.LayerNorm):
-    """(x - mean) / sqrt(variance + eps) * weight + bias."""
+    """(x - mean) / sqrt(variance + eps) * weight + bias, or * (1 + weight) + bias."""
 
     def __init__(self, spec: spec.LayerNorm, context: BuildContext) -> None:
         super().__init__(context.d_model, eps=spec.eps, bias=spec.bias)
+        self.unit_offset = spec.unit_offset
         if not spec.weight:
             self.register_parameter("weight", None)
 
     def reset_parameters(self) -> None:
-        """Nothing: the builder fills all weights."""
+        """No-op: the builder initializes all weights."""
+
+    def initial(self, leaf: str) -> Distribution:
+        """Weights that scale by 1, and biases of 0."""
+        return Distribution(constant=1.0 if leaf == "weight" and not self.unit_offset else 0.0)
 
     def forward(self, x: Tensor) -> Tensor:
         weight, bias = (
             None if part is None else in_dtype(part, x.dtype) for part in (self.weight, self.bias)
         )
+        if weight is not None and self.unit_offset:
+            weight = weight + 1.0
         normed = F.layer_norm(x, self.normalized_shape, weight, bias, self.eps)
         return normed if self.weight is None else in_dtype(normed, self.weight.dtype)
 
@@ -42,14 +49,14 @@ class RMSNorm(nn.RMSNorm):
     """x / sqrt(mean(x ** 2) + eps) * weight, or * (1 + weight)."""
 
     def __init__(self, spec: spec.RMSNorm, context: BuildContext) -> None:
-        super().__init__(context.d_model, eps=spec.eps)
+        super().__init__(context.d_model, eps=spec.eps, elementwise_affine=spec.weight)
         self.unit_offset = spec.unit_offset
 
     def reset_parameters(self) -> None:
-        """Nothing: the builder fills all weights."""
+        """No-op: the builder initializes all weights."""
 
     def initial(self, leaf: str) -> Distribution:
-        """Weights with which the norm multiplies by 1."""
+        """Weights that scale by 1."""
         return Distribution(constant=0.0 if self.unit_offset else 1.0)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -68,15 +75,15 @@ class NoNorm(nn.Identity):
         super().__init__()
 
 
-class EachHead(nn.Module):
-    """One norm for every head, each with weights of its own, H K: B T H K -> B T H K."""
+class PerHeadNorm(nn.Module):
+    """A norm with separate weights for every head, H K: B T H K -> B T H K."""
 
     weight: nn.Parameter | None
     bias: nn.Parameter | None
 
     def __init__(self, spec: Component, heads: int, context: BuildContext) -> None:
         super().__init__()
-        self.norm = build_component(spec, context)  # what it does, without its weights
+        self.norm = build_component(spec, context)  # the computation alone: weights are removed below
         self.offset = 1.0 if getattr(self.norm, "unit_offset", False) else 0.0
         for leaf in ("weight", "bias"):
             shape = None if getattr(self.norm, leaf, None) is None else (heads, context.d_model)
@@ -86,7 +93,7 @@ class EachHead(nn.Module):
         self.norm.unit_offset = False  # type: ignore[assignment]
 
     def initial(self, leaf: str) -> Distribution:
-        """As one norm would have it."""
+        """The initial values of the norm."""
         return Distribution(constant=1.0 - self.offset if leaf == "weight" else 0.0)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""One vector for a sequence."""
+"""Pooling: one vector per sequence."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from zoo.functional import positions_from
 
 @dataclass(frozen=True)
 class TokenSequence:
-    """What a head may ask about the tokens whose hidden states it is given.
+    """The tokens of the hidden states that a head receives.
 
-    ids: B T, or None where something else than tokens went in; mask: B T with 1 for real tokens, padding on
-    either side, or None where all are real.
+    ids: B T, or None if the inputs are not tokens; mask: B T with 1 for real tokens, padding on either side, or None if all
+    are real.
     """
 
     ids: Tensor | None
@@ -24,9 +24,9 @@ class TokenSequence:
 
 
 def pool(x: Tensor, tokens: TokenSequence, pooling: Pooling) -> Tensor:
-    """The vector of a real token, or a summary of the real tokens: x: B T D -> B D; zeros where all is padding.
+    """One vector per sequence, from its real tokens: x: B T D -> B D; zeros if all are padding.
 
-    The first token with a certain id is the last token where a sequence has none.
+    Pooling at the first token of a given id uses the last token if the sequence has none.
     """
     if isinstance(pooling, AtToken):
         assert tokens.ids is not None
@@ -71,5 +71,5 @@ def _padded(x: Tensor, mask: Tensor, pooling: PoolingName) -> Tensor:
 
 
 def _mix(x: Tensor, shares: Tensor) -> Tensor:
-    """The sum over tokens, each times its share: B T D and B T -> B D."""
+    """The weighted sum over tokens: B T D and B T -> B D."""
     return (shares.to(x.dtype)[:, None] @ x)[:, 0]  # (B 1 T @ B T D) -> B D

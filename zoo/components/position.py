@@ -1,4 +1,4 @@
-"""Positions.  Each acts in one of three ways: added to the embedding, on queries and keys, or on the scores."""
+"""Positions.  Each acts in one of three ways: on the embedding, on queries and keys, or on the scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import specs.position as spec
 from zoo import functional
-from zoo.components.linear import Table
+from zoo.components.linear import EmbeddingTable
 from zoo.components.rope_frequencies import Frequencies, rope_frequencies
 from zoo.context import BuildContext
 from zoo.registry import builds
@@ -19,7 +19,7 @@ from zoo.registry import builds
 class Position(nn.Module):
     """The base, which does none of the three.
 
-    ``name`` tells those apart that act in one stack.
+    ``name`` identifies a position within its stack.
     """
 
     name = "of the stack"
@@ -28,7 +28,7 @@ class Position(nn.Module):
         super().__init__()
 
     def prepare(self, width: int) -> None:
-        """Get ready, when the model is built, to rotate queries and keys of a width."""
+        """Prepare, when the model is built, to rotate queries and keys of a width."""
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         """Add to the embedding.  x: B T D, positions: B T -> B T D."""
@@ -38,31 +38,35 @@ class Position(nn.Module):
         """Rotate queries or keys.  x: B H T K with K = width, positions: B T -> B H T K."""
         return x
 
+    def scale_queries(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Scale rotated queries.  x: B H T K, positions: B T -> B H T K."""
+        return x
+
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor | None:
         """Add to the scores.
 
-        queries and keys: their positions, (B or 1) T and (B or 1) S: padding has no position of its own
-        -> (B or 1) H (T or 1) S of the dtype of ``like``, or None.
+        queries and keys: their positions, (B or 1) T and (B or 1) S; padding repeats a neighbour's position
+        -> (B or 1) H (T or 1) S in the dtype of ``like``, or None.
         """
         return None
 
 
 @builds(spec.Learned)
 class Learned(Position):
-    """A row of a trained table per position."""
+    """A trained table with one row per position."""
 
     def __init__(self, spec: spec.Learned, context: BuildContext) -> None:
         super().__init__(spec, context)
         assert context.context_length is not None
         self.offset = spec.offset
-        self.table = Table(context.context_length + spec.offset, context.d_model)
+        self.table = EmbeddingTable(context.context_length + spec.offset, context.d_model)
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         return x + self.table(positions + self.offset)
 
 
 def sinusoid_frequencies(spec: spec.Sinusoidal, count: int) -> tuple[float, ...]:
-    """Radians per position: ``count`` of them, as the reference of each spacing computes them."""
+    """``count`` frequencies in radians per position, computed as by the reference of each spacing."""
     if spec.spacing == "paper":
         return tuple(spec.base ** (-i / count) for i in range(count))
     step = math.log(spec.base) / max(1, count - 1)  # in float32 from here on, as tensor2tensor and Whisper
@@ -72,23 +76,21 @@ def sinusoid_frequencies(spec: spec.Sinusoidal, count: int) -> tuple[float, ...]
     return tuple(frequencies)
 
 
-class SinusoidTable(Table):
-    """The sines and cosines of all positions, as a weight that is not trained."""
+class SinusoidTable(EmbeddingTable):
+    """The sines and cosines of all positions, as an untrained weight."""
 
     def __init__(self, spec: spec.Sinusoidal, rows: int, frequencies: tuple[float, ...]) -> None:
         super().__init__(rows, 2 * len(frequencies))
         self.weight.requires_grad_(False)
-        self.spacing, self.interleaved, self.frequencies = (
-            spec.spacing,
-            spec.layout == "interleaved",
-            frequencies,
-        )
+        self.spacing, self.offset, self.frequencies = spec.spacing, spec.offset, frequencies
+        self.interleaved = spec.layout == "interleaved"
 
     def fixed(self, leaf: str) -> Tensor:
-        """The values where none are read, as the references compute them: in float64, but Whisper in float32."""
+        """The values if a checkpoint has none: in float64 as the references compute them, or float32 for Whisper."""
         dtype = torch.float64 if self.spacing == "paper" else torch.float32
         frequencies = torch.tensor(self.frequencies, dtype=dtype)
-        angles = torch.arange(self.num_embeddings, dtype=dtype)[:, None] * frequencies  # rows D/2
+        positions = torch.arange(self.offset, self.offset + self.num_embeddings, dtype=dtype)
+        angles = positions[:, None] * frequencies  # rows D/2
         return sines_and_cosines(angles, interleaved=self.interleaved).to(torch.float32)
 
 
@@ -104,7 +106,7 @@ class Sinusoidal(Position):
 
     def __init__(self, spec: spec.Sinusoidal, context: BuildContext) -> None:
         super().__init__(spec, context)
-        self.interleaved = spec.layout == "interleaved"
+        self.interleaved, self.offset = spec.layout == "interleaved", spec.offset
         self.frequencies = sinusoid_frequencies(spec, context.d_model // 2)
         self.table: SinusoidTable | None = None
         if spec.table:
@@ -114,7 +116,7 @@ class Sinusoidal(Position):
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         if self.table is not None:
             return x + self.table(positions)
-        angles = functional.angles(positions, self.frequencies)  # B T D/2
+        angles = functional.angles(positions + self.offset, self.frequencies)  # B T D/2
         return x + sines_and_cosines(angles, interleaved=self.interleaved).to(x.dtype)
 
 
@@ -130,7 +132,7 @@ class Rope(Position):
         self._prepared: dict[int, tuple[Frequencies, float]] = {}  # by width
 
     def frequencies(self, width: int) -> tuple[Frequencies, float]:
-        """Those of the rotated pairs of queries and keys of a width, and the amplitude of cos and sin."""
+        """The frequencies of the rotated pairs for queries and keys of a width, and the amplitude of cos and sin."""
         if width not in self._prepared:
             self.prepare(width)
         return self._prepared[width]
@@ -151,6 +153,14 @@ class Rope(Position):
             interleaved=self.interleaved,
         )
 
+    def scale_queries(self, x: Tensor, positions: Tensor) -> Tensor:
+        scaling = self.spec.query_scaling
+        if scaling is None:
+            return x
+        periods = (positions // scaling.length).to(torch.float32)  # B T
+        factors = 1.0 + scaling.beta * torch.log(1.0 + periods)
+        return x * factors[:, None, :, None].to(x.dtype)
+
 
 def _longest(positions: Tensor) -> Tensor:
     """The length of the longest row: a scalar."""
@@ -158,7 +168,7 @@ def _longest(positions: Tensor) -> Tensor:
 
 
 def alibi_slopes(heads: int) -> tuple[float, ...]:
-    """The slope of each head: a geometric sequence, as the reference code has it for any head count."""
+    """The slope of each head: a geometric sequence, as in the reference code for any number of heads."""
     power = 2 ** math.floor(math.log2(heads))
     slopes = [2 ** (-8 * (i + 1) / power) for i in range(power)]
     between = [2 ** (-4 * (2 * i + 1) / power) for i in range(heads - power)]
@@ -187,9 +197,9 @@ class Alibi(Position):
         return (penalties if self.scale == 1.0 else penalties * self.scale).to(like.dtype)
 
     def _rounded(self, keys: Tensor, like: Tensor) -> Tensor:
-        """slope * position of the key, each and their product in bfloat16: (B or 1) S -> (B or 1) H 1 S.
+        """slope * key position, both factors and the product in bfloat16: (B or 1) S -> (B or 1) H 1 S.
 
-        Except for the rounding, softmax takes no notice of what it adds to slope * -distance.
+        It differs from slope * -distance by a constant per query, which softmax cancels, and by rounding.
         """
         slopes = functional.constant(self.slopes, like)[:, None, None]  # H 1 1
         product = (
@@ -199,10 +209,10 @@ class Alibi(Position):
 
 
 def t5_buckets(buckets: int, max_distance: int, *, bidirectional: bool) -> tuple[int, ...]:
-    """The bucket of each key index minus query index from -max_distance to max_distance.
+    """The bucket of each relative position (key minus query) from -max_distance to max_distance.
 
-    Near distances have a bucket each, far ones share buckets of logarithmic width (transformers'
-    ``T5Attention._relative_position_bucket``; computed in float32 as there, once, so that every runtime agrees).
+    Near distances have a bucket each; far ones share buckets of logarithmic width (transformers'
+    ``T5Attention._relative_position_bucket``; computed once in float32 as there, so that every runtime agrees).
     """
     relative = torch.arange(-max_distance, max_distance + 1, device="cpu")
     sides = buckets // 2 if bidirectional else buckets
@@ -217,14 +227,14 @@ def t5_buckets(buckets: int, max_distance: int, *, bidirectional: bool) -> tuple
 
 @builds(spec.RelativeBias)
 class RelativeBias(Position):
-    """A trained number per bucket of distances and head."""
+    """A trained bias per distance bucket and head."""
 
     def __init__(self, spec: spec.RelativeBias, context: BuildContext) -> None:
         super().__init__(spec, context)
         self.max_distance = spec.max_distance
         self.buckets = t5_buckets(spec.buckets, spec.max_distance, bidirectional=not context.causal)
         assert context.heads is not None
-        self.table = Table(spec.buckets, context.heads)
+        self.table = EmbeddingTable(spec.buckets, context.heads)
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
         relative = functional.relative_positions(queries, keys)  # (B or 1) T S

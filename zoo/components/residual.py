@@ -1,4 +1,4 @@
-"""How a branch joins the residual stream: B T D and B T D -> B T D."""
+"""Residual connections: B T D and B T D -> B T D."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from zoo.registry import builds
 
 @builds(spec.Add)
 class Add(nn.Module):
-    """x + branch."""
+    """x + scale * branch."""
 
     def __init__(self, spec: spec.Add, context: BuildContext) -> None:
         super().__init__()
+        self.scale = spec.scale
 
     def forward(self, x: Tensor, branch: Tensor) -> Tensor:
-        return x + branch
+        return x + (branch if self.scale == 1.0 else branch * self.scale)
 
 
 @builds(spec.NoResidual)

@@ -1,4 +1,4 @@
-"""The rotary frequencies of a spec, in float32 as the reference implementations compute them."""
+"""Rotary frequencies, in float32 as in the reference implementations."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from torch import Tensor
 
 from specs.base import Component
 from specs.position import Rope
+from specs.registry import load_implementation
 from specs.rope_scaling import DynamicNTKScaling, LinearScaling, Llama3Scaling, LongRopeScaling, YarnScaling
 from zoo import functional
 
 Frequencies = tuple[float, ...] | Callable[[Tensor], Tensor]
-"""Radians per position of each rotated pair; or a function that gives them, R, for the length of an input, a scalar."""
+"""Radians per position of each rotated pair, or a function from the input length, a scalar, to them, R."""
 
 
 @dataclass(frozen=True)
 class Rotation:
-    """What a scaling starts from: the base of the frequencies, the rotated dimensions, the model's context length."""
+    """The inputs of RoPE scaling: theta, the rotated dimensions, and the model's context length."""
 
     theta: float
     dimensions: int
@@ -29,7 +30,7 @@ class Rotation:
 
     @property
     def exponents(self) -> Tensor:
-        """Of theta, one per pair: dimensions / 2."""
+        """The exponent of theta for each pair: dimensions / 2."""
         return torch.arange(0, self.dimensions, 2, dtype=torch.float32, device="cpu") / self.dimensions
 
 
@@ -38,10 +39,12 @@ def rope_frequencies(
 ) -> tuple[Frequencies, float]:
     """The frequencies of dimensions / 2 pairs, and the amplitude of cos and sin.
 
-    With a ``fixed_length``, inputs are all as long as the context, and frequencies that depend on the length are known.
+    With a ``fixed_length``, all inputs are as long as the context, and length-dependent frequencies become constants.
     """
     rotation = Rotation(spec.theta, dimensions, context_length)
-    frequencies, amplitude = _scaled(spec.scaling, 1.0 / spec.theta**rotation.exponents, rotation)
+    if spec.scaling is not None:
+        load_implementation(spec.scaling)
+    frequencies, amplitude = scaled(spec.scaling, 1.0 / spec.theta**rotation.exponents, rotation)
     if fixed_length and not isinstance(frequencies, Tensor):
         assert context_length is not None
         frequencies = frequencies(torch.tensor(context_length, device="cpu"))
@@ -53,19 +56,19 @@ def _numbers(values: Tensor) -> tuple[float, ...]:
 
 
 @functools.singledispatch
-def _scaled(
+def scaled(
     scaling: Component | None, frequencies: Tensor, rotation: Rotation
 ) -> tuple[Tensor | Callable[[Tensor], Tensor], float]:
-    """Rescaled frequencies and the amplitude; plugins register their own scaling here."""
+    """Rescaled frequencies and the amplitude; plugins register an implementation for their scaling."""
     return frequencies, 1.0
 
 
-@_scaled.register
+@scaled.register
 def _linear(scaling: LinearScaling, frequencies: Tensor, rotation: Rotation) -> tuple[Tensor, float]:
     return frequencies / scaling.factor, 1.0
 
 
-@_scaled.register
+@scaled.register
 def _llama3(scaling: Llama3Scaling, frequencies: Tensor, rotation: Rotation) -> tuple[Tensor, float]:
     wavelengths = 2 * math.pi / frequencies
     turns = scaling.original_context_length / wavelengths  # over the original context
@@ -74,7 +77,7 @@ def _llama3(scaling: Llama3Scaling, frequencies: Tensor, rotation: Rotation) -> 
     return (1 - kept) * frequencies / scaling.factor + kept * frequencies, 1.0
 
 
-@_scaled.register
+@scaled.register
 def _yarn(scaling: YarnScaling, frequencies: Tensor, rotation: Rotation) -> tuple[Tensor, float]:
     theta, dimensions = rotation.theta, rotation.dimensions
 
@@ -92,7 +95,7 @@ def _yarn(scaling: YarnScaling, frequencies: Tensor, rotation: Rotation) -> tupl
     return blended, scaling.amplitude(rotation.context_length)
 
 
-@_scaled.register
+@scaled.register
 def _dynamic_ntk(
     scaling: DynamicNTKScaling, frequencies: Tensor, rotation: Rotation
 ) -> tuple[Callable[[Tensor], Tensor], float]:
@@ -107,7 +110,7 @@ def _dynamic_ntk(
     ), 1.0
 
 
-@_scaled.register
+@scaled.register
 def _longrope(
     scaling: LongRopeScaling, frequencies: Tensor, rotation: Rotation
 ) -> tuple[Callable[[Tensor], Tensor], float]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from specs.errors import shorten
-from zoo.configs.config import UnmodelledError
+from zoo.families.common.config import UnsupportedFieldsError
 from zoo.weights.gguf_header import (
     FREQUENCIES,
     MODEL_TYPES,
@@ -34,13 +34,14 @@ _CLASSES = {
 }
 _TOKENS = {"bos_token_id": "bos_token_id", "eos_token_id": "eos_token_id", "padding_token_id": "pad_token_id"}
 _TOLERANCE = 1e-4  # relative
+_REMEDY = "Use the model's safetensors."
 
 
 def config_of_gguf(path: Path, ignored: Collection[str] = ()) -> dict[str, Any]:
-    """The fields of ``config.json`` for the model in a GGUF file, as the config class of its family has them.
+    """Return the fields of ``config.json`` for the model in a GGUF file, as the config class of its family has them.
 
-    ``ignored`` are keys not to be refused although they are not modelled.  Raises :class:`WeightError` where the file is
-    none, has another architecture, or lacks or has what no such config says.
+    ``ignored`` are unsupported keys to accept. Raises :class:`WeightError` for files that are not GGUF, and for
+    architectures and keys that no such config can express.
     """
     header = read_header(path)
     model_type = model_type_of(header)
@@ -67,12 +68,12 @@ def config_of_gguf(path: Path, ignored: Collection[str] = ()) -> dict[str, Any]:
     rotated = _or(header, "rope.dimension_count", config["head_dim"])
     if rotated != config["head_dim"]:
         raise WeightError(
-            f"{path} rotates {rotated} of {config['head_dim']} dimensions of a head, and {model_type} rotates all"
+            f"{path} rotates {rotated} of {config['head_dim']} dimensions of a head, but {model_type} rotates all\n  {_REMEDY}"
         )
     values = _or(header, "attention.value_length", config["head_dim"])
     if values != config["head_dim"]:
         raise WeightError(
-            f"{path} has values of width {values} and keys of width {config['head_dim']}, and in {model_type} they are equal"
+            f"{path} has values of width {values} and keys of width {config['head_dim']}, but {model_type} needs equal widths\n  {_REMEDY}"
         )
     scaling = _scaling(header, config["rope_theta"], rotated)
     if scaling is not None:
@@ -105,7 +106,7 @@ def _gemma2(header: Header, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _gemma3(header: Header, config: dict[str, Any]) -> dict[str, Any]:
-    """Windows in five layers of six, with a rotation of their own; llama.cpp has both built in."""
+    """Return the windows of five layers in six and their rotation, both of which are built into llama.cpp."""
     fields: dict[str, Any] = {
         "hidden_activation": "gelu_pytorch_tanh",
         "query_pre_attn_scalar": _query_scalar(config, 62),
@@ -118,8 +119,8 @@ def _gemma3(header: Header, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _query_scalar(config: dict[str, Any], largest: int) -> int:
-    """The square of what scores are divided by: the width of a head, and in the model with 27 billion parameters, by its
-    number of layers, another.  Files do not say it; llama.cpp has it built in."""
+    """Return the square of the divisor of scores: the head width, except in the model with 27 billion parameters, which is
+    recognized by its number of layers. Files do not state it; it is built into llama.cpp."""
     width = config["hidden_size"] // config["num_attention_heads"]
     return int(width if config["num_hidden_layers"] == largest else config["head_dim"])
 
@@ -140,7 +141,7 @@ _OWN_FIELDS: dict[str, Callable[[Header, dict[str, Any]], dict[str, Any]]] = {
     "gemma3_text": _gemma3,
     "phi3": _phi3,
 }
-"""The fields of a config that only one family has."""
+"""Readers of the config fields that only one family has."""
 
 _FAMILY_KEYS = {
     "gemma2": ("attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping"),
@@ -172,7 +173,7 @@ _READ = frozenset(
         "vocab_size",
     ]
 )
-"""The keys of an architecture that are read here, or with the tensors."""
+"""The keys of an architecture that this module reads, or that are read with the tensors."""
 
 _NEUTRAL: dict[str, Any] = {
     "expert_used_count": 0,
@@ -180,14 +181,14 @@ _NEUTRAL: dict[str, Any] = {
     "rope.scaling.yarn_attn_factor": 1.0,
     "rope.scaling.yarn_ext_factor": 1.0,
 }
-"""Keys that say nothing where they have this value."""
+"""Keys that have no effect at this value."""
 
 _SILENT = frozenset(["rope.scaling.finetuned", "tensor_data_layout"])
-"""Keys that say where a model is from."""
+"""Keys that record the origin of a model."""
 
 
 def _check_keys(header: Header, ignored: Collection[str]) -> None:
-    """Raise :class:`UnmodelledError` where the architecture has keys that are not modelled: llama.cpp may act on any of them."""
+    """Raise :class:`UnsupportedFieldsError` where the architecture has unsupported keys: llama.cpp may act on any of them."""
     left = [
         key
         for key in header.keys()  # noqa: SIM118
@@ -197,11 +198,11 @@ def _check_keys(header: Header, ignored: Collection[str]) -> None:
         and not (key in _NEUTRAL and header.get(key) == _NEUTRAL[key])
     ]
     if left:
-        raise UnmodelledError(str(header.path), {header.prefix + key: header.get(key) for key in left})
+        raise UnsupportedFieldsError(str(header.path), {header.prefix + key: header.get(key) for key in left})
 
 
 def _vocabulary(header: Header) -> int:
-    """As many as the embedding has rows: files may pad the list of tokens, or leave it out."""
+    """Return the number of rows of the embedding: files may pad the list of tokens, or omit it."""
     table = header.tensors.get("token_embd.weight")
     return table.shape[0] if table else _or(header, "vocab_size", header.vocabulary)
 
@@ -211,19 +212,21 @@ def _or(header: Header, key: str, default: int) -> int:
 
 
 def _real(header: Header, key: str, default: float | None = None) -> float:
-    """A number of single precision, as short as it can be written."""
+    """Return a float32 number with as few digits as identify it."""
     value = header.get(key, default)
     if not isinstance(value, int | float):
-        raise WeightError(f"{header.path} has no {header.metadata['general.architecture']}.{key}")
+        raise WeightError(
+            f"{header.path} has no {header.metadata['general.architecture']}.{key}\n  Convert the model again."
+        )
     return float(str(np.float32(value)))
 
 
 def _scaling(header: Header, theta: float, dimensions: int) -> dict[str, Any] | None:
-    kind = header.get("rope.scaling.type", "linear")  # as llama.cpp has it: a factor alone is linear
+    kind = header.get("rope.scaling.type", "linear")  # as in llama.cpp: a factor alone is linear
     factor = _factor(header)
     if kind not in ("none", "linear", "yarn"):
         raise WeightError(
-            f"{header.path} scales rotary frequencies by {shorten(kind)}, and none, linear and yarn are read"
+            f"{header.path}: rope.scaling.type must be none, linear or yarn\n  value: {shorten(kind)}\n  {_REMEDY}"
         )
     if (factors := long_rope_factors(header)) is not None:
         amplitude = header.get("rope.scaling.attn_factor")
@@ -233,13 +236,15 @@ def _scaling(header: Header, theta: float, dimensions: int) -> dict[str, Any] | 
     if divisors is not None:
         if kind == "yarn" or (kind == "linear" and factor not in (None, 1.0)):
             raise WeightError(
-                f"{header.path} scales rotary frequencies twice: by rope.scaling and by {FREQUENCIES}"
+                f"{header.path} scales rotary frequencies twice: by rope.scaling and by {FREQUENCIES}\n  {_REMEDY}"
             )
         return _llama3(header, divisors, theta, dimensions)
     if kind == "none" or (kind == "linear" and factor is None and header.get("rope.scaling.type") is None):
         return None
     if factor is None:
-        raise WeightError(f"{header.path} has no {header.prefix}rope.scaling.factor")
+        raise WeightError(
+            f"{header.path} has no {header.prefix}rope.scaling.factor\n  Convert the model again."
+        )
     scaling: dict[str, Any] = {"rope_type": kind, "factor": factor}
     if kind == "yarn":
         scaling["original_max_position_embeddings"] = header.number("rope.scaling.original_context_length")
@@ -250,8 +255,8 @@ def _scaling(header: Header, theta: float, dimensions: int) -> dict[str, Any] | 
 
 
 def _factor(header: Header) -> float | None:
-    """By how much positions are scaled, None where the file does not say; 0 means not at all, as llama.cpp has it."""
-    for key in ("rope.scaling.factor", "rope.scale_linear"):  # the second of old files
+    """Return the factor by which positions are scaled; None where the file has none. As in llama.cpp, 0 means 1."""
+    for key in ("rope.scaling.factor", "rope.scale_linear"):  # the second in old files
         if header.get(key) is not None:
             return _real(header, key) or 1.0
     return None
@@ -260,7 +265,7 @@ def _factor(header: Header) -> float | None:
 def _llama3(
     header: Header, divisors: np.ndarray[Any, np.dtype[np.float32]], theta: float, dimensions: int
 ) -> dict[str, Any] | None:
-    """The scaling that divides frequencies by these numbers, which are all that the file says of it."""
+    """Return the scaling that divides frequencies by these numbers; the file records nothing else of it."""
     if np.allclose(divisors, 1.0):
         return None
     frequencies = theta ** -(np.arange(0, dimensions, 2) / dimensions)
@@ -277,11 +282,11 @@ def _llama3(
                     "original_max_position_embeddings": length,
                 }
     raise WeightError(
-        f"{header.path} divides rotary frequencies by numbers ({FREQUENCIES}) that are not llama3's"
+        f"{header.path} divides rotary frequencies by numbers ({FREQUENCIES}) other than those of llama3 scaling\n  {_REMEDY}"
     )
 
 
 def _candidates() -> Iterator[tuple[float, float, int]]:
-    """Llama 3.1's own low and high factors and context first, then other contexts."""
+    """Yield Llama 3.1's own factors and context first, then other contexts."""
     lengths = itertools.chain([8192], (2**power for power in range(4, 22)))
     return ((1.0, 4.0, length) for length in lengths)

@@ -11,15 +11,16 @@ from specs.document import Document
 from specs.errors import SpecError
 from specs.model import Model
 from specs.named_blocks import with_named_blocks
-from specs.suggest import did_you_mean
+from specs.suggest import suggestion
 from specs.validation import validate
-from zoo.configs.config import CONFIG, Config, ConfigError
-from zoo.configs.families import family_of_config
-from zoo.configs.family import ConfigFamily, Data
 from zoo.configs.sentence import body_class, read_head, sentence_modules
+from zoo.families.common.config import CONFIG, Config, ConfigError
+from zoo.families.common.family import Family
+from zoo.families.common.template import Data
+from zoo.families.registry import family_of_config
 
 Tell = Callable[[Sequence[str]], None]
-"""Is given the names of the fields that an import passes over, as the reference has none of these names."""
+"""Receives the names of the fields that an import skips because the reference does not have them."""
 
 
 def import_spec(
@@ -30,17 +31,17 @@ def import_spec(
     strict: bool = False,
     tell: Tell = lambda names: None,
 ) -> Model:
-    """The spec of a config.json, of a directory that has one, or of a GGUF file.
+    """Return the spec of a config.json, of a directory that has one, or of a GGUF file.
 
-    A directory of sentence-transformers gives the body with the head that its modules are.  ``name`` is that of the spec
-    (default: the directory's), ``ignored`` are fields not to be refused although they are not modelled.  Fields that the
-    reference does not have are passed over and told, or refused where it is to be ``strict``.  Raises
-    :class:`ConfigError`, which names the field, for what is not modelled or does not go together.
+    A sentence-transformers directory gives the body with the head that its modules describe. ``name`` is the name of
+    the spec (default: the directory's); ``ignored`` are unsupported fields to accept. Fields that the reference does
+    not have are skipped and passed to ``tell``, or refused where ``strict``. Raises :class:`ConfigError`, which names
+    the field, for unsupported or contradictory fields.
     """
     file = path / CONFIG if path.is_dir() else path
     if not file.is_file():
-        remedy = "give a directory with a config.json, the config itself, or a GGUF file"
-        raise ConfigError(f"there is no {file}\n  {remedy}")
+        remedy = "Pass a directory with a config.json, the config.json itself, or a GGUF file."
+        raise ConfigError(f"{file} is missing\n  {remedy}")
     if file.suffix == ".gguf":
         from zoo.configs.gguf import config_of_gguf
 
@@ -62,22 +63,23 @@ def spec_of_config(
     tell: Tell = lambda names: None,
     sentence_head: Callable[[int], Data] | None = None,
 ) -> Model:
-    """The spec of a config; ``sentence_head`` gives the head of a body of a certain width, in the place of the config's own.
+    """Return the spec of a config; ``sentence_head`` gives the head of a body of a certain width, instead of the config's
+    own.
 
     Raises as :func:`import_spec`.
     """
     _check_quantization(config)
-    config.must("pruned_heads", {}, "layers that were pruned are not modelled")
+    config.must("pruned_heads", {}, "pruned layers are not supported")
     family = family_of_config(config)
     if sentence_head is None:
         data = family.spec(config, _class_name(config, family))
     else:
-        config.ignore("architectures")  # whose class sentence-transformers does not load, but the body
+        config.ignore("architectures")  # sentence-transformers loads the body, not this class
         if (bare := body_class(family)) is None:
             config.refuse(
-                "model_type", "has no class without a head that is modelled: modules cannot follow it"
+                "model_type", "must be a family that has a class without a head, which modules need"
             )
-        data = family.read(config, bare)
+        data = family.body_spec(config, bare)
         data["head"] = sentence_head(data["d_model"])
     if passed_over := config.finish(ignored, strict=strict):
         tell(passed_over)
@@ -85,7 +87,7 @@ def spec_of_config(
 
 
 def _check_quantization(config: Config) -> None:
-    """How weights are quantized is read with them; here it must only be a method that is."""
+    """Raise :class:`ConfigError` for an unsupported quantization method; the rest is read with the weights."""
     stated = config.any("quantization_config")
     if stated is None:
         return
@@ -99,7 +101,7 @@ def _check_quantization(config: Config) -> None:
 
 
 def validated(data: Data, where: str) -> Model:
-    """A model of plain data; what breaks a rule of the language is told as the config's."""
+    """Return the model of plain data. Raises :class:`ConfigError`, which names the config, where it breaks a rule."""
     try:
         return validate(with_named_blocks(Document(_tidy(data), {}, {})))
     except SpecError as error:
@@ -107,19 +109,19 @@ def validated(data: Data, where: str) -> Model:
 
 
 def _stored(directory: Path) -> Collection[str]:
-    """The names of the tensors beside a config, if there are any."""
+    """Return the names of the tensors in a config's directory, if any."""
     from zoo.packed.formats import unpacked_files
     from zoo.weights.files import TensorFiles
     from zoo.weights.source import WeightError
 
     try:
         return unpacked_files(TensorFiles.open(directory)).tensors
-    except WeightError:  # which is told when the weights are asked for
+    except WeightError:  # reported when the weights are read
         return ()
 
 
-def _class_name(config: Config, family: ConfigFamily) -> str:
-    """The class that a config is of: what it says, or the family's usual one."""
+def _class_name(config: Config, family: Family) -> str:
+    """Return the class that a config names, or else the family's default."""
     named = config.any("architectures")
     if named is None or named == []:
         return next(iter(family.classes))
@@ -127,22 +129,24 @@ def _class_name(config: Config, family: ConfigFamily) -> str:
         config.refuse("architectures", "must be a list of class names")
     known = next((item for item in named if item in family.classes), None)
     if known is None:
-        config.refuse(
-            "architectures", "has no class that is modelled", did_you_mean(named[0], family.classes)
-        )
+        config.refuse("architectures", "must name a supported class", suggestion(named[0], family.classes))
     return known
 
 
 def _name(file: Path) -> str:
-    """A name for a spec from where its config lies."""
+    """Return a name for a spec, from the path of its config."""
     stem = file.resolve().parent.name if file.name == CONFIG else file.stem
     return re.sub(r"[^A-Za-z0-9._+=,@-]+", "-", stem).strip("-._+=,@")[:200] or "imported"
 
 
+_BRANCHES = ("attention", "mixer", "feed_forward")
+"""Parts of a block for which None says that the block has none."""
+
+
 def _tidy(data: Data) -> Data:
-    """Plain data without what is None."""
+    """Return plain data without None values, except those of branches."""
     return {
         key: _tidy(value) if isinstance(value, dict) else value
         for key, value in data.items()
-        if value is not None
+        if value is not None or key in _BRANCHES
     }

@@ -1,4 +1,4 @@
-"""Sentence encoders as sentence-transformers keeps them: a config for the body, and modules for what follows it.
+"""Sentence encoders in the format of sentence-transformers: a config for the body, and the modules after it.
 
 The head of such a model is ``pooled``: Pooling, at most two Dense layers, Normalize.
 """
@@ -11,19 +11,20 @@ from pathlib import Path
 from specs.activation import Activation
 from specs.head import Pooled, PoolingName
 from specs.model import Model
-from specs.suggest import did_you_mean
-from zoo.configs.config import CONFIG, REQUIRED, Config, ConfigError
-from zoo.configs.family import ConfigFamily, Data, UnfitError
+from specs.suggest import suggestion
+from zoo.families.common.config import CONFIG, REQUIRED, Config, ConfigError
+from zoo.families.common.family import Family
+from zoo.families.common.template import Data, UnfitError
 from zoo.weights.modules import DENSE, MODULES, Module, modules_in
 
 SETTINGS = "sentence_bert_config.json"
-"""What the module Transformer reads beside the config: how long its inputs may be."""
+"""The settings file of the module Transformer, which limits the length of its inputs."""
 
 PROMPTS = "config_sentence_transformers.json"
-"""What sentence-transformers keeps of how a model is used: prompts, and the similarity that it is made for."""
+"""The file of sentence-transformers for usage: prompts, and the similarity function."""
 
 OUTPUT = "sentence_embedding"
-"""What sentence-transformers calls the vector of a text."""
+"""The name of a text's vector in sentence-transformers."""
 
 _POOLINGS: dict[str, PoolingName] = {
     "cls": "first",
@@ -41,7 +42,7 @@ _FLAGS = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-"""The fields of Pooling before version 6, one for each of its modes."""
+"""The fields of Pooling before version 6, one per mode."""
 
 _ACTIVATIONS: dict[str, Activation] = {
     "torch.nn.modules.activation.Tanh": "tanh",
@@ -57,9 +58,9 @@ _ACTIVATIONS: dict[str, Activation] = {
 
 
 def sentence_modules(directory: Path) -> list[Module]:
-    """The modules after the body of a directory; none where it has no ``modules.json``, or one that lists the body alone.
+    """Return the modules after the body of a directory; none without a ``modules.json``, or where it lists only the body.
 
-    Raises :class:`specs.errors.UserError` where they are not those of a model for sentences.
+    Raises :class:`specs.errors.UserError` for unsupported modules.
     """
     modules = modules_in(directory)
     if len(modules) < 2:
@@ -69,21 +70,21 @@ def sentence_modules(directory: Path) -> list[Module]:
     dense = kinds.count(DENSE)
     if body.kind != "Transformer" or kinds not in _chains(dense):
         raise ConfigError(
-            f"{directory / MODULES}: the modules {' -> '.join(module.kind for module in modules)} are not modelled\n"
-            "  Transformer, Pooling, at most two of Dense, and Normalize are, in this order; "
-            f"give {directory / CONFIG} for the model without them"
+            f"{directory / MODULES}: the modules {' -> '.join(module.kind for module in modules)} are not supported\n"
+            "  Use Transformer, Pooling, at most two Dense and Normalize, in this order, "
+            f"or pass {directory / CONFIG} for the model without modules."
         )
     if body.directory != directory:
         raise ConfigError(
-            f"{directory / MODULES}: the path of the Transformer must be empty: the directory itself\n"
-            f"  value: {body.directory.name!r}\n  move the files of {body.directory} up"
+            f"{directory / MODULES}: the path of the Transformer must be empty (the directory itself)\n"
+            f"  value: {body.directory.name!r}\n  Move the files of {body.directory} up."
         )
     _check_body(directory / SETTINGS)
     return others
 
 
 def _chains(dense: int) -> list[list[str]]:
-    """The modules after the body that a pooled head can say."""
+    """Return the sequences of modules after the body that a pooled head can express."""
     start = ["Pooling", *[DENSE] * dense]
     return [start, [*start, "Normalize"]] if dense <= 2 else []
 
@@ -91,19 +92,19 @@ def _chains(dense: int) -> list[list[str]]:
 def _check_body(path: Path) -> None:
     if path.exists():
         settings = Config.load(path)
-        settings.must("transformer_task", "feature-extraction", "what follows reads the last hidden state")
-        settings.must("module_output_name", "token_embeddings", "what follows reads the last hidden state")
+        settings.must("transformer_task", "feature-extraction", "later modules read the last hidden state")
+        settings.must("module_output_name", "token_embeddings", "later modules read the last hidden state")
 
 
-def body_class(family: ConfigFamily) -> str | None:
-    """The class of a family that sentence-transformers loads, the one without a head; None where it has none."""
+def body_class(family: Family) -> str | None:
+    """Return the class of a family without a head, which sentence-transformers loads; None where it has none."""
     bare = [name for name, head in family.classes.items() if head.kind in ("none", "pooler")]
     encoders = [name for name in bare if name.endswith("EncoderModel")]
     return next(iter(encoders or bare), None)
 
 
 def read_head(modules: Sequence[Module], d_model: int) -> Data:
-    """The head of a spec, from the modules after a body of this width.  Raises :class:`ConfigError`."""
+    """Return the head of a spec from the modules after a body of this width. Raises :class:`ConfigError`."""
     head: Data = {"kind": "pooled", "output": OUTPUT}
     for module in modules:
         path = module.directory / CONFIG
@@ -122,7 +123,7 @@ def read_head(modules: Sequence[Module], d_model: int) -> Data:
 
 def _pooling(config: Config, d_model: int) -> PoolingName:
     _width(config, d_model, "word_embedding_dimension", "embedding_dimension")
-    config.must("include_prompt", True, "a graph does not know which tokens are of a prompt")
+    config.must("include_prompt", True, "graphs cannot tell which tokens belong to the prompt")
     flagged = [mode for flag, mode in _FLAGS.items() if config.bool(flag, default=False)] or ["mean"]
     stated = config.any("pooling_mode") or flagged
     modes = [stated] if isinstance(stated, str) else stated
@@ -130,21 +131,19 @@ def _pooling(config: Config, d_model: int) -> PoolingName:
         (flag for flag, mode in _FLAGS.items() if mode in flagged), "pooling_mode")  # fmt: skip
     if not isinstance(modes, list) or len(modes) != 1:
         config.refuse(
-            name, f"must be one mode: several vectors side by side are not modelled, and it has {modes}"
+            name, f"must be a single mode, as concatenated vectors are not supported, and it has {modes}"
         )
     if modes[0] not in _POOLINGS:
-        config.refuse(name, "is not modelled", did_you_mean(str(modes[0]), _POOLINGS))
+        config.refuse(name, "is not supported", suggestion(str(modes[0]), _POOLINGS))
     return _POOLINGS[modes[0]]
 
 
 def _dense(config: Config, d_model: int, head: Data) -> Data:
-    """What a Dense layer is in a head: a dense layer of the same width, or a projection without bias."""
+    """Return a Dense module as fields of a head: a dense layer of the same width, or a projection without bias."""
     _of_the_vector(config)
-    config.must("use_residual", False, "a residual around it is not modelled")
+    config.must("use_residual", False, "residuals around Dense are not supported")
     if "projection" in head:
-        config.refuse(
-            "in_features", "must be of the last layer that changes the width: one more is not modelled"
-        )
+        config.refuse("in_features", "must belong to a layer before the projection: no layer may follow it")
     _width(config, d_model, "in_features")
     width = config.int("out_features", default=REQUIRED)
     bias = config.bool("bias", default=True)
@@ -154,15 +153,15 @@ def _dense(config: Config, d_model: int, head: Data) -> Data:
     if "activation" in head or width != d_model:
         config.refuse(
             "out_features",
-            f"must be {d_model}, as wide as the body, in a layer with a bias or an activation",
-            "a layer to another width is modelled without bias and activation, as the last one",
+            f"must be {d_model}, the width of the body, in a layer with a bias or an activation",
+            "Change the width only in the last layer, without bias and activation.",
         )
     return {"activation": activation, "dense_bias": bias}
 
 
 def _of_the_vector(config: Config) -> None:
     for name in ("module_input_name", "module_output_name"):
-        config.must(name, OUTPUT, "only the vector of a text is modelled")
+        config.must(name, OUTPUT, "only the vector of a text is supported")
 
 
 def _width(config: Config, d_model: int, *names: str) -> None:
@@ -175,10 +174,10 @@ def _width(config: Config, d_model: int, *names: str) -> None:
 
 
 def write_modules(model: Model, settings: Data) -> dict[str, Data | list[Data]]:
-    """The JSON files of the modules of a spec with head ``pooled``, by their paths in a directory.
+    """Return the JSON files of the modules of a spec with head ``pooled``, by path.
 
-    ``settings`` are those of the module Transformer, empty where there are none yet.  Raises :class:`UnfitError` where modules
-    cannot say what the head is.
+    ``settings`` are those of the module Transformer, empty where there are none yet. Raises :class:`UnfitError` where
+    modules cannot express the head.
     """
     head = model.head
     assert isinstance(head, Pooled)
@@ -200,7 +199,7 @@ def _path(index: int, kind: str) -> str:
 
 
 def _following(head: Pooled, d_model: int) -> Iterator[tuple[str, Data]]:
-    """The modules after the body, and their configs."""
+    """Return the modules after the body, and their configs."""
     mode = next((theirs for theirs, ours in _POOLINGS.items() if ours == head.pooling), None)
     if mode is None:
         raise UnfitError(f"head.pooling {head.pooling}")

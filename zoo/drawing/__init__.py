@@ -1,7 +1,7 @@
-"""Drawings of architectures: the residual streams, where the norms sit, what is repeated, and parameters on the parts.
+"""Architecture drawings: residual streams, norms, repeated layers, and the parameters of each part.
 
-A spec is read into a :mod:`diagram <zoo.drawing.diagram>`, which says what is drawn; its layout is a
-:mod:`scene <zoo.drawing.scene>`, where everything has a place.
+A spec is read into a :mod:`diagram <zoo.drawing.diagram>`, the content of the drawing; its layout is a
+:mod:`scene <zoo.drawing.scene>`, with coordinates.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ class Picture:
     spec: Model
 
     def _repr_svg_(self) -> str:
-        """What a notebook shows."""
+        """The SVG that a notebook displays."""
         return draw_svg(self.spec)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as what the path ends in: .svg, .png, or .md and .mmd for Mermaid.
+        """Write the drawing in the format of the file extension: .svg, .png, or .md and .mmd for Mermaid.
 
-        Raises :class:`specs.errors.UserError` for another ending, or where the libraries for PNG files are missing.
+        Raises :class:`specs.errors.UserError` for another extension, or if the libraries for PNG are missing.
         """
         place = Path(path)
         place.write_bytes(drawn(self.spec, place))
 
 
 FORMATS = {".svg": "svg", ".png": "png", ".mmd": "mermaid", ".md": "mermaid"}
-"""What a file with an ending holds."""
+"""The file content for an extension."""
 
 
 def drawn(spec: Model, path: Path, scale: float = 2.0) -> bytes:
-    """The content of a file that holds the drawing of a model in the format that its ending stands for.
+    """The content of a file with the drawing of a model, in the format of the file extension.
 
-    Raises :class:`specs.errors.UserError` for another ending.
+    Raises :class:`specs.errors.UserError` for another extension.
     """
     from specs.errors import UserError
 
     ending = path.suffix.lower()
     if ending not in FORMATS:
-        raise UserError(f"{path} does not say what to draw\n  end it in {', '.join(FORMATS)}")
+        raise UserError(f"{path} has no known picture extension\n  Use {', '.join(FORMATS)}.")
     content = content_of(spec, FORMATS[ending], scale)
     return b"```mermaid\n" + content + b"```\n" if ending == ".md" else content
 
@@ -62,7 +62,7 @@ def content_of(spec: Model, kind: str, scale: float = 2.0) -> bytes:
 
 
 def draw_scene(spec: Model) -> Scene:
-    """The drawing of a model as boxes, arrows and text with places."""
+    """The drawing of a model as boxes, arrows and text with coordinates."""
     from zoo.drawing.layout import lay_out
     from zoo.drawing.reading import read
 
@@ -79,7 +79,7 @@ def draw_svg(spec: Model) -> str:
 def draw_png(spec: Model, scale: float = 2.0) -> bytes:
     """The drawing of a model as a PNG file, with ``scale`` pixels for each of the SVG's.
 
-    Raises :class:`specs.errors.UserError` where the libraries for that are missing, or it would be too large.
+    Raises :class:`specs.errors.UserError` if the libraries for PNG are missing or the picture would be too large.
     """
     from zoo.drawing.png import png
 

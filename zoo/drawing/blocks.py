@@ -1,4 +1,4 @@
-"""A block as described parts: how they are wired is read from its forward, what they are from its spec."""
+"""A block as parts: their wiring comes from its forward, their descriptions from its spec."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from specs.position import PositionKind
 from specs.stack import Stack
 from zoo.components.position import Position
 from zoo.drawing import wording
-from zoo.drawing.diagram import AttentionPart, Element, ExpertsPart, Part, Role, Sum, Way
-from zoo.drawing.following import Fork, Step, way_through
+from zoo.drawing.diagram import AttentionPart, Element, ExpertsPart, Part, PartRole, Sum, Way
+from zoo.drawing.following import Fork, PathStep, way_through
 from zoo.drawing.following import Way as ReadWay
+from zoo.drawing.mixer_wording import mixer_details
 from zoo.drawing.parameters import Counts
+from zoo.units import parameter_text
 
 
 @dataclass(frozen=True)
 class StackFacts:
-    """What the parts of a stack's blocks are described by."""
+    """The sources of descriptions for the parts of a stack's blocks."""
 
     name: str
     spec: Stack
@@ -35,7 +37,7 @@ class StackFacts:
     position: PositionKind
 
     def blocks(self, layers: Iterable[int]) -> tuple[str, ...]:
-        """The paths of some layers."""
+        """The paths of a module in some layers."""
         return tuple(f"{self.name}.blocks.{i}" for i in layers)
 
 
@@ -47,14 +49,14 @@ class BlockReader:
         self._block = stack.module.get_submodule(f"blocks.{layers[0]}")
 
     def way(self) -> Way:
-        """The parts of the block; one box where its forward cannot be followed."""
+        """The parts of the block, or a single box if its forward cannot be followed."""
         read = way_through(self._block)
         if read is None or not self._weighted() <= {id(self._block.get_submodule(n)) for n in _names(read)}:
             return (self._part("other", wording.title(self._spec.kind), wording.said(self._spec), ""),)
         return tuple(self._elements(read))
 
     def _weighted(self) -> set[int]:
-        """The modules of the block that hold weights, by identity."""
+        """The modules of the block with weights, by identity."""
         return {id(child) for child in self._block.children() if next(child.parameters(), None) is not None}
 
     def _elements(self, way: ReadWay) -> Iterator[Element]:
@@ -73,12 +75,14 @@ class BlockReader:
         if name == "cross_attention":
             spec = spec or self._spec.attention
         if isinstance(spec, Component):
-            match wording.slot_of(spec.kind):
-                case "attention":
+            match name:
+                case "attention" | "cross_attention":
                     return self._attention(name, spec, module, reads_encoder)
                 case "feed_forward":
                     return self._feed_forward(name, spec)
-        role: Role = "norm" if wording.slot_of(kind) == "norm" else "other"
+                case "mixer":
+                    return self._part("mixer", wording.title(spec.kind), mixer_details(spec), name)
+        role: PartRole = "norm" if wording.slot_of(kind) == "norm" else "other"
         return self._part(role, wording.title(kind), [], name)
 
     def _feed_forward(self, name: str, spec: Component) -> Part:
@@ -87,7 +91,7 @@ class BlockReader:
             return self._part("feed-forward", wording.feed_forward_title(spec), details, name)
         counts = self._stack.counts
         idle = counts.of(self._paths(f"{name}.experts")[:1]) * (spec.experts - spec.top_k) // spec.experts
-        details.append(f"{wording.count_text(counts.of(self._paths(name)[:1]) - idle)} active")
+        details.append(f"{parameter_text(counts.of(self._paths(name)[:1]) - idle)} active")
         return ExpertsPart(**vars(self._part("feed-forward", wording.title(spec.kind), details, name)))
 
     def _attention(self, name: str, spec: Component, module: nn.Module, reads_encoder: bool) -> AttentionPart:
@@ -119,7 +123,7 @@ class BlockReader:
     def _position(
         self, name: str, spec: Component, module: nn.Module
     ) -> tuple[PositionKind, nn.Module, tuple[str, ...]]:
-        """The position in force in an attention, its module, and the paths of that."""
+        """The position that acts in an attention, its module, and the module's paths."""
         own = getattr(spec, "position", None)
         if own is None:
             return self._stack.position, self._stack.module.position, (f"{self._stack.name}.position",)  # type: ignore[return-value]
@@ -136,7 +140,7 @@ class BlockReader:
         return tuple(f"{path}.{name}" if name else path for path in self._stack.blocks(self._layers))
 
     def _part(
-        self, role: Role, title: str, details: Sequence[str], *names: str, without: Sequence[str] = ()
+        self, role: PartRole, title: str, details: Sequence[str], *names: str, without: Sequence[str] = ()
     ) -> Part:
         """A part that stands for modules of the block, in all its layers."""
         by_layer = list(zip(*(self._paths(name) for name in names), strict=True))
@@ -150,13 +154,13 @@ class BlockReader:
 
 
 def overrides(position: nn.Module, method: str) -> bool:
-    """Whether a position does something of its own in one of the three ways in which positions act."""
+    """Whether a position acts in a given one of the three ways."""
     return getattr(type(position), method) is not getattr(Position, method)
 
 
 def _names(way: ReadWay) -> Iterator[str]:
     for each in way:
-        if isinstance(each, Step):
+        if isinstance(each, PathStep):
             yield from [each.name] if each.is_module else []
         else:
             for inner in each.ways:

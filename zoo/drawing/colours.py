@@ -9,6 +9,7 @@ COLOURS: dict[str, tuple[str, str]] = {
     "embedding": ("#cfe3fb", "#1d4269"),
     "position": ("#d3eeee", "#1c4d50"),
     "attention": ("#fbdcc0", "#6b3f14"),
+    "mixer": ("#f6e7a6", "#5a4a0c"),
     "feed-forward": ("#cdebd6", "#1a5233"),
     "norm": ("#e5dcf6", "#48376e"),
     "head": ("#f9d3df", "#6c2840"),

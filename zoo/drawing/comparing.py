@@ -1,4 +1,4 @@
-"""How one block differs from another that is wired alike."""
+"""Differences between blocks with equal wiring."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from zoo.drawing.diagram import AttentionPart, Element, Part, Sum, Way
 
 MOST_DIFFERENCES = 3
-"""A block that differs in more is drawn in full."""
+"""Blocks with more differences are drawn in full."""
 
 
 def differences(way: Way, other: Way) -> list[str] | None:
-    """What is otherwise in the second way, in words; None where that would be a drawing of its own."""
+    """The differences of the second way as text; None if it needs a drawing of its own."""
     if _wiring(way) != _wiring(other):
         return None
     words = [word for pair in zip(_parts(way), _parts(other), strict=True) for word in _changes(*pair)]
@@ -20,7 +20,7 @@ def differences(way: Way, other: Way) -> list[str] | None:
 
 
 def _wiring(element: Way | Element) -> object:
-    """What must be the same: which parts there are, and how the stream passes them."""
+    """A key of the wiring: the parts, and the path of the stream."""
     match element:
         case tuple():
             return tuple(_wiring(each) for each in element)
@@ -56,13 +56,13 @@ def _changes(part: Part, other: Part) -> list[str]:
 
 
 def _within(part: AttentionPart) -> dict[str, Part]:
-    """What acts within an attention, by title."""
+    """The parts that act within an attention, by title."""
     inner = [*part.on_queries_keys, *([part.on_scores] if part.on_scores else [])]
     return {each.title: each for each in inner}
 
 
 def changed(details: Sequence[str], others: Sequence[str]) -> list[str]:
-    """What the second details say that the first do not, and the names of what they no longer say."""
+    """The details added in the second, and the names of those removed."""
     news = [detail for detail in others if detail not in details]
     begun = {_name(detail) for detail in news}
     return news + [

@@ -1,4 +1,4 @@
-"""What a drawing shows, before anything has a place: columns of parts that the stream passes from bottom to top."""
+"""The content of a drawing, without coordinates: columns of parts that the stream passes from bottom to top."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-Role = Literal["embedding", "position", "norm", "attention", "feed-forward", "head", "other"]
+PartRole = Literal["embedding", "position", "norm", "attention", "mixer", "feed-forward", "head", "other"]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A box: ``modules`` are the paths that it stands for, one per layer, without those drawn as parts of their own.
+    """A box: ``modules`` are the paths that it stands for, one per layer, without submodules drawn as separate parts.
 
-    ``parameters`` are those of all of them, each weight counted once, and ``count`` is how they are told: for one layer.
+    ``parameters`` counts all of them, each weight once; ``count`` is the text for one layer.
     """
 
-    role: Role
+    role: PartRole
     title: str
     details: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
@@ -40,22 +40,22 @@ class ExpertsPart(Part):
 
 @dataclass(frozen=True)
 class Sum:
-    """Ways that begin at the same point and are added up; one without elements is the stream itself."""
+    """Branches from one point that are summed; an empty one is the skip connection."""
 
     ways: tuple[Way, ...]
 
 
 @dataclass(frozen=True)
 class Joined:
-    """A part that joins the stream from the side: added to it, or with ``\u2225`` put before it."""
+    """A part that joins the stream from the side: added, or with ``\u2225`` concatenated before it."""
 
     part: Part
     sign: Literal["+", "∥"] = "+"
 
 
 @dataclass(frozen=True)
-class Frame:
-    """A frame around what is repeated."""
+class DiagramFrame:
+    """A frame around repeated layers."""
 
     label: str
     note: str
@@ -64,19 +64,19 @@ class Frame:
 
 @dataclass(frozen=True)
 class Label:
-    """Text where the stream begins or ends, beside it, or where some of it goes out on the way; with its shape."""
+    """Text with a shape: at the ends of the stream, beside it, or at an intermediate output."""
 
     text: str
     shape: str
     place: Literal["begin", "beside", "out", "end"] = "beside"
 
 
-Element = Part | Sum | Joined | Frame | Label
+Element = Part | Sum | Joined | DiagramFrame | Label
 Way = tuple[Element, ...]
 
 
 @dataclass(frozen=True)
-class Column:
+class DiagramColumn:
     """A stack from its inputs up to its outputs."""
 
     name: Literal["encoder", "decoder"]
@@ -85,12 +85,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Diagram:
-    """All that is drawn.  ``ties`` are pairs of parts, the second of which uses a weight of the first."""
+    """The whole drawing.  ``ties``: pairs of parts, the second of which shares a weight of the first."""
 
     name: str
     facts: tuple[str, ...]
     parameters: int
-    columns: tuple[Column, ...]
+    columns: tuple[DiagramColumn, ...]
     ties: tuple[tuple[Part, Part], ...] = ()
     symbols: dict[str, str] = field(default_factory=dict)
 
@@ -115,5 +115,5 @@ def parts_of(way: Iterable[Element]) -> Iterator[Part]:
             case Sum():
                 for each in element.ways:
                     yield from parts_of(each)
-            case Frame():
+            case DiagramFrame():
                 yield from parts_of(element.way)

@@ -16,7 +16,7 @@ from zoo.drawing.wording import TIMES, sizes
 def embedding_elements(
     spec: Model, stack: Stack, path: str, length: str, counts: Counts
 ) -> Iterator[Element]:
-    """The inputs of a stack, and the parts of its embedding, which is at ``path``; ``length`` is that of the stream."""
+    """The inputs of a stack and the parts of its embedding at ``path``; ``length``: that of the stream."""
     embedding = spec.embedding_of(stack)
     shape = (length,) if embedding.takes_tokens else embedding.input_shape(spec.context_length_of(stack))
     yield Label(wording.input_words(embedding), sizes("B", *shape), "begin")
@@ -45,7 +45,7 @@ class _Embedding:
         return self._counts.part("embedding", title, details, f"{self._path}.{module}")
 
     def position(self, stack: Stack) -> Iterator[Joined]:
-        """The position that is added to the embedding, where one is."""
+        """The position that is added to the embedding, if any."""
         position = self._spec.position_of(stack)
         if position.embedded:
             path = f"{self._path}.position"
@@ -76,7 +76,7 @@ class _Embedding:
         yield from () if first else projection
 
     def patches(self, embedding: Patches) -> Iterator[Element]:
-        """Each patch through one matrix, and the class token before the first."""
+        """The projected patches, after the class token."""
         d_model, size = self._spec.d_model, embedding.patch_size
         widths = f"{sizes(embedding.channels, size, size)} → {d_model:,}"
         yield self._part("Patches through one matrix", "patch", widths)
@@ -92,7 +92,7 @@ class _Embedding:
         yield self._part("Convolution", "second", f"{d_model:,} → {d_model:,}", kernel, stride, activation)
 
     def other(self, embedding: EmbeddingKind, position: list[Joined]) -> Iterator[Element]:
-        """An embedding of a plugin's."""
+        """A plugin's embedding."""
         without = [path for joined in position for path in joined.part.modules]
         said = wording.said(embedding)
         title = wording.title(embedding.kind)

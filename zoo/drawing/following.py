@@ -1,13 +1,13 @@
-"""The way of the residual stream through a block, read from the block's own forward.
+"""The path of the residual stream through a block, from the block's forward.
 
-The forward is traced with the block's parts as single calls.  What is left is calls and sums, from which follows where
-the norms sit and what each sum adds, whatever the kind of the block.
+The forward is traced with the block's parts as single calls.  The remaining calls and sums show where the norms sit and
+what each sum adds, for any kind of block.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +15,18 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
+from zoo.drawing.wording import TIMES
+from zoo.units import number_text
+
 ENCODED = "encoded"
 """The argument of a block's forward that holds the encoder's keys and values."""
 
 
 @dataclass(frozen=True)
-class Step:
+class PathStep:
     """A part that the stream passes: the name of a module of the block, or of a function.
 
-    ``reads_encoder`` says that it is given the encoder's keys and values besides.
+    ``reads_encoder``: whether it also receives the encoder's keys and values.
     """
 
     name: str
@@ -33,16 +36,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Fork:
-    """Ways that begin at the same point and are added up where they end; one without steps is the stream itself."""
+    """Branches from one point that are summed; an empty one is the skip connection."""
 
     ways: tuple[Way, ...]
 
 
-Way = tuple[Step | Fork, ...]
+Way = tuple[PathStep | Fork, ...]
 
 
 class _Stream(fx.Proxy):
-    """A tensor of the stream.  Its dtype is float32: what a block casts in mixed precision is no part of the way."""
+    """A tensor of the stream, in float32, so that casts for mixed precision do not appear."""
 
     @property
     def dtype(self) -> torch.dtype:
@@ -50,7 +53,7 @@ class _Stream(fx.Proxy):
 
 
 class _Parts(fx.Tracer):
-    """Traces a block; all its parts are leaves, but for those that only join or drop: residual and dropout."""
+    """Traces a block; its parts are leaves, except residual connections and dropout."""
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         return not isinstance(m, nn.Dropout | nn.Identity) and module_qualified_name != "residual"
@@ -60,10 +63,10 @@ class _Parts(fx.Tracer):
 
 
 def way_through(block: nn.Module) -> Way | None:
-    """The way of a block's first argument to its first result, or None where it is not made of calls and sums alone."""
+    """The path from a block's first argument to its first result, or None if it has more than calls and sums."""
     try:
         graph = _Parts().trace(block)
-    except Exception:  # a block of a plugin may decide by values, which no trace can
+    except Exception:  # a plugin's block may branch on values, which cannot be traced
         return None
     source = next(node for node in graph.nodes if node.op == "placeholder")
     result = next(node for node in graph.nodes if node.op == "output").args[0]
@@ -71,7 +74,7 @@ def way_through(block: nn.Module) -> Way | None:
 
 
 class _Reader:
-    """Reads the ways between nodes that depend on ``source``."""
+    """Reads the paths between nodes that depend on ``source``."""
 
     def __init__(self, source: fx.Node) -> None:
         self._source = source
@@ -79,13 +82,13 @@ class _Reader:
         self._calls: dict[tuple[Any, ...], fx.Node] = {}
 
     def way(self, last: Any) -> Way | None:
-        """The way from the source to a value, or None where there is none."""
+        """The path from the source to a value, or None."""
         if not isinstance(last, fx.Node) or not self._followed(self._meant(last)):
             return None
         return self._between(self._source, self._meant(last))
 
     def _followed(self, node: fx.Node) -> list[fx.Node]:
-        """The nodes that every way from the source to this one passes, both included; none where there is no way."""
+        """The nodes on every path from the source to this one, both included; empty without a path."""
         if node not in self._doors:
             chains = [chain for each in self._inputs(node) if (chain := self._followed(each))]
             common = [step for step, *others in zip(*chains, strict=False) if all(step is o for o in others)]
@@ -96,7 +99,7 @@ class _Reader:
         return [self._meant(each) for each in node.all_input_nodes]
 
     def _meant(self, node: fx.Node) -> fx.Node:
-        """The call that gives a value: the stream is the first of several results, and equal calls are one."""
+        """The call that computes a value: the stream is its first result, and equal calls are merged."""
         while node.target is F.dropout or (node.target is operator.getitem and node.args[1] == 0):
             node = node.args[0]  # type: ignore[assignment]
         if node.op != "call_module":
@@ -111,26 +114,30 @@ class _Reader:
         if len(streams) == 1 and not _is_sum(last):
             return (*self._between(first, streams[0]), self._step(last))
         ways = tuple(self._between(before, each) for each in streams)
-        if not _is_sum(last):  # a function of several streams is drawn where they have met
+        if not _is_sum(last):  # a function of several streams is drawn after they join
             return (*self._between(first, before), Fork(tuple(_joined(ways))), self._step(last))
         return (*self._between(first, before), Fork(tuple(_joined(ways))))
 
-    def _step(self, node: fx.Node) -> Step:
+    def _step(self, node: fx.Node) -> PathStep:
         placeholders = {str(each.target) for each in node.all_input_nodes if each.op == "placeholder"}
-        name = node.target if isinstance(node.target, str) else _function_name(node.target)
-        return Step(name, node.op == "call_module", ENCODED in placeholders)
+        name = node.target if isinstance(node.target, str) else _function_name(node)
+        return PathStep(name, node.op == "call_module", ENCODED in placeholders)
 
 
 def _is_sum(node: fx.Node) -> bool:
     return node.target in (operator.add, torch.add, "add")
 
 
-def _function_name(function: Callable[..., Any]) -> str:
-    return getattr(function, "__name__", str(function))
+def _function_name(node: fx.Node) -> str:
+    """The name of a function; a product with a number names the number."""
+    numbers = [each for each in node.args if isinstance(each, int | float)]
+    if node.target is operator.mul and numbers:
+        return f"{TIMES} {number_text(numbers[0])}"
+    return getattr(node.target, "__name__", str(node.target))
 
 
 def _joined(ways: tuple[Way, ...]) -> Iterator[Way]:
-    """The ways of a sum, where a sum of sums is one; a sum with the stream itself stays as it is written."""
+    """The branches of a sum, with nested sums merged; skip connections stay separate."""
     for way in ways:
         if len(way) == 1 and isinstance(way[0], Fork) and () not in (*way[0].ways, *ways):
             yield from way[0].ways

@@ -11,10 +11,11 @@ from zoo.drawing import wording
 from zoo.drawing.diagram import Element, Label, Part
 from zoo.drawing.parameters import Counts
 from zoo.drawing.wording import TIMES, sizes
+from zoo.units import number_text
 
 
 def head_elements(spec: Model, counts: Counts, length: str) -> Iterator[Element]:
-    """The parts of a model's head in the order in which it applies them, and its outputs.  ``length`` is that of the stream."""
+    """The parts of a model's head in order, and its outputs.  ``length``: that of the stream."""
     head = _Head(counts, spec.d_model, length)
     match spec.head:
         case heads.NoHead():
@@ -68,35 +69,36 @@ class _Head:
         self.stream = sizes("B", length, d_model)
 
     def matrix(self, title: str, module: str, *details: str, first: str = "") -> Part:
-        """A matrix with its widths, and what is said before and after them."""
+        """A matrix with its widths, and text before and after them."""
         path = f"head.{module}"
         words = [*([first] if first else []), self._counts.widths(path), *details]
         return self._counts.part("head", title, words, path)
 
     def logits(self, module: str) -> Label:
-        """What comes out for each token, as wide as a matrix has it."""
+        """The output per token, with the width of a matrix."""
         return Label("Logits", sizes("B", self._length, self._counts.sizes(f"head.{module}")[0]), "end")
 
     def language_modeling(self, head: heads.LanguageModeling) -> Iterator[Element]:
         """The scores of the next token."""
+        yield from self.dense(head)
         if head.scale == "inverse_sqrt_d_model":
             yield Part("other", f"{TIMES} 1/√{self._d_model:,}")
         elif head.scale is not None:
-            yield Part("other", f"{TIMES} {wording.number(head.scale)}")
+            yield Part("other", f"{TIMES} {number_text(head.scale)}")
         if head.projection:
             yield self.matrix("Projection", "projection")
         fixed = ["fixed bias"] if head.bias == "fixed" else []
-        cap = [] if head.softcap is None else [f"softcap {wording.number(head.softcap)}"]
+        cap = [] if head.softcap is None else [f"softcap {number_text(head.softcap)}"]
         yield self.matrix("Language-model head", "vocabulary", *fixed, *cap)
         yield self.logits("vocabulary")
 
     def pooled(self, head: heads.SequenceHead) -> Iterator[Element]:
-        """One vector for the sequence, transformed."""
+        """One transformed vector per sequence."""
         yield Part("head", "Pooling", (wording.pooling_words(head.pooling),))
         yield from self.dense(head)
 
     def dense(self, head: heads.TransformingHead | heads.MaskedLanguageModeling) -> Iterator[Element]:
-        """A dense layer with an activation, and a norm, where the head has them."""
+        """The head's dense layer, activation and norm, each if present."""
         if head.activation is not None:
             yield self.matrix("Dense", "dense", wording.ACTIVATIONS[head.activation])
         norm: Component | None = head.norm

@@ -1,4 +1,4 @@
-"""The layers of a stack as frames: what is repeated is drawn once."""
+"""The layers of a stack as frames; repeated layers are drawn once."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from specs.stack import LayerRun
 from zoo.drawing import wording
 from zoo.drawing.blocks import BlockReader, StackFacts
 from zoo.drawing.comparing import differences
-from zoo.drawing.diagram import Frame, Part, Way
+from zoo.drawing.diagram import DiagramFrame, Part, Way
+from zoo.units import parameter_text
 
 
-def layer_frames(stack: StackFacts) -> Iterator[Frame]:
+def layer_frames(stack: StackFacts) -> Iterator[DiagramFrame]:
     """The frames of a stack, from the first layer to the last."""
     drawn: dict[str, Way] = {}
     start = 0
@@ -28,20 +29,20 @@ def layer_frames(stack: StackFacts) -> Iterator[Frame]:
             frames.append(_run(stack, run, layers, drawn))
             first += run.repeat
         whole = stack.blocks(range(start, start + entry.repeat * period))
-        total = wording.count_text(stack.counts.of(whole))
-        yield Frame(times(entry.repeat), f"{total}, shared" if entry.shared else total, tuple(frames))
+        total = parameter_text(stack.counts.of(whole))
+        yield DiagramFrame(times(entry.repeat), f"{total}, shared" if entry.shared else total, tuple(frames))
         start += entry.repeat * period
 
 
 def times(repeat: int, name: str = "") -> str:
-    """So many of something: 12 times encoder layer."""
+    """A repetition as text: 12 times encoder layer."""
     if name and repeat == 1:
         return name
     return f"{repeat} {wording.TIMES} {name}".rstrip()
 
 
-def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[str, Way]) -> Frame:
-    """The frame of some layers with the same block; ``drawn`` has the blocks before it, and gets this one."""
+def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[str, Way]) -> DiagramFrame:
+    """The frame of layers with the same block; the block is added to ``drawn``, the blocks drawn so far."""
     name = wording.printable(run.use or ("block" if stack.spec.blocks else f"{stack.name} layer"))
     paths = stack.blocks(layers)
     each = [stack.counts.of([path]) for path in paths]
@@ -54,11 +55,11 @@ def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[st
         way = (Part("other", title, tuple(changes), paths, sum(each)),)
     else:
         drawn[name] = way
-    return Frame(times(run.repeat, name), note, way)
+    return DiagramFrame(times(run.repeat, name), note, way)
 
 
 def _brief(way: Way, drawn: dict[str, Way]) -> tuple[str, list[str]] | None:
-    """How a block that is like one drawn before is told: by that one's name, and what differs."""
+    """A block described by the name of an earlier one and the differences."""
     told = {name: words for name, other in drawn.items() if (words := differences(other, way)) is not None}
     if not told:
         return None

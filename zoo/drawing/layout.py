@@ -1,23 +1,24 @@
-"""Places for what a diagram shows: its columns side by side, the lines between them, a title and a legend."""
+"""The layout of a diagram: columns side by side, lines between them, title and legend."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from zoo.drawing.columns import GAP, LINE, MARGIN, TINY, ColumnLayout
+from zoo.drawing.boxes import GAP, LINE, MARGIN, TINY
+from zoo.drawing.columns import ColumnLayout
 from zoo.drawing.diagram import Diagram, Joined
 from zoo.drawing.pieces import Piece
 from zoo.drawing.scene import Arrow, Box, Point, Scene, Text
 from zoo.drawing.text import lines_of, text_width
-from zoo.drawing.wording import count_text
+from zoo.units import parameter_text
 
 LARGE, FACTS = 20.0, 12.0
-"""The sizes of the title, and of what stands below it."""
+"""Font sizes of the title and of the text below it."""
 LEAST_WIDTH = 440.0
 
 
 def lay_out(diagram: Diagram) -> Scene:
-    """A scene with everything in its place."""
+    """The scene of a diagram."""
     pair = len(diagram.columns) == 2
     columns: list[Piece] = []
     x = 0.0
@@ -56,7 +57,7 @@ def _from_encoder(encoder: Piece, decoder: Piece) -> Iterator[Arrow]:
 
 
 def _ties(diagram: Diagram, boxes: Sequence[Box], columns: Sequence[Piece]) -> Iterator[Arrow]:
-    """The lines between parts with the same weight: across from the encoder, or around the outside of a column."""
+    """The lines between parts that share a weight: across from the encoder, or around a column."""
     by_part = {box.part: box for box in boxes if box.part is not None}
     (left, _), (_, right) = _edges(columns[0]), _edges(columns[-1])
     across = _edges(columns[-1])[0] - MARGIN / 2
@@ -73,7 +74,7 @@ def _ties(diagram: Diagram, boxes: Sequence[Box], columns: Sequence[Piece]) -> I
 
 
 def _around(first: Box, second: Box, x: float, ends: tuple[int, int]) -> tuple[Point, ...]:
-    """From one box to another by way of x, from and to their left ends or, where 1 is given, their right ones."""
+    """A line between boxes by way of x, from and to their left edges, or right edges where 1 is given."""
     start, end = (
         (box.x + box.width * side, box.middle[1]) for box, side in zip((first, second), ends, strict=True)
     )
@@ -81,7 +82,7 @@ def _around(first: Box, second: Box, x: float, ends: tuple[int, int]) -> tuple[P
 
 
 def _legend(diagram: Diagram) -> Iterator[str]:
-    """What the letters, lines and numbers mean."""
+    """The legend: letters, lines and numbers."""
     yield from (f"{letter} {meaning}" for letter, meaning in diagram.symbols.items())
     yield "numbers at the right of a part: its parameters in one layer"
     if any(isinstance(e, Joined) and e.sign != "+" for column in diagram.columns for e in column.way):
@@ -93,10 +94,10 @@ def _legend(diagram: Diagram) -> Iterator[str]:
 def _titled(
     diagram: Diagram, boxes: Sequence[Box], arrows: Sequence[Arrow], left: float, right: float, top: float
 ) -> Scene:
-    """The scene with its title above and its legend below, moved to where all of it is in view."""
+    """The scene with title and legend, moved into view."""
     name, *changes = diagram.name.split("+")  # a spec that --set changed is named after what changed
     inner = max(right - left, text_width(name, LARGE, bold=True), LEAST_WIDTH)
-    count = f"{count_text(diagram.parameters)} parameters ({diagram.parameters:,})"
+    count = f"{parameter_text(diagram.parameters)} parameters ({diagram.parameters:,})"
     facts = [*lines_of(changes, inner, FACTS), *lines_of([count, *diagram.facts], inner, FACTS)]
     legend = lines_of(_legend(diagram), inner, TINY)
     dx = MARGIN + (inner - (right - left)) / 2 - left

@@ -9,8 +9,19 @@ import itertools
 from collections.abc import Iterator
 
 from zoo.drawing.colours import COLOURS
-from zoo.drawing.diagram import AttentionPart, Diagram, Element, Frame, Joined, Label, Part, Role, Sum, Way
-from zoo.drawing.wording import count_text
+from zoo.drawing.diagram import (
+    AttentionPart,
+    Diagram,
+    DiagramFrame,
+    Element,
+    Joined,
+    Label,
+    Part,
+    PartRole,
+    Sum,
+    Way,
+)
+from zoo.units import parameter_text
 
 _SPECIAL = {"#": "#35;", '"': "#quot;", "&": "#amp;", "<": "#lt;", ">": "#gt;", "`": "#96;", "\\": "#92;"}
 """Characters that mean something in a label, and how they are written there."""
@@ -23,7 +34,7 @@ def mermaid(diagram: Diagram) -> str:
         writer.column(column.name, column.way, framed=len(diagram.columns) > 1)
     for owner, user in diagram.ties:
         writer.edges.append(f"{writer.nodes[owner]} -.- {writer.nodes[user]}")
-    title = f"{diagram.name}: {count_text(diagram.parameters)} parameters"
+    title = f"{diagram.name}: {parameter_text(diagram.parameters)} parameters"
     lines = ["---", f'title: "{title}"', "config:", "  theme: neutral", "---", "flowchart BT", *writer.lines]
     lines += [f"    {edge}" for edge in writer.edges]
     for role, colours in COLOURS.items():
@@ -37,19 +48,19 @@ def mermaid(diagram: Diagram) -> str:
 
 
 class _Writer:
-    """Writes the nodes of columns into their frames, and keeps the edges between them for the end."""
+    """Writes the nodes of columns into their subgraphs; edges between them come last."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.edges: list[str] = []
         self.nodes: dict[Part, str] = {}
-        self.roles: dict[str, Role] = {}
+        self.roles: dict[str, PartRole] = {}
         self._numbers = itertools.count(1)
         self._depth = 1
         self._encoder = ""
 
     def column(self, name: str, way: Way, *, framed: bool) -> None:
-        """A stack; what a decoder reads is the end of the column before it."""
+        """A stack; a decoder reads the end of the previous column."""
         end = self._framed(name, way, "") if framed else self._way(way, "")
         self._encoder = end
 
@@ -60,7 +71,11 @@ class _Writer:
         self.lines.append("    " * self._depth + text)
 
     def _node(
-        self, lines: Iterator[str] | list[str], opened: str = "[", closed: str = "]", role: Role | None = None
+        self,
+        lines: Iterator[str] | list[str],
+        opened: str = "[",
+        closed: str = "]",
+        role: PartRole | None = None,
     ) -> str:
         node = self._id()
         self._line(f'{node}{opened}"{"<br/>".join(map(_escaped, filter(None, lines)))}"{closed}')
@@ -73,7 +88,7 @@ class _Writer:
             self.edges.append(f"{source} -->{f'|{label}|' if label else ''} {target}")
 
     def _way(self, way: Way, source: str) -> str:
-        """Writes a way that begins at a node; gives the node at which it ends."""
+        """Write a path that begins at a node, and return its last node."""
         for element in way:
             source = self._element(element, source)
         return source
@@ -97,7 +112,7 @@ class _Writer:
                 for end in ends:
                     self._edge(end, sign)
                 return sign
-            case Frame():
+            case DiagramFrame():
                 return self._framed(
                     " \u00b7 ".join(filter(None, [element.label, element.note])), element.way, source
                 )
@@ -119,7 +134,7 @@ class _Writer:
         return self.nodes[part]
 
     def _attention(self, part: AttentionPart, source: str) -> str:
-        """An attention, with what queries and keys pass before it."""
+        """An attention, with the parts that act on queries and keys."""
         others = self._encoder if part.reads_encoder else source
         inner = [self._part(each) for each in part.on_queries_keys]
         node = self._part(part)

@@ -1,6 +1,6 @@
-"""Pieces of a drawing that know their size and where lines enter and leave them; put together, they make a column.
+"""Pieces of a drawing with their sizes and ports; stacked, they make a column.
 
-A piece stands on the point (0, 0), where the stream enters it, and reaches up to ``-height``: upwards is towards smaller y.
+The stream enters a piece at (0, 0), and the piece extends up to ``-height``: y decreases upwards.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from zoo.drawing.scene import Arrow, Box
 
 @dataclass(frozen=True)
 class Port:
-    """A place on the border of a box."""
+    """A point on the edge of a box."""
 
     box: str
     x: float
@@ -28,7 +28,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Inlet:
-    """A port that waits for a line from elsewhere: the encoder, or what is added to scores."""
+    """A port for a line from outside the piece: from the encoder, or from a part added to scores."""
 
     kind: Literal["encoder", "scores"]
     port: Port
@@ -40,7 +40,7 @@ class Inlet:
 
 @dataclass(frozen=True)
 class Piece:
-    """Boxes and arrows around the stream, which passes from ``entry`` to ``exit``; without these it passes beside."""
+    """Boxes and arrows; the stream passes from ``entry`` to ``exit``, or beside the piece if it has none."""
 
     left: float
     right: float
@@ -52,7 +52,7 @@ class Piece:
     exit: Port | None = None
 
     def moved(self, dx: float, dy: float) -> Piece:
-        """The same elsewhere; left, right and height keep their meaning for what is around it."""
+        """The piece at an offset; left, right and height are unchanged."""
         return replace(
             self,
             boxes=tuple(box.moved(dx, dy) for box in self.boxes),
@@ -69,7 +69,7 @@ def straight(source: Port, target: Port) -> Arrow:
 
 
 def piled(pieces: Sequence[Piece], gap: float) -> Piece:
-    """Pieces above one another, joined by the stream."""
+    """Stack pieces upwards along the stream."""
     height, placed, arrows = 0.0, [], []
     last: Port | None = None
     for number, piece in enumerate(pieces):
@@ -94,7 +94,7 @@ def piled(pieces: Sequence[Piece], gap: float) -> Piece:
 
 
 def beside(pieces: Sequence[Piece], gap: float) -> list[tuple[float, Piece]]:
-    """Pieces next to one another, each with the x of its stream; that of the one in the middle is 0."""
+    """Pieces side by side, each with the x of its stream; the middle one is at 0."""
     places, edge = [], 0.0
     for piece in pieces:
         places.append(edge + piece.left)

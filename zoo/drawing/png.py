@@ -13,22 +13,22 @@ MOST_PIXELS = 200_000_000
 
 
 def png(scene: Scene, scale: float = 2.0) -> bytes:
-    """The picture of a scene, ``scale`` pixels for each of its own; the font is the one that its text was measured in.
+    """The picture of a scene, with ``scale`` pixels per unit, in the font that its text was measured with.
 
-    Raises :class:`specs.errors.UserError` where the libraries are missing, or the picture would be too large.
+    Raises :class:`specs.errors.UserError` if the libraries are missing or the picture would be too large.
     """
     pixels = scene.width * scene.height * scale**2
     if pixels > MOST_PIXELS:
         most = (MOST_PIXELS / scene.width / scene.height) ** 0.5
         raise UserError(
             f"{scene.title} at scale {scale:g} has {pixels:,.0f} pixels, more than {MOST_PIXELS:,}\n"
-            f"  {option_name('scale')} {math.floor(most * 10) / 10:g} would work, or SVG"
+            f"  Use {option_name('scale')} {math.floor(most * 10) / 10:g} or less, or SVG."
         )
     try:
         import matplotlib
         import resvg_py
     except ImportError:
-        raise UserError("drawing PNG needs libraries: pip install 'zoo[pictures]'") from None
+        raise UserError("Drawing PNG needs more libraries\n  Run pip install 'zoo[pictures]'.") from None
     fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
     return bytes(
         resvg_py.svg_to_bytes(

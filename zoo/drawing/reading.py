@@ -1,4 +1,4 @@
-"""From a spec to what is drawn of it."""
+"""From a spec to its diagram."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from specs.stack import Stack
 from zoo.builder import assemble
 from zoo.drawing import wording
 from zoo.drawing.blocks import StackFacts
-from zoo.drawing.diagram import Column, Diagram, Element, Joined, Label, Part, parts_of
+from zoo.drawing.diagram import Diagram, DiagramColumn, Element, Joined, Label, Part, parts_of
 from zoo.drawing.embeddings import embedding_elements
 from zoo.drawing.heads import head_elements
 from zoo.drawing.layers import layer_frames
 from zoo.drawing.parameters import Counts
-from zoo.reports.parameters import parameter_report
+from zoo.reports.parameters import ParameterReport, parameter_report
+from zoo.units import parameter_text
 
 StackName = Literal["encoder", "decoder"]
 
@@ -25,20 +26,24 @@ StackName = Literal["encoder", "decoder"]
 def read(spec: Model) -> Diagram:
     """The diagram of a model, which is built without weights.
 
-    Raises :class:`specs.errors.PluginError` where a plugin's kind cannot be built.
+    Raises :class:`specs.errors.PluginError` if a plugin's kind cannot be built.
     """
     model = assemble(spec)
     report = parameter_report(spec)
     counts = Counts(report)
     columns = tuple(
-        Column(name, tuple(_column(spec, name, stack, model.get_submodule(name), counts)))
+        DiagramColumn(name, tuple(_column(spec, name, stack, model.get_submodule(name), counts)))
         for name, stack in spec.stacks()
     )
     ties = tuple(_ties(columns, counts))
-    return Diagram(spec.name, tuple(_facts(spec)), report.total_parameters, columns, ties, _symbols(spec))
+    return Diagram(
+        spec.name, tuple(_facts(spec, report)), report.total_parameters, columns, ties, _symbols(spec)
+    )
 
 
-def _facts(spec: Model) -> Iterator[str]:
+def _facts(spec: Model, report: ParameterReport) -> Iterator[str]:
+    if report.active_parameters != report.total_parameters:
+        yield f"{parameter_text(report.active_parameters)} active per token"
     yield spec.architecture
     yield f"width {spec.d_model:,}"
     if spec.context_length is not None:
@@ -56,7 +61,7 @@ def _symbols(spec: Model) -> dict[str, str]:
 
 
 def _length(spec: Model, name: StackName, stack: Stack) -> str:
-    """How many vectors a stack has: a letter for tokens, else a number."""
+    """The sequence length of a stack: a letter for tokens, else a number."""
     if spec.embedding_of(stack).takes_tokens:
         return "S" if name == "encoder" and spec.architecture == "encoder-decoder" else "T"
     return f"{spec.context_length_of(stack):,}"
@@ -85,8 +90,8 @@ def _column(
         yield stream
 
 
-def _ties(columns: tuple[Column, ...], counts: Counts) -> Iterator[tuple[Part, Part]]:
-    """The parts outside the layers that use the same weight: each with the one before it."""
+def _ties(columns: tuple[DiagramColumn, ...], counts: Counts) -> Iterator[tuple[Part, Part]]:
+    """Pairs of consecutive parts outside the layers that share a weight."""
     outer = [
         part
         for column in columns

@@ -1,4 +1,4 @@
-"""A drawing as boxes, arrows and text with places: what a writer of any format needs, and no more.
+"""A drawing as boxes, arrows and text with coordinates, independent of the file format.
 
 Lengths are in pixels; x grows to the right, y downwards.
 """
@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from zoo.drawing.diagram import Part, Role
+from zoo.drawing.diagram import Part, PartRole
 from zoo.drawing.text import text_width
 
 Point = tuple[float, float]
 Shape = Literal["box", "pill", "sum", "point", "frame", "text"]
-"""A part, something small on lines, a circle with a sign, a place where lines meet, a frame, and text alone."""
+"""A part, a small box on lines, a circle with a sign, a junction, a frame, or text alone."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A line of text; x is where it begins, or its middle, or its end, and y its base line."""
+    """A line of text; x is its start, middle or end by anchor, and y its baseline."""
 
     x: float
     y: float
@@ -45,7 +45,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Box:
-    """Something that arrows begin and end at; ``many`` is drawn as a pile."""
+    """An element that arrows connect; ``many`` is drawn as a pile."""
 
     id: str
     shape: Shape
@@ -54,7 +54,7 @@ class Box:
     width: float
     height: float
     texts: tuple[Text, ...] = ()
-    role: Role | None = None
+    role: PartRole | None = None
     part: Part | None = None
     many: bool = False
 
@@ -80,7 +80,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A line from the border of one box to that of another; ``kind`` says what flows."""
+    """A line between the edges of two boxes; ``kind`` says what flows."""
 
     points: tuple[Point, ...]
     source: str
@@ -99,7 +99,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Scene:
-    """A drawing of some size; frames come before what they hold."""
+    """A drawing with its size; frames come before their content."""
 
     title: str
     description: str

@@ -1,4 +1,4 @@
-"""A scene as SVG: one file that needs nothing else, whose text can be selected and whose colours follow the reader's scheme."""
+"""A scene as a self-contained SVG, with selectable text and colours that follow the reader's colour scheme."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CORNER = 7.0
 
 
 def svg(scene: Scene) -> str:
-    """The document.  Within a page, colours are those custom properties of the page that have the names of ours."""
+    """The document.  In a page, the page's custom properties of the same names set the colours."""
     dark = "".join(f"--{name}:{colours[1]};" for name, colours in COLOURS.items())
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="zoo-drawing" role="img" width="{_n(scene.width)}" height="{_n(scene.height)}" '
@@ -39,7 +39,7 @@ def svg(scene: Scene) -> str:
 
 
 def plain(document: str) -> str:
-    """The document with its light colours written out, for what knows no custom properties."""
+    """The document with literal light colours, for renderers without custom properties."""
     return re.sub(r"var\(--[\w-]+, (#\w+)\)", r"\1", document)
 
 
@@ -123,7 +123,7 @@ def _box(box: Box) -> Iterator[str]:
 
 
 def _tip(box: Box) -> str:
-    """What a pointer on a box tells: which modules it stands for, and all their parameters."""
+    """The tooltip of a box: its modules, and all their parameters."""
     assert box.part is not None
     modules = box.part.modules
     names = modules[0] if len(modules) == 1 else f"{modules[0]} to {modules[-1]}"
@@ -134,7 +134,7 @@ def _arrow(arrow: Arrow) -> Iterator[str]:
     colour = _colour("quiet" if arrow.kind == "tie" else "text")
     path = _path(arrow.points, 5.0 if arrow.head else 0.0)
     dash = ' stroke-dasharray="5 4"' if arrow.kind == "tie" else ""
-    if arrow.kind == "scores":  # it passes above other lines
+    if arrow.kind == "scores":  # it is drawn over other lines
         yield f'<path d="{path}" fill="none" stroke="{_colour("panel")}" stroke-width="5"/>'
     yield f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.3"{dash}/>'
     if arrow.head:
@@ -157,7 +157,7 @@ def _path(points: Sequence[Point], short: float) -> str:
 
 
 def _towards(corner: Point, other: Point) -> Point:
-    """The point at which the corner's rounding begins or ends."""
+    """The point where the rounding of a corner begins or ends."""
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = abs(dx) + abs(dy) or 1.0
     step = min(_CORNER, length / 2) / length

@@ -1,4 +1,4 @@
-"""How wide text is, so that boxes hold it wherever it is shown: DejaVu Sans is the widest of the fonts that are asked for."""
+"""Text widths in DejaVu Sans, the widest of the requested fonts, so that boxes hold their text in any of them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _WIDTHS = {
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """The width of a line of text in DejaVu Sans; characters that are not in the table count as wide as they are high."""
+    """The width of a line of text in DejaVu Sans; characters outside the table are as wide as high."""
     return sum(_WIDTHS[bold].get(character, _UNITS) for character in text) * size / _UNITS
 
 
 def fitted(text: str, width: float, size: float, *, bold: bool = False) -> str:
-    """The text, cut so that it is not wider than ``width``."""
+    """The text, truncated to ``width``."""
     if text_width(text, size, bold=bold) <= width:
         return text
     while text and text_width(f"{text}…", size, bold=bold) > width:
@@ -49,7 +49,7 @@ def fitted(text: str, width: float, size: float, *, bold: bool = False) -> str:
 
 
 def lines_of(words: Iterable[str], width: float, size: float, between: str = " · ") -> list[str]:
-    """Words put together to lines that are not wider than ``width``."""
+    """Join words into lines of at most ``width``."""
     lines: list[str] = []
     for word in words:
         longer = f"{lines[-1]}{between}{word}" if lines else word

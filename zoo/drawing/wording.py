@@ -1,4 +1,4 @@
-"""What the parts of a model are called in drawings, and what is said of them."""
+"""Titles and details of the parts in drawings."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from specs.head import AtToken, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
 from specs.position import Alibi, Learned, RelativeBias, Rope, Sinusoidal
+from zoo.units import number_text
 
 TIMES = "\u00d7"
 
@@ -23,6 +24,11 @@ TITLES = {
     "grouped_query": "Grouped-query attention",
     "multi_query": "Multi-query attention",
     "latent": "Latent attention",
+    "short_convolution": "Short convolution",
+    "gated_delta_net": "Gated DeltaNet",
+    "kimi_delta_attention": "Kimi Delta Attention",
+    "mamba2": "Mamba-2",
+    "rg_lru": "RG-LRU",
     "mlp": "Feed-forward",
     "gated": "Gated feed-forward",
     "mixture": "Mixture of experts",
@@ -33,10 +39,11 @@ TITLES = {
     "sinusoidal": "Sinusoidal positions",
     "tokens": "Token embedding",
 }
-"""What the kinds of the language are called; others go by their own names."""
+"""Titles of built-in kinds; others use their own names."""
 
 ACTIVATIONS = {
     "relu": "ReLU",
+    "relu2": "ReLU\u00b2",
     "gelu": "GELU",
     "gelu_tanh": "GELU (tanh)",
     "quick_gelu": "quick GELU",
@@ -44,6 +51,7 @@ ACTIVATIONS = {
     "tanh": "tanh",
     "sigmoid": "sigmoid",
     "identity": "no activation",
+    "xielu": "xIELU",
 }
 GATES = {
     "silu": "SwiGLU",
@@ -51,9 +59,11 @@ GATES = {
     "gelu_tanh": "GeGLU (tanh)",
     "quick_gelu": "GeGLU (quick)",
     "relu": "ReGLU",
+    "relu2": "ReGLU (squared)",
     "sigmoid": "GLU",
     "tanh": "GLU with tanh",
     "identity": "bilinear",
+    "xielu": "GLU with xIELU",
 }
 """Gated feed-forwards by their activation (Shazeer, 2020)."""
 
@@ -63,29 +73,13 @@ def title(kind: str) -> str:
     return TITLES.get(kind, kind.replace("_", " ").capitalize())
 
 
-def count_text(count: int) -> str:
-    """A number of parameters: 1,536 as it is, larger ones to three digits, such as 12.3K, 124M or 6.74B."""
-    if count < 10_000:
-        return f"{count:,}"
-    size, units = float(count), ["", "K", "M", "B", "T", "P"]
-    while size >= 999.5 and len(units) > 1:
-        size /= 1000
-        units.pop(0)
-    return f"{size:.{max(0, 3 - len(str(int(round(size, 2)))))}f}{units[0]}"
-
-
 def sizes(*of: int | str) -> str:
-    """Sizes as a product, such as those of a table: rows times columns."""
+    """Sizes as a product: rows times columns."""
     return f" {TIMES} ".join(f"{size:,}" if isinstance(size, int) else size for size in of)
 
 
-def number(value: float) -> str:
-    """A number without digits that say nothing: 50, 0.0625, 500,000."""
-    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e9 else f"{value:.3g}"
-
-
 def attention_details(spec: Component, d_model: int, *, causal: bool, cross: bool = False) -> list[str]:
-    """Heads, what they see, and what happens to the scores."""
+    """Heads, masking, and changes to the scores."""
     sees = [] if cross else ["causal" if causal else "bidirectional"]
     if isinstance(spec, Latent):
         queries = [] if spec.query_rank is None else [f"queries of rank {spec.query_rank:,}"]
@@ -109,23 +103,25 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
     if spec.window is not None:
         details.append(f"window {spec.window:,}" if causal else f"window ±{spec.window // 2:,}")
     if spec.scale is not None and abs(spec.scale * width**0.5 - 1) > 1e-6:
-        details.append("unscaled" if spec.scale == 1 else f"scale {number(spec.scale)}")
+        details.append("unscaled" if spec.scale == 1 else f"scale {number_text(spec.scale)}")
     if spec.softcap is not None:
-        details.append(f"softcap {number(spec.softcap)}")
+        details.append(f"softcap {number_text(spec.softcap)}")
     if spec.clip is not None:
-        details.append(f"clip ±{number(spec.clip)}")
+        details.append(f"clip ±{number_text(spec.clip)}")
     if spec.sinks:
         details.append("sinks")
+    if spec.output_gate:
+        details.append("gated output")
     return details
 
 
 def feed_forward_title(spec: Component) -> str:
-    """The name of a feed-forward, with that of its gate."""
+    """The title of a feed-forward, with its gate."""
     return f"Feed-forward, {GATES[spec.activation]}" if isinstance(spec, Gated) else title(spec.kind)
 
 
 def feed_forward_details(spec: Component, d_model: int) -> list[str]:
-    """Widths and activation, or experts and how they are chosen."""
+    """Widths and activation, or experts and their routing."""
     if isinstance(spec, Mixture):
         return list(_mixture_details(spec))
     if not isinstance(spec, TwoLayer):
@@ -134,7 +130,7 @@ def feed_forward_details(spec: Component, d_model: int) -> list[str]:
     widths = f"{d_model:,} → {hidden} → {d_model:,}"
     details = [widths] if isinstance(spec, Gated) else [widths, ACTIVATIONS[spec.activation]]
     if isinstance(spec, Gated) and spec.limit is not None:
-        details.append(f"limit {number(spec.limit)}")
+        details.append(f"limit {number_text(spec.limit)}")
     if isinstance(spec, Gated) and spec.up_offset is not None:
         details.append(f"up {spec.up_offset:+g}")
     return details
@@ -146,7 +142,7 @@ def _mixture_details(spec: Mixture) -> Iterator[str]:
     yield _expert(spec.expert)
     if spec.shared is not None:
         yield f"shared: {_expert(spec.shared)}{', gated' if spec.shared_gate else ''}"
-    yield f"{router.scores} router{' with correction' if router.correction else ''}"
+    yield f"{router.scores.replace('_', ' ')} router{' with correction' if router.score_correction_bias else ''}"
     if router.groups is not None:
         yield f"{router.groups.top} of {router.groups.count} groups"
 
@@ -159,16 +155,16 @@ def _expert(spec: Component) -> str:
 
 
 def position_details(spec: Component, rows: int | None, width: int) -> list[str]:
-    """The numbers of a position; ``rows`` are those of its table, ``width`` that of a head or of the stream."""
+    """The details of a position; ``rows``: those of its table; ``width``: that of a head or of the stream."""
     if isinstance(spec, Rope):
         part = [] if spec.dimensions in (None, width) else [f"{spec.dimensions} of {width} dims"]
         scaling = [] if spec.scaling is None else [_scaling(spec.scaling)]
-        return [f"θ {number(spec.theta)}", *part, *scaling]
+        return [f"θ {number_text(spec.theta)}", *part, *scaling]
     if isinstance(spec, Alibi):
         return [
             f"slope {TIMES} distance",
             "added to scores",
-            *([] if spec.scale == 1 else [f"scale {number(spec.scale)}"]),
+            *([] if spec.scale == 1 else [f"scale {number_text(spec.scale)}"]),
         ]
     if isinstance(spec, RelativeBias):
         return [f"{spec.buckets} buckets", f"distance < {spec.max_distance}", "added to scores"]
@@ -181,16 +177,16 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
 
 def _scaling(spec: Component) -> str:
     factor = getattr(spec, "factor", None)
-    return f"{spec.kind} {TIMES} {number(factor)}" if factor else spec.kind
+    return f"{spec.kind} {TIMES} {number_text(factor)}" if factor else spec.kind
 
 
 def input_words(spec: EmbeddingKind) -> str:
-    """What goes in."""
+    """Return the label of the input."""
     return {Patches: "Image", Spectrogram: "Log-mel spectrogram"}.get(type(spec), "Tokens")
 
 
 def pooling_words(pooling: Pooling) -> str:
-    """Which vector stands for a sequence."""
+    """Return the label of the pooling."""
     if isinstance(pooling, AtToken):
         return f"at token {pooling.token}"
     if pooling in ("first", "last"):
@@ -199,21 +195,21 @@ def pooling_words(pooling: Pooling) -> str:
 
 
 def said(spec: Component) -> list[str]:
-    """The plain fields of a spec of any kind, such as a plugin's."""
+    """Return the plain fields of a spec of any kind, such as a plugin's."""
     fields = {name: getattr(spec, name) for name in type(spec).model_fields if name != "kind"}
     return [
-        f"{name.replace('_', ' ')} {printable(value) if isinstance(value, str) else number(value)}"
+        f"{name.replace('_', ' ')} {printable(value) if isinstance(value, str) else number_text(value)}"
         for name, value in fields.items()
         if isinstance(value, int | float | str) and not isinstance(value, bool)
     ]
 
 
 def printable(text: str) -> str:
-    """A user's text without what no document holds: control characters."""
+    """A user's text without control characters."""
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def slot_of(kind: str) -> str | None:
-    """The slot of a block's part by its kind, or None where no slot has it."""
-    slots = ("norm", "attention", "feed_forward", "position")
+    """The slot of a block's part by its kind, or None."""
+    slots = ("norm", "attention", "mixer", "feed_forward", "position")
     return next((slot for slot in slots if kind in registry.kinds(slot)), None)

@@ -16,7 +16,7 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
 
 def carry(old: Path, new: Path, own: frozenset[str]) -> list[str]:
-    """Give a directory what another holds beside its own files; returns the paths where something else stands.
+    """Give a directory another one's foreign files; return the paths that are already occupied.
 
     Files become further names of the same files, or copies where the file system has no hard links.  Raises OSError.
     """
@@ -75,7 +75,7 @@ def same(first: Path, second: Path) -> bool:
 
 
 def clear_replaced(old: Path, place: Path, *, just_now: bool = False) -> None:
-    """Remove a directory in whose place another stands: its own files, and what the other holds as well.
+    """Remove a directory that another one has replaced: its own files, and the files that the other one holds as well.
 
     What is missing there is carried there.  A file that differs there was saved while the directory was replaced: it
     takes its place where that was ``just_now``, and otherwise stays where it is.  Raises OSError.

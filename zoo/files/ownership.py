@@ -1,4 +1,4 @@
-"""Which files of a directory zoo wrote: those that its manifest lists."""
+"""Which files of a directory zoo wrote: those that its manifest lists, the record beside it, and the model card."""
 
 from __future__ import annotations
 
@@ -9,21 +9,35 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from zoo.files.card import CARD, has_own_card
+
 MANIFEST, CONVERSION = "export.json", "conversion.json"
 """The manifests of exports and of converted checkpoints."""
 BUILD = "build.json"
 """The record of how an export was built, beside its manifest."""
+SIGNATURE, BILL_OF_MATERIALS = "model.sig", "bom.cdx.json"
+"""The signature of an export, and its bill of materials, beside its manifest."""
+PROBE = "probe.npz"
+"""A verified case of an export: inputs, and the outputs that are expected of them."""
 
 _LARGEST = 2**28
 """Bytes of a manifest at most; what is larger was not written by zoo."""
 
 _REQUIRED = {MANIFEST: {"zoo", "graphs", "files"}, CONVERSION: {"model_type", "files"}}
-_BESIDE: dict[str, dict[str, set[str]]] = {MANIFEST: {BUILD: {"format", "export"}}, CONVERSION: {}}
-"""Records that stand beside a manifest and name it, so that it cannot list them, and keys of theirs."""
+BESIDE: dict[str, dict[str, set[str]]] = {
+    MANIFEST: {
+        BUILD: {"format", "export"},
+        PROBE: set(),
+        BILL_OF_MATERIALS: {"bomFormat", "specVersion"},
+        SIGNATURE: {"dsseEnvelope", "verificationMaterial"},
+    },
+    CONVERSION: {},
+}
+"""Records that stand beside a manifest, which does not list them, and the keys that each has; the build record lists the probe."""
 
 
 def own_files(directory: Path, manifest: str) -> frozenset[str] | None:
-    """The paths of the files that a manifest lists, and its own and that of the record beside it.
+    """The paths of the files that a manifest lists, and its own, and those of the records beside it and of an unedited card.
 
     None where the directory has no valid manifest.
 
@@ -34,8 +48,15 @@ def own_files(directory: Path, manifest: str) -> frozenset[str] | None:
     files = _read_object(directory / manifest, _REQUIRED[manifest]).get("files")
     if not isinstance(files, dict) or not files or not all(map(_is_inside, files)):
         return None
-    beside = [name for name, keys in _BESIDE[manifest].items() if _read_object(directory / name, keys)]
-    return frozenset((*files, manifest, *beside))
+    beside = [name for name, keys in BESIDE[manifest].items() if _is_record(directory, name, keys)]
+    card = [CARD] if manifest == MANIFEST and has_own_card(directory) else []
+    return frozenset((*files, manifest, *beside, *card))
+
+
+def _is_record(directory: Path, name: str, keys: set[str]) -> bool:
+    if name == PROBE:
+        return bool(_read_object(directory / BUILD, {"export", "probe"}).get("probe"))
+    return bool(_read_object(directory / name, keys))
 
 
 def other_files(directory: Path, own: frozenset[str]) -> Iterator[tuple[str, bool]]:

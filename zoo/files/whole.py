@@ -22,9 +22,9 @@ _KINDS = {
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file, in an existing directory; a regular file that stands there is replaced and lends its permissions.
+    """Write a file atomically in an existing directory; an existing regular file is replaced and keeps its permissions.
 
-    Raises OSError where it cannot be written, or what stands there is no regular file; nothing has changed then.
+    Raises OSError, with nothing changed, where the file cannot be written or the existing one is not a regular file.
     """
     mode = _replaceable_mode(path)
     partial = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}")
@@ -44,7 +44,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def irregular(path: Path) -> str | None:
-    """What stands at a path, such as "a symbolic link"; None for a regular file or nothing."""
+    """Return the kind of file at a path, such as "a symbolic link"; None for a regular file or nothing."""
     try:
         kind = stat.S_IFMT(path.lstat().st_mode)
     except (FileNotFoundError, NotADirectoryError):

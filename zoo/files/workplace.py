@@ -1,4 +1,4 @@
-"""The directory beside a destination in which what is to stand there is made."""
+"""The directory next to a destination in which its new content is made."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def locked(directory: Path, *, wait: bool = False) -> Iterator[bool | None]:
 
 
 def _clear(left: Path) -> None:
-    """Remove a workplace, but for what it holds of the user's."""
+    """Remove a workplace, except the user's files in it."""
     try:
         with uninterrupted():
             _clear_at_once(left)
@@ -109,7 +109,7 @@ def _clear_at_once(left: Path) -> None:
 
 
 def _settle(directory: Path, place: Path) -> None:
-    """Put back what stood at a place that is empty now, or remove what stood there or was made for it."""
+    """Restore the previous content of a place that is now empty; otherwise remove it, and unfinished new content."""
     if directory.is_symlink():
         return
     if directory.parent.name == f"{SWAP}{directory.lstat().st_ino}":

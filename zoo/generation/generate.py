@@ -1,4 +1,4 @@
-"""Generating with a PyTorch model: tokens chosen one after another, through the cache, until every sequence has ended."""
+"""Generation with a PyTorch model: tokens are chosen one by one, through the cache, until every sequence has ended."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 Prompts = Sequence[Sequence[int]]
 """Token ids, a list for each prompt; they may differ in length."""
 
-Step = Callable[[Tensor, Tensor, "Outputs | None"], "Outputs"]
-"""The outputs for new tokens, B T, with the mask of all so far, B S, and the outputs of the step before."""
+StepFunction = Callable[[Tensor, Tensor, "Outputs | None"], "Outputs"]
+"""Returns the outputs for new tokens, B T, given the mask of all tokens, B S, and the outputs of the previous step."""
 
 
 class How(TypedDict, total=False):
-    """How tokens are chosen, and what is told of them.
+    """The sampling options of generation.
 
-    ``temperature``, ``top_k``, ``top_p`` and ``seed`` are those of :class:`zoo.generation.sampling.Sampling` (default: the
-    best token).  A sequence ends with a token of ``stop``.  ``tell`` takes the tokens of every step as they are chosen, one
-    of each row, None where its sequence has ended.
+    ``temperature``, ``top_k``, ``top_p`` and ``seed`` are those of :class:`zoo.generation.sampling.Sampling`
+    (default: greedy decoding). A sequence ends with a token of ``stop``. ``tell`` receives the tokens of every step,
+    one per row, None for sequences that have ended.
     """
 
     temperature: float
@@ -42,11 +42,11 @@ class How(TypedDict, total=False):
 
 
 def generate(model: Decoder, prompts: Prompts, max_new_tokens: int, **how: Unpack[How]) -> list[list[int]]:
-    """The tokens that follow each prompt: ``max_new_tokens`` of them, or as many as there are up to one of ``stop``, which is
-    the last, or to the end of the context.
+    """The tokens that follow each prompt: up to ``max_new_tokens``, a token of ``stop`` (included), or the end of the
+    context.
 
-    What a row gets depends on nothing in the others.  Raises :class:`specs.errors.UserError` for a model without scores of
-    a next token, and for prompts that it does not take.
+    Each row is independent of the others. Raises :class:`specs.errors.UserError` for a model without next-token
+    scores, and for invalid prompts.
     """
     spec = model.spec
     assert spec.decoder is not None
@@ -69,10 +69,10 @@ def generate_from(
     attention_mask: Tensor | None = None,
     **how: Unpack[How],
 ) -> list[list[int]]:
-    """The tokens that the decoder writes, which begins with the token ``start``, of what the encoder reads.
+    """The tokens that the decoder generates after the token ``start``, given the encoder's inputs.
 
-    inputs: token ids, a list for each row, or a tensor of what the encoder's embedding takes, with an ``attention_mask``
-    where some of it is padding.  As :func:`generate` otherwise.
+    inputs: token ids, a list for each row, or a tensor that the encoder's embedding takes, with an ``attention_mask``
+    where some of it is padding. Otherwise as :func:`generate`.
     """
     spec = model.spec
     assert spec.encoder is not None
@@ -96,16 +96,16 @@ def generate_from(
 def _check(model: Decoder | EncoderDecoder) -> None:
     if not isinstance(model.spec.head, LanguageModeling):
         raise UserError(
-            f"generating needs a head of kind language_modeling\n  value: {model.spec.head.kind}\n"
-            "  set head.kind=language_modeling"
+            f"Generating needs a head of kind language_modeling\n  value: {model.spec.head.kind}\n"
+            "  Set head.kind=language_modeling."
         )
     if next(model.parameters()).is_meta:
-        raise UserError("generating needs weights, and this model has none\n  build it with weights")
+        raise UserError("Generating needs weights, and this model has none\n  Build it with weights.")
 
 
 @torch.no_grad()
 def _continued(
-    model: Decoder | EncoderDecoder, prompts: Prompts, most: int, step: Step, how: How
+    model: Decoder | EncoderDecoder, prompts: Prompts, most: int, step: StepFunction, how: How
 ) -> list[list[int]]:
     stop, tell = how.get("stop", ()), how.get("tell", lambda tokens: None)
     sampling = Sampling(how.get("temperature", 0.0), how.get("top_k"), how.get("top_p"), how.get("seed", 0))

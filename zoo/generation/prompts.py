@@ -1,4 +1,4 @@
-"""What may go into a model: token ids of its vocabulary, no more than its context takes."""
+"""Validation of prompts: token ids within the vocabulary, no more than the context takes."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ def check_prompts(spec: Model, stack: Stack, prompts: Sequence[Sequence[int]], r
     embedding = spec.embedding_of(stack)
     if not embedding.takes_tokens:
         raise UserError(
-            f"{spec.name} takes {embedding.input_name}, and zoo run has tokens to give\n"
-            f"  run its graph with onnxruntime, or build a model of kind: tokens"
+            f"{spec.name} takes {embedding.input_name}, and zoo run provides token ids\n"
+            f"  Run its graph with onnxruntime, or build a model with embedding kind tokens."
         )
     vocabulary, most = spec.vocab_size or 0, spec.context_length_of(stack)
     for prompt in prompts:
         if not prompt:
             raise UserError(
-                f"a prompt must have at least one token\n  value: []\n  give {option_name('text')} or {option_name('ids')} with some"
+                f"A prompt must have at least one token\n  value: []\n  Pass {option_name('text')} or {option_name('ids')} with at least one token."
             )
         wrong = [token for token in prompt if not 0 <= token < vocabulary]
         if wrong:
             raise UserError(
-                f"token ids must be below the vocab_size of {spec.name}, which is {vocabulary}\n"
-                f"  value: {wrong[0]}\n  0 to {vocabulary - 1} would work"
+                f"Token ids must be below the vocab_size of {spec.name}, which is {vocabulary}\n"
+                f"  value: {wrong[0]}\n  Use 0 to {vocabulary - 1}."
             )
         if most is not None and len(prompt) + room > most:
-            more = " and what follows" if room else ""
+            more = " and the generated tokens" if room else ""
             raise UserError(
-                f"a prompt{more} must fit the context of {spec.name}, which is {most} tokens\n"
-                f"  value: {len(prompt)} tokens\n  {most - room} or fewer would work"
+                f"A prompt{more} must fit the context of {spec.name}, which is {most} tokens\n"
+                f"  value: {len(prompt)} tokens\n  Use {most - room} or fewer."
             )

@@ -1,4 +1,4 @@
-"""Choosing the next token from its scores."""
+"""Sampling the next token from its scores."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are chosen: the best at a ``temperature`` of 0, else drawn.
+    """The sampling options: greedy at a ``temperature`` of 0, otherwise random.
 
-    ``top_k`` keeps so many of the best tokens, ``top_p`` then the fewest that have this share of the probability
-    together.  Raises :class:`specs.errors.UserError` for numbers that mean nothing.
+    ``top_k`` keeps the k best tokens, and ``top_p`` then the fewest that together have this probability. Raises
+    :class:`specs.errors.UserError` for invalid numbers.
     """
 
     temperature: float = 0.0
@@ -28,21 +28,21 @@ class Sampling:
 
     def __post_init__(self) -> None:
         for option, value, good, rule, remedy in (
-            (option_name("temperature"), self.temperature, 0 <= self.temperature < math.inf, "be 0 or more, and finite", "0 takes the best token, 1 draws by the model's own probabilities"),
-            (option_name("top_k"), self.top_k, self.top_k is None or self.top_k > 0, "be 1 or more", "leave it out for all tokens"),
-            (option_name("top_p"), self.top_p, self.top_p is None or 0 < self.top_p <= 1, "be above 0 and at most 1", "leave it out, or give 1, for all tokens"),
-            (option_name("seed"), self.seed, self.seed >= 0, "be 0 or more", "0 would work"),
+            (option_name("temperature"), self.temperature, 0 <= self.temperature < math.inf, "be 0 or more, and finite", "Use 0 for greedy decoding, or 1 for the model's own probabilities."),
+            (option_name("top_k"), self.top_k, self.top_k is None or self.top_k > 0, "be 1 or more", "Leave it out to keep all tokens."),
+            (option_name("top_p"), self.top_p, self.top_p is None or 0 < self.top_p <= 1, "be above 0 and at most 1", "Leave it out or use 1 to keep all tokens."),
+            (option_name("seed"), self.seed, self.seed >= 0, "be 0 or more", "Use 0."),
         ):  # fmt: skip
             if not good:
                 raise UserError(f"{option} must {rule}\n  value: {value}\n  {remedy}")
 
 
 GREEDY = Sampling()
-"""The best token, always."""
+"""Greedy decoding."""
 
 
 class Sampler:
-    """Draws for some rows, each from random numbers of its own: what one row draws does not depend on the others."""
+    """Samples tokens for some rows, each with its own random numbers: rows do not affect each other."""
 
     def __init__(self, sampling: Sampling, rows: int) -> None:
         self._sampling = sampling
@@ -51,12 +51,12 @@ class Sampler:
     def choose(self, scores: Floats) -> list[int]:
         """The next token of each row, from scores B V.
 
-        Raises :class:`specs.errors.UserError` where the model has computed no numbers.
+        Raises :class:`specs.errors.UserError` where the scores are not finite.
         """
         if not np.isfinite(scores.max(-1)).all():
             raise UserError(
-                "the model's scores are not finite numbers\n"
-                "  look at its weights, or export it in a precision with a larger range"
+                "The model's scores are not finite numbers\n"
+                "  Check its weights, or export it in a precision with a larger range."
             )
         if self._sampling.temperature == 0:
             return [int(token) for token in scores.argmax(-1)]
@@ -69,7 +69,7 @@ class Sampler:
 
 
 def distribution(scores: Floats, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens that may be drawn, best first, and their probabilities, from scores V."""
+    """The candidate tokens, best first, and their probabilities, from scores V."""
     count = min(sampling.top_k or len(scores), len(scores))
     kept = np.argsort(-scores, kind="stable")[:count]
     logits = scores[kept].astype(np.float64) / sampling.temperature

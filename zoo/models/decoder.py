@@ -8,14 +8,14 @@ from typing import Unpack
 from torch import Tensor, nn
 
 import specs.model as spec
-from zoo.components.attention import KeyValue
 from zoo.components.embedding import Tokens
+from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
 from zoo.generation.generate import How, Prompts, generate
+from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
-from zoo.models.places import Places
-from zoo.models.stack import Stack, past_length
+from zoo.models.stack import Stack
 from zoo.registry import build_component
 
 
@@ -35,7 +35,7 @@ class Decoder(nn.Module):
         self,
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
-        past_key_values: Sequence[KeyValue] | None = None,
+        past_key_values: Sequence[State] | None = None,
         token_type_ids: Tensor | None = None,
         position_ids: Tensor | None = None,
         *,
@@ -43,17 +43,17 @@ class Decoder(nn.Module):
     ) -> Outputs:
         """input_ids: B T, attention_mask: B (P + T) with 1 for real tokens (default: all).
 
-        past_key_values: per layer B G P K twice, as ``present_key_values`` of an earlier call returned them.
-        position_ids: B T, with caches that do not grow: P is the number of their places, and each row's tokens go to
-        these, ascending one by one; -1 is padding behind them, and attention_mask is not looked at.
-        last_only: the head sees the last real token of each row alone, as if T were 1.
+        past_key_values: the state of each layer, as ``present_key_values`` of an earlier call returned it.
+        position_ids: B T, selects static caches of P slots: each row writes its tokens to these slots, ascending by one,
+        then -1 for padding; attention_mask is ignored.
+        last_only: the head receives only the last real token of each row, as if T were 1.
         """
         if position_ids is None:
-            at = Places.behind(input_ids, past_length(past_key_values), attention_mask)
+            at = DecoderPositions.after(input_ids, self.decoder.past_length(past_key_values), attention_mask)
         else:
-            at = Places.at(position_ids)
+            at = DecoderPositions.at(position_ids)
         x = self.embedding(input_ids, at.positions, token_type_ids)  # B T D
-        x, present = self.decoder(x, at.positions, at.mask, past_key_values, start=at.start)
+        x, present = self.decoder(x, at.positions, at.mask, past_key_values, real=at.real, start=at.start)
         tokens = TokenSequence(input_ids, at.real)
         if last_only:
             x = pool(x, tokens, "last")[:, None]  # B 1 D

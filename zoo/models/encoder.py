@@ -30,11 +30,11 @@ class Encoder(nn.Module):
     def forward(
         self, inputs: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Outputs:
-        """inputs: what the embedding takes, mostly token ids, B T.
+        """inputs: those of the embedding, mostly token ids, B T.
 
-        attention_mask (1 for real tokens; default: all) and token_type_ids (default: 0), of tokens alone: B T.
+        attention_mask (1 for real tokens; default: all) and token_type_ids (default: 0), for tokens only: B T.
         """
-        mask, positions = self.embedding.places(inputs, attention_mask)  # B T
+        mask, positions = self.embedding.mask_and_positions(inputs, attention_mask)  # B T
         x = self.embedding(inputs, positions, token_type_ids)  # B T D
-        x, _ = self.encoder(x, positions, mask)
+        x, _ = self.encoder(x, positions, mask, real=mask)
         return Outputs(self.head(x, TokenSequence(inputs if self.takes_tokens else None, mask)))

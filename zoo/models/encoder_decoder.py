@@ -8,20 +8,20 @@ from typing import Unpack, cast
 from torch import Tensor, nn
 
 import specs.model as spec
-from zoo.components.attention import KeyValue
 from zoo.components.block import Block
 from zoo.components.embedding import Embedding, Tokens
+from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
 from zoo.generation.generate import How, Prompts, generate_from
+from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
-from zoo.models.places import Places
-from zoo.models.stack import Stack, past_length
+from zoo.models.stack import Stack
 from zoo.registry import build_component
 
 
 class EncoderDecoder(nn.Module):
-    """The decoder's tokens attend to those before them and to all of the encoder's."""
+    """The decoder's tokens attend to earlier tokens and to all of the encoder's."""
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__()
@@ -43,9 +43,9 @@ class EncoderDecoder(nn.Module):
     def encode(
         self, inputs: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Outputs:
-        """inputs: what the encoder's embedding takes, mostly token ids, B S.
+        """inputs: those of the encoder's embedding, mostly token ids, B S.
 
-        attention_mask (1 for real tokens; default: all) and token_type_ids (default: 0), of tokens alone: B S.
+        attention_mask (1 for real tokens; default: all) and token_type_ids (default: 0), for tokens only: B S.
         Returns last_hidden_state: B S D, and as ``present_key_values`` the keys and values that each decoder
         layer attends to, B G S K twice: they are projected here, once per sequence.
         """
@@ -56,13 +56,13 @@ class EncoderDecoder(nn.Module):
         self, inputs: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
         """The last hidden state of the encoder alone, B S D; inputs as in ``encode``."""
-        mask, positions = self.encoder_embedding.places(inputs, attention_mask)  # B S
+        mask, positions = self.encoder_embedding.mask_and_positions(inputs, attention_mask)  # B S
         x = self.encoder_embedding(inputs, positions, token_type_ids)  # B S D
-        x, _ = self.encoder(x, positions, mask)
+        x, _ = self.encoder(x, positions, mask, real=mask)
         return x
 
-    def keys_values(self, hidden: Tensor) -> list[KeyValue]:
-        """What each decoder layer attends to of the encoder's output: B S D -> B G S K twice."""
+    def keys_values(self, hidden: Tensor) -> list[State]:
+        """The encoder's output as keys and values for each decoder layer: B S D -> B G S K twice."""
         blocks = cast("Iterable[Block]", self.decoder.blocks)
         return [
             block.cross_attention.keys_values(hidden) for block in blocks if block.cross_attention is not None
@@ -71,9 +71,9 @@ class EncoderDecoder(nn.Module):
     def decode(
         self,
         decoder_input_ids: Tensor,
-        encoded: Sequence[KeyValue],
+        encoded: Sequence[State],
         encoder_attention_mask: Tensor | None = None,
-        past_key_values: Sequence[KeyValue] | None = None,
+        past_key_values: Sequence[State] | None = None,
         decoder_attention_mask: Tensor | None = None,
         position_ids: Tensor | None = None,
         *,
@@ -81,17 +81,18 @@ class EncoderDecoder(nn.Module):
     ) -> Outputs:
         """decoder_input_ids: B T, encoded: from ``encode``, encoder_attention_mask: B S.
 
-        past_key_values: per layer B G P K twice, decoder_attention_mask: B (P + T) (default: all real).
-        position_ids: B T, with caches that do not grow, as in :class:`zoo.models.decoder.Decoder`.
-        last_only: the head sees the last real token of each row alone, as if T were 1.
+        past_key_values: the state of each layer, decoder_attention_mask: B (P + T) (default: all real).
+        position_ids: B T, selects static caches, as in :class:`zoo.models.decoder.Decoder`.
+        last_only: the head receives only the last real token of each row, as if T were 1.
         """
         if position_ids is None:
-            at = Places.behind(decoder_input_ids, past_length(past_key_values), decoder_attention_mask)
+            past = self.decoder.past_length(past_key_values)
+            at = DecoderPositions.after(decoder_input_ids, past, decoder_attention_mask)
         else:
-            at = Places.at(position_ids)
+            at = DecoderPositions.at(position_ids)
         x = self.decoder_embedding(decoder_input_ids, at.positions)  # B T D
         x, present = self.decoder(
-            x, at.positions, at.mask, past_key_values, encoded, encoder_attention_mask, at.start
+            x, at.positions, at.mask, past_key_values, encoded, encoder_attention_mask, at.real, at.start
         )
         tokens = TokenSequence(decoder_input_ids, at.real)
         if last_only:
@@ -104,9 +105,10 @@ class EncoderDecoder(nn.Module):
         decoder_input_ids: Tensor,
         attention_mask: Tensor | None = None,
         decoder_attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
     ) -> Outputs:
-        """Both at once, without a cache: inputs and masks as in ``encode`` and ``decode``."""
-        encoded = self.encode(inputs, attention_mask)
+        """Encode and decode without a cache; arguments as in ``encode`` and ``decode``."""
+        encoded = self.encode(inputs, attention_mask, token_type_ids)
         keys_values = encoded.present_key_values
         return self.decode(
             decoder_input_ids, keys_values, attention_mask, decoder_attention_mask=decoder_attention_mask
@@ -121,6 +123,6 @@ class EncoderDecoder(nn.Module):
         attention_mask: Tensor | None = None,
         **how: Unpack[How],
     ) -> list[list[int]]:
-        """The tokens that the decoder writes of each input, from ``start`` on: see
+        """The tokens that the decoder generates for each input, beginning with ``start``: see
         :func:`zoo.generation.generate.generate_from`."""
         return generate_from(self, inputs, max_new_tokens, start=start, attention_mask=attention_mask, **how)

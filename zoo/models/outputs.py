@@ -1,4 +1,4 @@
-"""What a model returns."""
+"""The outputs of a model."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterable, Sequence
 from torch import Tensor
 from torch.utils._pytree import register_pytree_node
 
-from zoo.components.attention import KeyValue
+from zoo.components.mixer import State
 from zoo.precision import wide
 
 
 class Outputs(dict[str, Tensor]):
-    """The tensors that the head names, in float32 at least, also as attributes.
+    """The head's named outputs, in float32 or wider, also as attributes.
 
-    ``present_key_values`` is the cache for the next call, in the dtype of the weights.
+    ``present_key_values`` is the state of each layer for the next call.
     """
 
-    present_key_values: list[KeyValue]
+    present_key_values: list[State]
 
-    def __init__(self, tensors: dict[str, Tensor], present_key_values: Sequence[KeyValue] = ()) -> None:
+    def __init__(self, tensors: dict[str, Tensor], present_key_values: Sequence[State] = ()) -> None:
         super().__init__({name: wide(tensor) for name, tensor in tensors.items()})
         self.present_key_values = list(present_key_values)
 
@@ -27,7 +27,9 @@ class Outputs(dict[str, Tensor]):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"this model has no output {name!r}; it has {', '.join(self)}") from None
+            raise AttributeError(
+                f"This model has no output {name!r}; its outputs are {', '.join(self)}."
+            ) from None
 
 
 def _flatten(outputs: Outputs) -> tuple[list[object], list[str]]:
@@ -42,5 +44,5 @@ def _unflatten(values: Iterable[object], names: list[str]) -> Outputs:
     return found
 
 
-# What lets torch.export see the tensors.
+# Makes the tensors visible to torch.export.
 register_pytree_node(Outputs, _flatten, _unflatten, serialized_type_name="zoo.models.outputs.Outputs")

@@ -1,20 +1,22 @@
 """The layers of an encoder or a decoder.
 
-Shapes: batch B, query length T, key length S, past length P, width D, key-value heads G, head width K.
+Shapes: batch B, query length T, key length S, past length P, width D.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from torch import Tensor, nn
 
 import specs.stack as spec
+from specs.base import Component
 from specs.block import BlockParts
 from specs.position import NoPosition, PositionKind
 from zoo import functional
-from zoo.components.attention import KeyValue, Scope, View
+from zoo.components.mixer import LENGTH, BiasKey, MixerContext, State, StateTensor, check_state
 from zoo.components.position import Position
 from zoo.context import BuildContext
 from zoo.precision import in_dtype
@@ -22,23 +24,24 @@ from zoo.registry import build_component
 
 
 class Stack(nn.Module):
-    """Blocks in order, then a norm where the spec has one; and the position that acts inside attention.
+    """Blocks in order, an optional final norm, and the position that acts inside attention.
 
-    A block may stand at several places, as its spec shares it.
+    A shared block stands for several layers.  ``states`` is what each layer carries from call to call.
     """
 
     def __init__(self, spec: spec.Stack, position: PositionKind, context: BuildContext) -> None:
         super().__init__()
         blocks = spec.layer_blocks()
-        following = [block for block in blocks if _own_position(block) is None]
-        heads = {block.attention.heads for block in following}  # type: ignore[attr-defined]
+        attentions = [block.attention for block in blocks if block.attention is not None]
+        following = [each for each in attentions if _own_position(each) is None]
+        heads = {each.heads for each in following}  # type: ignore[attr-defined]
         context = replace(context, layers=len(blocks), heads=heads.pop() if len(heads) == 1 else None)
         self.causal = context.causal
         self.position: Position = build_component(  # type: ignore[assignment]
             position if following and not position.embedded else NoPosition(), context
         )
         own_positions = _OwnPositions(context)
-        layers: list[nn.Module] = []
+        layers: list[Any] = []
         for layer, (block, owner) in enumerate(zip(blocks, spec.owners(), strict=True)):
             if owner == layer:
                 here = replace(context, layer=layer, position=own_positions.of(block))
@@ -46,10 +49,16 @@ class Stack(nn.Module):
             else:
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
-        self.views: list[View] = list(dict.fromkeys(self.view(block.attention) for block in layers))
-        for module in layers:
-            if (width := getattr(module.attention, "rotated_width", None)) is not None:
-                self.position_of(module.attention).prepare(width)
+        self.states: list[tuple[StateTensor, ...]] = [block.state for block in layers]
+        self.attentions: dict[int, nn.Module] = {
+            layer: block.attention for layer, block in enumerate(layers) if block.attention is not None
+        }
+        mixers = [mixer for block in layers for mixer in block.mixers]
+        self._placed = not isinstance(position, NoPosition) or any(each.counts_tokens for each in mixers)
+        self.views: list[BiasKey] = list(dict.fromkeys(map(self.view, self.attentions.values())))
+        for mixer in mixers:
+            if (width := getattr(mixer, "rotated_width", None)) is not None:
+                self.position_of(mixer).prepare(width)
         self.final_norm = build_component(blocks[-1].norm, context) if spec.ends_with_norm else nn.Identity()
 
     def forward(
@@ -57,63 +66,87 @@ class Stack(nn.Module):
         x: Tensor,
         positions: Tensor,
         mask: Tensor | None,
-        past: Sequence[KeyValue] | None = None,
-        encoded: Sequence[KeyValue] | None = None,
+        past: Sequence[State] | None = None,
+        encoded: Sequence[State] | None = None,
         encoder_mask: Tensor | None = None,
+        real: Tensor | None = None,
         start: Tensor | None = None,
-    ) -> tuple[Tensor, list[KeyValue]]:
-        """x: B T D, positions: B T, mask: B S with S = P + T, past: per layer B G P K twice.
+    ) -> tuple[Tensor, list[State]]:
+        """x: B T D, positions: B T, mask: B S with S = P + T, past: the state of each layer.
 
         encoded: per layer the encoder's keys and values, encoder_mask: B and the encoder's length.
-        start: B, where the past has S places of which the new tokens, at ``positions``, get those from there on.
-        Returns the last hidden state, B T D, and per layer the keys and values so far, B G S K twice.
+        real: B T, 1 for those of the new tokens that are not padding; None if all are real.
+        start: B, the first slot of the new tokens, at ``positions``, in static caches of S slots.
+        Returns the last hidden state, B T D, and the new state of each layer.
         """
-        keys = _key_positions(x, mask, past_length(past), start)
-        scope = self.scope(x, positions, keys, mask, encoder_mask, start)
+        if past is not None and isinstance(x, Tensor):  # not while it is traced
+            check_state(self.states, past)
+        if past is not None and mask is None and start is None and self._placed and not self._counts:
+            raise ValueError(
+                "the state of this model does not tell how many tokens came before: give attention_mask"
+            )
+        keys = _key_positions(x, mask, self.past_length(past), start)
+        context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start)
         present = []
         for layer, block in enumerate(self.blocks):
-            x, key_value = block(
-                x, scope, None if past is None else past[layer], None if encoded is None else encoded[layer]
+            x, state = block(
+                x, context, None if past is None else past[layer], None if encoded is None else encoded[layer]
             )
-            present.append(key_value)
+            present.append(state)
         return self.final_norm(x), present
 
-    def scope(
+    def mixer_context(
         self,
         x: Tensor,
         positions: Tensor,
         keys: Tensor,
         mask: Tensor | None,
         encoder_mask: Tensor | None = None,
+        real: Tensor | None = None,
         start: Tensor | None = None,
-    ) -> Scope:
-        """What the attentions of all layers share: inputs as in ``forward``, and the positions of all keys, (B or 1) S.
+    ) -> MixerContext:
+        """The inputs that all mixers share; arguments as in ``forward``, and the positions of all keys, (B or 1) S.
 
-        Only the device and the dtype of x matter.
+        Only the device and dtype of x matter.
         """
         like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
         biases = self._biases(mask, positions, keys, like)
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
-        return Scope(self.position, positions, biases, cross_bias, start)
+        return MixerContext(self.position, positions, biases, cross_bias, real, start)
 
-    def position_of(self, attention: nn.Module | Tensor) -> Position:
-        """The position that acts inside an attention; not every kind has its own."""
-        return getattr(attention, "position", None) or self.position
+    @property
+    def _counts(self) -> bool:
+        """Whether the state tells how many tokens came before."""
+        return any(tensor.grows for state in self.states for tensor in state)
 
-    def view(self, attention: nn.Module | Tensor) -> View:
-        """The position, by its name, and the window of an attention; not every kind has one."""
+    def past_length(self, past: Sequence[State] | None) -> int:
+        """The number of tokens in a growing cache, or of slots in a static one; 0 where no state has a length."""
+        if past is None:
+            return 0
+        for declared, state in zip(self.states, past, strict=True):
+            for tensor, values in zip(declared, state, strict=True):
+                if tensor.grows:
+                    return values.shape[1 + tensor.dims.index(LENGTH)]
+        return 0
+
+    def position_of(self, mixer: nn.Module) -> Position:
+        """The position that acts inside a mixer: its own or the stack's."""
+        return getattr(mixer, "position", None) or self.position
+
+    def view(self, attention: nn.Module) -> BiasKey:
+        """The key of an attention's bias."""
         return self.position_of(attention).name, getattr(attention, "window", None)
 
     @property
     def positions(self) -> list[Position]:
-        """Those that act inside the attentions, each once."""
-        every = [self.position_of(block.attention) for block in self.blocks]
+        """The positions that act inside the attentions, each once."""
+        every = map(self.position_of, self.attentions.values())
         return list({position.name: position for position in every}.values())
 
     def _biases(
         self, mask: Tensor | None, queries: Tensor, keys: Tensor, like: Tensor
-    ) -> dict[View, Tensor | None]:
-        """What the attentions with each view add to their scores: broadcast to B H T S, or None."""
+    ) -> dict[BiasKey, Tensor | None]:
+        """The bias of the scores for each key: broadcast to B H T S, or None."""
         added = {position.name: position.bias(queries, keys, like) for position in self.positions}
         return {
             (position, window): functional.attention_bias(
@@ -123,24 +156,24 @@ class Stack(nn.Module):
         }
 
 
-def _own_position(block: BlockParts) -> PositionKind | None:
-    """The position that a block's attention has of its own."""
-    return getattr(block.attention, "position", None)
+def _own_position(mixer: Component) -> PositionKind | None:
+    """The position in a mixer's own spec, or None."""
+    return getattr(mixer, "position", None)
 
 
 class _OwnPositions:
-    """The positions that attentions have of their own: one module for all attentions that say the same."""
+    """The positions in attention specs: one module for all attentions with equal specs."""
 
     def __init__(self, context: BuildContext) -> None:
         self._context = context
         self._built: list[tuple[PositionKind, int, Position]] = []
 
     def of(self, block: BlockParts) -> Position | None:
-        """The position of a block's attention, or None where it follows the stack's."""
-        wanted = _own_position(block)
+        """The position of a block's attention, or None for the stack's."""
+        wanted = None if block.attention is None else _own_position(block.attention)
         if wanted is None:
             return None
-        heads: int = block.attention.heads  # type: ignore[attr-defined]
+        heads: int = block.attention.heads  # type: ignore[union-attr]
         for stated, told, built in self._built:
             if (stated, told) == (wanted, heads):
                 return built
@@ -151,15 +184,10 @@ class _OwnPositions:
 
 
 def _key_positions(x: Tensor, mask: Tensor | None, past: int, start: Tensor | None) -> Tensor:
-    """The positions of all tokens so far: B S or 1 S.  Real tokens count, so that padding moves none of them."""
+    """The positions of all tokens, cached ones included: B S or 1 S.  Only real tokens count, so padding shifts none."""
     if start is not None:
         return functional.positions_from(0, past, x)[None]
     length = past + x.shape[1]
     if mask is None:
         return functional.positions_from(0, length, x)[None]
     return functional.token_positions(mask, length)
-
-
-def past_length(past: Sequence[KeyValue] | None) -> int:
-    """How many tokens a cache holds, or has places for."""
-    return 0 if past is None else past[0][0].shape[2]

@@ -1,1 +1,1 @@
-"""Quantized checkpoints of the Hugging Face formats: what their tensors stand for, under the names of float checkpoints."""
+"""Quantized checkpoints in Hugging Face formats, read under the names of float checkpoints."""

@@ -20,16 +20,16 @@ from zoo.packed.matrix import (
     unpacked,
     values_of,
 )
-from zoo.weights.stored import Stored
+from zoo.weights.stored import StoredTensor
 
 LEAVES = ("qweight", "qzeros", "scales")
 PLACES = (0, 4, 1, 5, 2, 6, 3, 7)
-"""Where in a word the codes of eight rows lie."""
+"""The positions of eight rows' codes within a word."""
 
 
 def read_awq(
-    tensors: Mapping[str, Stored], config: Mapping[str, Any], where: str
-) -> Iterator[tuple[str, Stored | None]]:
+    tensors: Mapping[str, StoredTensor], config: Mapping[str, Any], where: str
+) -> Iterator[tuple[str, StoredTensor | None]]:
     """The matrices of an AWQ checkpoint, and None for the tensors that they consist of."""
     option(config, "bits", (4,), where)
     option(config, "version", ("gemm", "GEMM"), where, "gemm")

@@ -24,18 +24,18 @@ from zoo.packed.matrix import (
     values_of,
 )
 from zoo.packed.scaled import scaled
-from zoo.weights.stored import Stored
+from zoo.weights.stored import StoredTensor
 
 FORMATS = ("pack-quantized", "int-quantized", "float-quantized", "naive-quantized")
 PACKED = ("weight_packed", "weight_scale", "weight_zero_point", "weight_shape", "weight_g_idx")
 PLAIN = ("weight_scale", "weight", "weight_zero_point")
 _RUNTIME = ("input_scale", "input_zero_point")
-"""Scales of activations, which exports do not round as the checkpoint's own kernels do."""
+"""Scales of activations, which exports round differently from the checkpoint's own kernels."""
 
 
 def read_compressed(
-    tensors: Mapping[str, Stored], config: Mapping[str, Any], where: str
-) -> Iterator[tuple[str, Stored | None]]:
+    tensors: Mapping[str, StoredTensor], config: Mapping[str, Any], where: str
+) -> Iterator[tuple[str, StoredTensor | None]]:
     """The matrices of a compressed-tensors checkpoint, and None for the tensors that they consist of."""
     option(config, "format", FORMATS, where)
     option(config, "kv_cache_scheme", (None,), where)
@@ -50,14 +50,14 @@ def read_compressed(
             continue
         yield from ((stored.name, None) for stored in parts.values())
         if parts["weight"].kind == "I8":
-            yield f"{module}.weight", _Plain(module, parts).packed()
+            yield f"{module}.weight", _PlainInt8(module, parts).packed()
         else:
             yield f"{module}.weight", scaled(module, parts["weight"], parts["weight_scale"])
     yield from ((name, None) for name in tensors if name.rpartition(".")[2] in _RUNTIME)
 
 
 def _scheme_of(module: str, parts: Parts, config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """The scheme of weights that fits a matrix: that of the group whose number of bits fills the words."""
+    """The weight scheme that fits a matrix: the group whose number of bits fills the words."""
     packed, shape = part(parts, "weight_packed", module), part(parts, "weight_shape", module)
     _, width = values_of(shape).tolist()
     schemes = [group["weights"] for group in config.get("config_groups", {}).values() if group.get("weights")]
@@ -110,7 +110,7 @@ class _Packed(GroupedMatrix):
         return unpacked(values_of(self.zero_words), self.bits, 0)[: self.rows]
 
 
-class _Plain(GroupedMatrix):
+class _PlainInt8(GroupedMatrix):
     """One matrix of int8, with a scale per tensor, row or group."""
 
     def __init__(self, module: str, parts: Parts) -> None:

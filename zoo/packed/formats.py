@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from specs.suggest import did_you_mean
+from specs.suggest import suggestion
 from zoo.json_values import read_object
 from zoo.packed.awq import read_awq
 from zoo.packed.compressed import read_compressed
@@ -15,10 +15,13 @@ from zoo.packed.mxfp4 import read_mxfp4
 from zoo.packed.scaled import read_scaled
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
-from zoo.weights.stored import Stored
+from zoo.weights.stored import StoredTensor
 
-Read = Callable[[Mapping[str, Stored], Mapping[str, Any], str], Iterator[tuple[str, Stored | None]]]
-"""From the tensors of a checkpoint, its quantization_config and its place: names and what is there, or None for nothing."""
+Read = Callable[
+    [Mapping[str, StoredTensor], Mapping[str, Any], str], Iterator[tuple[str, StoredTensor | None]]
+]
+"""Takes the tensors of a checkpoint, its quantization_config and its path; returns new tensors by name, or None for
+consumed ones."""
 
 READERS: dict[str, Read] = {
     "gptq": read_gptq,
@@ -31,9 +34,10 @@ READERS: dict[str, Read] = {
 
 
 def unpacked_files(files: TensorFiles) -> TensorFiles:
-    """The tensors of a checkpoint under the names of a float one, where the config beside them says that it is quantized.
+    """The tensors of a checkpoint under the names of a float one, where the config in its directory says that it is
+    quantized.
 
-    Raises :class:`WeightError` for a quantization method that is not read, and for tensors that do not fit together.
+    Raises :class:`WeightError` for an unsupported quantization method, and for tensors that do not fit together.
     """
     directory = files.path if files.path.is_dir() else files.path.parent
     config_file = directory / "config.json"
@@ -44,7 +48,7 @@ def unpacked_files(files: TensorFiles) -> TensorFiles:
         return files
     where = str(config_file)
     method = method_of(config, where)
-    tensors: dict[str, Stored | None] = dict(files.tensors)
+    tensors: dict[str, StoredTensor | None] = dict(files.tensors)
     for name, stored in READERS[method](files.tensors, config, where):
         tensors[name] = stored
     kept = {name: stored for name, stored in tensors.items() if stored is not None}
@@ -52,12 +56,12 @@ def unpacked_files(files: TensorFiles) -> TensorFiles:
 
 
 def method_of(config: Any, where: str) -> str:
-    """The quantization method of a quantization_config.  Raises :class:`WeightError` where it is not read."""
+    """The quantization method of a quantization_config. Raises :class:`WeightError` for an unsupported one."""
     method = config.get("quant_method") if isinstance(config, dict) else None
     if method not in READERS:
-        remedy = did_you_mean(str(method), READERS)
+        remedy = suggestion(str(method), READERS)
         raise WeightError(
-            f"{where}: quantization_config.quant_method: is not read\n  value: {method!r}\n  {remedy}\n"
-            "  or take the checkpoint in BF16 or F16"
+            f"{where}: quantization_config.quant_method: is not supported\n  value: {method!r}\n  {remedy}\n"
+            "  Or use the checkpoint in BF16 or F16."
         )
     return str(method)

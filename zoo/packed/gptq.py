@@ -21,14 +21,14 @@ from zoo.packed.matrix import (
     unpacked,
     values_of,
 )
-from zoo.weights.stored import Stored
+from zoo.weights.stored import StoredTensor
 
 LEAVES = ("qweight", "qzeros", "scales", "g_idx")
 
 
 def read_gptq(
-    tensors: Mapping[str, Stored], config: Mapping[str, Any], where: str
-) -> Iterator[tuple[str, Stored | None]]:
+    tensors: Mapping[str, StoredTensor], config: Mapping[str, Any], where: str
+) -> Iterator[tuple[str, StoredTensor | None]]:
     """The matrices of a GPTQ checkpoint, and None for the tensors that they consist of."""
     bits = option(config, "bits", (4, 8), where)
     form = option(config, "checkpoint_format", ("gptq", "gptq_v2"), where, "gptq")
@@ -60,7 +60,7 @@ class _Gptq(GroupedMatrix):
         return values_of(self.scales).t()
 
     def zeros(self) -> Tensor | None:
-        """With 1 added, they may need one bit more than codes have."""
+        """Zero points with 1 added, which may need one bit more than codes have."""
         stored = unpacked(values_of(self.zero_words), self.bits, 1)[:, : self.rows].int().t()
         return unless_middle(stored + self.less, self.bits)
 

@@ -1,4 +1,5 @@
-"""Matrices of codes whose columns are in groups, each with a scale and perhaps a zero point: what their formats share."""
+"""Matrices of codes with grouped columns, each group with a scale and perhaps a zero point: the common part of their
+formats."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from zoo.packed.matrix import PackedMatrix, block_size_of, dequantized, in_blocks
 from zoo.weights.blocks import Blocks, Quantized
-from zoo.weights.stored import Stored
+from zoo.weights.stored import StoredTensor
 
 
 class GroupedMatrix(ABC):
@@ -20,7 +21,7 @@ class GroupedMatrix(ABC):
     Its format says where the codes, the scales and the zero points of the G groups are.
     """
 
-    scales: Stored
+    scales: StoredTensor
 
     def __init__(
         self, path: Path, module: str, form: str, bits: int, shape: tuple[int, int], group: int
@@ -47,12 +48,12 @@ class GroupedMatrix(ABC):
         return torch.arange(self.width) // self.group
 
     def block_size(self) -> int | None:
-        """Columns that share a scale in the blocks that hold the matrix; None for a whole row."""
+        """The number of columns that share a scale in the blocks of the matrix; None for a whole row."""
         return block_size_of(self.group, self.width)
 
     @functools.cached_property
     def blocks(self) -> Blocks | None:
-        """None where columns are in groups of another order, or zero points beyond the codes."""
+        """The blocks of the matrix; None where groups are in another order, or zero points exceed the range of codes."""
         zeros = self.zeros()
         beyond = zeros is not None and int(zeros.max()) >= 2**self.bits
         if beyond or not torch.equal(self.order(), torch.arange(self.width) // self.group):
@@ -67,7 +68,7 @@ class GroupedMatrix(ABC):
         return in_blocks(self.codes(), self.scale(), narrow, self.group, self.blocks)
 
     def values(self) -> Tensor:
-        """The numbers that the codes stand for, N K in float32."""
+        """The dequantized values, N K in float32."""
         order, zeros = self.order(), self.zeros()
         shifts = 2 ** (self.bits - 1) if zeros is None else zeros[:, order]
         return dequantized(self.codes(), self.scale()[:, order], shifts)
@@ -81,5 +82,5 @@ class GroupedMatrix(ABC):
 
 
 def unless_middle(zeros: Tensor, bits: int) -> Tensor | None:
-    """Zero points, or None where all are the middle of the codes."""
+    """Zero points, or None where all are the middle of the range of codes."""
     return None if bool((zeros == 2 ** (bits - 1)).all()) else zeros

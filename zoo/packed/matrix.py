@@ -1,4 +1,4 @@
-"""A matrix that a checkpoint stores as several tensors, such as codes and scales: one tensor under its float name."""
+"""A matrix that a checkpoint stores as several tensors, such as codes and scales, as one tensor under its float name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.source import WeightError
-from zoo.weights.stored import FLOATS, Stored, StoredCodes, read_bytes
+from zoo.weights.stored import FLOATS, StoredCodes, StoredTensor, read_bytes
 
 KINDS: dict[str, torch.dtype] = {
     **FLOATS,
@@ -24,12 +24,13 @@ KINDS: dict[str, torch.dtype] = {
     "F8_E4M3": torch.float8_e4m3fn,
     "F8_E5M2": torch.float8_e5m2,
 }
-"""The types of the tensors that a packed matrix consists of."""
+"""The dtypes of the parts of a packed matrix."""
 
 BLOCK_SIZES = (128, 64, 32, 16, 256)
-"""Block sizes that operations take, the preferred one first: longer groups are divided into blocks with one scale."""
+"""The block sizes that operations take, the preferred one first: longer groups are divided into blocks with one
+scale."""
 
-Parts = Mapping[str, Stored]
+Parts = Mapping[str, StoredTensor]
 """The tensors of a matrix by the last part of their names."""
 
 
@@ -37,7 +38,7 @@ Parts = Mapping[str, Stored]
 class PackedMatrix:
     """A stored tensor made of others.
 
-    ``blocks_of`` gives the layout in which ``quantized`` gives its codes, or None where only ``values`` can be computed.
+    ``blocks_of`` returns the layout of the codes of ``quantized``, or None where only ``values`` can be computed.
     """
 
     path: Path
@@ -74,19 +75,21 @@ class PackedMatrix:
         return StoredCodes(blocks, self.shape[0], lambda start, stop: whole().rows(torch.arange(start, stop)))
 
 
-def values_of(stored: Stored) -> Tensor:
-    """The numbers of a tensor of any type."""
+def values_of(stored: StoredTensor) -> Tensor:
+    """The values of a tensor of any dtype."""
     dtype = KINDS.get(stored.kind)
     if dtype is None or stored.place is None:
         raise WeightError(
-            f"{stored.path}: {stored.name} has type {stored.kind}, which is not read\n  take the checkpoint's safetensors"
+            f"{stored.path}: {stored.name} has unsupported type {stored.kind}\n  Use the checkpoint's safetensors."
         )
     return read_bytes(stored.path, stored.name, stored.place).view(dtype).view(stored.shape)
 
 
-def grouped_parts(tensors: Mapping[str, Stored], leaves: Sequence[str]) -> dict[str, dict[str, Stored]]:
-    """The tensors whose names end in one of some leaves, by module and leaf; only modules that have the first leaf."""
-    found: dict[str, dict[str, Stored]] = {}
+def grouped_parts(
+    tensors: Mapping[str, StoredTensor], leaves: Sequence[str]
+) -> dict[str, dict[str, StoredTensor]]:
+    """The tensors whose names end in one of some leaves, by module and leaf; only modules with the first leaf."""
+    found: dict[str, dict[str, StoredTensor]] = {}
     for name, stored in tensors.items():
         module, _, leaf = name.rpartition(".")
         if leaf in leaves:
@@ -94,22 +97,23 @@ def grouped_parts(tensors: Mapping[str, Stored], leaves: Sequence[str]) -> dict[
     return {module: parts for module, parts in found.items() if leaves[0] in parts}
 
 
-def part(parts: Parts, leaf: str, module: str) -> Stored:
-    """A tensor of a matrix that must be there."""
+def part(parts: Parts, leaf: str, module: str) -> StoredTensor:
+    """A required tensor of a matrix."""
     if leaf in parts:
         return parts[leaf]
     first = next(iter(parts.values()))
     raise WeightError(
-        f"{first.path}: {module}.{leaf} is missing beside {first.name}\n  download the checkpoint again"
+        f"{first.path}: {module}.{leaf} is missing next to {first.name}\n  Download the checkpoint again."
     )
 
 
-def check_shape(stored: Stored, wanted: tuple[int, ...], because: str) -> None:
-    """Raise :class:`WeightError` where a tensor has another shape than the others of its matrix and the config ask for."""
+def check_shape(stored: StoredTensor, wanted: tuple[int, ...], because: str) -> None:
+    """Raise :class:`WeightError` where a tensor's shape disagrees with the other tensors of its matrix and the
+    config."""
     if stored.shape != wanted:
         raise WeightError(
-            f"{stored.path}: {stored.name} is {shown(stored.shape)}, and must be {shown(wanted)}: {because}\n"
-            "  take the config.json and the tensors of one and the same checkpoint"
+            f"{stored.path}: {stored.name} must be {shown(wanted)}: {because}\n  value: {shown(stored.shape)}\n"
+            "  Use config.json and tensors from the same checkpoint."
         )
 
 
@@ -126,7 +130,7 @@ def unpacked(words: Tensor, bits: int, axis: int) -> Tensor:
 
 
 def block_size_of(group: int, width: int) -> int:
-    """The size of the blocks that groups of columns are divided into, where groups are longer than blocks can be."""
+    """The block size into which groups of columns are divided, where groups are longer than blocks can be."""
     if group in BLOCK_SIZES:
         return group
     fitting = next((size for size in BLOCK_SIZES if group % size == 0), None)
@@ -134,7 +138,7 @@ def block_size_of(group: int, width: int) -> int:
 
 
 def in_blocks(codes: Tensor, scales: Tensor, zeros: Tensor | None, group: int, blocks: Blocks) -> Quantized:
-    """Codes N K with scales and zero points N G as blocks, each with those of its group."""
+    """Codes N K with scales and zero points N G as blocks, each with the scales of its group."""
     size, middle = blocks.size_in(codes.shape[1]), blocks.middle
     padded = torch.nn.functional.pad(codes, (0, -codes.shape[1] % size), value=middle)
     apart = padded.unflatten(1, (-1, size))
@@ -148,19 +152,19 @@ def in_blocks(codes: Tensor, scales: Tensor, zeros: Tensor | None, group: int, b
 
 
 def dequantized(codes: Tensor, scales: Tensor, zeros: Tensor | int) -> Tensor:
-    """(codes - zeros) * scales in float32, exactly what integers and scales of at most 16 bits stand for."""
+    """(codes - zeros) * scales in float32: exact for integers and scales of at most 16 bits."""
     return (codes.float() - (zeros.float() if isinstance(zeros, Tensor) else zeros)) * scales.float()
 
 
 def option(
     config: Mapping[str, Any], name: str, values: Sequence[Any], where: str, default: Any = None
 ) -> Any:
-    """A field of a quantization_config, which must have one of some values.  Raises :class:`WeightError`."""
+    """A field of a quantization_config, which must have one of some values. Raises :class:`WeightError`."""
     value = config.get(name, default)
     if value not in values:
         able = ", ".join(map(repr, values))
         raise WeightError(
-            f"{where}: quantization_config.{name}: is not read\n  value: {value!r}\n  read are {able}; or take the "
-            "checkpoint in BF16 or F16"
+            f"{where}: quantization_config.{name}: is not supported\n  value: {value!r}\n  Supported: {able}. Otherwise use the "
+            "checkpoint in BF16 or F16."
         )
     return value

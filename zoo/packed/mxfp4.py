@@ -14,15 +14,15 @@ from torch import Tensor
 
 from zoo.packed.matrix import PackedMatrix, check_shape, values_of
 from zoo.weights.source import WeightError
-from zoo.weights.stored import Stored
+from zoo.weights.stored import StoredTensor
 
 VALUES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 """The magnitudes of the eight codes; the highest bit is the sign."""
 
 
 def read_mxfp4(
-    tensors: Mapping[str, Stored], config: Mapping[str, Any], where: str
-) -> Iterator[tuple[str, Stored | None]]:
+    tensors: Mapping[str, StoredTensor], config: Mapping[str, Any], where: str
+) -> Iterator[tuple[str, StoredTensor | None]]:
     """The experts of a GPT-OSS checkpoint, and None for the tensors that they consist of."""
     for name, blocks in tensors.items():
         if not name.endswith("_blocks"):
@@ -31,7 +31,7 @@ def read_mxfp4(
         scales = tensors.get(f"{full}_scales")
         if scales is None:
             raise WeightError(
-                f"{blocks.path}: {full}_scales is missing beside {name}\n  download the checkpoint again"
+                f"{blocks.path}: {full}_scales is missing next to {name}\n  Download the checkpoint again."
             )
         experts, rows, count, packed = blocks.shape
         check_shape(scales, (experts, rows, count), f"{name} has {count} blocks in each of {rows} rows")
@@ -42,7 +42,7 @@ def read_mxfp4(
         yield full, PackedMatrix(blocks.path, full, "MXFP4", shape, lambda b=blocks, s=scales: _values(b, s))  # type: ignore[misc]
 
 
-def _values(blocks: Stored, scales: Stored) -> Tensor:
+def _values(blocks: StoredTensor, scales: StoredTensor) -> Tensor:
     table = torch.tensor([*VALUES, *(-value for value in VALUES)])
     packed = values_of(blocks)
     codes = torch.stack((packed & 15, packed >> 4), -1).flatten(-2)  # E N B 32

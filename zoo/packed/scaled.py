@@ -12,15 +12,15 @@ from torch import Tensor
 
 from zoo.packed.matrix import PackedMatrix, check_shape, grouped_parts, option, values_of
 from zoo.weights.source import WeightError
-from zoo.weights.stored import Stored
+from zoo.weights.stored import StoredTensor
 
 LEAVES = ("weight_scale_inv", "weight_scale", "weight")
 _RUNTIME = ("input_scale", "activation_scale", "activation_scale_inv")
 
 
 def read_scaled(
-    tensors: Mapping[str, Stored], config: Mapping[str, Any], where: str
-) -> Iterator[tuple[str, Stored | None]]:
+    tensors: Mapping[str, StoredTensor], config: Mapping[str, Any], where: str
+) -> Iterator[tuple[str, StoredTensor | None]]:
     """The matrices of a checkpoint in 8-bit floats, and None for the tensors that they consist of."""
     option(config, "fmt", ("e4m3", "e5m2", None), where)
     tile = config.get("weight_block_size")
@@ -32,12 +32,14 @@ def read_scaled(
     yield from ((name, None) for name in tensors if name.rpartition(".")[2] in _RUNTIME)
 
 
-def scaled(module: str, weight: Stored, scale: Stored, tile: list[int] | None = None) -> PackedMatrix:
+def scaled(
+    module: str, weight: StoredTensor, scale: StoredTensor, tile: list[int] | None = None
+) -> PackedMatrix:
     """A matrix of 8-bit floats times its scales: one, one per row, or one per tile."""
     if weight.kind not in ("F8_E4M3", "F8_E5M2") or len(weight.shape) != 2:
         raise WeightError(
-            f"{weight.path}: {weight.name} has type {weight.kind}, and {scale.name} scales F8_E4M3 or F8_E5M2\n"
-            "  take the checkpoint in BF16"
+            f"{weight.path}: {weight.name} must be F8_E4M3 or F8_E5M2, which {scale.name} scales\n  value: {weight.kind}\n"
+            "  Use the checkpoint in BF16."
         )
     rows, columns = weight.shape
     high, wide = tile or (1, columns)

@@ -1,1 +1,1 @@
-"""Pages: self-contained HTML documents, which work offline."""
+"""Self-contained HTML pages that work offline."""

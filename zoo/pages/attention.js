@@ -111,7 +111,7 @@
       const within = column >= 0 && column < stack.columns.length && row < stack.rows.length;
       if (!within) return describe();
       const byte = chosen.weights[row * stack.columns.length + column];
-      const share = byte === UNSEEN ? "may not look at" : `looks ${Math.round((100 * byte) / 254)} % at`;
+      const share = byte === UNSEEN ? "may not attend to" : `attends ${Math.round((100 * byte) / 254)} % to`;
       caption.replaceChildren(
         element("b", { textContent: chosen.head.title }),
         element("br"),

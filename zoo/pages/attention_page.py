@@ -1,4 +1,4 @@
-"""A page with the attention of every head: small maps in a table, and the one that is chosen large, with its tokens."""
+"""A page with the attention of every head: a table of small maps, and the chosen one enlarged, with its tokens."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from torch import Tensor
 
-from zoo.attending.attend import Attended, Reader, looked_at, looks
-from zoo.attending.choice import StackName
-from zoo.attending.maps import LayerMap
-from zoo.attending.pictures import SINK, TITLES
+from zoo.attention_maps.attend import Attended, Reader, looked_at, looks
+from zoo.attention_maps.choice import StackName
+from zoo.attention_maps.maps import LayerMap
+from zoo.attention_maps.pictures import SINK, TITLES
 from zoo.pages.page import asset, embedded, page
 from zoo.pictures.style import DARK, LIGHT
 
 _ALL, _UNSEEN = 254, 255
-"""A byte for the whole weight, and the one for places where a query may not look."""
+"""The byte for weight 1, and the byte for masked keys."""
 
 
 def attention_page(
     attended: Attended, name: str, weights: str, labels: Mapping[Reader, Sequence[str]]
 ) -> str:
-    """The document for a model called ``name``; ``weights`` says where its weights are from, ``labels`` are of tokens."""
+    """The document for a model called ``name``; ``weights``: their source; ``labels``: those of tokens."""
     stacks = [_stack(stack, maps, labels) for stack, maps in attended.maps.items()]
     data = {"stacks": stacks, "ramps": {"light": LIGHT.ramp, "dark": DARK.ramp}}
     read = "".join(
@@ -32,10 +32,10 @@ def attention_page(
     body = f"""<h1>{escape(name)}: attention</h1>
 <p class="quiet">Weights: {escape(weights)}.</p>
 {read}
-<p>A row is a token that looks, a column one that is looked at. Below each head stands the entropy of its weights, the mean
-over tokens; that of equal weights stands at its layer. Choose a head to see it large.</p>
+<p>One row per query token, one column per key. Below each head: the mean entropy of its weights over tokens; beside each
+layer: the entropy of equal weights. Choose a head to enlarge it.</p>
 <div id="stacks"></div>
-<noscript><p>The maps are drawn by a script, and scripts are off.</p></noscript>"""
+<noscript><p>The maps need scripts, which are off.</p></noscript>"""
     script = f"const ATTENTION = {embedded(data)};\n{asset('attention.js')}"
     return page(f"{name}: attention", body, script, asset("attention.css"))
 
@@ -70,6 +70,6 @@ def _layer(layer: LayerMap) -> dict[str, Any]:
 
 
 def _packed(shares: Tensor) -> str:
-    """Shares, with NaN where there can be none, as a byte each, row by row."""
+    """Shares as one byte each, row by row, with NaN for masked ones."""
     values = (shares * _ALL).round().nan_to_num(_UNSEEN).byte()
     return base64.b64encode(values.numpy().tobytes()).decode()

@@ -4,7 +4,8 @@
   const budget = DATA.budget;
   const { stages } = DATA.costs;
   const names = Object.keys(stages);
-  const mixture = names.some((name) => budget.stages[name].read.routed.length);
+  const mixture = names.includes("step") && budget.stages.step.read.routed.length > 0;
+  const ENDLESS = 2n ** 40n; // a model without a limit, in memory that its states do not fill
   let precision = budget.chosen;
   let shown = budget.devices.length ? budget.devices[0].name : null;
 
@@ -23,7 +24,8 @@
       (sum, [values, window]) => sum + BigInt(values) * (window === null ? length : least(length, BigInt(window))),
       0n,
     );
-    return batch * (own + BigInt(budget.cache.encoder) * encoded) * itemsize();
+    const tokens = (own + BigInt(budget.cache.encoder) * encoded) * itemsize();
+    return batch * (tokens + BigInt(budget.cache.state));
   }
 
   // Bytes of memory that some sequences of a length take.
@@ -49,21 +51,26 @@
     return low;
   }
 
-  // What a stage asks of a device: FLOPs, bytes of weights and caches, for so many tokens.
+  // The expected share of experts that some tokens select, each so many of all at random.
+  const selected = (chosen, every, tokens) => 1 - (1 - chosen / every) ** tokens;
+
+  // The bytes of weights that a stage reads for some tokens.
+  function weightsRead(name, tokens) {
+    const { fixed, routed } = budget.stages[name].read;
+    const values = routed.reduce((sum, [count, chosen, every]) => sum + count * selected(chosen, every, tokens), fixed);
+    return BigInt(Math.round((values * Number(weights())) / Number(budget.values)));
+  }
+
+  // FLOPs of a stage, bytes of weights and caches, and tokens.
   function demand(name) {
     const tokens = at.B * (name === "step" ? 1n : name === "encode" ? source() : at.T);
-    const { fixed, routed } = budget.stages[name].read;
-    const values = routed.reduce(
-      (sum, [count, chosen, every]) => sum + count * (1 - (1 - chosen / every) ** Number(tokens)),
-      fixed,
-    );
-    const read = BigInt(Math.round((values * Number(weights())) / Number(budget.values)));
+    const read = weightsRead(name, Number(tokens));
     const caches = {
       encode: () => cached(at.B, 0n, source()),
       step: () => cached(at.B, past(), source()) + cached(at.B, 1n, 0n),
     };
     const kept = (caches[name] ?? (() => cached(at.B, at.T, source())))();
-    return { flops: evaluate(stages[name].rows[0].active), bytes: read + kept, tokens };
+    return { flops: evaluate(stages[name].rows[0].products), bytes: read + kept, tokens };
   }
 
   // The least seconds of each stage on as many of a device as hold the model, and what fits.
@@ -83,8 +90,8 @@
     return {
       count,
       roofs: rate ? roofs : null,
-      batch: largest((batch) => need(batch, length) <= memory, 2n ** 40n),
-      context: largest((long) => need(1n, long) <= memory, BigInt(budget.longest ?? 2 ** 40)),
+      batch: largest((batch) => need(batch, length) <= memory, ENDLESS),
+      context: largest((long) => need(1n, long) <= memory, budget.longest === null ? ENDLESS : BigInt(budget.longest)),
     };
   }
 
@@ -101,12 +108,30 @@
     ]);
     if (budget.cache) {
       const windowed = budget.cache.own.some(([, window]) => window !== null);
-      const about = windowed ? "windows keep what they see alone" : "keys and values of every layer";
-      rows.push([described("cache of one more token", `in ${computed()}, of one sequence`), figure(cached(1n, 1n, 0n), "B")]);
+      const about = windowed ? "windowed layers keep only their window" : "all that the layers keep";
+      const state = cached(1n, 0n, 0n);
+      if (state) rows.push([described("states of constant size", "for one sequence of any length"), figure(state, "B")]);
+      rows.push([described("cache of one more token", `in ${computed()}, for one sequence`), figure(cached(1n, 1n, 0n) - state, "B")]);
       rows.push([described("cache after the prompt", `${about}; T = ${at.T}`), figure(cached(at.B, at.T, source()), "B")]);
       rows.push([described("cache before a step", `${about}; P = ${at.P}`), figure(cached(at.B, past(), source()), "B")]);
     }
     fill(document.getElementById("memory"), ["to run", ["bytes", true]], rows);
+  }
+
+  // What a decoder step of a mixture reads at some batch sizes.
+  function showReads() {
+    fill(
+      document.getElementById("reads"),
+      ["batch", ["experts per layer", true], ["weights read per step", true]],
+      budget.batches.map((batch) => {
+        const experts = budget.stages.step.read.routed.map(
+          ([, chosen, every]) => `${(every * selected(chosen, every, batch)).toFixed(1)} of ${every}`,
+        );
+        const told = cell([...new Set(experts)].join(", "));
+        told.className = "number";
+        return [cell(String(batch)), told, figure(weightsRead("step", batch), "B")];
+      }),
+    );
   }
 
   function showTraining() {
@@ -129,16 +154,16 @@
       master_weights: "a copy in float32",
     };
     const rows = [
-      [described("forward and backward", mixture ? "matrix products, of chosen experts" : "matrix products"), figure(all, "FLOP")],
+      [described("forward and backward", "matrix products"), figure(all, "FLOP")],
       [described("the same with checkpoints", "layers run forward once more"), figure(all + evaluate(recomputed), "FLOP")],
       ...Object.entries(state)
         .filter(([, bytes]) => bytes !== "0")
         .map(([name, bytes]) => [described(titles[name], told[name]), figure(BigInt(bytes), "B")]),
-      [described("activations", "attention as one kernel"), figure(evaluate(activations), "B")],
-      [described("activations, scores kept", "attention step by step"), figure(evaluate(unfused), "B")],
-      [described("activations with checkpoints", "the inputs of layers, and one layer anew"), figure(again, "B")],
-      [described("in all", "without checkpoints"), figure(states + evaluate(activations), "B")],
-      [described("in all, with checkpoints", ""), figure(states + again, "B")],
+      [described("activations", "fused attention"), figure(evaluate(activations), "B")],
+      [described("activations with scores", "unfused attention"), figure(evaluate(unfused), "B")],
+      [described("activations with checkpoints", "layer inputs, and one recomputed layer"), figure(again, "B")],
+      [described("total", "without checkpoints"), figure(states + evaluate(activations), "B")],
+      [described("total with checkpoints", ""), figure(states + again, "B")],
     ];
     fill(document.getElementById("training"), ["to train", ["at these sizes", true]], rows);
   }
@@ -162,7 +187,9 @@
           if (roofs) made.dataset.seconds = roofs[i].seconds;
           return made;
         });
-        return [described(device.name, device.summary), counted(count), ...cells, counted(batch), counted(context)];
+        const longest = context >= ENDLESS ? cell("any") : counted(context);
+        longest.className = "number";
+        return [described(device.name, device.summary), counted(count), ...cells, counted(batch), longest];
       }),
     );
   }
@@ -225,6 +252,7 @@
 
   function show() {
     showMemory();
+    if (mixture) showReads();
     showTraining();
     if (budget.devices.length) {
       showDevices();

@@ -1,4 +1,4 @@
-"""Memory and bounds on devices, as data for the page's script: what of them changes with the sizes that its sliders give."""
+"""Memory and device bounds that depend on the sliders' sizes, as data for the page's script."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from specs.device import Device, FloatPrecision
 from zoo.pages.costs import polynomial_data
-from zoo.reports.costs import Costs, Stage
+from zoo.reports.costs import Costs, StageCosts
+from zoo.reports.expert_reads import BATCHES
 from zoo.reports.memory import DTYPES, TrainingState
 from zoo.reports.report import Report
 from zoo.reports.roofline import COMPUTED_IN, THIS, best_rate
@@ -16,7 +17,7 @@ from zoo.reports.training import Training, training
 
 
 def budget_data(report: Report) -> dict[str, Any]:
-    """Counts of values and bytes as text, as a script's numbers are not as long, and polynomials."""
+    """Counts of values and bytes as text, which may exceed JavaScript's numbers, and polynomials."""
     dtypes = list(dict.fromkeys(COMPUTED_IN[precision] for precision in report.weights))
     return {
         "chosen": report.precision,
@@ -30,6 +31,7 @@ def budget_data(report: Report) -> dict[str, Any]:
             name: {"read": _read_data(stage, report.costs), "outputs": polynomial_data(stage.outputs)}
             for name, stage in report.costs.stages.items()
         },
+        "batches": BATCHES,
         "training": _training_data(report),
         "longest": report.room.longest,
         "devices": [_device_data(device, dtypes) for device in report.devices],
@@ -37,15 +39,15 @@ def budget_data(report: Report) -> dict[str, Any]:
 
 
 def _cache_data(report: Report) -> dict[str, Any] | None:
-    """Values per token of layers alike, each with its window, and per token of an encoder."""
+    """Cached values per token of equal layers, with their window, per encoder token, and bytes of constant states."""
     if report.cache is None:
         return None
-    own = [[str(each.layers * each.values), each.window] for each in report.cache.own]
-    return {"own": own, "encoder": str(report.cache.encoder)}
+    own = [[str(each.layers * each.values), each.window] for each in report.cache.own if each.values]
+    return {"own": own, "encoder": str(report.cache.encoder), "state": report.cache.state_bytes}
 
 
-def _read_data(stage: Stage, costs: Costs) -> dict[str, Any]:
-    """The values of weights that a call reads: all, and for experts those of each so many of so many."""
+def _read_data(stage: StageCosts, costs: Costs) -> dict[str, Any]:
+    """The weight values that a call reads: in total, and of experts by the number selected and the total."""
     fixed, routed = 0, Counter[tuple[int, int]]()
     for paths, count in stage.weights.groups():
         share = costs.share_of(paths[0])
@@ -57,7 +59,7 @@ def _read_data(stage: Stage, costs: Costs) -> dict[str, Any]:
 
 
 def _device_data(device: Device, dtypes: Iterable[FloatPrecision]) -> dict[str, Any]:
-    """A device, its best rate in each precision, and whether there may be several of it."""
+    """A device, its peak rate in each precision, and whether several can be used."""
     rates = {name: best_rate(device, name) for name in dtypes}
     return {
         "name": device.name,
@@ -70,10 +72,10 @@ def _device_data(device: Device, dtypes: Iterable[FloatPrecision]) -> dict[str, 
 
 
 def _training_data(report: Report) -> dict[str, Any]:
-    """FLOPs of the passes, and the bytes of a training step by the size of its numbers."""
+    """FLOPs of the passes, and bytes of a training step by dtype size."""
     sizes = {dtype.itemsize: dtype for dtype in (DTYPES["fp32"], report.dtype, DTYPES["bf16"])}
     found = {size: training(report.spec, dtype) for size, dtype in sizes.items()}
-    passes = next(iter(found.values())).active
+    passes = next(iter(found.values())).passes
     return {
         "passes": {
             "forward": polynomial_data(passes.forward),

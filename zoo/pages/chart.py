@@ -13,7 +13,7 @@ LEFT, RIGHT, TOP, BOTTOM = 74, 12, 12, 44
 
 @dataclass(frozen=True)
 class Axis:
-    """What runs along a side, from the least to the most; ``log`` is for what is above 0."""
+    """An axis from minimum to maximum; ``log`` requires positive values."""
 
     title: str
     least: float
@@ -21,7 +21,7 @@ class Axis:
     log: bool = False
 
     def share(self, value: float) -> float:
-        """How far along the axis a value is, from 0 to 1."""
+        """The position of a value on the axis, from 0 to 1."""
         if self.log:
             least, most, value = math.log(self.least), math.log(self.most), math.log(value)
         else:
@@ -54,7 +54,7 @@ class Line:
 def line_chart(
     title: str, x: Axis, y: Axis, lines: Sequence[Line], rules: Sequence[tuple[float, str]] = ()
 ) -> str:
-    """Lines over two axes; ``rules`` are horizontal lines at some value with what they mean."""
+    """Lines over two axes; ``rules``: labelled horizontal lines."""
     wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
     def across(value: float) -> str:
@@ -93,7 +93,7 @@ def line_chart(
 
 
 def coordinate(value: float) -> str:
-    """A place in a picture, to a hundredth of its units."""
+    """A coordinate in a picture, with two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 

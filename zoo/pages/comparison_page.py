@@ -23,7 +23,7 @@ def comparison_page(
     notes: Sequence[str],
     warnings: Sequence[str],
 ) -> str:
-    """A document with named curves of a step and a loss each, and a table of plain texts, whose figures stand behind two columns."""
+    """A document with named loss curves over steps, and a table of text whose numbers begin at the third column."""
     points = [point for _, curve in curves for point in curve]
     right = max((x for x, _ in points), default=1.0)
     top = max([y for _, y in points if math.isfinite(y)] + [rule[0]]) * 1.05
@@ -37,7 +37,7 @@ def comparison_page(
     told = "".join(f'<p class="bad"><strong>{escape(line)}</strong></p>' for line in warnings)
     told += table("figures", header, [list(map(escape, row)) for row in rows], header[2:])
     told += f'<p class="changes">{"<br>".join(map(escape, notes))}</p>'
-    body = f"<h1>{escape(title)}</h1>\n" + section("results", "What came of it", escape(about), told)
+    body = f"<h1>{escape(title)}</h1>\n" + section("results", "Results", escape(about), told)
     body += section(
         "curves",
         "Loss in training",

@@ -3,21 +3,15 @@
   const { evaluate, cell, figure, fill, choose, follow } = SIZES;
   const { stages } = DATA.costs;
   const names = Object.keys(stages);
-  const mixture = names.some((name) => {
-    const [{ products, active }] = stages[name].rows;
-    return JSON.stringify(products) !== JSON.stringify(active);
-  });
   let chosen = names.includes("prefill") ? "prefill" : names[0];
 
-  // The figures of a row: matrix products, those of the experts that tokens are sent to where there are some, and other.
-  const columns = [["matrix products", true], ...(mixture ? [["of active experts", true]] : []), ["other", true]];
-  const figures = ({ products, active, elements }) =>
-    [products, ...(mixture ? [active] : []), elements].map((terms) => figure(evaluate(terms), "FLOP"));
+  const columns = [["matrix products", true], ["other", true]];
+  const figures = ({ products, elements }) => [products, elements].map((terms) => figure(evaluate(terms), "FLOP"));
 
   follow(() =>
     fill(
       document.getElementById("stages"),
-      ["stage", ...columns, "matrix products, in symbols"],
+      ["stage", ...columns, "matrix products, formula"],
       names.map((name) => {
         const { about, formula, rows } = stages[name];
         const told = cell(about, "small");

@@ -1,4 +1,4 @@
-"""What a model costs, as polynomials that the page's script evaluates at the sizes that its sliders give."""
+"""Costs as polynomials that the page's script evaluates at the sizes of its sliders."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 from specs.model import Model
 from specs.stack import Stack
 from zoo.pages.markup import code, layers_text, scrolling, section
-from zoo.reports.costs import Stage, within
+from zoo.reports.costs import StageCosts, within
 from zoo.reports.parameters import module_tree
 from zoo.reports.polynomial import MEANINGS, Polynomial
 from zoo.reports.report import Report
 
 TELLS = {
     "forward": "all tokens at once",
-    "encode": "the encoder, and the keys and values that the decoder attends to",
+    "encode": "the encoder, and the keys and values for cross-attention",
     "prefill": "a prompt, all tokens at once",
-    "step": "one new token, after those in the cache",
+    "step": "one new token after the cached ones",
 }
 MOST_SEQUENCES = 1024
 LONGEST = 131_072
-"""Where a slider ends, for a model whose context does not end."""
+"""Maximum of the length slider for a model without a context limit."""
 
 
 def costs_section(report: Report) -> tuple[str, dict[str, Any]]:
-    """The frame of the costs, and for the page's script the sizes to begin with and the polynomials."""
+    """The frame of the costs section, and the initial sizes and polynomials for the page's script."""
     order = {module.path: place for place, module in enumerate(module_tree(report.folded).walk())}
     sizes = _sizes(report)
     data = {
@@ -37,18 +37,18 @@ def costs_section(report: Report) -> tuple[str, dict[str, Any]]:
     }
     about = (
         "FLOPs (a multiplication and an addition are two) and bytes, from the traced graph of the model, "
-        "at the sizes chosen here."
-    )
+        f"at the sizes chosen here. {report.estimate_note or ''}"
+    ).rstrip()
     sliders = "".join(_slider(symbol) for symbol in sizes)
     body = (
         f'<div class="sizes">{sliders}<fieldset class="choice" id="precision"><legend>Precision</legend></fieldset></div>'
-        f"{_FRAMES}{_DEVICE_FRAMES if report.devices else ''}"
+        f"{_FRAMES}{_READS_FRAME if report.expert_reads else ''}{_DEVICE_FRAMES if report.devices else ''}"
     )
     return section("costs", "Costs", about, body), data
 
 
 def _frame(key: str, label: str) -> str:
-    """Where the page's script puts a table."""
+    """An empty table that the page's script fills."""
     return scrolling(label, f'<table id="{key}"></table>')
 
 
@@ -60,9 +60,14 @@ _FRAMES = f"""
 <h3>Memory and training</h3>
 <div class="figures">{_frame("memory", "Memory to run")}{_frame("training", "FLOPs and memory to train")}</div>
 """
+_READS_FRAME = f"""
+<h3>Weights read per decoder step</h3>
+<p class="quiet">The number of different experts is the expected one if all are equally likely.</p>
+{_frame("reads", "Weights read per decoder step")}
+"""
 _DEVICE_FRAMES = f"""
 <h3>Devices</h3>
-<p class="quiet">The least time that matrix products take at a device's best rate, or reading weights and caches once,
+<p class="quiet">A lower bound on the time: matrix products at the device's peak rate, or reading weights and caches once,
 whichever is longer.  A model too large for one device is spread evenly over as many as it needs.</p>
 {_frame("devices", "Bounds on devices")}
 <fieldset class="choice" id="device"><legend>Roofline</legend></fieldset>
@@ -79,7 +84,7 @@ def _slider(symbol: str) -> str:
 
 
 def _sizes(report: Report) -> dict[str, dict[str, int]]:
-    """Where the slider of each symbol begins, ends and stands; one that is fixed begins where it ends."""
+    """Minimum, maximum and value of the slider of each symbol; minimum and maximum of a fixed one are equal."""
     spec, lengths = report.spec, report.lengths
     sizes = {
         "B": {"least": 1, "most": max(MOST_SEQUENCES, lengths.batch), "value": lengths.batch},
@@ -98,24 +103,24 @@ def _length(spec: Model, stack: Stack, value: int) -> dict[str, int]:
     return {"least": 1 if spec.embedding_of(stack).takes_tokens else most, "most": most, "value": value}
 
 
-def _stage_rows(stage: Stage, order: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The rows of a stage, a module before those within it; ``order`` is that of the model's modules."""
+def _stage_rows(stage: StageCosts, order: Mapping[str, int]) -> list[dict[str, Any]]:
+    """The rows of a stage, each module before its submodules; ``order``: that of the model's modules."""
     paths = sorted({*stage.modules, *stage.elements}, key=order.__getitem__)
     return [_row(_parts(stage), "", 1, "all modules", 0), *_inner_rows(_parts(stage), paths, "", 1, 1)]
 
 
 Parts = Mapping[str, Mapping[str, Polynomial]]
-"""Matrix products, those of active experts, and other operations, each by path."""
+"""Matrix products and other operations, each by path."""
 
 
-def _parts(stage: Stage) -> Parts:
-    return {"products": stage.modules, "active": stage.active, "elements": stage.elements}
+def _parts(stage: StageCosts) -> Parts:
+    return {"products": stage.modules, "elements": stage.elements}
 
 
 def _inner_rows(
     parts: Parts, paths: Sequence[str], around: str, times: int, level: int
 ) -> Iterator[dict[str, Any]]:
-    """The rows of what lies within a module, of which there are ``times`` alike; equal layers are one."""
+    """The rows of the submodules of ``times`` equal modules; equal layers are merged."""
     for name in _names(paths, around):
         path = f"{around}.{name}" if around else name
         if name == "blocks":
@@ -144,23 +149,23 @@ def _block_rows(
 
 
 def _names(paths: Sequence[str], around: str) -> list[str]:
-    """The names of the modules right within one, those that cost something."""
+    """The names of direct submodules with any cost."""
     start = f"{around}." if around else ""
     inner = (path[len(start) :] for path in paths if path.startswith(start))
     return list(dict.fromkeys(path.split(".")[0] for path in inner if path))
 
 
 def _content(parts: Parts, paths: Sequence[str], start: str) -> tuple[object, ...]:
-    """What makes two layers cost the same."""
+    """A key that is equal for layers with equal costs."""
     inner = [path for path in paths if path.startswith(start)]
     return tuple((path.removeprefix(start), *(part.get(path) for part in parts.values())) for path in inner)
 
 
 def _row(parts: Parts, path: str, times: int, name: str, level: int) -> dict[str, Any]:
     figures = {key: polynomial_data(within(part, path) * times) for key, part in parts.items()}
-    return {"name": name, "level": level, "products": [], "active": [], "elements": [], **figures}
+    return {"name": name, "level": level, "products": [], "elements": [], **figures}
 
 
 def polynomial_data(polynomial: Polynomial) -> list[list[Any]]:
-    """The terms for the page's script: the coefficient as text, as a script's numbers are not as long, and the powers."""
+    """The terms for the page's script: coefficients as text, which may exceed JavaScript's numbers, and powers."""
     return [[str(term["coefficient"]), term["powers"]] for term in polynomial.as_dict()]

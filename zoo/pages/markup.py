@@ -1,4 +1,4 @@
-"""Pieces of HTML that the sections of a page are made of."""
+"""HTML helpers for the sections of a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 
 
 def section(key: str, title: str, about: str, body: str) -> str:
-    """A part of the page under a heading; ``about`` is HTML that says what is to be seen."""
+    """A section of the page with a heading; ``about``: HTML that describes it."""
     return f'<section id="{key}">\n<h2>{escape(title)}</h2>\n<p class="quiet">{about}</p>\n{body}\n</section>'
 
 
@@ -28,17 +28,17 @@ def table(
 
 
 def scrolling(label: str, inner: str) -> str:
-    """What scrolls within itself where it is too wide for the page, by keys, too."""
+    """A container that scrolls if its content is too wide, by keyboard too."""
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">{inner}</div>'
 
 
 def code(text: str) -> str:
-    """A name or a shape, as it is written."""
+    """A name or shape as code."""
     return f"<code>{escape(text)}</code>"
 
 
 def layers_text(layers: Sequence[int], depth: int) -> str:
-    """Which layers, in words: ``layers 0-4, 6-10, ... 24-25``; long patterns are told by their beginning and end."""
+    """A list of layers as text: ``layers 0-4, 6-10, ... 24-25``; long patterns are abbreviated."""
     if len(layers) == depth:
         return "the only layer" if depth == 1 else f"all {depth} layers"
     runs: list[list[int]] = []

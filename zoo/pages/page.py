@@ -1,7 +1,7 @@
-"""One HTML document with everything in it: nothing is asked of a network, now or later.
+"""A self-contained HTML document: it never uses the network.
 
-The colours are custom properties with a light and a dark value each (``page.css``), so that what is inlined follows the
-reader's choice by naming them: ``fill: var(--text)``.
+Colours are custom properties with a light and a dark value each (``page.css``), so that inlined drawings follow the
+reader's colour scheme: ``fill: var(--text)``.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from importlib.resources import files
 from typing import Any
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-"""What a browser lets the document load: its own styles and scripts, and pictures that are within it."""
+"""The content security policy: the document's own styles, scripts and inlined pictures."""
 
 
 def page(title: str, body: str, script: str = "", style: str = "") -> str:
-    """A document: ``body`` is HTML, ``title`` plain text; ``script`` and ``style`` come after the page's own."""
+    """A document: ``body`` is HTML, ``title`` plain text; ``script`` and ``style`` follow the common ones."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -44,12 +44,12 @@ def page(title: str, body: str, script: str = "", style: str = "") -> str:
 
 
 def asset(name: str) -> str:
-    """The text of a style or script that stands beside this module."""
+    """The text of a style sheet or script in this package."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def embedded(data: Any) -> str:
-    """Data as a literal for a script: JSON in which nothing ends the script early."""
+    """Data as a JavaScript literal: JSON that cannot end the script element."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 

@@ -1,7 +1,7 @@
-"""What a kind of position does, drawn from the values of its module.
+"""Drawings of positions, from the values of their modules.
 
-Sinusoids are what the module adds to an embedding of zeros, rotations what it makes of a pair (1, 0), penalties what it adds
-to the scores of the last of some tokens.  Trained tables hold nothing before training, and are told instead.
+Sinusoids are what the module adds to an embedding of zeros, rotations how it rotates a pair (1, 0), penalties what it adds
+to the scores of the last token.  Trained tables have no values yet and are described in text.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.materialize import put
 
 POSITIONS = 128
-"""Positions of a heat map at most."""
+"""Maximum number of positions in a heat map."""
 PAIRS = 96
-"""Pairs of dimensions of a heat map at most."""
+"""Maximum number of dimension pairs in a heat map."""
 DIALS = 12
-"""Rotating pairs that are shown as dials at most."""
+"""Maximum number of rotating pairs shown as dials."""
 
 
 def zeroed(position: Position) -> None:
-    """Take a position off the meta device: fixed tables get their values, and trained ones zeros."""
+    """Move a position off the meta device: constant tables get their values, trained ones zeros."""
     fixed = fixed_values(position)
     put(
         position,
@@ -50,7 +50,7 @@ def zeroed(position: Position) -> None:
 
 @dataclass(frozen=True)
 class Use:
-    """A position where it acts: ``spec`` says what it is, ``width`` is that of the vectors that it acts on, 0 if unknown."""
+    """A position and where it acts; ``width`` is the width of the vectors that it acts on, 0 if unknown."""
 
     place: str
     position: Position
@@ -60,13 +60,13 @@ class Use:
 
     @property
     def shown(self) -> int:
-        """How many positions to show."""
+        """The number of positions to show."""
         return min(POSITIONS, self.context_length or POSITIONS)
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """What the page shows of a position: its figures, and the data that the page's script draws them from."""
+    """The figures of a position, and their data for the page's script."""
 
     title: str
     about: str
@@ -75,7 +75,7 @@ class Drawing:
 
 
 def drawing_of(use: Use) -> Drawing:
-    """What there is to show of a position."""
+    """The drawing of a position."""
     match use.position:
         case Learned() as learned:
             return _learned(use, learned)
@@ -90,17 +90,17 @@ def drawing_of(use: Use) -> Drawing:
     if isinstance(use.spec, NoPosition):
         return Drawing(
             "No positions",
-            "Attention here sees a set of tokens; a causal mask still tells their order in part.",
+            "Attention sees the tokens as a set; a causal mask still reveals part of their order.",
         )
-    return Drawing(use.spec.kind, "Of this kind nothing is known that could be drawn.")
+    return Drawing(use.spec.kind, "No visualization for this kind.")
 
 
 def _learned(use: Use, learned: Learned) -> Drawing:
     rows, width = learned.table.weight.shape
     about = f"A trained vector of {width:,} numbers for each of {rows - learned.offset:,} positions"
     if learned.offset:
-        about += f", after {learned.offset} rows that no position has"
-    return Drawing("Learned", f"{about}: there is nothing to draw before training.")
+        about += f", after {learned.offset} unused rows"
+    return Drawing("Learned", f"{about}; untrained, so there is nothing to draw.")
 
 
 def _sinusoidal(use: Use, sinusoidal: Sinusoidal) -> Drawing:
@@ -111,13 +111,13 @@ def _sinusoidal(use: Use, sinusoidal: Sinusoidal) -> Drawing:
     pairs = torch.arange(0, half, -(-half // PAIRS))
     if sinusoidal.interleaved:
         columns = torch.stack((2 * pairs, 2 * pairs + 1), -1).flatten()
-        order = "sine and cosine of a frequency side by side"
+        order = "sine and cosine of each frequency interleaved"
     else:
         columns, order = torch.cat((pairs, half + pairs)), "all sines, then all cosines"
     about = f"Added to the embedding: {order}, of {half:,} frequencies."
     data = _heat_map(added[:, columns], "position", "dimension", columns.tolist())
     figures = [
-        _canvas("What is added, by position and dimension", "broad"),
+        _canvas("Added value by position and dimension", "broad"),
         _wavelengths(use, {"": sinusoidal.frequencies}),
     ]
     return Drawing("Sinusoidal", about, figures, {"maps": [data]})
@@ -133,7 +133,7 @@ def _rope(use: Use, rope: Rope) -> Drawing:
     theta = f"{use.spec.theta:{',.0f' if 1 <= use.spec.theta < 1e12 else 'g'}}"
     part = "all" if dimensions == use.width else f"{dimensions} of"
     about = f"Rotates {part} {use.width} dimensions of each query and key in {dimensions // 2} pairs, "
-    about += "neighbours" if rope.interleaved else "each dimension with that half the width further on"
+    about += "neighbours" if rope.interleaved else "each dimension with the one half the width further on"
     about += f"; theta {theta}"
     scaling = use.spec.scaling
     if scaling is not None:
@@ -144,7 +144,7 @@ def _rope(use: Use, rope: Rope) -> Drawing:
         assert isinstance(plain, tuple)
         by_length = {**by_length, "without scaling": plain}
     if amplitude != 1:
-        about += f"; cosines and sines are {amplitude:.3g} times as long"
+        about += f"; cosines and sines are scaled by {amplitude:.3g}"
     chosen = [round(i * (dimensions // 2 - 1) / max(1, DIALS - 1)) for i in range(DIALS)]
     first = next(iter(by_length.values()))
     dials = {
@@ -152,7 +152,7 @@ def _rope(use: Use, rope: Rope) -> Drawing:
         "last": (use.context_length or 4096) - 1,
     }
     figures = [
-        _canvas("The cosine of each pair, by position"),
+        _canvas("Cosine of each pair by position"),
         _wavelengths(use, by_length),
         _dials(),
     ]
@@ -160,7 +160,7 @@ def _rope(use: Use, rope: Rope) -> Drawing:
 
 
 def _frequencies(rope: Rope, use: Use) -> tuple[dict[str, tuple[float, ...]], float]:
-    """The frequencies of a module, each by what it holds for, and the amplitude."""
+    """The frequencies of a module, labelled by the inputs that they apply to, and the amplitude."""
     frequencies, amplitude = rope.frequencies(use.width)
     if isinstance(frequencies, tuple):
         return {"": frequencies}, amplitude
@@ -172,7 +172,7 @@ def _frequencies(rope: Rope, use: Use) -> tuple[dict[str, tuple[float, ...]], fl
 
 
 def _turned(rope: Rope, use: Use, dimensions: int) -> Tensor:
-    """The first of each pair where (1, 0) was rotated: positions x pairs."""
+    """Return the first component of (1, 0) rotated, for each pair: positions x pairs."""
     x = torch.zeros(1, 1, use.shown, use.width)  # B H T K
     first = slice(0, dimensions, 2) if rope.interleaved else slice(0, dimensions // 2)
     x[..., first] = 1
@@ -180,7 +180,7 @@ def _turned(rope: Rope, use: Use, dimensions: int) -> Tensor:
 
 
 def _wavelengths(use: Use, frequencies: Mapping[str, Sequence[float]]) -> str:
-    """How many positions a full turn of each pair takes, beside the context."""
+    """The wavelength of each pair in positions, against the context length."""
     lines = [
         Line(
             name or "turn", [(pair, 2 * math.pi / _drawable(radians)) for pair, radians in enumerate(values)]
@@ -192,20 +192,20 @@ def _wavelengths(use: Use, frequencies: Mapping[str, Sequence[float]]) -> str:
     x = Axis("pair", 0, max(1, len(lines[0].points) - 1))
     y = Axis("positions per turn", 2 * math.pi, 1.6 * max([most, *(value for value, _ in context)]), log=True)
     if len(lines) > 1 and lines[0].name == "turn":
-        lines[0] = Line("as the model has it", lines[0].points)
-    chart = line_chart("Positions that a full turn of each pair takes", x, y, lines, context)
-    return f"<figure><h3>How many positions a full turn takes</h3>{chart}</figure>"
+        lines[0] = Line("with scaling", lines[0].points)
+    chart = line_chart("Positions per full turn of each pair", x, y, lines, context)
+    return f"<figure><h3>Positions per full turn</h3>{chart}</figure>"
 
 
 def _drawable(value: float) -> float:
-    """A value on a logarithmic axis: what float32 takes for 0, or for more than it holds, stands at the ends."""
+    """A value on a logarithmic axis, clamped to the range of float32."""
     return min(value, MOST) if value > LEAST else LEAST
 
 
 def _alibi(use: Use, alibi: Alibi) -> Drawing:
     keys = torch.arange(use.shown)[None]  # 1 S
     bias = alibi.bias(keys[:, -1:], keys, torch.zeros(()))[0, :, 0]  # H S, of the last token
-    bias = (bias - bias[:, -1:]).flip(-1)  # by distance; softmax takes no notice of what all keys get
+    bias = (bias - bias[:, -1:]).flip(-1)  # by distance; softmax cancels a constant over all keys
     heads = bias.shape[0]
     data = _heat_map(bias, "head", "distance", list(range(use.shown)))
     slopes = [(head + 1, _drawable(slope * alibi.scale)) for head, slope in enumerate(alibi.slopes)]
@@ -213,12 +213,14 @@ def _alibi(use: Use, alibi: Alibi) -> Drawing:
         Axis("head", 1, max(heads, 2)),
         Axis("slope", min(s for _, s in slopes), max(s for _, s in slopes), log=True),
     )
-    line = line_chart("The slope of each head", x, y, [Line("slope", slopes)])
+    line = line_chart("Slope of each head", x, y, [Line("slope", slopes)])
     figures = [
-        _canvas("What is added to the score of a key, by head and distance"),
-        f"<figure><h3>The slope of each head</h3>{line}</figure>",
+        _canvas("Bias added to the score of a key, by head and distance"),
+        f"<figure><h3>Slope of each head</h3>{line}</figure>",
     ]
-    about = f"Lowers the score of a key by its distance times the slope of the head, of {heads}; nothing is trained."
+    about = (
+        f"Lowers the score of a key by its distance times the slope of the head ({heads} heads); not trained."
+    )
     return Drawing("ALiBi", about, figures, {"maps": [data]})
 
 
@@ -233,16 +235,16 @@ def _relative_bias(use: Use, relative: RelativeBias) -> Drawing:
         Axis("key position minus query position", points[0][0], points[-1][0]),
         Axis("bucket", 0, count - 1),
     )
-    chart = line_chart("The bucket of each distance", x, y, [Line("bucket", stepped)])
+    chart = line_chart("Bucket of each distance", x, y, [Line("bucket", stepped)])
     about = (
-        f"Adds to each score a trained number for its head, of {heads}, and for its bucket of distances, of {count}; "
-        f"{reach} and beyond share the last. The numbers are trained: the buckets are what there is to draw."
+        f"Adds a trained bias to each score, by head ({heads} heads) and by bucket of the distance ({count} buckets); "
+        f"distances of {reach} and more share the last bucket. The chart shows the buckets, as the biases are trained."
     )
-    return Drawing("Relative bias", about, [f"<figure><h3>The bucket of each distance</h3>{chart}</figure>"])
+    return Drawing("Relative bias", about, [f"<figure><h3>Bucket of each distance</h3>{chart}</figure>"])
 
 
 def _heat_map(values: Tensor, rows: str, columns: str, labels: Sequence[int]) -> dict[str, Any]:
-    """Rows x columns for the page's script: each value as one of 255 levels of the largest."""
+    """Rows x columns for the page's script: each value as one of 255 levels, relative to the largest."""
     values = values.nan_to_num()
     largest = float(values.abs().max()) or 1.0
     levels = (values / largest * 127).round().to(torch.int64) + 127
@@ -265,7 +267,7 @@ def _canvas(title: str, width: str = "") -> str:
 
 def _dials() -> str:
     return (
-        '<figure class="dials"><h3>How far each pair is turned</h3>'
+        '<figure class="dials"><h3>Rotation of each pair</h3>'
         '<label>position <input type="range" min="0" value="0" step="1"> <output></output></label>'
         '<div class="faces"></div></figure>'
     )

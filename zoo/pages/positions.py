@@ -1,4 +1,4 @@
-"""The positions of a model, wherever they act: on an embedding, or in the attention of some layers."""
+"""The positions of a model: on embeddings, or in the attention of some layers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zoo.pages.position_drawings import Drawing, Use, drawing_of
 
 
 def positions_section(model: ZooModel, spec: Model) -> tuple[str, list[dict[str, Any]]]:
-    """The drawings of all positions, those alike together, and for each the data of the page's script."""
+    """The drawings of all positions, equal ones merged, with the data of each for the page's script."""
     alike: dict[tuple[str, str, tuple[str, ...]], tuple[list[str], Drawing]] = {}
     for use in uses(model, spec):
         drawing = drawing_of(use)
@@ -36,7 +36,7 @@ def positions_section(model: ZooModel, spec: Model) -> tuple[str, list[dict[str,
 
 
 def uses(model: ZooModel, spec: Model) -> list[Use]:
-    """Every position of a model, in the order of its stacks; a stack whose layers know of none has one that is none."""
+    """Every position of a model, stack by stack; a stack without positions is listed with none."""
     found: list[Use] = []
     for name, stack_spec in spec.stacks():
         found += _stack_uses(model, spec, name, stack_spec)
@@ -53,13 +53,12 @@ def _stack_uses(model: ZooModel, spec: Model, name: str, stack_spec: StackSpec) 
     stack: Stack = getattr(model, name)
     own = [getattr(block.attention, "position", None) for block in stack_spec.layer_blocks()]
     layers: dict[Position, list[int]] = {}
-    for layer, block in enumerate(stack.blocks):
-        layers.setdefault(stack.position_of(block.attention), []).append(layer)
+    for layer, attention in stack.attentions.items():
+        layers.setdefault(stack.position_of(attention), []).append(layer)
     for position, here in layers.items():
         kind = own[here[0]] or (NoPosition() if stated.embedded else stated)
         if stated.embedded and isinstance(kind, NoPosition):
             continue
-        attention = stack.blocks[here[0]].attention
-        width = getattr(attention, "rotated_width", 0)
+        width = getattr(stack.attentions[here[0]], "rotated_width", 0)
         place = layers_text(here, len(stack.blocks))
         yield Use(f"{name}, {place}" if both else place, position, kind, width, length)

@@ -27,9 +27,9 @@ SCRIPTS = ("treemap.js", "sizes.js", "costs.js", "budget.js", "positions.js")
 
 
 def report_page(report: Report, export: tuple[ExportRecord, Integrity] | None = None) -> str:
-    """A self-contained document about a model; ``export`` is what an exported directory records of itself, and whether
-    its files still are as recorded."""
-    spec, drawn = report.spec, assemble(report.spec)  # one whose positions get values
+    """A self-contained document about a model; ``export``: the manifest of an exported directory, and whether its files
+    still match it."""
+    spec, drawn = report.spec, assemble(report.spec)  # a copy whose positions get values
     parameters, treemap = treemap_section(report)
     costs, polynomials = costs_section(report)
     parts = {
@@ -48,16 +48,18 @@ def report_page(report: Report, export: tuple[ExportRecord, Integrity] | None = 
         "budget": budget_data(report),
         "positions": positions,
     }
-    body = "\n".join([_top(spec, report.parameters, parts), *parts.values(), _spec(spec)])
+    body = "\n".join([_top(report, parts), *parts.values(), _spec(spec)])
     script = f"const DATA = {embedded(data)};\n" + "".join(map(asset, SCRIPTS))
     return page(f"zoo report {spec.name}", body, script, asset("report.css"))
 
 
-def _top(spec: Model, parameters: int, parts: Mapping[str, str]) -> str:
-    """The name of the model, what it is, its main sizes, and links to the sections."""
+def _top(report: Report, parts: Mapping[str, str]) -> str:
+    """The model's name, summary and main sizes, and links to the sections."""
+    spec = report.spec
     sizes = {
         "architecture": spec.architecture,
-        "parameters": f"{parameters:,}",
+        "parameters": f"{report.parameters:,}",
+        "active per token": f"{report.active:,}" if report.active != report.parameters else "",
         "layers": " + ".join(str(stack.depth) for _, stack in spec.stacks()),
         "width": f"{spec.d_model:,}",
         "vocabulary": f"{spec.vocab_size:,}" if spec.vocab_size else "",
@@ -76,11 +78,11 @@ def _top(spec: Model, parameters: int, parts: Mapping[str, str]) -> str:
 
 
 def _architecture(spec: Model) -> str:
-    about = "Read from the bottom up; equal layers are one, with how many there are."
+    about = "Read from the bottom up; equal layers are drawn once, with their number."
     return section("architecture", "Architecture", about, scrolling("Drawing", draw_svg(spec)))
 
 
 def _spec(spec: Model) -> str:
-    """The spec as ``zoo show`` prints it, folded away."""
+    """The spec as ``zoo show`` prints it, collapsed."""
     text = escape(dump(resolved(spec)))
-    return f'<section id="spec"><h2>Spec</h2><details><summary>What the model was built from</summary><pre>{text}</pre></details></section>'
+    return f'<section id="spec"><h2>Spec</h2><details><summary>The resolved spec</summary><pre>{text}</pre></details></section>'

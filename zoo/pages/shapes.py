@@ -1,4 +1,4 @@
-"""What every module takes and gives, in symbols; layers of equal shapes are one."""
+"""The input and output shapes of every module, in symbols; layers of equal shapes are merged."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from specs.stack import Stack
 from zoo.builder import assemble
 from zoo.checks.shapes import ModuleShapes, check_shapes
 from zoo.pages.markup import code, layers_text, section, table
-from zoo.twin import kept_layers, twin
+from zoo.reduced import fewer_layers, kept_layers
 
 _BLOCK = re.compile(r"(\w+)\.blocks\.(\d+)(.*)")
 
 
 def shapes_section(spec: Model) -> str:
-    """The table of a twin with a few layers of each kind, which has the shapes of all the model's."""
-    small = twin(spec)
+    """The table of a reduced model with a few layers of each kind."""
+    small = fewer_layers(spec)
     report = check_shapes(assemble(small), small)
     symbols = ", ".join(f"{code(symbol)} {meaning}" for symbol, meaning in report.symbols.items())
     body = table(
         "Shapes of modules", ("module", "kind", "takes", "gives"), _rows(report.modules, dict(spec.stacks()))
     )
-    return section("shapes", "Shapes", f"{symbols}; layers of equal shapes are one.", body)
+    return section("shapes", "Shapes", f"{symbols}; layers of equal shapes are listed once.", body)
 
 
 def _rows(modules: Sequence[ModuleShapes], stacks: dict[str, Stack]) -> Iterator[list[str]]:
@@ -43,7 +43,7 @@ def _rows(modules: Sequence[ModuleShapes], stacks: dict[str, Stack]) -> Iterator
 
 
 def _block_rows(blocks: dict[int, list[tuple[str, ModuleShapes]]], stack: Stack) -> Iterator[list[str]]:
-    """The blocks of a stack's twin, those that look the same once, with the layers that they stand for."""
+    """The distinct blocks of a reduced stack, with the layers that each stands for."""
     alike: dict[object, list[int]] = {}
     for i, block in blocks.items():
         alike.setdefault(_content(block), []).append(i)
@@ -54,12 +54,12 @@ def _block_rows(blocks: dict[int, list[tuple[str, ModuleShapes]]], stack: Stack)
 
 
 def _content(block: Sequence[tuple[str, ModuleShapes]]) -> tuple[object, ...]:
-    """What makes two layers look the same."""
+    """A key that is equal for layers with equal rows."""
     return tuple((suffix, m.kind, m.method, m.inputs, m.outputs) for suffix, m in block)
 
 
 def _layers(stack: Stack, kept: Sequence[int]) -> list[int]:
-    """The layers of a stack that are of the kinds of some layers of its twin."""
+    """The layers of a stack whose kinds are those of some layers of its reduced model."""
     names = [run.use for run in stack.runs() for _ in range(run.repeat)]
     originals = kept_layers(stack, 2)
     kinds = {names[originals[i]] for i in kept}

@@ -1,4 +1,4 @@
-"""The parameters of a model as areas: the data that the page's script lays out."""
+"""The treemap of a model's parameters, as data for the page's script."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ COLOURS = {
     "experts": "feed-forward",
     "norms": "norm",
 }
-"""The colours of roles, where they are not called as the role is."""
+"""Colours whose names differ from their roles."""
 
 
 def treemap_section(report: Report) -> tuple[str, dict[str, Any]]:
-    """The frame of the treemap with the parameters of each role, and the treemap's root for the page's script."""
+    """The frame of the treemap with the parameters by role, and its root for the page's script."""
     parameters = folded_report(report.folded)
     colours = {
         place: COLOURS.get(role, role)
@@ -29,11 +29,11 @@ def treemap_section(report: Report) -> tuple[str, dict[str, Any]]:
         for place in report.folded.originals(path)
     }
     about = (
-        "The area of a module is its share of the parameters; equal layers are one. "
-        "Click a module, or press Enter on it, to look into it; the arrow keys go from one to the next."
+        "The area of a module is its share of the parameters; equal layers are drawn once. "
+        "Click a module, or press Enter on it, to open it; the arrow keys move between modules."
     )
     body = (
-        '<nav class="crumbs" aria-label="Modules around what is shown"></nav>'
+        '<nav class="crumbs" aria-label="Enclosing modules"></nav>'
         '<div class="treemap" role="group" aria-label="Parameters by module"></div>'
         f'<p class="told" aria-live="polite"></p>{_roles(report)}'
     )
@@ -42,7 +42,7 @@ def treemap_section(report: Report) -> tuple[str, dict[str, Any]]:
 
 
 def _roles(report: Report) -> str:
-    """The parameters by role, which are the keys of the colours."""
+    """The parameters by role, as a colour key."""
     mixed = report.active != report.parameters
     rows = [
         [
@@ -54,12 +54,12 @@ def _roles(report: Report) -> str:
         for role in report.roles
     ]
     rows.append(["in all", f"{report.parameters:,}", "", *([f"{report.active:,}"] if mixed else [])])
-    header = ["role", "parameters", "share", *(["active for a token"] if mixed else [])]
+    header = ["role", "parameters", "share", *(["active per token"] if mixed else [])]
     return table("Parameters by role", header, rows, header[1:])
 
 
 def _node(module: ModuleParameters, name: str, times: int, colours: Mapping[str, str]) -> dict[str, Any]:
-    """A module with those within it, of which there are ``times`` alike: counts are those of all."""
+    """A module that stands for ``times`` equal ones, with its submodules: counts cover all of them."""
     own = module.parameters - sum(child.parameters for child in module.children)
     children = [_node(first, label, times * count, colours) for first, label, count in _folded(module)]
     node: dict[str, Any] = {
@@ -83,7 +83,7 @@ def _node(module: ModuleParameters, name: str, times: int, colours: Mapping[str,
 
 
 def _folded(module: ModuleParameters) -> Iterator[tuple[ModuleParameters, str, int]]:
-    """What lies within a module: of modules alike in a list the first, with their number; a list itself is passed over."""
+    """The submodules of a module: equal ones in a list are merged with their number; the list itself is skipped."""
     for child in module.children:
         if not child.parameters:
             continue

@@ -1,18 +1,19 @@
-"""The proof that an exported directory carries: how far its graphs were from the PyTorch model."""
+"""The verification recorded in an exported directory: errors of its graphs against the PyTorch model."""
 
 from __future__ import annotations
 
 from html import escape
 
 from zoo.integrity import Integrity
-from zoo.manifest import ExportRecord, VerificationRecord
+from zoo.manifest import ExportRecord
 from zoo.pages.markup import section, table
+from zoo.records import VerificationRecord
 
 _FIGURES = ("largest difference", "relative", "allowed", "same top token")
 
 
 def verification_section(export: ExportRecord, integrity: Integrity) -> str:
-    """The recorded comparisons, unless the files have changed since, or there were none."""
+    """The recorded comparisons, unless files have changed or none were recorded."""
     manifest, verification = export.manifest, export.verification
     about = f"Exported for target {manifest.target} in {manifest.precision}."
     if export.build is not None:
@@ -29,12 +30,12 @@ def _verdict(export: ExportRecord, verification: VerificationRecord | None, inte
     if not integrity.intact:
         changes = "".join(f"<li>{escape(str(change))}</li>" for change in integrity.changes)
         return (
-            '<p class="bad">The files have changed since they were exported: no verification holds for them.</p>'
+            '<p class="bad">The files have changed since they were exported, so no verification applies to them.</p>'
             f"<ul>{changes}</ul>"
         )
     if verification is None:
         why = f" ({escape(export.unproven)})" if export.unproven else ""
-        return f'<p class="bad">It was not verified{why}.</p>'
+        return f'<p class="bad">This export was not verified{why}.</p>'
     comparisons = verification.comparisons
     passed = sum(each.passed for each in comparisons)
     state = "good" if verification.passed else "bad"

@@ -1,7 +1,7 @@
 """Which position may attend to which, for each kind of layer.
 
-Every picture is the bias that the model's own stack adds to the scores of its layers, looked up at a grid of positions that
-reaches beyond the largest window: a position is seen where its bias is not that of a forbidden one.
+Every picture shows the bias that the model's stack adds to the scores of its layers, on a grid of positions that exceeds the
+largest window: a key is visible if its bias is not the one of masked keys.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from specs.model import Model
 from specs.stack import Stack as StackSpec
 from zoo import functional
 from zoo.builder import ZooModel
-from zoo.components.attention import Scope
+from zoo.components.mixer import MixerContext
 from zoo.models.stack import Stack
 from zoo.pages.chart import coordinate
 from zoo.pages.markup import layers_text, section
 from zoo.pages.position_drawings import zeroed
 
 CELLS = 48
-"""Rows and columns of a picture at most."""
+"""Maximum number of rows and columns in a picture."""
 FEWEST = 24
-"""Positions to show where no window asks for more."""
+"""Minimum number of positions to show."""
 REACH = 2.5
-"""How many times the largest window is shown."""
+"""The length shown, in multiples of the largest window."""
 SIDE = 240
 """The width and height of a picture, in its own units."""
 
@@ -38,8 +38,8 @@ PADDINGS: tuple[Padding, ...] = ("none", "left", "right")
 
 
 @dataclass(frozen=True)
-class Grid:
-    """The positions along a side of a picture: every ``stride``-th of ``length``."""
+class VisibilityGrid:
+    """The positions along one side of a picture: every ``stride``-th of ``length``."""
 
     length: int
     stride: int = 1
@@ -50,7 +50,7 @@ class Grid:
 
     @property
     def padding_cells(self) -> int:
-        """How many cells are padding, where there is some: a quarter."""
+        """The number of padding cells in padded pictures: a quarter."""
         return len(self.places) // 4
 
     def mask(self, padding: Padding) -> Tensor | None:
@@ -67,23 +67,23 @@ class Grid:
 
 @dataclass(frozen=True)
 class Sight:
-    """What layers of one kind see: for each padding of the keys a table, queries x keys, of who may attend to whom.
+    """The visibility in layers of one kind: for each padding of the keys, a table of queries x keys.
 
-    ``padded_queries`` says that the queries are the keys, and padded with them.
+    ``padded_queries``: whether queries are the same tokens as keys, and padded with them.
     """
 
     title: str
     layers: tuple[int, ...]
     depth: int
     sinks: bool
-    queries: Grid
-    keys: Grid
+    queries: VisibilityGrid
+    keys: VisibilityGrid
     allowed: dict[Padding, Tensor]
     padded_queries: bool
 
 
 def sights(model: ZooModel, spec: Model) -> list[Sight]:
-    """One for each kind of layer, encoder first.  The trained values of positions are lost: none are looked at."""
+    """Return the visibility of each kind of layer, encoder first. The trained values of positions are discarded."""
     found: list[Sight] = []
     for name, stack_spec in spec.stacks():
         stack: Stack = getattr(model, name)
@@ -95,32 +95,32 @@ def sights(model: ZooModel, spec: Model) -> list[Sight]:
 
 
 def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -> Iterator[Sight]:
-    """What the layers of a stack see of its own positions; layers that see alike are together."""
+    """Self-attention visibility in the layers of a stack; equal layers are merged."""
     grid = _grid([window for _, window in stack.views], spec.context_length_of(stack_spec))
     paddings = PADDINGS if spec.embedding_of(stack_spec).takes_tokens else PADDINGS[:1]
     for position in stack.positions:
         zeroed(position)
-    scopes = {padding: _scope(stack, grid, grid.mask(padding)) for padding in paddings}
+    scopes = {padding: _mixer_context(stack, grid, grid.mask(padding)) for padding in paddings}
     kinds: dict[tuple[int | None, bool], list[int]] = {}
-    for layer, block in enumerate(stack.blocks):
-        window = stack.view(block.attention)[1]
-        sinks = getattr(block.attention, "sinks", None) is not None
+    for layer, attention in stack.attentions.items():
+        window = stack.view(attention)[1]
+        sinks = getattr(attention, "sinks", None) is not None
         kinds.setdefault((window, sinks), []).append(layer)
     for (window, sinks), layers in kinds.items():
-        view = stack.view(stack.blocks[layers[0]].attention)
+        view = stack.view(stack.attentions[layers[0]])
         title = prefix + ("causal" if stack.causal else "bidirectional")
         title += f", window of {window:,}" if window else ""
-        allowed = {padding: _allowed(scope.biases[view], grid, grid) for padding, scope in scopes.items()}
+        allowed = {padding: _allowed(context.biases[view], grid, grid) for padding, context in scopes.items()}
         yield Sight(title, tuple(layers), len(stack.blocks), sinks, grid, grid, allowed, True)
 
 
 def _cross_sight(stack: Stack, spec: Model, decoder: StackSpec, encoder: StackSpec) -> Sight:
-    """What the layers of a decoder see of its encoder."""
+    """Cross-attention visibility in the layers of a decoder."""
     queries = _grid([], spec.context_length_of(decoder))
     keys = _grid([], spec.context_length_of(encoder))
     paddings = PADDINGS if spec.embedding_of(encoder).takes_tokens else PADDINGS[:1]
     allowed = {
-        padding: _allowed(_scope(stack, queries, None, keys.mask(padding)).cross_bias, queries, keys)
+        padding: _allowed(_mixer_context(stack, queries, None, keys.mask(padding)).cross_bias, queries, keys)
         for padding in paddings
     }
     layers = [i for i, block in enumerate(stack.blocks) if block.cross_attention is not None]
@@ -128,23 +128,25 @@ def _cross_sight(stack: Stack, spec: Model, decoder: StackSpec, encoder: StackSp
     return Sight(title, tuple(layers), len(stack.blocks), False, queries, keys, allowed, False)
 
 
-def _grid(windows: Sequence[int | None], longest: int | None) -> Grid:
-    """Positions enough to see the windows end, those that do within the context."""
+def _grid(windows: Sequence[int | None], longest: int | None) -> VisibilityGrid:
+    """Return the number of positions to show: enough to see windows end, where they end within the context."""
     ending = [window for window in windows if window and window < (longest or window + 1)]
     length = max([FEWEST, *(int(REACH * window) for window in ending)])
     length = min(length, longest or length)
-    return Grid(length, -(-length // CELLS))
+    return VisibilityGrid(length, -(-length // CELLS))
 
 
-def _scope(stack: Stack, grid: Grid, mask: Tensor | None, encoder_mask: Tensor | None = None) -> Scope:
-    """What attentions share where the queries of a grid are asked about all its keys."""
+def _mixer_context(
+    stack: Stack, grid: VisibilityGrid, mask: Tensor | None, encoder_mask: Tensor | None = None
+) -> MixerContext:
+    """The attention inputs for the queries of a grid and all its keys."""
     every = torch.ones(1, grid.length, dtype=torch.int64) if mask is None else mask
     keys = functional.token_positions(every, grid.length)  # 1 S
-    return stack.scope(torch.zeros(1), keys[:, grid.places], keys, mask, encoder_mask)
+    return stack.mixer_context(torch.zeros(1), keys[:, grid.places], keys, mask, encoder_mask)
 
 
-def _allowed(bias: Tensor | None, queries: Grid, keys: Grid) -> Tensor:
-    """Where a bias, broadcast to 1 H T S, forbids nothing: T of the queries, and of S those of the keys."""
+def _allowed(bias: Tensor | None, queries: VisibilityGrid, keys: VisibilityGrid) -> Tensor:
+    """Return where a bias, broadcast to 1 H T S, does not mask, at the grid's queries and keys."""
     if bias is None:
         return torch.ones(len(queries.places), len(keys.places), dtype=torch.bool)
     seen = (bias[0] > functional.forbidden(bias.dtype) / 2).any(0)  # (T or 1) S
@@ -152,11 +154,11 @@ def _allowed(bias: Tensor | None, queries: Grid, keys: Grid) -> Tensor:
 
 
 def visibility_section(model: ZooModel, spec: Model) -> str:
-    """The pictures, with a choice of padding where tokens go in."""
+    """The pictures, with a choice of padding if inputs are tokens."""
     found = sights(model, spec)
     about = (
-        "A filled cell: the position of the row may attend to that of the column. "
-        "Asked of the model's own attention bias, layer by layer."
+        "A filled cell means that the row's position may attend to the column's. "
+        "Computed from the model's own attention bias, layer by layer."
     )
     choice = ""
     if any(len(sight.allowed) > 1 for sight in found):
@@ -168,7 +170,7 @@ def visibility_section(model: ZooModel, spec: Model) -> str:
         choice = f'<fieldset class="choice"><legend>Padding</legend>{boxes}</fieldset>'
     figures = "\n".join(_figure(sight) for sight in found)
     return section(
-        "attention", "What may attend to what", about, f'{choice}<div class="figures">{figures}</div>'
+        "attention", "Attention visibility", about, f'{choice}<div class="figures">{figures}</div>'
     )
 
 
@@ -179,7 +181,7 @@ def _figure(sight: Sight) -> str:
         shown += f", one in {stride:,} shown"
     told = f"{layers_text(sight.layers, sight.depth)}; {shown}"
     if sight.sinks:
-        told += "; each head has a sink besides, which every position may attend to"
+        told += "; each head also has a sink, which every position may attend to"
     pictures = "".join(_picture(sight, padding) for padding in sight.allowed)
     return f'<figure class="sight"><h3>{escape(sight.title)}</h3>{pictures}<figcaption>{escape(told)}</figcaption></figure>'
 
@@ -207,15 +209,15 @@ def _picture(sight: Sight, padding: Padding) -> str:
 
 
 def _runs(row: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """Where runs of true values begin and end."""
+    """The bounds of runs of true values."""
     edges = [i for i in range(len(row) + 1) if (i > 0 and row[i - 1]) != (i < len(row) and row[i])]
     return zip(edges[::2], edges[1::2], strict=True)
 
 
 def _padding_marks(sight: Sight, padding: Padding) -> list[str]:
-    """Bars along the sides where there is padding."""
+    """Bars along the sides that mark padding."""
 
-    def bar(grid: Grid) -> tuple[float, float]:
+    def bar(grid: VisibilityGrid) -> tuple[float, float]:
         size = grid.padding_cells / len(grid.places) * SIDE
         return (0, size) if padding == "left" else (SIDE - size, size)
 
@@ -230,7 +232,7 @@ def _padding_marks(sight: Sight, padding: Padding) -> list[str]:
 
 
 def _axes(sight: Sight) -> list[str]:
-    """The first and last positions, and what rows and columns are."""
+    """Labels of the first and last positions, rows and columns."""
     left = -22 if sight.sinks else -8
     last_query, last_key = int(sight.queries.places[-1]), int(sight.keys.places[-1])
     key = "keys" if sight.padded_queries else "keys: encoder positions"

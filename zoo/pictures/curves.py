@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WIDTH, _HEIGHT = 6.4, 3.8
-_LETTER = 0.085  # inches that a letter of a name takes, about
+_LETTER = 0.085  # approximate width of a letter in inches
 _DASHES = ("-", "--", "-.", ":")
 
 
@@ -21,9 +21,9 @@ def loss_curves(
     title: str,
     style: Style = LIGHT,
 ) -> Figure:
-    """Named curves of a step and a loss each, told apart by colour and dashes, and a value to hold them against.
+    """Named loss curves over steps, distinguished by colour and dashes, with a reference value.
 
-    Raises :class:`specs.errors.UserError` where matplotlib is not installed.
+    Raises :class:`specs.errors.UserError` if matplotlib is not installed.
     """
     below = 0.21 * len(curves)
     figure = new_figure(_WIDTH, _HEIGHT + below, style)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FONT = 7.0
-"""Points of a label."""
+"""Font size of labels in points."""
 
 _LINE = 1.35 * FONT / INCH
-_LETTER = 0.62 * FONT / INCH  # inches that a letter takes, about
+_LETTER = 0.62 * FONT / INCH  # approximate width of a letter in inches
 _SMALLEST, _USUAL = 1.05, 3.2  # inches of a map's side: at least, and alone
 _ROOMY = 1.6  # up to which a map grows so that all labels fit
 _LARGE, _LARGE_ALONE = 2.2, 10.0  # up to which it grows so that many cells can be told apart
@@ -28,7 +28,7 @@ _MARGIN, _GAP, _TITLE = 0.12, 0.12, 0.24
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Shares of rows and columns, 0 to 1, NaN where there can be none; a title, and a note that matters less."""
+    """Shares by row and column, 0 to 1, NaN if masked; a title and a secondary note."""
 
     title: str
     shares: NDArray[np.float32]
@@ -36,8 +36,8 @@ class HeatMap:
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Heat maps with the same labels, ``across`` of them in a line."""
+class HeatMapGrid:
+    """Heat maps with common labels, ``across`` per row."""
 
     title: str
     rows: Sequence[str]
@@ -46,10 +46,10 @@ class Grid:
     across: int
 
 
-def heat_maps(grids: Sequence[Grid], style: Style = LIGHT) -> Figure:
-    """Grids of heat maps, one below the other; labels stand at the left and the lower edge of each grid.
+def heat_maps(grids: Sequence[HeatMapGrid], style: Style = LIGHT) -> Figure:
+    """Grids of heat maps, one below the other, with labels at the left and bottom of each grid.
 
-    Raises :class:`specs.errors.UserError` where matplotlib is not installed.
+    Raises :class:`specs.errors.UserError` if matplotlib is not installed.
     """
     placed = [_Layout.of(grid) for grid in grids]
     width = max(layout.width for layout in placed)
@@ -64,16 +64,16 @@ def heat_maps(grids: Sequence[Grid], style: Style = LIGHT) -> Figure:
 
 @dataclass(frozen=True)
 class _Layout:
-    """A grid and its sizes in inches: ``wide`` and ``high`` are those of a map, ``left`` and ``below`` of labels."""
+    """A grid with sizes in inches: ``wide`` and ``high`` of a map, ``left`` and ``below`` of labels."""
 
-    grid: Grid
+    grid: HeatMapGrid
     wide: float
     high: float
     left: float
     below: float
 
     @classmethod
-    def of(cls, grid: Grid) -> _Layout:
+    def of(cls, grid: HeatMapGrid) -> _Layout:
         most = max(len(grid.rows), len(grid.columns))
         side = max(_SMALLEST, _USUAL / min(grid.across, len(grid.maps)) ** 0.5)
         most_side = _LARGE_ALONE if len(grid.maps) == 1 else _LARGE
@@ -89,7 +89,7 @@ class _Layout:
 
     @property
     def head(self) -> float:
-        """What a map's title and note take above it."""
+        """The height of a map's title and note."""
         notes = any(shown.note for shown in self.grid.maps)
         return _LINE * (2 if notes else 1) + 0.06
 
@@ -136,7 +136,7 @@ class _Layout:
         self._label(axes, "x", self.grid.columns if below else (), self.wide)
 
     def _label(self, axes: Axes, side: str, labels: Sequence[str], length: float) -> None:
-        """Label as many places of an axis as there is room for."""
+        """Label as many ticks of an axis as fit."""
         every = max(1, -(-int(len(labels) * 0.8 * _LINE * 1000) // int(length * 1000)))
         shown = range(0, len(labels), every)
         axis = axes.yaxis if side == "y" else axes.xaxis
@@ -159,7 +159,7 @@ def _write(
     size: float = FONT,
     weight: str = "normal",
 ) -> None:
-    """Write a line whose lower left corner is at a place in inches."""
+    """Write a line of text with its lower left corner at a point in inches."""
     width, height = figure.get_size_inches()
     x, y = at[0] / width, at[1] / height
     figure.text(x, y, words, color=color, fontsize=size, fontweight=weight, va="bottom", parse_math=False)

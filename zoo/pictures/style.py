@@ -1,7 +1,7 @@
-"""How pictures look: their colours, on light and on dark paper, and the files that figures become.
+"""The style of pictures: colours on light and dark backgrounds, and the files that figures become.
 
-Colours are told apart by those who do not see all of them, too: lines have those of Okabe and Ito (2008), and what is
-more is darker on light paper and lighter on dark, whatever its hue.
+Colours are safe for colour-blind readers: lines use the palette of Okabe and Ito (2008), and larger values are darker on
+light backgrounds and lighter on dark ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INCH = 72.0
-"""Points of an inch: sizes of fonts are in points, those of figures in inches."""
+"""Points per inch: font sizes are in points, figures in inches."""
 
 DPI = 144
 """Dots per inch of a PNG."""
@@ -29,9 +29,9 @@ Color = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Style:
-    """Colours as #rrggbb: of the paper, of what is written on it, of what matters less, and of lines.
+    """Colours as #rrggbb: background, text, secondary text, and lines.
 
-    ``ramp`` goes from nothing, which is near the paper, to all, in steps of equal share.
+    ``ramp``: colours of shares from 0, close to the background, to 1, in equal steps.
     """
 
     paper: str
@@ -74,11 +74,11 @@ def rgb(color: str) -> Color:
 
 
 def require_library() -> None:
-    """Raise :class:`specs.errors.UserError` where matplotlib is not installed."""
+    """Raise :class:`specs.errors.UserError` if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise UserError("pictures need a library: pip install 'zoo[pictures]'") from None
+        raise UserError("Pictures need more libraries\n  Run pip install 'zoo[pictures]'.") from None
 
 
 def new_figure(width: float, height: float, style: Style) -> Figure:
@@ -111,6 +111,6 @@ def _printed(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
 
     made = io.BytesIO()
     with warnings.catch_warnings(), rc_context({"svg.fonttype": "none", "svg.hashsalt": "zoo"}):
-        warnings.filterwarnings("ignore", "Glyph")  # a sign that the font lacks is drawn as a box
+        warnings.filterwarnings("ignore", "Glyph")  # characters missing from the font are drawn as boxes
         figure.savefig(made, format=kind, metadata=metadata)
     return made.getvalue()

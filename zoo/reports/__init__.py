@@ -1,1 +1,1 @@
-"""What a built model consists of and costs, read from the module itself and from its traced graph."""
+"""Parameters and costs of a built model, read from its modules and its traced graph."""

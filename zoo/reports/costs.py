@@ -1,4 +1,4 @@
-"""What a forward pass costs, read from the traced graphs of a model: FLOPs of every module, as polynomials in the sizes.
+"""FLOPs of every module in a forward pass, as polynomials in the sizes, from the traced graphs of a model.
 
 One layer of each kind is traced; equal layers cost the same.
 """
@@ -18,30 +18,33 @@ from torch import fx
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.mixture import Mixture
+from zoo.ops.saved import NodeInfos
+from zoo.reduced import fewer_layers
+from zoo.reports.flops import matmul_flops_at, operations_without_entry, other_flops_at
 from zoo.reports.layers import layer_kinds
 from zoo.reports.polynomial import Polynomial
+from zoo.reports.roles import ROLES, module_roles
 from zoo.reports.spread import Spread
-from zoo.reports.trace import Sizes, Trace, outputs_by_name
-from zoo.reports.work import elements_at, products_at
-from zoo.tracing.tasks import ENCODER, Task, tasks
-from zoo.twin import twin
+from zoo.reports.trace import Trace, outputs_by_name, traced
+from zoo.state_names import is_present
+from zoo.tracing.task import ENCODER
+from zoo.tracing.tasks import tasks
 
 
 @dataclass(frozen=True)
-class Stage:
-    """One way to call a model: FLOPs at each module itself, not in those within it.
+class StageCosts:
+    """The costs of one kind of call: FLOPs of each module, without its submodules.
 
-    ``modules`` has matrix products, of all experts; ``active`` the same with only the experts that tokens are
-    sent to, as a runtime that routes computes them; ``elements`` all that is no matrix product.
-    ``weights`` are the values that the call reads of weights, without tables of which it looks rows up; ``outputs`` the
-    values that it gives beside caches.
+    ``modules``: matrix products; ``elements``: everything else.  ``weights``: the weight values that the call reads if it
+    selects every expert, without embedding tables; ``outputs``: the values that it returns, without caches; ``estimated`` names
+    the operations without an entry in :mod:`zoo.ops`.
     """
 
     modules: Spread[Polynomial]
-    active: Spread[Polynomial]
     elements: Spread[Polynomial]
     weights: Spread[int]
     outputs: Polynomial
+    estimated: tuple[str, ...]
 
     @property
     def total(self) -> Polynomial:
@@ -49,34 +52,27 @@ class Stage:
         return _total(self.modules)
 
     @property
-    def total_active(self) -> Polynomial:
-        """Matrix products of the whole model with only the experts that tokens are sent to."""
-        return _total(self.active)
-
-    @property
     def total_elements(self) -> Polynomial:
-        """All of the whole model that is no matrix product."""
+        """FLOPs of the whole model outside matrix products."""
         return _total(self.elements)
 
     def under(self, path: str) -> Polynomial:
-        """Matrix products of a module with those within it; 0 where there is none."""
+        """Matrix products of a module with its submodules; 0 if there is no such module."""
         return within(self.modules, path)
 
-    def given(self, **sizes: int) -> Stage:
-        """The same with numbers for some of the symbols."""
-        modules, active, elements = (
-            part.mapped(lambda each: each.given(**sizes))
-            for part in (self.modules, self.active, self.elements)
+    def given(self, **sizes: int) -> StageCosts:
+        """These costs with numbers for some of the symbols."""
+        modules, elements = (
+            part.mapped(lambda each: each.given(**sizes)) for part in (self.modules, self.elements)
         )
-        return Stage(modules, active, elements, self.weights, self.outputs.given(**sizes))
+        return StageCosts(modules, elements, self.weights, self.outputs.given(**sizes), self.estimated)
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
         paths = dict.fromkeys([*self.modules, *self.elements])
-        parts = {"matmul": self.modules, "matmul_active": self.active, "other": self.elements}
+        parts = {"matmul": self.modules, "other": self.elements}
         return {
             "matmul": self.total.as_dict(),
-            "matmul_active": self.total_active.as_dict(),
             "other": self.total_elements.as_dict(),
             "weights_read": sum(size * count for size, count in self.weights.counts()),
             "modules": {
@@ -88,24 +84,39 @@ class Stage:
 
 @dataclass(frozen=True)
 class Costs:
-    """The stages of a model: ``forward`` of an encoder; ``prefill`` (no past) and ``step`` (one new token) of a decoder;
-    ``encode`` before those where there are both, with the keys and values that the decoder attends to.
+    """The stages of a model: ``forward`` for an encoder; ``prefill`` (no past) and ``step`` (one new token) for a decoder;
+    plus ``encode``, with the keys and values that the decoder attends to, for an encoder-decoder.
 
-    ``routed`` has the paths of mixtures' experts, with how many of how many a token is sent to.
+    ``routed`` maps the path of a mixture's experts to the number selected per token and the total; ``roles`` maps the path of
+    every module to its role.
     """
 
     name: str
-    stages: Mapping[str, Stage]
+    stages: Mapping[str, StageCosts]
     routed: Spread[tuple[int, int]]
+    roles: Spread[str]
+
+    def by_role(self, stage: str) -> dict[str, Polynomial]:
+        """Matrix products of a stage by role, such as ``router``."""
+        parts = defaultdict[str, list[Polynomial]](list)
+        for paths, part in self.stages[stage].modules.groups():
+            parts[self.roles[paths[0]]].append(part * len(paths))
+        return {role: Polynomial.sum(parts[role]) for role in ROLES if role in parts}
 
     def share_of(self, path: str) -> tuple[int, int] | None:
-        """How many of how many experts a token is sent to, where a module is of experts."""
+        """The experts selected per token and their total, if a module belongs to experts."""
         around = (path[:place] for place, letter in enumerate(path) if letter == ".")
         return next((self.routed[outer] for outer in around if outer in self.routed), None)
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
-        return {name: stage.as_dict() for name, stage in self.stages.items()}
+        return {
+            name: {
+                **stage.as_dict(),
+                "roles": {role: part.as_dict() for role, part in self.by_role(name).items()},
+            }
+            for name, stage in self.stages.items()
+        }
 
 
 def _total(parts: Spread[Polynomial]) -> Polynomial:
@@ -113,61 +124,69 @@ def _total(parts: Spread[Polynomial]) -> Polynomial:
 
 
 def within(parts: Mapping[str, Polynomial], path: str) -> Polynomial:
-    """The sum of what modules have at a path and below; all for the empty path."""
+    """The sum over a module and its submodules; over all modules for the empty path."""
     return Polynomial.sum(
         part for each, part in parts.items() if not path or each == path or each.startswith(f"{path}.")
     )
 
 
 def costs(spec: Model) -> Costs:
-    """What each stage of a spec's model costs.
+    """The costs of each stage of a spec's model.
 
     Raises :class:`zoo.tracing.tracer.UntraceableError`, and :class:`specs.errors.UserError` for a component whose
-    cost is no polynomial.
+    cost is not a polynomial.
     """
-    small = twin(spec, layers=1)
+    small = fewer_layers(spec, layers=1)
     model = assemble(small)
-    stages: dict[str, Stage] = {}
+    stages: dict[str, StageCosts] = {}
     for task in tasks(model, small):
-        stage = _stage(model, spec, small, task)
+        graph = traced(model, task)
         if task.name == ENCODER:
-            stages["encode"] = stage
+            stages["encode"] = _stage(Trace(graph, task), spec, small)
         elif spec.decoder is None:
-            stages["forward"] = stage
+            stages["forward"] = _stage(Trace(graph, task), spec, small)
         else:
-            stages |= {"prefill": stage.given(P=0), "step": stage.given(T=1)}
-    return Costs(spec.name, stages, Spread(expert_shares(model), layer_kinds(spec, small)))
+            stages["prefill"] = _stage(Trace(graph, task, P=0), spec, small)
+            stages["step"] = _stage(Trace(graph, task, T=1), spec, small)
+    kinds = layer_kinds(spec, small)
+    roles = {path: role for role, _, path in module_roles(model)}
+    return Costs(spec.name, stages, Spread(_expert_shares(model), kinds), Spread(roles, kinds))
 
 
-def _stage(model: ZooModel, spec: Model, small: Model, task: Task) -> Stage:
-    trace, shares = Trace(model, task), expert_shares(model)
-    modules, active, elements = (defaultdict[str, list[Polynomial]](list) for _ in range(3))
+def _stage(trace: Trace, spec: Model, small: Model) -> StageCosts:
+    modules, elements = (defaultdict[str, list[Polynomial]](list) for _ in range(2))
     for node in trace.calls:
         path = node.meta["path"]
-        if products := trace.polynomial(node, partial(products_at, node)):
+        if products := trace.polynomial(node, partial(matmul_flops_at, node)):
             modules[path].append(products)
-            active[path].append(share(products, shares.get(path)))
-        if other := trace.polynomial(node, partial(elements_at, node)):
+        if other := trace.polynomial(node, partial(other_flops_at, node)):
             elements[path].append(other)
     kinds = layer_kinds(spec, small)
-    at_modules, at_active, at_elements = (
+    at_modules, at_elements = (
         Spread({path: Polynomial.sum(each) for path, each in part.items()}, kinds)
-        for part in (modules, active, elements)
+        for part in (modules, elements)
     )
     outputs = Polynomial.sum(
         trace.polynomial(node, partial(_values, node))
         for name, node in outputs_by_name(trace.graph).items()
-        if not name.startswith("present")
+        if not is_present(name)
     )
-    return Stage(at_modules, at_active, at_elements, _weights(trace, spec, kinds), outputs)
+    return StageCosts(
+        at_modules,
+        at_elements,
+        _weights(trace, spec, kinds),
+        outputs,
+        operations_without_entry(trace.calls),
+    )
 
 
-def _values(node: fx.Node, sizes: Sizes) -> int:
-    return math.prod(sizes[node].shape)
+def _values(node: fx.Node, infos: NodeInfos) -> int:
+    elements: int = infos[node].elements
+    return elements
 
 
 def _weights(trace: Trace, spec: Model, kinds: Mapping[str, list[int]]) -> Spread[int]:
-    """The sizes of the weights that are read whole, each layer's once, wherever else it stands."""
+    """The sizes of weights, without embedding tables; a shared layer counts once."""
     owned: dict[str, set[int]] = {name: set(stack.owners()) for name, stack in spec.stacks()}
     once = {
         kind: [layer for layer in layers if layer in owned[kind.split(".")[0]]]
@@ -176,18 +195,13 @@ def _weights(trace: Trace, spec: Model, kinds: Mapping[str, list[int]]) -> Sprea
     sizes = defaultdict[str, int](int)
     for node in trace.graph.nodes:
         if node.op == "get_attr" and any(user.target is not F.embedding for user in node.users):
-            sizes[str(node.target).rpartition(".")[0]] += math.prod(node.meta["facts"][0].shape)
+            sizes[str(node.target).rpartition(".")[0]] += math.prod(node.meta["info"][0].shape)
     return Spread(sizes, once)
 
 
-def expert_shares(model: ZooModel) -> dict[str, tuple[int, int]]:
-    """Of the modules of experts, by path: how many of how many a token is sent to."""
+def _expert_shares(model: ZooModel) -> dict[str, tuple[int, int]]:
+    """By path of a mixture's experts: the number selected per token and the total."""
     mixtures = {
         f"{path}.experts": module for path, module in model.named_modules() if isinstance(module, Mixture)
     }
     return {path: (module.router.top_k, module.router.out_features) for path, module in mixtures.items()}
-
-
-def share(products: Polynomial, experts: tuple[int, int] | None) -> Polynomial:
-    """What is left of the products of all experts for some of them."""
-    return products if experts is None else products * experts[0] // experts[1]

@@ -1,4 +1,4 @@
-"""The machine at hand as a device, measured in well under a second."""
+"""This machine as a device, measured in well under a second."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from zoo.memory import available_memory
 from zoo.reports.roofline import THIS
 
 READ = 256_000_000
-"""Bytes that are read to measure how fast: more than caches hold."""
+"""Bytes to read when measuring bandwidth: more than processor caches hold."""
 
 PASSES = 3
 SMALL, LARGE, LARGEST = 256, 1024, 8192
-"""Sides of the matrices that are multiplied: the first says whether the next would take too long."""
+"""Sizes of the square matrices to multiply; the time of each tells whether to try the next."""
 
 LONGEST = 0.05
-"""Seconds that a product may take."""
+"""Longest time of a matrix product, in seconds."""
 
 
 def this_device(precision: FloatPrecision) -> Device:
-    """The processor, or the first CUDA device where there is one: the best of a few passes of reading and multiplying."""
+    """The first CUDA device, or the processor: best of a few passes of reading and multiplying."""
     if torch.cuda.is_available():
         return _cuda_device(precision)
     threads = torch.get_num_threads()
@@ -53,13 +53,13 @@ def _cuda_device(precision: FloatPrecision) -> Device:
 
 
 def _product_rates(precision: FloatPrecision, device: str, largest: int) -> dict[FloatPrecision, float]:
-    """FLOPs per second in a precision, and in float32, which processors may do better."""
+    """FLOPs per second in a precision, and in float32, which may be faster on processors."""
     wanted: tuple[FloatPrecision, ...] = ("fp32", precision)
     return {each: _product_rate(each, device, largest) for each in wanted}
 
 
 def _product_rate(precision: FloatPrecision, device: str, largest: int) -> float:
-    """FLOPs per second of a square matrix product, of as large a one as does not take long."""
+    """FLOPs per second of the largest square matrix product within the time limit."""
     dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
     rate = 0.0
@@ -72,7 +72,7 @@ def _product_rate(precision: FloatPrecision, device: str, largest: int) -> float
 
 
 def _fastest(work: Callable[[], object], wait: Callable[[], object]) -> float:
-    """The seconds of the fastest of a few passes, after one to warm up."""
+    """Seconds of the fastest of a few passes, after a warm-up."""
     times = []
     for _ in range(PASSES + 1):
         begun = time.perf_counter()

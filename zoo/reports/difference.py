@@ -1,30 +1,50 @@
-"""What differs between two models: in their specs, module by module, and in what they cost."""
+"""Differences between two models: specs, modules and costs."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from specs.errors import path_text
 from specs.variation import assignments
 from zoo.reports.module_pairs import ModulePair, pair
-from zoo.reports.quantities import Measured, Quantity, Sizes, quantities
+from zoo.reports.quantities import ComparedSizes, Measured, Quantity, quantities
 from zoo.reports.spec_difference import SpecDifference
+from zoo.result_table import ResultTable, Tabular
 
 
 @dataclass(frozen=True)
-class ModelDifference:
-    """All that differs between two sides.
+class ModelDifference(Tabular):
+    """All differences between two sides.
 
-    ``assignments`` are those of ``--set`` that turn the spec of the first into that of the second, None where none do;
-    ``faults`` say why FLOPs are missing, if they are.
+    ``assignments`` turn the first spec into the second, or are None if no assignments can; ``faults`` explain missing FLOPs.
     """
 
     found: SpecDifference
     assignments: list[str] | None
     modules: ModulePair
     quantities: tuple[Quantity, ...]
-    sizes: Sizes
+    sizes: ComparedSizes
     faults: tuple[str, ...]
+
+    def table(self) -> ResultTable:
+        """The differences between the specs, then those in cost."""
+        specs = [
+            (path_text(each.path), *("" if value is None else str(value) for value in (each.a, each.b)))
+            for each in self.found.spec
+        ]
+        costs = [
+            (f"{each.name} ({each.unit})" if each.unit != each.name else each.name,
+             *("" if value is None else f"{value:,}" for value in (each.a, each.b)))
+            for each in self.quantities
+            if each.a != each.b
+        ]  # fmt: skip
+        a, b = self.found.a.label, self.found.b.label
+        return ResultTable(
+            f"{a} and {b}: {len(specs)} {'difference' if len(specs) == 1 else 'differences'}",
+            ("", a, b),
+            [*specs, *costs],
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -45,11 +65,11 @@ class ModelDifference:
 
 
 def compare_models(found: SpecDifference, *, batch: int, length: int | None) -> ModelDifference:
-    """The same with the modules of both, built without weights, and what they cost at a batch size and length.
+    """Add the modules of both, built without weights, and their costs at a batch size and length.
 
-    Without a length it is 1024, or the shortest context.  Raises :class:`specs.errors.UserError` for a longer one.
+    The default length is 1024, or the shortest context.  Raises :class:`specs.errors.UserError` for a longer one.
     """
-    sizes = Sizes.of((found.a.spec, found.b.spec), batch, length)
+    sizes = ComparedSizes.of((found.a.spec, found.b.spec), batch, length)
     a, b = Measured.of(found.a.spec), Measured.of(found.b.spec)
     faults = tuple(side.fault for side in (a, b) if side.fault)
     flops = ({}, {}) if faults else (a.flops(sizes), b.flops(sizes))

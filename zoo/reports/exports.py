@@ -1,4 +1,4 @@
-"""What differs between two exported directories, by what each recorded of itself."""
+"""Differences between two exported directories, from their manifests."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _OF_EXPORT = ("target", "precision", "layout", "weights", "seed", "providers", "
 _OF_GRAPH = ("nodes", "opset", "minimum_runtime", "operations")
 _OF_VERIFICATION = ("passed", "subject", "provider", "runtime")
 _IN_METADATA = ("zoo", "torch", "weights", "seed")
-"""What the metadata of a graph has, beside the spec."""
+"""Metadata of a graph other than the spec."""
 
 
 @dataclass(frozen=True)
 class FactDifference:
-    """A fact by its path in the manifest, and what both exports say; None where one says nothing."""
+    """A manifest entry by its path, and its value in both exports; None if missing."""
 
     path: tuple[str, ...]
     a: Any
@@ -31,7 +31,7 @@ class FactDifference:
 
 @dataclass(frozen=True)
 class WeightDifference:
-    """The stored weights of two exports by name: those that differ, and those that only one has."""
+    """The stored weights that differ between two exports, and those that only one has, by name."""
 
     same: int
     differ: tuple[str, ...]
@@ -67,7 +67,7 @@ def weight_difference(a: Manifest, b: Manifest) -> WeightDifference:
 
 
 def _weights(manifest: Manifest) -> dict[str, frozenset[str]]:
-    """The digests of each weight by name: several where data files hold different ones."""
+    """The digests of each weight by name; several if data files differ."""
     found = dict[str, set[str]]()
     for tensors in manifest.tensors.values():
         for name, tensor in tensors.items():
@@ -76,7 +76,7 @@ def _weights(manifest: Manifest) -> dict[str, frozenset[str]]:
 
 
 def export_differences(a: ExportRecord, b: ExportRecord) -> list[FactDifference]:
-    """The facts of two exports that differ: how they were exported, each file, and the verification."""
+    """The manifest entries that differ: export options, files, verification."""
     ours, theirs = (dict(_facts(record)) for record in (a, b))
     found = [
         FactDifference(path, ours.get(path), theirs.get(path)) for path in in_order(list(ours), list(theirs))
@@ -85,9 +85,9 @@ def export_differences(a: ExportRecord, b: ExportRecord) -> list[FactDifference]
 
 
 def _contents(a: Manifest, b: Manifest) -> Iterator[FactDifference]:
-    """The files of one size whose contents differ, but for weights, which are compared one by one.
+    """Files of equal size with different contents, except data files, whose weights are compared one by one.
 
-    The spec is compared as a spec; it stands in the metadata of graphs, which therefore differ where specs or versions do.
+    Graphs carry spec and versions in their metadata, so they differ wherever those do; specs are compared as specs.
     """
     stated = [
         (each.files.get("spec.yaml"), *(getattr(each, name) for name in _IN_METADATA)) for each in (a, b)

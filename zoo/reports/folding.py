@@ -1,4 +1,4 @@
-"""A model in which equal layers are built once or twice, so that reports need not build and walk them all."""
+"""A model with equal layers built once or twice, so that reports need not walk them all."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from zoo.builder import ZooModel, assemble
 
 @dataclass(frozen=True)
 class FoldedStack:
-    """Which layers of a stack were built, and what the others are.
+    """The built layers of a stack, and how the others map to them.
 
-    ``built`` are the indices of those layers in the stack: of each block the first layer, which holds the weights that
-    equal attentions share, and the second, which stands for all further ones; of a block with a plugin's component, which
-    may make each layer another, all.  ``like`` has for every layer the
-    place in ``built`` of the one that it is like, ``owners`` the layer that it is the same as.
+    ``built``: indices of the built layers.  Of each block these are the first layer, which holds the weights that equal
+    attentions share, and the second, which stands for all later ones; all layers of a block with a plugin's component, which
+    may vary by layer.  ``like``: for every layer, the place in ``built`` of its equivalent.  ``owners``: for every layer, the
+    layer whose weights it uses.
     """
 
     built: list[int]
@@ -30,7 +30,7 @@ class FoldedStack:
 
     @property
     def copies(self) -> list[list[int]]:
-        """The layers with weights of their own that each built one stands for."""
+        """For each built layer, the layers with own weights that it stands for."""
         layers: list[list[int]] = [[] for _ in self.built]
         for layer, owner in enumerate(self.owners):
             if owner == layer:
@@ -40,9 +40,9 @@ class FoldedStack:
 
 @dataclass(frozen=True)
 class Folded:
-    """A spec with the model that was built of it, on the meta device.
+    """A spec with its folded model, on the meta device.
 
-    Each stack ends with one layer more than are counted, which the norm after the last layer is built like.
+    Each stack ends with one extra layer, which is not counted, so that the final norm is built as in the full model.
     """
 
     spec: Model
@@ -51,7 +51,7 @@ class Folded:
 
     @classmethod
     def of(cls, spec: Model) -> Folded:
-        """A spec folded.  Raises as :func:`zoo.builder.assemble` does."""
+        """Fold a spec.  Raises as :func:`zoo.builder.assemble` does."""
         stacks: dict[str, FoldedStack] = {name: _folded(stack) for name, stack in spec.stacks()}
         shorter: dict[str, Stack] = {
             name: stack.model_copy(update={"layers": _runs(stack, stacks[name].built)})
@@ -60,12 +60,12 @@ class Folded:
         return cls(spec, assemble(spec.model_copy(update=shorter)), stacks)
 
     def copies(self, path: str) -> int:
-        """How many modules, or weights by name, one of the built model stands for."""
+        """The number of modules or weights that one of the folded model stands for, by path."""
         layer = _layer(path)
         return len(self._layers[layer]) if layer in self._layers else 1
 
     def originals(self, path: str) -> list[str]:
-        """The paths in the spec's model of what a module or weight of the built one stands for."""
+        """The paths in the full model that a path in the folded model stands for."""
         layer = _layer(path)
         stack = layer.rpartition(".")[0]
         if layer not in self._layers:
@@ -82,7 +82,7 @@ class Folded:
 
 
 def _layer(path: str) -> str:
-    """The path of the layer that a module is in; for one in none, its own or that of a module around it."""
+    """The path of the layer around a module; outside layers, its own path or that of a parent."""
     return ".".join(path.split(".")[:3])
 
 
@@ -103,7 +103,7 @@ def _folded(stack: Stack) -> FoldedStack:
 
 
 def _has_plugin(spec: Any) -> bool:
-    """Whether a plugin's component is among the parts of a spec."""
+    """Whether a spec contains a plugin's component."""
     if not isinstance(spec, Spec):
         return False
     is_plugin = isinstance(spec, Component) and kind_of(spec).implementation is not None

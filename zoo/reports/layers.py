@@ -1,4 +1,4 @@
-"""Layers alike, of which one stands for all: a twin has one of each kind, and what a layer adds is told by one more."""
+"""Kinds of layers: a reduced model has one layer of each, and one more layer shows what each adds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from specs.model import Model
 
 
 def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
-    """The layers that each layer of a twin with one of each kind stands for, such as ``decoder.blocks.0``."""
+    """For each layer of a reduced model, such as ``decoder.blocks.0``, the layers that it stands for."""
     kinds = defaultdict(list)
     for name, stack in spec.stacks():
         kept = getattr(small, name).block_names()
@@ -19,7 +19,7 @@ def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
 
 
 def with_another(small: Model, kind: str) -> Model:
-    """The twin with one more layer of a kind."""
+    """The reduced model with one more layer of a kind."""
     name, _, place = kind.split(".")
     stack = getattr(small, name)
     runs = list(stack.runs())

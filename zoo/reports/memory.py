@@ -1,4 +1,4 @@
-"""Bytes of memory: weights, caches, and what a training step keeps beside activations.  All from the built modules."""
+"""Bytes of memory, from the built modules: weights, caches, and the training state without activations."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import torch
 
 from specs.model import Model
 from zoo.builder import assemble
-from zoo.components.attention import Projections
 from zoo.components.latent import Latent
+from zoo.components.mixer import StateTensor
 from zoo.models.decoder import Decoder
 from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.reduced import fewer_layers
 from zoo.reports.folding import Folded
 from zoo.reports.layers import layer_kinds
 from zoo.tensors import weight_tensors
-from zoo.twin import twin
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-"""The precisions in which models are trained, and their caches and activations kept."""
+"""The precisions of training, caches and activations."""
 
 FULL = torch.float32
 
 
 def stored_bytes(folded: Folded, dtype: torch.dtype) -> int:
-    """The weights with buffers beside them, each stored once, as floats of a dtype."""
+    """Bytes of weights and buffers, each stored once, with floats in a dtype."""
     return sum(
         tensor.numel()
         * (dtype if tensor.dtype.is_floating_point else tensor.dtype).itemsize
@@ -37,20 +37,22 @@ def stored_bytes(folded: Folded, dtype: torch.dtype) -> int:
 
 @dataclass(frozen=True)
 class CachedLayers:
-    """``layers`` alike: values of keys and values per token, and how many of the last tokens are ever seen again.
+    """``layers`` equal layers: cached values per token, and the attention window, if any.
 
-    ``latent`` is how many values per token a runtime needs that keeps latents and makes keys and values of them anew.
+    ``latent``: values per token for a runtime that caches latents and recomputes keys and values from them.
+    ``state``: bytes per sequence of states whose size does not grow with its tokens.
     """
 
     layers: int
     values: int
     window: int | None
     latent: int | None
+    state: int
 
 
 @dataclass(frozen=True)
-class Cache:
-    """The keys and values of a decoder: of its own tokens, and per token of an encoder."""
+class CacheSizes:
+    """The cache of a decoder: for its own tokens, and values per encoder token."""
 
     own: tuple[CachedLayers, ...]
     encoder: int
@@ -58,17 +60,22 @@ class Cache:
 
     @property
     def bytes_per_token(self) -> int:
-        """Of one more token in every layer, while no window is full; without the encoder's."""
+        """Bytes per decoder token in all layers, before any window is full."""
         return sum(each.layers * each.values for each in self.own) * self.dtype.itemsize
 
     @property
+    def state_bytes(self) -> int:
+        """Bytes per sequence, whatever its length, in all layers."""
+        return sum(each.layers * each.state for each in self.own)
+
+    @property
     def encoder_bytes_per_token(self) -> int:
-        """Of one token of the encoder, in all layers."""
+        """Bytes per encoder token in all layers."""
         return self.encoder * self.dtype.itemsize
 
     @property
     def latent_bytes_per_token(self) -> int | None:
-        """As ``bytes_per_token`` where latents are kept in the place of keys and values; None where there are none."""
+        """As ``bytes_per_token`` for a runtime that caches latents; None without latent attention."""
         if all(each.latent is None for each in self.own):
             return None
         values = sum(each.layers * (each.values if each.latent is None else each.latent) for each in self.own)
@@ -76,17 +83,18 @@ class Cache:
 
     @property
     def windowed(self) -> bool:
-        """Whether some layer sees only the last tokens."""
+        """Whether any layer has an attention window."""
         return any(each.window is not None for each in self.own)
 
     def needed(self, batch: int, length: int, source: int = 0) -> int:
-        """Bytes after ``length`` tokens of ``batch`` sequences, where windows drop what they have passed."""
+        """Bytes after ``length`` tokens of ``batch`` sequences, without tokens that windows have passed."""
         tokens = sum(each.layers * each.values * min(length, each.window or length) for each in self.own)
-        return batch * (tokens + self.encoder * source) * self.dtype.itemsize
+        return batch * ((tokens + self.encoder * source) * self.dtype.itemsize + self.state_bytes)
 
     def held(self, batch: int, length: int, source: int = 0) -> int:
-        """Bytes of the caches that the model gives and takes, which keep every token."""
-        return batch * (length * self.bytes_per_token + source * self.encoder_bytes_per_token)
+        """Bytes of the exported caches, which keep every token."""
+        growing = length * self.bytes_per_token + source * self.encoder_bytes_per_token
+        return batch * (growing + self.state_bytes)
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -94,6 +102,7 @@ class Cache:
             "bytes_per_token": self.bytes_per_token,
             "encoder_bytes_per_token": self.encoder_bytes_per_token,
             "latent_bytes_per_token": self.latent_bytes_per_token,
+            "state_bytes": self.state_bytes,
             "windows": [
                 {
                     "layers": each.layers,
@@ -101,17 +110,18 @@ class Cache:
                     "bytes_per_token": each.values * self.dtype.itemsize,
                 }
                 for each in self.own
+                if each.values
             ],
         }
 
 
-def cache(spec: Model, dtype: torch.dtype) -> Cache | None:
+def cache(spec: Model, dtype: torch.dtype) -> CacheSizes | None:
     """The cache of a spec's decoder with weights in a dtype; None for an encoder."""
-    small = twin(spec, layers=1)
+    small = fewer_layers(spec, layers=1)
     model = assemble(small)
     if not isinstance(model, Decoder | EncoderDecoder):
         return None
-    own: Counter[tuple[int, int | None, int | None]] = Counter()
+    own: Counter[tuple[int, int | None, int | None, int]] = Counter()
     encoder = 0
     for kind, layers in layer_kinds(spec, small).items():
         if not kind.startswith("decoder."):
@@ -120,28 +130,28 @@ def cache(spec: Model, dtype: torch.dtype) -> Cache | None:
         latent = (
             block.attention.kv_rank + block.attention.rotated if isinstance(block.attention, Latent) else None
         )
-        own[_values(block.attention), getattr(block.attention, "window", None), latent] += len(layers)
+        window = getattr(block.attention, "window", None)
+        constant = sum(each.values * (each.dtype or dtype).itemsize for each in block.state if not each.grows)
+        own[_values(block.state), window, latent, constant] += len(layers)
         if block.cross_attention is not None:
-            encoder += len(layers) * _values(block.cross_attention)
-    return Cache(
-        tuple(
-            CachedLayers(layers, values, window, latent) for (values, window, latent), layers in own.items()
-        ),
+            encoder += len(layers) * _values(block.cross_attention.state)
+    return CacheSizes(
+        tuple(CachedLayers(layers, *each) for each, layers in own.items()),
         encoder,
         dtype,
     )
 
 
-def _values(attention: Projections | Latent) -> int:
-    heads, key, value = attention.cached
-    return heads * (key + value)
+def _values(state: tuple[StateTensor, ...]) -> int:
+    """The values per token."""
+    return sum(each.values for each in state if each.grows)
 
 
 @dataclass(frozen=True)
 class TrainingState:
-    """Bytes that a training step has beside activations: weights, gradients, and what Adam keeps.
+    """Bytes of a training step without activations: weights, gradients and Adam's state.
 
-    Adam keeps two moments in float32, and a copy of the weights in float32 where they are halves.
+    Adam keeps two moments in float32, and a float32 copy of weights in half precision.
     """
 
     weights: int
@@ -151,7 +161,7 @@ class TrainingState:
 
     @classmethod
     def of(cls, folded: Folded, dtype: torch.dtype) -> TrainingState:
-        """Of a model with weights in a dtype; each parameter counts once."""
+        """The state of a model with weights in a dtype; each parameter counts once."""
         weights = folded.model.named_parameters()
         parameters = sum(weight.numel() * folded.copies(name) for name, weight in weights)
         return cls(

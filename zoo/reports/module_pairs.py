@@ -1,4 +1,4 @@
-"""What differs between two built models, module by module."""
+"""Differences between two built models, module by module."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 Name = TypeVar("Name")
 Flops = Mapping[str, int]
-"""What modules compute, with those within them, by path; the whole model has the empty one."""
+"""FLOPs of each module with its submodules, by path; the whole model has the empty path."""
 
 
 @dataclass(frozen=True)
 class ModulePair:
-    """The modules of two models at one path, either of which may be missing, and the pairs within them.
+    """The modules of two models at one path, either of which may be missing, and the pairs of their submodules.
 
-    Modules without weights are none.  The only stacks of two models are a pair, whatever their names.  ``flops`` are
-    those of both, with the modules within; 0 for a missing one.
+    Modules without weights are left out.  If both models have a single stack, the two form a pair whatever their names.
+    ``flops`` of both include submodules; 0 for a missing module.
     """
 
     a: ModuleParameters | None
@@ -29,7 +29,7 @@ class ModulePair:
 
     @property
     def module(self) -> ModuleParameters:
-        """The first of the two that is there."""
+        """The first module, or the second if the first is missing."""
         found = self.a or self.b
         assert found is not None
         return found
@@ -52,29 +52,29 @@ class ModulePair:
 
     @property
     def differs(self) -> bool:
-        """Whether the modules, or modules within them, differ."""
+        """Whether the modules or their submodules differ."""
         return self.differs_itself or any(child.differs for child in self.children)
 
     @property
     def parameters(self) -> tuple[int, int]:
-        """The parameters of both, with those of the modules within; 0 for a missing one."""
+        """The parameters of both, submodules included; 0 for a missing module."""
         return self.a.parameters if self.a else 0, self.b.parameters if self.b else 0
 
     def walk(self) -> Iterator[ModulePair]:
-        """This pair, then those within it, depth first; none within a module that only one model has."""
+        """This pair and the pairs within it, depth first; nothing within a module that only one model has."""
         yield self
         for child in self.children:
             yield from child.walk()
 
     @property
     def look(self) -> tuple[Any, ...]:
-        """What two pairs have alike that differ in the same way, wherever they are."""
+        """A key that is equal for pairs with the same differences, whatever their paths."""
         sides = [side and (side.kind, tuple(described(side).items())) for side in (self.a, self.b)]
         inner = tuple((child.module.name, child.look) for child in self.children if child.differs)
         return (*sides, self.parameters, self.flops, inner)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data, without the modules within; null for a missing module."""
+        """As JSON data, without submodules; null for a missing module."""
         sides = [
             module and {**module.as_dict(), "flops": flops}
             for module, flops in zip((self.a, self.b), self.flops, strict=True)
@@ -83,7 +83,7 @@ class ModulePair:
 
 
 def pair(a: ModuleParameters, b: ModuleParameters, flops: tuple[Flops, Flops]) -> ModulePair:
-    """The trees of two models, or of two modules, as one: by name, and blocks by index."""
+    """Merge the trees of two models or modules: by name, and blocks by index."""
     ours, theirs = ({child.name: child for child in side.children if child.has_weights} for side in (a, b))
     only = [name for name in _STACKS if (name in ours) != (name in theirs)]
     if not a.path and len(only) == 2 and (only[0] in ours) != (only[1] in ours):
@@ -106,7 +106,7 @@ _STACKS = ("encoder", "decoder")
 
 
 def in_order(ours: list[Name], theirs: list[Name]) -> list[Name]:
-    """The names of both, each once: ours, with each that is only theirs after the one that it follows there."""
+    """The names of both, each once: ours in order, each name that is only theirs after its predecessor there."""
     merged = list(ours)
     for place, name in enumerate(theirs):
         if name not in ours:
@@ -115,7 +115,7 @@ def in_order(ours: list[Name], theirs: list[Name]) -> list[Name]:
 
 
 def described(module: ModuleParameters) -> dict[str, str]:
-    """A module's own weights by name: the shape of each, or whose it is."""
+    """A module's own weights by name: the shape of each, or the owner of a shared one."""
     return {
         name: _owner(f"{module.path}.{name}", owner) if (owner := module.shared.get(name)) else _shape(shape)
         for name, shape in module.weights.items()
@@ -127,7 +127,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def _owner(path: str, owner: str) -> str:
-    """Whose a shared weight is: in another block, the same weight of that."""
+    """The owner of a shared weight, relative to its block."""
     parts = list(zip(path.split("."), owner.split("."), strict=False))
     other = [theirs for ours, theirs in parts if ours != theirs]
     same = path.count(".") == owner.count(".") and len(other) == 1 and other[0].isdecimal()

@@ -1,7 +1,7 @@
 """The parameters of a model, module by module.
 
-Every count is read from the tensors of the built module, and each tensor is counted once, at the module that
-comes first; a module that uses it again says whose it is.
+Counts come from the tensors of the built modules.  Each tensor counts once, at the first module that holds it; other
+modules name that owner.
 """
 
 from __future__ import annotations
@@ -14,17 +14,21 @@ from torch import nn
 
 from specs.errors import Problem, SpecError, UserError
 from specs.model import Model
-from specs.suggest import did_you_mean
+from specs.suggest import suggestion
 from zoo.components.embedding import Embedding
 from zoo.reports.folding import Folded, FoldedStack
+from zoo.reports.parameter_check import ParameterCheck
+from zoo.reports.roles import active_parameters
+from zoo.result_table import ResultTable, Tabular
+from zoo.units import total_and_active
 
 
 @dataclass(frozen=True)
 class ModuleParameters:
-    """A module with the weights it holds itself, and the modules within it.
+    """A module with its own weights, and its submodules.
 
-    ``parameters`` counts its own and those within, without what it shares: ``shared`` gives the path of the
-    first holder of each such weight.
+    ``parameters`` includes submodules but not shared weights; ``shared`` gives the path of the first holder of each shared
+    weight.
     """
 
     path: str
@@ -35,7 +39,7 @@ class ModuleParameters:
     children: tuple[ModuleParameters, ...]
 
     def walk(self) -> Iterator[ModuleParameters]:
-        """This module, then those within it, depth first."""
+        """This module and its submodules, depth first."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -47,22 +51,22 @@ class ModuleParameters:
 
     @property
     def has_weights(self) -> bool:
-        """Whether it or a module within it holds or shares a weight."""
+        """Whether it or a submodule holds or shares a weight."""
         return bool(self.weights) or any(child.has_weights for child in self.children)
 
     @property
     def likeness(self) -> Hashable:
-        """What two modules have in common that hold equal weights, share alike, and have equal modules within them."""
+        """A key that is equal for modules with equal weights, sharing and submodules."""
         return self._likeness(f"{self.path}.")
 
     def _likeness(self, around: str) -> Hashable:
-        """The same of a module within one whose paths begin with ``around``."""
+        """The same key for a submodule of the module at ``around``."""
         shared = tuple((name, owner.removeprefix(around)) for name, owner in self.shared.items())
         inner = tuple((child.name, child._likeness(around)) for child in self.children)
         return self.kind, tuple(self.weights.items()), shared, self.parameters, inner
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data, without the modules within."""
+        """As JSON data, without submodules."""
         data: dict[str, Any] = {"path": self.path, "kind": self.kind, "parameters": self.parameters}
         data["weights"] = {name: list(shape) for name, shape in self.weights.items()}
         if self.shared:
@@ -71,33 +75,14 @@ class ModuleParameters:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The count that a spec expects beside the built one; ``path`` is empty for the whole model."""
-
-    path: str
-    expected: int
-    built: int
-
-    @property
-    def met(self) -> bool:
-        return self.expected == self.built
-
-    def __str__(self) -> str:
-        of = f"{self.path}: " if self.path else ""
-        if self.met:
-            return f"{of}expected {self.expected:,} = built {self.built:,}"
-        difference = self.built - self.expected
-        return f"{of}expected {self.expected:,}, but built {self.built:,} ({difference:+,})"
-
-
-@dataclass(frozen=True)
-class ParameterReport:
-    """The parameters of a model: module by module, in total, and against what the spec expects."""
+class ParameterReport(Tabular):
+    """The parameters of a model: by module, in total, and against the spec's expected counts."""
 
     name: str
     root: ModuleParameters
+    active_parameters: int
     embedding_parameters: int
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ParameterCheck, ...]
 
     @property
     def total_parameters(self) -> int:
@@ -105,28 +90,28 @@ class ParameterReport:
 
     @property
     def non_embedding_parameters(self) -> int:
-        """All but the tables of tokens, token types and positions that the embeddings look up."""
+        """Parameters without the embedding tables of tokens, token types and positions."""
         return self.total_parameters - self.embedding_parameters
 
     @property
     def met(self) -> bool:
-        """Whether every expected count is the built one."""
+        """Whether every expected count equals the actual one."""
         return all(comparison.met for comparison in self.comparisons)
 
     @property
     def modules(self) -> list[ModuleParameters]:
-        """Every module that holds or shares a weight, itself or within it, depth first; the first is the model."""
+        """Every module with weights, held or shared, its own or in submodules; depth first from the whole model."""
         return [module for module in self.root.walk() if module.has_weights]
 
     def module(self, path: str) -> ModuleParameters:
-        """The module at a path.  Raises :class:`UserError` with the nearest path there is."""
+        """The module at a path.  Raises :class:`UserError` with the nearest existing path."""
         paths = {module.path: module for module in self.root.walk()}
         if path not in paths:
-            raise UserError(f"{self.name} has no module {path!r}: {did_you_mean(path, _near(path, paths))}")
+            raise UserError(f"{self.name} has no module {path!r}. {suggestion(path, _near(path, paths))}")
         return paths[path]
 
     def select(self, paths: Iterable[str]) -> list[ModuleParameters]:
-        """The modules at some paths, without those that lie within another: their counts add up."""
+        """The modules at some paths, without those inside another one, so that their counts add up."""
         chosen = {path: self.module(path) for path in paths}
         return [
             module
@@ -134,20 +119,37 @@ class ParameterReport:
             if not any(path.startswith(f"{outer}.") for outer in chosen)
         ]
 
+    def table(self) -> ResultTable:
+        """The modules of the first two levels."""
+        total = self.total_parameters
+        shown = [each for top in self.root.children for each in (top, *top.children) if each.has_weights]
+        rows = [
+            (
+                "  " * each.path.count(".") + each.name,
+                each.kind,
+                f"{each.parameters:,}",
+                f"{each.parameters / total:.1%}",
+            )
+            for each in shown
+        ]
+        return ResultTable(
+            f"{self.name}: {total_and_active(total, self.active_parameters)}",
+            ("module", "kind", "parameters", "share"),
+            rows,
+        )
+
     def as_dict(self, selected: Sequence[ModuleParameters] = ()) -> dict[str, Any]:
-        """As JSON data; where modules are selected, with those, all that is within them, and their sum."""
+        """As JSON data; selected modules come with their submodules and their sum."""
         modules = (
             [m for top in selected for m in top.walk() if m.has_weights] if selected else self.modules[1:]
         )
         data: dict[str, Any] = {
             "name": self.name,
             "total_parameters": self.total_parameters,
+            "active_parameters": self.active_parameters,
             "embedding_parameters": self.embedding_parameters,
             "non_embedding_parameters": self.non_embedding_parameters,
-            "expected": [
-                {"path": c.path, "published": c.expected, "built": c.built, "met": c.met}
-                for c in self.comparisons
-            ],
+            "expected": [comparison.as_dict() for comparison in self.comparisons],
             "modules": [module.as_dict() for module in modules],
         }
         if selected:
@@ -158,30 +160,36 @@ class ParameterReport:
 def parameter_report(spec: Model) -> ParameterReport:
     """The report of a spec's model.
 
-    Equal layers are built once or twice, and told one by one.  Raises :class:`SpecError` when ``expect.modules``
-    names a module that the model lacks.
+    Equal layers are built once or twice, and reported one by one.  Raises :class:`SpecError` if ``expect.modules``
+    names a module that the model does not have.
     """
     return folded_report(Folded.of(spec))
 
 
 def folded_report(folded: Folded) -> ParameterReport:
-    """The same of a spec that is folded already."""
-    report = ParameterReport(folded.spec.name, module_tree(folded), _embedding_parameters(folded.model), ())
+    """The report of a folded spec."""
+    report = ParameterReport(
+        folded.spec.name,
+        module_tree(folded),
+        active_parameters(folded),
+        _embedding_parameters(folded.model),
+        (),
+    )
     return replace(report, comparisons=tuple(_comparisons(report, folded.spec)))
 
 
 def module_tree(folded: Folded) -> ModuleParameters:
-    """The modules of a spec's model, every layer in its place."""
+    """The module tree of a spec's full model."""
     return _unfolded(built_tree(folded.model), folded)
 
 
 def built_tree(model: nn.Module) -> ModuleParameters:
-    """The modules of a model as it was built."""
+    """The module tree of a built model."""
     return _tree(model, "", {})
 
 
 def _unfolded(module: ModuleParameters, folded: Folded) -> ModuleParameters:
-    """The tree of the whole model from that of the built one: every layer in its place."""
+    """The tree of the full model, from that of the folded one."""
     name, _, rest = module.path.partition(".")
     if name in folded.stacks and rest == "blocks":
         children = tuple(_layers(module, folded.stacks[name], folded))
@@ -201,7 +209,7 @@ def _layers(blocks: ModuleParameters, stack: FoldedStack, folded: Folded) -> Ite
 
 
 def _moved(module: ModuleParameters, old: str, new: str, folded: Folded) -> ModuleParameters:
-    """A layer, or a module within it, at the path of another layer like it."""
+    """A layer or submodule, copied to the path of an equal layer."""
     shared = {
         name: f"{new}{owner[len(old) :]}" if owner.startswith(f"{old}.") else folded.originals(owner)[0]
         for name, owner in module.shared.items()
@@ -212,7 +220,7 @@ def _moved(module: ModuleParameters, old: str, new: str, folded: Folded) -> Modu
 
 
 def _alias(module: ModuleParameters, old: str, new: str) -> ModuleParameters:
-    """A module that is the same as one in another layer: all its weights are shared with that."""
+    """A module that shares all its weights with the same module of another layer."""
     shared = {name: module.shared.get(name, f"{module.path}.{name}") for name in module.weights}
     children = tuple(_alias(child, old, new) for child in module.children)
     return ModuleParameters(
@@ -221,7 +229,7 @@ def _alias(module: ModuleParameters, old: str, new: str) -> ModuleParameters:
 
 
 def _tree(module: nn.Module, path: str, owners: dict[int, str]) -> ModuleParameters:
-    """A module's tree; ``owners`` has the path of the first holder of each tensor met so far, by identity."""
+    """A module's tree; ``owners`` maps each tensor seen, by identity, to the path of its first holder."""
     weights, shared, count = {}, {}, 0
     for name, weight in module.named_parameters(recurse=False, remove_duplicate=False):
         here = f"{path}.{name}" if path else name
@@ -243,7 +251,7 @@ def _tree(module: nn.Module, path: str, owners: dict[int, str]) -> ModuleParamet
 
 
 def _embedding_parameters(model: nn.Module) -> int:
-    """The parameters of the tables that turn tokens, token types and positions into vectors."""
+    """The parameters of the embedding tables of tokens, token types and positions."""
     embeddings = [module for module in model.modules() if isinstance(module, Embedding)]
     tables = {
         id(table): table for each in embeddings for table in each.modules() if isinstance(table, nn.Embedding)
@@ -251,20 +259,22 @@ def _embedding_parameters(model: nn.Module) -> int:
     return sum(table.weight.numel() for table in tables.values())
 
 
-def _comparisons(report: ParameterReport, spec: Model) -> Iterator[Comparison]:
+def _comparisons(report: ParameterReport, spec: Model) -> Iterator[ParameterCheck]:
     if spec.expect.parameters is not None:
-        yield Comparison("", spec.expect.parameters, report.total_parameters)
+        yield ParameterCheck("", spec.expect.parameters, report.total_parameters)
+    if spec.expect.active_parameters is not None:
+        yield ParameterCheck("", spec.expect.active_parameters, report.active_parameters, active=True)
     for key, expected in spec.expect.modules.items():
         try:
             built = sum(report.module(path.strip()).parameters for path in key.split("+"))
         except UserError as error:
             rule = "must be the path of a module, or several joined by +"
             raise SpecError([Problem(rule, ("expect", "modules", key), expected, str(error))]) from None
-        yield Comparison(key, expected, built)
+        yield ParameterCheck(key, expected, built)
 
 
 def _near(path: str, paths: Mapping[str, ModuleParameters]) -> list[str]:
-    """The paths to suggest for a wrong one: those of the deepest module on its way that exists."""
+    """Paths to suggest for a wrong one: those below its deepest existing parent."""
     parts = path.split(".")
     there = next(".".join(parts[:n]) for n in range(len(parts) - 1, -1, -1) if ".".join(parts[:n]) in paths)
     return [child.path for child in paths[there].children]

@@ -1,4 +1,4 @@
-"""Whole-number polynomials in the sizes of a call: B sequences, T new tokens after P past ones, S tokens of an encoder."""
+"""Integer polynomials in the sizes of a call: batch B, T new tokens, P past tokens, S encoder tokens."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from typing import Any, Final
 
 BATCH: Final = "B"
 LENGTHS: Final = ("T", "P", "S")
+WHOLE: Final = 64
+"""A multiple of the tokens of every chunk in which recurrences are computed."""
 MEANINGS = {"B": "batch", "T": "new tokens", "P": "past tokens", "S": "encoder tokens"}
 
 Powers = tuple[tuple[str, int], ...]
-"""A product of symbols: each with its power, in the order of :data:`MEANINGS`."""
+"""A product of symbols, each with its power, in the order of :data:`MEANINGS`."""
 
 _ORDER = {symbol: place for place, symbol in enumerate(MEANINGS)}
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -23,7 +25,7 @@ _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class Polynomial:
-    """A sum of terms: the coefficient of each product of symbols, none of them 0."""
+    """A sum of terms: the non-zero coefficient of each product of symbols."""
 
     terms: Mapping[Powers, int]
 
@@ -39,7 +41,7 @@ class Polynomial:
 
     @classmethod
     def sum(cls, parts: Iterable[Polynomial]) -> Polynomial:
-        """The sum of some, 0 for none."""
+        """The sum of polynomials; 0 for none."""
         terms: dict[Powers, int] = {}
         for part in parts:
             for powers, coefficient in part.terms.items():
@@ -73,13 +75,13 @@ class Polynomial:
     __rmul__ = __mul__
 
     def __floordiv__(self, divisor: int) -> Polynomial:
-        """An exact quotient.  Raises ValueError where there is none in whole numbers."""
+        """The exact quotient.  Raises ValueError if a coefficient is not divisible."""
         if any(coefficient % divisor for coefficient in self.terms.values()):
             raise ValueError(f"{self} cannot be divided by {divisor}")
         return Polynomial({powers: coefficient // divisor for powers, coefficient in self.terms.items()})
 
     def given(self, **sizes: int) -> Polynomial:
-        """With numbers in the place of some symbols."""
+        """The polynomial with numbers for some of its symbols."""
         return Polynomial.sum(
             Polynomial({tuple(each for each in powers if each[0] not in sizes): value})
             for powers, coefficient in self.terms.items()
@@ -87,14 +89,14 @@ class Polynomial:
         )
 
     def at(self, **sizes: int) -> int:
-        """The number that it comes to; symbols that do not occur may be given.  Raises KeyError for one without a number."""
+        """The value at some sizes; surplus symbols are ignored.  Raises KeyError for a symbol without a number."""
         return sum(
             coefficient * math.prod(sizes[symbol] ** power for symbol, power in powers)
             for powers, coefficient in self.terms.items()
         )
 
     def __str__(self) -> str:
-        """Such as ``36,864 B T² + 170,926,080 B T``, highest degree first."""
+        """Text such as ``36,864 B T² + 170,926,080 B T``, highest degree first."""
         terms = sorted(self.terms.items(), key=lambda term: _rank(term[0]))
         text = ""
         for powers, coefficient in terms:
@@ -126,16 +128,17 @@ def _product(a: Powers, b: Powers) -> Powers:
 
 
 def _rank(powers: Powers) -> list[int]:
-    """The order of terms: by degree, then by the symbols."""
+    """The sort key of a term: by degree, then by symbol."""
     named = dict(powers)
     return [-sum(named.values()), *(-named.get(symbol, 0) for symbol in MEANINGS)]
 
 
 @dataclass(frozen=True)
 class Interpolation:
-    """The polynomials that are linear in B and quadratic in lengths, from their values at ``points``.
+    """Interpolates polynomials that are linear in B and quadratic in lengths from their values at ``points``.
 
-    The last point is one more than needed: a function that is no such polynomial shows there.
+    Lengths are multiples of :data:`WHOLE`, at which chunks of tokens are full.  The last point is redundant: it detects
+    functions that are not such polynomials.
     """
 
     points: tuple[Mapping[str, int], ...]
@@ -144,32 +147,41 @@ class Interpolation:
 
     @classmethod
     def over(cls, symbols: Iterable[str]) -> Interpolation:
-        """In some of the symbols."""
+        """Interpolation over some of the symbols."""
         return _interpolation(tuple(symbols))
 
     def polynomial(self, values: Sequence[int]) -> Polynomial:
-        """The polynomial with these values at the points.  Raises ValueError where there is none in whole numbers."""
+        """The polynomial with these values at the points, with coefficients rounded up to integers: a chunk may have
+        parts that are not shared out among its tokens.  Raises ValueError if no polynomial has them."""
         *enough, check = values
         solved = [sum(map(Fraction.__mul__, row, map(Fraction, enough)), Fraction()) for row in self.inverse]
-        terms = {powers: int(value) for powers, value in zip(self.products, solved, strict=True) if value}
-        found = Polynomial(terms)
-        if any(value.denominator > 1 for value in solved) or found.at(**self.points[-1]) != check:
-            raise ValueError("no polynomial: linear in the batch and at most quadratic in lengths")
+        exact = dict(zip(self.products, solved, strict=True))
+        found = Polynomial({powers: math.ceil(value) for powers, value in exact.items() if value})
+        if (
+            sum(value * Polynomial({powers: 1}).at(**self.points[-1]) for powers, value in exact.items())
+            != check
+        ):
+            raise ValueError("not a polynomial that is linear in the batch and at most quadratic in lengths")
         return found
 
 
 @functools.cache
 def _interpolation(symbols: tuple[str, ...]) -> Interpolation:
     lengths = [symbol for symbol in LENGTHS if symbol in symbols]
-    corner = dict(zip([BATCH, *lengths], (1009, 2003, 3001, 4001), strict=False))
+    corner: dict[str, int] = {BATCH: 1009}
+    corner |= zip(lengths, (31 * WHOLE, 47 * WHOLE, 63 * WHOLE), strict=False)
+    unit = {symbol: 1 if symbol == BATCH else WHOLE for symbol in corner}
     by_length: list[tuple[str, ...]] = [
         chosen for degree in (0, 1, 2) for chosen in itertools.combinations_with_replacement(lengths, degree)
     ]
     every = [batch + chosen for batch in ((), (BATCH,)) for chosen in by_length]
-    points = [{symbol: corner[symbol] + chosen.count(symbol) for symbol in corner} for chosen in every]
+    points = [
+        {symbol: corner[symbol] + unit[symbol] * chosen.count(symbol) for symbol in corner}
+        for chosen in every
+    ]
     products = [tuple((symbol, n) for symbol in MEANINGS if (n := chosen.count(symbol))) for chosen in every]
     matrix = [[Polynomial({powers: 1}).at(**point) for powers in products] for point in points]
-    check = {symbol: number * 3 + 1 for symbol, number in corner.items()}
+    check = {symbol: number * 3 + unit[symbol] for symbol, number in corner.items()}
     return Interpolation((*points, check), tuple(products), _inverted(matrix))
 
 

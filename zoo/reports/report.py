@@ -1,4 +1,4 @@
-"""All that a spec's model costs at some sizes: parameters, FLOPs, memory, and bounds on devices."""
+"""The report of a model at some sizes: parameters, FLOPs, memory, and bounds on devices."""
 
 from __future__ import annotations
 
@@ -10,97 +10,28 @@ from typing import Any
 import torch
 
 from specs.device import Device, load_device
-from specs.errors import UserError, option_name
+from specs.errors import UserError
 from specs.model import Model
-from specs.stack import Stack as StackSpec
-from specs.suggest import did_you_mean
+from specs.suggest import suggestion
 from zoo.reports.costs import Costs, costs
 from zoo.reports.devices import this_device
+from zoo.reports.expert_reads import BATCHES, ExpertRead, expected_experts
 from zoo.reports.folding import Folded
-from zoo.reports.memory import DTYPES, Cache, TrainingState, cache, stored_bytes
-from zoo.reports.roles import Role, roles, ties
+from zoo.reports.lengths import Lengths
+from zoo.reports.memory import DTYPES, CacheSizes, TrainingState, cache, stored_bytes
+from zoo.reports.roles import RoleParameters, active_parameters, roles, ties
 from zoo.reports.roofline import COMPUTED_IN, THIS, Demand, Roofline, Room, roofline
 from zoo.reports.training import Training, training
-
-USUAL = 1024
-"""The tokens of a sequence where nothing is said of them, or as many as the model takes."""
+from zoo.result_table import ResultTable, Tabular
+from zoo.units import byte_text, total_and_active
 
 OUTPUT_BYTES = 4
-"""Of each value that a head gives: float32."""
+"""Bytes of each output value: float32."""
 
 
 @dataclass(frozen=True)
-class Lengths:
-    """The sizes that costs are told for: sequences at once, tokens, tokens before one more, tokens of an encoder."""
-
-    batch: int
-    length: int
-    past: int
-    source: int
-
-    @classmethod
-    def of(
-        cls,
-        spec: Model,
-        batch: int = 1,
-        length: int | None = None,
-        past: int | None = None,
-        source: int | None = None,
-    ) -> Lengths:
-        """The sizes given, with usual ones for those that are not.
-
-        Raises :class:`specs.errors.UserError` for those that the model does not take, or has no use for.
-        """
-        if spec.decoder is None and past is not None:
-            raise UserError(
-                f"{option_name('past')} is of decoders, and {spec.name} is an encoder\n  value: {past}\n  leave it out"
-            )
-        if spec.architecture != "encoder-decoder" and source is not None:
-            article = "an" if spec.architecture == "encoder" else "a"
-            raise UserError(
-                f"{option_name('source_length')} is of models with an encoder and a decoder, and {spec.name} is {article} {spec.architecture}\n"
-                f"  value: {source}\n  {option_name('length')} would work"
-            )
-        last, first = spec.last_stack, spec.encoder or spec.last_stack
-        tokens = _length(spec, last, option_name("length"), length)
-        read = _length(spec, first, option_name("source_length"), source)
-        room = spec.context_length_of(last)
-        if past is None:
-            past = min(tokens, room - 1) if room else tokens
-        elif room and past > room - 1:
-            raise UserError(_too_long(spec, option_name("past"), past, room - 1))
-        return cls(batch, tokens, past, read)
-
-    def symbols(self, stage: str) -> dict[str, int]:
-        """The sizes of a stage by symbol."""
-        tokens = {"T": 1, "P": self.past} if stage == "step" else {"T": self.length, "P": 0}
-        return {"B": self.batch, "S": self.source, **tokens}
-
-    def tokens(self, stage: str) -> int:
-        """How many tokens a stage works on."""
-        return self.batch * {"step": 1, "encode": self.source}.get(stage, self.length)
-
-
-def _length(spec: Model, stack: StackSpec, option: str, given: int | None) -> int:
-    most, fixed = spec.context_length_of(stack), not spec.embedding_of(stack).takes_tokens
-    if given is None:
-        return most if fixed and most else min(USUAL, most or USUAL)
-    if fixed and given != most:
-        raise UserError(
-            f"{option} of {spec.name} is fixed: its embedding gives {most} vectors\n  value: {given}\n  leave it out"
-        )
-    if most and given > most:
-        raise UserError(_too_long(spec, option, given, most))
-    return given
-
-
-def _too_long(spec: Model, option: str, given: int, most: int) -> str:
-    return f"{option} must fit the context of {spec.name}\n  value: {given}\n  {most} or less would work"
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a model costs with its weights in a precision.  ``weights`` has the bytes of its file in every precision known."""
+class Report(Tabular):
+    """The costs of a model with weights in a precision.  ``weights``: bytes of its file in each known precision."""
 
     spec: Model
     folded: Folded
@@ -111,11 +42,11 @@ class Report:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of caches and activations."""
+        """The dtype of caches and activations."""
         return DTYPES[COMPUTED_IN[self.precision]]
 
     @cached_property
-    def roles(self) -> list[Role]:
+    def roles(self) -> list[RoleParameters]:
         """The parameters by role."""
         return roles(self.folded)
 
@@ -125,7 +56,7 @@ class Report:
         return costs(self.spec)
 
     @cached_property
-    def cache(self) -> Cache | None:
+    def cache(self) -> CacheSizes | None:
         """The caches of a decoder."""
         return cache(self.spec, self.dtype)
 
@@ -136,40 +67,78 @@ class Report:
 
     @cached_property
     def state(self) -> TrainingState:
-        """What a training step has beside activations."""
+        """The training state without activations."""
         return TrainingState.of(self.folded, self.dtype)
 
     @property
     def parameters(self) -> int:
-        """All, each once."""
+        """All parameters, each once."""
         return sum(role.parameters for role in self.roles)
 
     @property
     def active(self) -> int:
-        """Those that a token meets."""
-        return sum(role.active for role in self.roles)
+        """The parameters that process each token: of experts, only the selected ones."""
+        return active_parameters(self.folded)
+
+    def table(self) -> ResultTable:
+        """Parameters by role, and the size of the weights."""
+        size = self.weights[self.precision]
+        rows = [
+            (
+                role.name,
+                f"{role.parameters:,}",
+                f"{role.active:,}",
+                f"{role.parameters / self.parameters:.1%}",
+            )
+            for role in self.roles
+        ]
+        return ResultTable(
+            f"{self.spec.name}: {total_and_active(self.parameters, self.active)}, {byte_text(size)} in {self.precision}",
+            ("role", "parameters", "active per token", "share"),
+            rows,
+        )
 
     def demand(self, stage: str) -> Demand:
-        """What a stage asks of a device: the experts of its tokens, weights and caches once."""
+        """FLOPs and bytes of a stage: weights and caches are read once, and only experts that its tokens select."""
         costs, sizes, tokens = (
             self.costs.stages[stage],
             self.lengths.symbols(stage),
             self.lengths.tokens(stage),
         )
+        size = self._weights_read(stage, tokens) + self._cached(stage)
+        return Demand(costs.total.at(**sizes), size, tokens)
+
+    def _weights_read(self, stage: str, tokens: int) -> int:
+        """The bytes of weights that a stage reads for some tokens: of experts, the expected number that they select."""
         values = sum(
-            count * len(paths) * self._met(paths[0], tokens) for paths, count in costs.weights.groups()
+            count * len(paths) * self._met(paths[0], tokens)
+            for paths, count in self.costs.stages[stage].weights.groups()
         )
-        size = values * self.weights[self.precision] / self.stored_values
-        return Demand(costs.total_active.at(**sizes), round(size) + self._cached(stage), tokens)
+        return round(values * self.weights[self.precision] / self.stored_values)
 
     def _met(self, path: str, tokens: int) -> float:
-        """The part of a weight that some tokens meet: all, or the experts that they choose as if by chance."""
+        """The fraction of a weight that some tokens use: 1, or the expected fraction of randomly selected experts."""
         share = self.costs.share_of(path)
-        return 1.0 if share is None else 1 - (1 - share[0] / share[1]) ** tokens
+        return 1.0 if share is None else expected_experts(*share, tokens) / share[1]
+
+    @property
+    def expert_reads(self) -> list[ExpertRead]:
+        """The weights that a decoder step reads, by batch size; empty without a mixture in a decoder."""
+        if not self.costs.routed or "step" not in self.costs.stages:
+            return []
+        shares = dict.fromkeys(self.costs.routed.values())
+        return [
+            ExpertRead(
+                batch,
+                tuple((expected_experts(*share, batch), share[1]) for share in shares),
+                self._weights_read("step", batch),
+            )
+            for batch in BATCHES
+        ]
 
     @cached_property
     def stored_values(self) -> int:
-        """How many values weights and buffers have, each stored once."""
+        """The number of values in weights and buffers, each stored once."""
         return stored_bytes(self.folded, torch.float32) // torch.float32.itemsize
 
     def _cached(self, stage: str) -> int:
@@ -188,9 +157,9 @@ class Report:
                 return self.cache.needed(batch, past, source) + self.cache.needed(batch, 1)
 
     def need(self, batch: int, length: int) -> int:
-        """Bytes of memory that running takes: weights, caches, and what the head gives for a new token of each sequence.
+        """Bytes of memory for inference: weights, caches, and the head's output for one new token of each sequence.
 
-        An encoder has no caches; one layer works at a time.
+        An encoder has no caches; the activations of one layer exist at a time.
         """
         weights = self.weights[self.precision]
         if self.cache is not None:
@@ -201,8 +170,21 @@ class Report:
         return weights + layer + OUTPUT_BYTES * self.costs.stages["forward"].outputs.at(**sizes)
 
     @property
+    def estimated_operations(self) -> list[str]:
+        """Operations without an entry in :mod:`zoo.ops`: their FLOPs and saved tensors are estimates."""
+        return sorted({name for stage in self.costs.stages.values() for name in stage.estimated})
+
+    @property
+    def estimate_note(self) -> str | None:
+        """A sentence that names these operations; None if every operation has an entry."""
+        names = self.estimated_operations
+        if not names:
+            return None
+        return f"Estimated FLOPs and activations: no entry in zoo.ops for {', '.join(names)}."
+
+    @property
     def room(self) -> Room:
-        """How much fits into memory."""
+        """The room that memory leaves for sequences."""
         longest = self.spec.context_length_of(self.spec.last_stack)
         return Room(self.need, self.lengths.batch, max(self.lengths.length, self.lengths.past), longest)
 
@@ -224,7 +206,7 @@ class Report:
             at = self.lengths.symbols(name)
             stages[name]["at"] = {
                 "matmul": stage.total.at(**at),
-                "matmul_active": stage.total_active.at(**at),
+                "roles": {role: part.at(**at) for role, part in self.costs.by_role(name).items()},
                 "other": stage.total_elements.at(**at),
                 **self.demand(name).as_dict(),
             }
@@ -239,7 +221,12 @@ class Report:
                 "tied": ties(self.folded),
             },
             "stages": stages,
-            "memory": {"weights": dict(self.weights), **self._cache_dict()},
+            "estimated_operations": self.estimated_operations,
+            "memory": {
+                "weights": dict(self.weights),
+                "step_reads": [each.as_dict() for each in self.expert_reads],
+                **self._cache_dict(),
+            },
             "training": self._training_dict(),
             "devices": [each.as_dict() for each in self.rooflines],
         }
@@ -264,7 +251,6 @@ class Report:
             "state": self.state.as_dict(),
             "at": {
                 "matmul": found.passes.total.at(**at),
-                "matmul_active": found.active.total.at(**at),
                 "matmul_checkpointed": found.passes.checkpointed.at(**at),
                 "activations": found.activations.at(**at),
                 "activations_unfused": found.unfused.at(**at),
@@ -280,15 +266,15 @@ def report(
     devices: Sequence[str] = (),
     weights: Mapping[str, int] | None = None,
 ) -> Report:
-    """The report of a spec's model with its weights in a precision, on devices of some names or files, or ``this``.
+    """The report of a spec's model with weights in a precision, on devices given by name or file, or ``this``.
 
-    ``weights`` are the bytes of its file by precision; for halves and float32, where they are not given, those of its values alone.
+    ``weights``: bytes of its file by precision; float precisions default to the bytes of the values.
     Raises :class:`specs.errors.UserError` for an unknown precision or device.
     """
     folded = Folded.of(spec)
     known = {name: stored_bytes(folded, dtype) for name, dtype in DTYPES.items()} | dict(weights or {})
     if precision not in known:
-        raise UserError(f"there is no precision {precision!r}: {did_you_mean(precision, known)}")
+        raise UserError(f"Precision {precision!r} is unknown\n  {suggestion(precision, known)}")
     computed = COMPUTED_IN[precision]
     found = tuple(this_device(computed) if each == THIS else load_device(each) for each in devices)
     return Report(spec, folded, lengths or Lengths.of(spec), precision, known, found)

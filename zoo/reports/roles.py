@@ -1,4 +1,4 @@
-"""What a model's parameters are for, read from the modules that hold them."""
+"""The roles of a model's parameters, from the modules that hold them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,27 @@ from torch import nn
 from specs.registry import kinds
 from zoo.components.block import Block
 from zoo.components.embedding import Embedding
-from zoo.components.mixture import Experts, Mixture, Router
-from zoo.components.norm import EachHead
+from zoo.components.mixture import Experts, Mixture
+from zoo.components.norm import PerHeadNorm
 from zoo.components.position import Position
+from zoo.components.router import Router
 from zoo.reports.folding import Folded
 
 ROLES = (
-    "embedding", "positions", "attention", "cross-attention", "feed-forward", "router", "experts", "norms", "head", "other",
+    "embedding", "positions", "attention", "cross-attention", "mixer", "feed-forward", "router", "experts", "norms", "head", "other",
 )  # fmt: skip
 
-_PARTS = {"attention": "attention", "cross_attention": "cross-attention", "feed_forward": "feed-forward"}
+_PARTS = {
+    "attention": "attention",
+    "cross_attention": "cross-attention",
+    "mixer": "mixer",
+    "feed_forward": "feed-forward",
+}
 
 
 @dataclass(frozen=True)
-class Role:
-    """The parameters of one role; ``active`` are those that a token meets, of experts only the chosen ones."""
+class RoleParameters:
+    """The parameters of one role; ``active``: those that process each token, of experts only the selected ones."""
 
     name: str
     parameters: int
@@ -36,8 +42,8 @@ class Role:
         return asdict(self)
 
 
-def roles(folded: Folded) -> list[Role]:
-    """The roles that occur, in order; each parameter counts once, at the module that holds it first."""
+def roles(folded: Folded) -> list[RoleParameters]:
+    """The roles of a model, in order; each parameter counts once, at its first holder."""
     counts = dict.fromkeys(ROLES, (0, 0))
     seen: set[int] = set()
     for role, share, path in module_roles(folded.model):
@@ -46,11 +52,16 @@ def roles(folded: Folded) -> list[Role]:
                 seen.add(id(weight))
                 (total, active), size, copies = counts[role], weight.numel(), folded.copies(path)
                 counts[role] = (total + size * copies, active + size * share[0] // share[1] * copies)
-    return [Role(name, *count) for name, count in counts.items() if count[0]]
+    return [RoleParameters(name, *count) for name, count in counts.items() if count[0]]
+
+
+def active_parameters(folded: Folded) -> int:
+    """The parameters that process each token: of experts, only the selected ones."""
+    return sum(role.active for role in roles(folded))
 
 
 def ties(folded: Folded) -> dict[str, str]:
-    """The weights that are another module's, which holds them first, by name."""
+    """Shared weights by name, with their first holders."""
     owners: dict[int, str] = {}
     tied: dict[str, str] = {}
     for path, module in folded.model.named_modules():
@@ -67,7 +78,7 @@ def ties(folded: Folded) -> dict[str, str]:
 def module_roles(
     module: nn.Module, role: str = "other", share: tuple[int, int] = (1, 1), path: str = ""
 ) -> Iterator[tuple[str, tuple[int, int], str]]:
-    """The role of a module and of those within it, the part of it that a token meets, and its path."""
+    """The role of a module and its submodules, its active fraction, and its path."""
     own = _role(module) or role
     yield own, share, path
     for name, child in module.named_children():
@@ -78,15 +89,15 @@ def module_roles(
 
 
 def _chosen(mixture: Any) -> tuple[int, int]:
-    """How many of how many experts a token is sent to."""
+    """The experts selected per token, and their total."""
     return mixture.router.top_k, mixture.router.out_features
 
 
 def _role(module: nn.Module) -> str | None:
-    """The role that a module has wherever it stands."""
+    """The role of a module by its type."""
     if isinstance(module, Position):
         return "positions"
-    if isinstance(module, nn.LayerNorm | nn.RMSNorm | EachHead) or _is_norm(module):
+    if isinstance(module, nn.LayerNorm | nn.RMSNorm | PerHeadNorm) or _is_norm(module):
         return "norms"
     if isinstance(module, Embedding):
         return "embedding"
@@ -96,6 +107,6 @@ def _role(module: nn.Module) -> str | None:
 
 
 def _is_norm(module: nn.Module) -> bool:
-    """Whether a module is of a plugin's kind of norm."""
+    """Whether a module is a plugin's norm."""
     kind = getattr(module, "component_kind", None)
     return kind is not None and kind != "none" and kind in kinds("norm")

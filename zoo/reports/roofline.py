@@ -1,8 +1,8 @@
-"""The least time that calls can take on a device, and what fits into its memory.
+"""Roofline bounds: the minimum time of calls on a device, and the sequences that fit into its memory.
 
-A call takes at least as long as its matrix products take at the device's best rate, and at least as long as reading its
-weights and its cache once takes (Williams et al., 2009).  Where one device has too little memory, several share the
-work evenly, and what they tell each other costs nothing.
+A call takes at least as long as its matrix products at peak rate, and at least as long as reading its weights and cache
+once (Williams et al., 2009).  If a model exceeds one device's memory, several share the work evenly, at no cost of
+communication.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ COMPUTED_IN: dict[str, FloatPrecision] = {
     "int8": "fp16",
     "int4": "fp16",
 }
-"""The precision of matrix products with weights stored in each; weights of few bits are read, and multiplied as halves."""
+"""The precision of matrix products for each weight precision; int8 and int4 weights are multiplied in half precision."""
 
 THIS = "this"
-"""The name of the machine at hand."""
+"""The name of this machine as a device."""
 
 WIDEST: FloatPrecision = "fp32"
-"""What a device may compute in with weights of any precision, where that is faster or all that it has."""
+"""Wider precisions to compute in, if a device is faster in one or has no other."""
 
 MOST = 2**40
-"""No batch or context is larger."""
+"""Upper limit of batch sizes and contexts."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What a call asks of a device: FLOPs of matrix products, bytes to read and write, for so many tokens."""
+    """The demand of a call: FLOPs of matrix products, bytes to read and write, and tokens."""
 
     flops: int
     bytes: int
@@ -53,7 +53,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Roof:
-    """The least seconds of a call, what bounds it, and the tokens per second that come of it."""
+    """The minimum seconds of a call, the resource that bounds it, and the resulting tokens per second."""
 
     seconds: float
     bound: Literal["compute", "memory"]
@@ -62,7 +62,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class Room:
-    """How much fits into memory: the bytes that some sequences of a length need, and the longest that the model takes."""
+    """The memory need of sequences: bytes by batch and length, and the model's longest sequence."""
 
     need: Callable[[int, int], int]
     batch: int
@@ -70,16 +70,16 @@ class Room:
     longest: int | None
 
     def largest_batch(self, memory: float) -> int:
-        """The most sequences of the length that fit; 0 where not one does."""
+        """The largest batch of the length that fits; 0 if a single sequence does not."""
         return _largest(lambda batch: self.need(batch, self.length) <= memory, MOST)
 
     def largest_context(self, memory: float) -> int:
-        """The longest single sequence that fits, at most as long as the model takes."""
+        """The longest single sequence that fits, up to the model's context length."""
         return _largest(lambda length: self.need(1, length) <= memory, self.longest or MOST)
 
 
 def _largest(fits: Callable[[int], bool], most: int) -> int:
-    """The largest number up to ``most`` that fits, where all smaller ones do, too."""
+    """The largest number up to ``most`` that fits, by bisection."""
     low, high = 0, most + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -89,13 +89,18 @@ def _largest(fits: Callable[[int], bool], most: int) -> int:
 
 @dataclass(frozen=True)
 class Roofline:
-    """A model on so many of a device; ``roofs`` is None where nothing is known of how fast it computes."""
+    """A model on ``count`` devices; ``roofs`` is None if the device's speed is unknown."""
 
     device: Device
     count: int
     roofs: Mapping[str, Roof] | None
     largest_batch: int
     largest_context: int
+
+    @property
+    def fits_any_context(self) -> bool:
+        """Whether sequences of every length fit."""
+        return self.largest_context >= MOST
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -111,7 +116,7 @@ class Roofline:
 def roofline(
     device: Device, precision: FloatPrecision, demands: Mapping[str, Demand], room: Room
 ) -> Roofline:
-    """The bounds of some calls on as many of a device as hold them."""
+    """The bounds of some calls on as few devices as hold the model."""
     count = max(1, math.ceil(room.need(room.batch, room.length) / device.memory))
     count = 1 if device.name == THIS else count  # there is no other
     rate = best_rate(device, precision)
@@ -123,7 +128,7 @@ def roofline(
 
 
 def best_rate(device: Device, precision: FloatPrecision) -> float | None:
-    """FLOPs per second with weights computed in a precision, or in the widest where that is faster; None where unknown."""
+    """FLOPs per second in a precision, or in a wider one if that is faster; None if unknown."""
     return max((device.flops[each] for each in (precision, WIDEST) if each in device.flops), default=None)
 
 

@@ -1,4 +1,4 @@
-"""What differs between two models before they are built: in their specs, and in what was exported of them."""
+"""Differences between two models that need no building: specs and exports."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from zoo.reports.side import Side
 
 @dataclass(frozen=True)
 class SpecDifference:
-    """What differs between two sides without building them.
+    """Differences between two sides that need no building.
 
-    ``exports`` and ``weights`` are None where not both are exported; ``integrity`` says whether the files of each side are
-    as it recorded, and is None where it is no export.
+    ``exports`` and ``weights`` are None unless both are exports; ``integrity``: whether the files of each side match its
+    manifest, or None if it is not an export.
     """
 
     a: Side
@@ -30,9 +30,9 @@ class SpecDifference:
 
     @property
     def same(self) -> bool:
-        """Whether the specs say the same, both were exported alike, with the same weights, and nothing changed since.
+        """Whether specs, export options and weights are equal, and no file has changed since.
 
-        How far verifications measured is no matter.
+        Measured verification errors are ignored.
         """
         alike = self.weights is None or self.weights.alike
         intact = all(each is None or each.intact for each in self.integrity)
@@ -45,7 +45,7 @@ class SpecDifference:
         return not any(computed_differences(canonical(self.a.spec), canonical(self.b.spec)))
 
     def exports_dict(self) -> dict[str, Any]:
-        """What is known of the exports, as JSON data."""
+        """The differences between exports, as JSON data."""
         sides = zip("ab", self.integrity, strict=True)
         return {
             "exports": None if self.exports is None else [each.as_dict() for each in self.exports],
@@ -55,10 +55,9 @@ class SpecDifference:
 
 
 def compare_specs(a: Side, b: Side, *, digests: bool | None = None) -> SpecDifference:
-    """What differs between the specs of two sides, and between their exports where both are.
+    """Differences between the specs of two sides, and between their exports if both are exports.
 
-    ``digests`` says whether the contents of exported files are compared with what was recorded of them (default: where
-    that takes seconds).
+    ``digests``: whether to compare exported files with their recorded digests (default: if that takes seconds).
     """
     spec = tuple(differences(a.spec, b.spec))
     integrity = _integrity(a, digests), _integrity(b, digests)

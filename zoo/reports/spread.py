@@ -1,4 +1,4 @@
-"""Values by the paths of modules, where what holds of one layer holds of all the layers that it stands for."""
+"""Values by module path, stored once for all layers of a kind."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ Other = TypeVar("Other")
 
 
 class Spread(Mapping[str, Value]):
-    """A mapping from every module's path that holds each value once.
+    """A mapping from every module's path that stores each value once.
 
-    ``parts`` are the values of a model with one layer of each kind, ``kinds`` the indices of the layers that each of its
-    layers stands for: ``decoder.blocks.0`` for layers 0, 2 and 4.
+    ``parts``: the values of a model with one layer of each kind; ``kinds``: the layers that each of its layers stands for,
+    such as 0, 2 and 4 for ``decoder.blocks.0``.
     """
 
     def __init__(self, parts: Mapping[str, Value], kinds: Mapping[str, Sequence[int]]) -> None:
         self._parts, self._kinds = parts, kinds
 
     def groups(self) -> Iterator[tuple[list[str], Value]]:
-        """Each value with all the paths that have it."""
+        """Each value with all its paths."""
         return ((self._places(path), value) for path, value in self._parts.items())
 
     def counts(self) -> Iterator[tuple[Value, int]]:
-        """Each value with the number of paths that have it."""
+        """Each value with the number of its paths."""
         return ((value, self._count(path)) for path, value in self._parts.items())
 
     def mapped(self, change: Callable[[Value], Other]) -> Spread[Other]:
@@ -62,7 +62,7 @@ class Spread(Mapping[str, Value]):
 
 
 def _split(path: str) -> tuple[str, str]:
-    """The path of a layer and the rest, ``.attention`` and so on: a path that is in no layer is its own."""
+    """The path of a layer and the rest, such as ``.attention``; a path outside layers is returned whole."""
     names = path.split(".")
     layer = ".".join(names[:3])
     return layer, path[len(layer) :]

@@ -1,18 +1,19 @@
-"""A task of a model as a graph, and what its calls come to as polynomials in the sizes of its inputs."""
+"""The graph of a task, with numbers of its calls as polynomials in the sizes of its inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from torch import fx
 
 from specs.errors import UserError
 from zoo.builder import ZooModel
+from zoo.ops.operation import CALLS, target_name
+from zoo.ops.saved import NodeInfos
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
-from zoo.tracing.sizing import facts_at
+from zoo.tracing.sizing import infos_at
 from zoo.tracing.symbols import SUM, Symbols
-from zoo.tracing.tasks import Task
+from zoo.tracing.task import Task
 from zoo.tracing.tracer import Tracer
 
 SYMBOLS = {
@@ -23,17 +24,19 @@ SYMBOLS = {
     "past_decoder_sequence_length": "P",
     "encoder_sequence_length": "S",
 }
-"""The symbol of each named size of a task; an encoder alone has T tokens."""
+"""The symbol of each named size of a task; T is the length of an encoder-only model."""
 
-Sizes = Mapping[fx.Node, Any]
-"""The facts of every value of a graph at some numbers."""
+
+def traced(model: ZooModel, task: Task) -> fx.Graph:
+    """The graph of a task.  Raises :class:`zoo.tracing.tracer.UntraceableError`."""
+    return Tracer(model, Symbols.of(task.inputs, (), task.sums)).run(task.call, task.inputs)
 
 
 class Trace:
-    """The graph of a task.  Raises :class:`zoo.tracing.tracer.UntraceableError`."""
+    """The graph of a task, with numbers for some of the symbols: a single token is computed otherwise than many."""
 
-    def __init__(self, model: ZooModel, task: Task) -> None:
-        self.graph = Tracer(model, Symbols.of(task.inputs, (), task.sums)).run(task.call, task.inputs)
+    def __init__(self, graph: fx.Graph, task: Task, **fixed: int) -> None:
+        self.graph = graph
         dims = [
             part
             for each in task.inputs
@@ -41,9 +44,10 @@ class Trace:
             if isinstance(dim, str)
             for part in dim.split(SUM)
         ]
-        self._interpolation = Interpolation.over(dict.fromkeys(SYMBOLS[name] for name in dims))
-        self._sizes = [
-            facts_at(self.graph, task.inputs, {name: point[SYMBOLS[name]] for name in dims})
+        symbols = dict.fromkeys(SYMBOLS[name] for name in dims)
+        self._interpolation = Interpolation.over(symbol for symbol in symbols if symbol not in fixed)
+        self._infos = [
+            infos_at(self.graph, task.inputs, {name: {**point, **fixed}[SYMBOLS[name]] for name in dims})
             for point in self._interpolation.points
         ]
         self._known: dict[tuple[int, ...], Polynomial] = {}
@@ -51,21 +55,20 @@ class Trace:
     @property
     def calls(self) -> list[fx.Node]:
         """The calls, in order."""
-        return [node for node in self.graph.nodes if node.op in ("call_function", "call_method")]
+        return [node for node in self.graph.nodes if node.op in CALLS]
 
-    def polynomial(self, node: fx.Node, number: Callable[[Sizes], int]) -> Polynomial:
-        """A number that follows from the sizes, as a polynomial; ``node`` is whose it is.
+    def polynomial(self, node: fx.Node, number: Callable[[NodeInfos], int]) -> Polynomial:
+        """A number of ``node`` that depends on the sizes, as a polynomial.
 
-        Raises :class:`specs.errors.UserError` where it is none.
+        Raises :class:`specs.errors.UserError` if it is not one.
         """
-        values = tuple(map(number, self._sizes))
+        values = tuple(map(number, self._infos))
         if values not in self._known:
             try:
                 self._known[values] = self._interpolation.polynomial(values)
             except ValueError as error:
-                name = getattr(node.target, "__name__", node.target)
                 raise UserError(
-                    f"what {node.meta['path'] or 'the model'} costs is {error}\n  it calls {name}, whose result has other sizes"
+                    f"The cost of {node.meta['path'] or 'the model'} is {error}\n  value: {target_name(node.target)}"
                 ) from None
         return self._known[values]
 

@@ -1,8 +1,8 @@
 """From a module to a graph of functional calls, with torch.fx.
 
-Every call is traced at the level of ``torch.nn.functional``; nothing is decomposed further.  Functions of
-:mod:`zoo.functional` are followed into their bodies, and what they gave back remembers what it means, so that a target
-which has an operation for such a function can put it in the place of the body.
+Calls are traced at the level of ``torch.nn.functional``, without further decomposition.  Semantic functions of
+:mod:`zoo.functional` are followed into their bodies, and their results record the call, so that a target that has an
+operation for it can replace the body.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import torch
 from torch import Tensor, fx, nn
 
 from specs.errors import UserError, option_name
-from zoo import functional
+from zoo import functional, ops
+from zoo.ops import TensorInfo, operation_of, result_info
+from zoo.ops.creation import size
+from zoo.ops.indexing import refuse_clamped_slice
+from zoo.ops.operation import CALLS
 from zoo.tensors import weight_tensors
-from zoo.tracing.facts import Facts, node_facts, refuse_clamped, rule
 from zoo.tracing.symbols import Placeholder, Symbols
 
-PRIMITIVES = frozenset({functional.positions_from, functional.constant, functional.rounded_to_bfloat16})
-"""Functions of :mod:`zoo.functional` that are one call: they make tensors from sizes and numbers."""
-
-Call = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
-"""What to trace: from a model and its inputs by name to its outputs by name."""
+GraphCall = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
+"""The call to trace: from a model and its inputs by name to its outputs by name."""
 
 
 @dataclass(frozen=True)
-class Meaning:
-    """A call of a function of :mod:`zoo.functional` whose body has been traced; tensors and sizes are nodes."""
+class SemanticCall:
+    """A call of a semantic function whose body was traced; tensors and sizes are nodes."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -43,12 +43,13 @@ class UntraceableError(UserError):
     """A component whose forward cannot be traced; names the module and the line."""
 
 
-def size(tensor: Any, axis: int) -> int:
-    """One size of a tensor; the call that stands for ``tensor.shape[axis]`` in a traced graph."""
-    return int(tensor.shape[axis])
+def node_info(node: fx.Node, run: int) -> Any:
+    """Shape and dtype of a node's result in one of the two runs, from those of its arguments."""
 
+    def of(argument: Any) -> Any:
+        return fx.map_arg(argument, lambda n: n.meta["info"][run])
 
-rule(size)(size)
+    return result_info(node.target, of(node.args), of(node.kwargs))
 
 
 class SymbolicValue(fx.Proxy):
@@ -60,7 +61,7 @@ class SymbolicValue(fx.Proxy):
         if name == "shape":
             return self.tracer.shape_of(self)
         if name in ("dtype", "device", "ndim"):
-            return getattr(self.node.meta["facts"][0], name)
+            return getattr(self.node.meta["info"][0], name)
         return super().__getattr__(name)
 
     def size(self, axis: int | None = None) -> Any:
@@ -74,10 +75,10 @@ class SymbolicValue(fx.Proxy):
 
 
 class Tracer(fx.Tracer):
-    """Traces a call of a model; each node's meta has ``facts`` (in the two runs), ``path`` of its module, and ``within``,
-    the paths of the modules that were entered to get there.
+    """Traces a call of a model.
 
-    ``meanings`` are the functions of :mod:`zoo.functional` that a node is the result of, innermost first.
+    The meta of each node has its ``info`` in the two runs, the ``path`` of its module, ``within``, the paths of all modules
+    being called, and ``semantic_calls``, the semantic functions that it is the result of, innermost first.
     """
 
     def __init__(self, model: nn.Module, symbols: Symbols) -> None:
@@ -88,7 +89,7 @@ class Tracer(fx.Tracer):
         self._parameters: dict[str, fx.Proxy] = {}
         self._entered: list[str] = []
 
-    def run(self, call: Call, inputs: Sequence[Placeholder]) -> fx.Graph:
+    def run(self, call: GraphCall, inputs: Sequence[Placeholder]) -> fx.Graph:
         """The graph of ``call(model, {name: value})``.  Raises :class:`UntraceableError`."""
         self._call, self._inputs = call, inputs
         try:
@@ -109,13 +110,13 @@ class Tracer(fx.Tracer):
         return UntraceableError(
             f"{self._where()} cannot be traced: {type(error).__name__}: {reason}\n"
             f"  at {line}\n"
-            f"  write it without Python decisions on tensor values, or export it through torch.onnx ({option_name('via')} torch)"
+            f"  Remove Python control flow on tensor values, or export through torch.onnx ({option_name('via')} torch)."
         )
 
     def _where(self) -> str:
         return (self._entered[-1] if self._entered else "") or "the model"
 
-    # What torch.fx asks of a tracer.
+    # Methods that torch.fx calls.
 
     def create_args_for_root(self, root_fn: Any, is_module: bool, concrete_args: Any = None) -> Any:
         values = {}
@@ -123,7 +124,7 @@ class Tracer(fx.Tracer):
             values[given.name] = self.create_proxy("placeholder", given.name, (), {})
             pairs = [self.symbols.sizes(dim) for dim in given.dims]
             shapes = (tuple(pair[run] for pair in pairs) for run in (0, 1))
-            values[given.name].node.meta["facts"] = tuple(Facts(shape, given.dtype) for shape in shapes)
+            values[given.name].node.meta["info"] = tuple(TensorInfo(shape, given.dtype) for shape in shapes)
         return (lambda model: dict(self._call(model, values))), [self.model]
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
@@ -144,48 +145,50 @@ class Tracer(fx.Tracer):
         name = self._names[id(attr_val)]
         if name not in self._parameters:
             self._parameters[name] = self.create_proxy("get_attr", name, (), {})
-            self._parameters[name].node.meta["facts"] = (Facts(tuple(attr_val.shape), attr_val.dtype),) * 2
+            self._parameters[name].node.meta["info"] = (
+                TensorInfo(tuple(attr_val.shape), attr_val.dtype),
+            ) * 2
         return self._parameters[name]
 
     def create_arg(self, a: Any) -> Any:
         if isinstance(a, Tensor):
-            raise TypeError(
-                "a tensor that is neither an input nor a weight: make it with zoo.functional.constant"
-            )
+            raise TypeError("a tensor is neither an input nor a weight: make it with zoo.functional.constant")
         return a if isinstance(a, (torch.dtype, torch.device)) else super().create_arg(a)
 
     def proxy(self, node: fx.Node) -> fx.Proxy:
         return SymbolicValue(node, self)
 
     def create_proxy(self, kind: str, target: Any, args: Any, kwargs: Any, *rest: Any, **options: Any) -> Any:
-        if kind == "call_function" and hasattr(target, "__wrapped__") and target not in PRIMITIVES:
+        if kind == "call_function" and hasattr(target, "__wrapped__") and operation_of(target) is None:
             return self._followed(target, args, kwargs)
         proxy: Any = super().create_proxy(kind, target, args, kwargs, *rest, **options)
         proxy.node.meta["path"] = self._entered[-1] if self._entered else ""
         proxy.node.meta["within"] = tuple(self._entered)
         if target is operator.getitem:
-            refuse_clamped(proxy.node)
-        if kind in ("call_function", "call_method"):
-            first, second = node_facts(proxy.node, 0), node_facts(proxy.node, 1)
+            refuse_clamped_slice(proxy.node)
+        if kind in CALLS:
+            first, second = node_info(proxy.node, 0), node_info(proxy.node, 1)
             if isinstance(first, int) and first == second:  # a size that turns out static
                 self.graph.erase_node(proxy.node)
                 return first
-            proxy.node.meta["facts"] = (first, second)
+            proxy.node.meta["info"] = (first, second)
             if isinstance(first, tuple):  # torch.split and the like
                 return tuple(proxy[i] for i in range(len(first)))
         return proxy
 
     def _followed(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """The result of a function's body, which remembers the function."""
+        """The result of a semantic function's body, which records the call."""
         result = function.__wrapped__(*args, **kwargs)
         if isinstance(result, fx.Proxy) and not any(result is given for given in (*args, *kwargs.values())):
             given, named = fx.node.map_aggregate((args, kwargs), _node)
-            result.node.meta.setdefault("meanings", []).append(Meaning(function, given, dict(named)))
+            result.node.meta.setdefault("semantic_calls", []).append(
+                SemanticCall(function, given, dict(named))
+            )
         return result
 
     def shape_of(self, value: SymbolicValue) -> tuple[Any, ...]:
         """The sizes of a tensor: static ones as ints, the others recorded."""
-        first, second = value.node.meta["facts"]
+        first, second = value.node.meta["info"]
         return tuple(
             a if a == b else self.create_proxy("call_function", size, (value, axis), {})
             for axis, (a, b) in enumerate(zip(first.shape, second.shape, strict=True))
@@ -196,9 +199,9 @@ def _node(value: Any) -> Any:
     return value.node if isinstance(value, fx.Proxy) else value
 
 
-_MACHINERY = (
-    *(os.path.join(os.path.dirname(file), "") for file in (torch.__file__, __file__)),
-    functional.__file__,
+_MACHINERY = tuple(
+    os.path.join(os.path.dirname(file), "")
+    for file in (torch.__file__, __file__, ops.__file__, functional.__file__)
 )
 
 

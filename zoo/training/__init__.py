@@ -1,1 +1,1 @@
-"""Does it learn: the same short training run for several specs, with equal seeds, on the same tokens in the same order."""
+"""Comparative training: the same short run for several specs, with equal seeds and the same tokens in the same order."""

@@ -1,4 +1,4 @@
-"""Several specs trained alike, one after the other."""
+"""Train several specs under the same conditions, in turn."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from specs.difference import Difference, differences
 from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.builder import assemble
-from zoo.memory import available_memory, readable_bytes
+from zoo.memory import available_memory
 from zoo.training.contender import Contender
 from zoo.training.fitting import fitted
 from zoo.training.leak import sees_its_answers
 from zoo.training.score import Score
 from zoo.training.settings import Settings
-from zoo.training.store import Outcome, Store
-from zoo.training.task import Task
+from zoo.training.store import Store, TrainingResult
+from zoo.training.task import TrainingTask
 from zoo.training.trainer import Trainer
+from zoo.units import byte_text
 
 SOLVED = 0.99
-"""The accuracy from which on a task counts as solved."""
+"""The accuracy at which a task counts as solved."""
 
-_BYTES = 16  # of a parameter: itself, its gradient and two moments, in float32
+_BYTES = 16  # per parameter: value, gradient and two moments in float32
 _SAVE_SECONDS, _SAVE_SHARE = 3.0, 0.02
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a training is: called with every step."""
+    """The progress of a training run, called at every step."""
 
     label: str
     step: int
@@ -45,16 +46,15 @@ class Moment:
     loss: float
 
 
-Progress = Callable[[Moment], None]
+OnMoment = Callable[[Moment], None]
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one spec.
+    """The result of one spec.
 
-    ``spec`` is as it was trained.  ``losses`` has one of each step; ``seconds`` were spent on steps, ``tokens`` went in
-    with each.  ``sees_answers`` says that a decoder sees what it is to predict, ``diverged`` that its loss was no finite number at
-    last, ``kept`` that it was trained before.
+    ``spec``: as trained; ``losses``: one per step; ``seconds``: spent on steps; ``tokens``: per step; ``sees_answers``: the
+    decoder can see its targets; ``diverged``: the last loss is not finite; ``kept``: loaded from an earlier run.
     """
 
     label: str
@@ -71,12 +71,12 @@ class Result:
 
     @property
     def last(self) -> Score | None:
-        """The last score, None where there was none before it diverged."""
+        """The last score, or None if it diverged before the first."""
         return self.scores[-1] if self.scores else None
 
     @property
     def solved(self) -> int | None:
-        """The step from which on the task was solved."""
+        """The step at which the task was solved, or None."""
         step = None
         for each in reversed(self.scores):
             if each.accuracy < SOLVED:
@@ -86,11 +86,11 @@ class Result:
 
     @property
     def steps_per_second(self) -> float:
-        """How quick it was."""
+        """Training speed."""
         return len(self.losses) / self.seconds
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data; a loss that is no finite number is null."""
+        """As JSON data; a loss that is not finite is null."""
         return {
             "label": self.label,
             "name": self.spec.name,
@@ -110,21 +110,21 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The results of all, the first of which the others are compared with."""
+class TrainingComparison:
+    """The results of all specs; the first is the baseline."""
 
-    task: Task
+    task: TrainingTask
     settings: Settings
     results: tuple[Result, ...]
 
     @property
     def sound(self) -> bool:
-        """Whether none sees its answers."""
+        """Whether no decoder can see its targets."""
         return not any(result.sees_answers for result in self.results)
 
     @property
     def smoothing(self) -> int:
-        """Over how many steps losses are averaged where they are shown."""
+        """The number of steps over which displayed losses are averaged."""
         return max(1, self.settings.steps // 50)
 
     def curve(self, result: Result) -> list[tuple[float, float]]:
@@ -137,7 +137,7 @@ class Comparison:
         ]
 
     def differences(self, result: Result) -> list[Difference]:
-        """What a spec changes in the first, without what follows of that."""
+        """The changes of a spec against the baseline, without their consequences."""
         return [each for each in differences(self.results[0].spec, result.spec) if not each.follows]
 
     def as_dict(self) -> dict[str, Any]:
@@ -160,31 +160,31 @@ class Comparison:
         }
 
 
-def contenders(named: Sequence[Contender], task: Task) -> list[Contender]:
-    """Specs made fit for a task.  Raises :class:`UserError` where one cannot be, or cannot be compared with the others."""
+def contenders(named: Sequence[Contender], task: TrainingTask) -> list[Contender]:
+    """Specs adapted to a task.  Raises :class:`UserError` if one cannot be adapted or compared with the others."""
     fit = [replace(each, spec=fitted(each.spec, task)) for each in named]
     for each in fit:
         size = sum(parameter.numel() for parameter in assemble(each.spec).parameters())
         if size * _BYTES > available_memory():
             raise UserError(
-                f"{each.label} is too large to train here: its {size:,} parameters take {readable_bytes(size * _BYTES)}, "
-                f"and {readable_bytes(available_memory())} are free\n  {option_name('layers')} 4 {option_name('width')} 128 would work"
+                f"{each.label} is too large to train here: its {size:,} parameters take {byte_text(size * _BYTES)}, "
+                f"and {byte_text(available_memory())} are free\n  Reduce it, for example with {option_name('layers')} 4 and {option_name('width')} 128."
             )
     return fit
 
 
 def compare(
     fit: Sequence[Contender],
-    task: Task,
+    task: TrainingTask,
     settings: Settings,
     place: Path,
-    progress: Progress = lambda moment: None,
+    progress: OnMoment = lambda moment: None,
     *,
     fresh: bool = False,
-) -> Comparison:
-    """Train specs that fit the task, in turn, on a GPU where there is one.
+) -> TrainingComparison:
+    """Train specs that fit the task, in turn, on a GPU if available.
 
-    What is trained is kept at ``place``: training goes on where it was interrupted, and is not repeated, but with ``fresh``.
+    Results are saved at ``place``: interrupted runs resume and finished ones are reused, unless ``fresh``.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     results = []
@@ -194,13 +194,15 @@ def compare(
             if fresh:
                 store.clear()
             results.append(_result(each, task, settings, store, device, progress))
-    return Comparison(task, settings, tuple(results))
+    return TrainingComparison(task, settings, tuple(results))
 
 
 @contextmanager
 def _deterministic() -> Iterator[None]:
-    """Have equal seeds give equal results, as far as torch can, and leave its own generators as they were."""
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it, products on a GPU vary
+    """Make equal seeds give equal results, as far as torch can, and restore its generators."""
+    os.environ.setdefault(
+        "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
+    )  # without it, matrix products on a GPU are not reproducible
     before = torch.are_deterministic_algorithms_enabled()
     only_warned = torch.is_deterministic_algorithms_warn_only_enabled()
     torch.use_deterministic_algorithms(True, warn_only=True)
@@ -213,15 +215,20 @@ def _deterministic() -> Iterator[None]:
 
 
 def _result(
-    each: Contender, task: Task, settings: Settings, store: Store, device: torch.device, progress: Progress
+    each: Contender,
+    task: TrainingTask,
+    settings: Settings,
+    store: Store,
+    device: torch.device,
+    progress: OnMoment,
 ) -> Result:
-    """Train a spec, or find what came of it before."""
+    """Train a spec, or load its earlier result."""
     found = store.result()
     kept = found is not None
     if found is None:
         sees_answers = sees_its_answers(each.spec)
         trainer = _trained(each, Trainer(each.spec, task, settings, device), store, progress)
-        found = Outcome(
+        found = TrainingResult(
             parameters=trainer.parameters,
             losses=tuple(trainer.losses),
             scores=tuple(trainer.scores),
@@ -245,8 +252,8 @@ def _result(
     )
 
 
-def _trained(each: Contender, trainer: Trainer, store: Store, progress: Progress) -> Trainer:
-    """Train to the end, from the start or from where it was interrupted; the state is kept at first, then every few seconds."""
+def _trained(each: Contender, trainer: Trainer, store: Store, progress: OnMoment) -> Trainer:
+    """Train to the end, from the start or from a saved state; the state is saved at once, then every few seconds."""
     store.resume(trainer)
     saved, cost = float("-inf"), 0.0
     while not trainer.finished:

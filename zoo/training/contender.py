@@ -1,4 +1,4 @@
-"""What is compared."""
+"""The subject of a comparison."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from specs.model import Model
 
 @dataclass(frozen=True)
 class Contender:
-    """A spec, and what it is called."""
+    """A spec with its label."""
 
     label: str
     spec: Model

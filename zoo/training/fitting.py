@@ -1,4 +1,4 @@
-"""A spec made fit for a task: with the task's vocabulary, and a head that scores it for each token."""
+"""Adapt a spec to a task: its vocabulary, and a head that scores the vocabulary for each token."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from specs.errors import UserError, option_name
 from specs.head import VocabularyHead
 from specs.model import Model
 from zoo.training.names import MASKED_BYTE, NEXT_BYTE
-from zoo.training.task import Task
+from zoo.training.task import TrainingTask
 
 
-def fitted(spec: Model, task: Task) -> Model:
-    """The spec with the vocabulary of a task; a head that scores no vocabulary gives way to one that does.
+def fitted(spec: Model, task: TrainingTask) -> Model:
+    """The spec with the vocabulary of a task; a head that does not score the vocabulary is replaced.
 
-    Raises :class:`UserError` where the task is not for its architecture, for what goes into it, or for its context.
+    Raises :class:`UserError` if the task does not suit its architecture, inputs or context length.
     """
     _check_architecture(spec, task)
     _check_inputs(spec, task)
@@ -30,7 +30,7 @@ def fitted(spec: Model, task: Task) -> Model:
     return Model.model_validate(data)
 
 
-def _check_architecture(spec: Model, task: Task) -> None:
+def _check_architecture(spec: Model, task: TrainingTask) -> None:
     if spec.architecture in task.architectures:
         return
     reason, other = (
@@ -40,21 +40,21 @@ def _check_architecture(spec: Model, task: Task) -> None:
     )
     raise UserError(
         f"{spec.name} cannot be trained on {task.name}, which is for {' and '.join(task.architectures)} models: {reason}\n"
-        f"  architecture: {spec.architecture}\n  {option_name('task')} {other}, copy or reverse would work"
+        f"  architecture: {spec.architecture}\n  Use {option_name('task')} {other}, copy or reverse."
     )
 
 
-def _check_inputs(spec: Model, task: Task) -> None:
+def _check_inputs(spec: Model, task: TrainingTask) -> None:
     for name, stack in spec.stacks():
         embedding = spec.embedding_of(stack)
         if not embedding.takes_tokens:
             raise UserError(
                 f"{spec.name} cannot be trained on {task.name}: its {name} must take tokens\n"
-                f"  embedding: {embedding.kind}\n  a model of texts would work"
+                f"  embedding: {embedding.kind}\n  Use a model whose inputs are tokens."
             )
 
 
-def _check_lengths(spec: Model, task: Task) -> None:
+def _check_lengths(spec: Model, task: TrainingTask) -> None:
     def needed(length: int) -> int:
         return replace(task, length=length).lengths(spec.architecture)[name]
 
@@ -62,10 +62,10 @@ def _check_lengths(spec: Model, task: Task) -> None:
         context = spec.context_length_of(stack)
         if context is not None and needed(task.length) > context:
             fits = bisect_right(range(1, task.length), context, key=needed)
-            shorter = f"{option_name('length')} {fits} or less would work, or " if fits else ""
+            shorter = f"Use {option_name('length')} {fits} or less, or set " if fits else "Set "
             place = "context_length" if stack.context_length is None else f"{name}.context_length"
             raise UserError(
                 f"{spec.name}: {task.name} of {option_name('length')} {task.length} must fit the context of its {name}\n"
                 f"  value: {needed(task.length)} tokens, and the context has {context}\n"
-                f"  {shorter}{option_name('set')} {place}={needed(task.length)}"
+                f"  {shorter}{place}={needed(task.length)}."
             )

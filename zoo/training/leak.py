@@ -1,4 +1,4 @@
-"""Whether a model that learns to predict the next token can see it."""
+"""Whether a model that learns next-token prediction can see the next token."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import torch
 
 from specs.model import Model
 from zoo.checks.direction import causal
-from zoo.checks.side import sides
+from zoo.checks.stack_runner import stack_runners
 from zoo.checks.subject import subject_of
 
 
 def sees_its_answers(spec: Model) -> bool:
-    """Whether what a decoder predicts changes with the tokens that it is to predict: its loss would mean nothing.
+    """Whether a decoder's predictions depend on their targets, which makes its loss meaningless.
 
-    Tried on a few tokens, with weights under which all that a model can see shows.  An encoder is given masks.
+    Tested on a few tokens, with weights that expose every dependence.  An encoder reads masks instead.
     """
     if spec.decoder is None:
         return False
     subject = subject_of(spec)
     with torch.no_grad():
-        checks = [causal(side, subject) for side in sides(subject.model, spec) if side.decodes]
+        checks = [causal(side, subject) for side in stack_runners(subject.model, spec) if side.decodes]
     return any(check.status == "failed" for check in checks)

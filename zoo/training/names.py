@@ -1,4 +1,4 @@
-"""What tasks are called."""
+"""The names of tasks."""
 
 COPY, REVERSE, RECALL, ADDITION = SYNTHETIC = ("copy", "reverse", "recall", "addition")
 NEXT_BYTE, MASKED_BYTE = OF_TEXT = ("next-byte", "masked-byte")

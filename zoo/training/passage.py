@@ -1,4 +1,4 @@
-"""What a task gives to learn from, and how it is put to a model of each architecture.
+"""Passages of tasks, and their form for each architecture.
 
 Shapes: batch B, prompt P, continuation C, tokens T.
 """
@@ -13,10 +13,10 @@ from torch import Tensor
 from specs.model import Model
 
 UNSCORED = -100
-"""Stands for a target that does not count, as torch's cross entropy has it."""
+"""The target that torch's cross entropy ignores."""
 
 SPECIALS = 2
-"""Tokens beside a task's own: a separator, which starts what is continued, and a mask."""
+"""Tokens beyond a task's own: a separator, which starts the continuation, and a mask."""
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,21 @@ class Passage:
 
 @dataclass(frozen=True)
 class Sample:
-    """What goes into a model, each B T, and what each output is to be: B T, or UNSCORED."""
+    """The inputs of a model, B T each, and its targets: B T, or UNSCORED."""
 
     inputs: tuple[Tensor, ...]
     targets: Tensor
 
     def to(self, device: torch.device) -> Sample:
-        """The same on a device."""
+        """This sample on a device."""
         return Sample(tuple(each.to(device) for each in self.inputs), self.targets.to(device))
 
 
 def sample(spec: Model, passage: Passage, tokens: int) -> Sample:
-    """A passage of a task with so many tokens, put to a model as its architecture is trained.
+    """A passage in the form in which an architecture is trained; ``tokens``: the number of the task's own tokens.
 
     A decoder reads prompt, separator and continuation, and predicts each next token; an encoder-decoder encodes the
-    prompt; an encoder reads all with masks in place of what it is to predict.
+    prompt; an encoder reads everything, with masks in place of its targets.
     """
     prompt, continuation = passage.prompt, passage.continuation
     separator, mask = tokens, tokens + 1

@@ -1,4 +1,4 @@
-"""How well a model predicts what is held out."""
+"""The score of a model on held-out passages."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from torch import Tensor, nn
 
 from specs.model import Model
 from zoo.training.passage import UNSCORED, Sample, sample
-from zoo.training.task import Task
+from zoo.training.task import TrainingTask
 
 ROWS, BATCH = 256, 32
-"""Passages that are held out, and how many are read at once."""
+"""The number of held-out passages, and the batch size."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """After so many steps: the loss of a token in nats, and the share of tokens whose best guess is right."""
+    """The loss per token in nats and the top-1 accuracy, after a number of steps."""
 
     step: int
     loss: float
@@ -39,7 +39,7 @@ def token_loss(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tens
 
 @torch.no_grad()
 def score(model: nn.Module, samples: list[Sample], step: int) -> Score:
-    """The score of a model, which is left in training mode."""
+    """The score of a model; leaves it in training mode."""
     model.eval()
     loss, right, count = 0.0, 0, 0
     for each in samples:
@@ -51,8 +51,8 @@ def score(model: nn.Module, samples: list[Sample], step: int) -> Score:
     return Score(step, loss / count, right / count)
 
 
-def held_out(spec: Model, task: Task, seed: int, device: torch.device) -> list[Sample]:
-    """The passages that are held out, in batches."""
+def held_out(spec: Model, task: TrainingTask, seed: int, device: torch.device) -> list[Sample]:
+    """The held-out passages in batches."""
     return [
         sample(spec, task.passage("held out", BATCH, seed, i), task.tokens).to(device)
         for i in range(ROWS // BATCH)

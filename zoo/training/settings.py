@@ -1,4 +1,4 @@
-"""How models are trained."""
+"""Training settings."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 WARM_UP = 0.1
-"""The share of the steps in which the learning rate rises."""
+"""The fraction of steps with learning-rate warm-up."""
 END = 0.1
-"""The share of the learning rate that is left at the end of its cosine."""
+"""The final fraction of the peak learning rate."""
 CLIP = 1.0
-"""The largest norm of all gradients together."""
+"""The global gradient norm to clip to."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Steps of so many passages, the highest learning rate, and the seed of weights, passages and dropout."""
+    """Number of steps, passages per step, peak learning rate, and the seed of weights, passages and dropout."""
 
     steps: int = 300
     batch: int = 32

@@ -1,4 +1,4 @@
-"""Where training is kept, so that it goes on where it was interrupted, and what is finished need not be done again."""
+"""Saved training runs: interrupted ones resume, finished ones are reused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from specs.resolved import resolved
 from zoo.files.whole import write_file
 from zoo.training.score import Score
 from zoo.training.settings import Settings
-from zoo.training.task import Task
+from zoo.training.task import TrainingTask
 
 if TYPE_CHECKING:
     from zoo.training.trainer import Trainer
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _ABOUT = ("name", "summary", "source", "year")
 
 
-class Outcome(BaseModel):
-    """What a training came to.  Losses are finite numbers, but for the last of one that ``diverged``."""
+class TrainingResult(BaseModel):
+    """The result of a training run.  Losses are finite, except the last one of a run that ``diverged``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -50,10 +50,10 @@ class Outcome(BaseModel):
 
 
 class Store:
-    """A directory for one spec on one task with certain settings: a state while it is trained, then the result."""
+    """The directory of one run, by spec, task and settings: a state during training, then the result."""
 
     def __init__(
-        self, place: Path, spec: Model, task: Task, settings: Settings, device: torch.device
+        self, place: Path, spec: Model, task: TrainingTask, settings: Settings, device: torch.device
     ) -> None:
         trained = {key: value for key, value in resolved(spec).items() if key not in _ABOUT}
         decisive = {
@@ -69,47 +69,47 @@ class Store:
         self._settings = json.dumps(decisive, indent=2)
 
     def clear(self) -> None:
-        """Forget what is there."""
+        """Delete the saved run."""
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def resume(self, trainer: Trainer) -> None:
-        """Let a training go on where it was interrupted, if it was.  Raises :class:`UserError` for a damaged state."""
+        """Resume an interrupted training run, if there is one.  Raises :class:`UserError` for a damaged state."""
         try:
             trainer.resume(torch.load(self._state, map_location="cpu", weights_only=True))
         except FileNotFoundError:
             return
-        except Exception:  # a damaged pickle raises anything, and so does one of something else
+        except Exception:  # a damaged or foreign pickle may raise anything
             raise UserError(
-                f"{self._state} is no state of a training to go on with\n  {option_name('fresh')} starts over"
+                f"{self._state} is not a valid training state\n  Pass {option_name('fresh')} to start over."
             ) from None
 
     def keep_state(self, state: dict[str, Any]) -> None:
-        """Put a state in the place of an earlier one."""
+        """Replace the saved state."""
         made = io.BytesIO()
         torch.save(state, made)
         self._write(self._state, made.getvalue())
 
-    def result(self) -> Outcome | None:
+    def result(self) -> TrainingResult | None:
         """The result of a finished training, or None.  Raises :class:`UserError` for a damaged file."""
         try:
-            return Outcome.model_validate_json(self._result.read_bytes())
+            return TrainingResult.model_validate_json(self._result.read_bytes())
         except FileNotFoundError:
             return None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             place = path_text(first["loc"])
             raise UserError(
-                f"{self._result} is no result of a training: {f'{place}: ' if place else ''}{first['msg']}\n"
-                f"  {option_name('fresh')} starts over"
+                f"{self._result} is not a valid training result: {f'{place}: ' if place else ''}{first['msg']}\n"
+                f"  Pass {option_name('fresh')} to start over."
             ) from None
 
-    def keep_result(self, result: Outcome) -> None:
-        """Put a result in the place of the state."""
+    def keep_result(self, result: TrainingResult) -> None:
+        """Replace the saved state with the result."""
         self._write(self._result, json.dumps(result.model_dump()).encode())
         self._state.unlink(missing_ok=True)
 
     def _write(self, path: Path, content: bytes) -> None:
-        """Write a file that is there whole or not at all."""
+        """Write a file atomically."""
         self.directory.mkdir(parents=True, exist_ok=True)
         settings = self.directory / "settings.json"
         if not settings.exists():

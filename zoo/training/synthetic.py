@@ -1,4 +1,4 @@
-"""Tasks that are made up: each is solved by one thing that a transformer can do, and by nothing less."""
+"""Synthetic tasks: each needs one particular ability of a transformer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from zoo.training.names import ADDITION, COPY, RECALL, REVERSE
 from zoo.training.passage import Passage
-from zoo.training.task import Part, Task
+from zoo.training.task import Part, TrainingTask
 
 
 def _drawn(below: int, rows: int, columns: int, generator: torch.Generator) -> Tensor:
@@ -23,8 +23,8 @@ def _all_scored(prompt: Tensor, answer: Tensor) -> Passage:
 
 
 @dataclass(frozen=True)
-class Copy(Task):
-    """x1 ... xn -> x1 ... xn: each answer stands at a fixed distance."""
+class Copy(TrainingTask):
+    """x1 ... xn -> x1 ... xn: each answer is at a fixed distance."""
 
     name: ClassVar[str] = COPY
     explanation: ClassVar[str] = "say the symbols again"
@@ -43,13 +43,13 @@ class Copy(Task):
         return _all_scored(x, self.answer(x))
 
     def answer(self, x: Tensor) -> Tensor:
-        """What is to follow the symbols: B n -> B n."""
+        """The continuation of the symbols: B n -> B n."""
         return x
 
 
 @dataclass(frozen=True)
 class Reverse(Copy):
-    """x1 ... xn -> xn ... x1: the distance of each answer depends on its place, so places must be known."""
+    """x1 ... xn -> xn ... x1: the distance of each answer depends on its position, so positions must be known."""
 
     name: ClassVar[str] = REVERSE
     explanation: ClassVar[str] = "say the symbols backwards"
@@ -59,10 +59,10 @@ class Reverse(Copy):
 
 
 @dataclass(frozen=True)
-class Recall(Task):
-    """k1 v1 ... kn vn -> ki vi kj vj ...: the value that stood behind each key (associative recall).
+class Recall(TrainingTask):
+    """k1 v1 ... kn vn -> ki vi kj vj ...: the value after each key (associative recall).
 
-    All keys are asked for in another order; keys differ within a passage, and so do not give their values away.
+    All keys are queried, in another order; keys are unique within a passage.
     """
 
     name: ClassVar[str] = RECALL
@@ -93,8 +93,8 @@ class Recall(Task):
 
 
 @dataclass(frozen=True)
-class Addition(Task):
-    """a1 ... an b1 ... bn -> a1 + b1 ... an + bn, modulo 5: two places met, and a table learnt."""
+class Addition(TrainingTask):
+    """a1 ... an b1 ... bn -> a1 + b1 ... an + bn, modulo 5: two positions combine, by a learned table."""
 
     name: ClassVar[str] = ADDITION
     explanation: ClassVar[str] = "add two rows of numbers modulo 5"

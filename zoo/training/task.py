@@ -1,4 +1,4 @@
-"""What every task answers."""
+"""The interface of tasks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Part = Literal["training", "held out"]
 
 
 @dataclass(frozen=True)
-class Task(ABC):
-    """A source of passages: a function of a part, a seed and a step, so the same for every model and after a pause.
+class TrainingTask(ABC):
+    """A source of passages, determined by part, seed and step: the same for every model and after resuming.
 
-    ``length`` is how long a passage is, in the task's own unit.
+    ``length``: that of a passage, in the task's own unit.
     """
 
     length: int
@@ -33,17 +33,17 @@ class Task(ABC):
     @property
     @abstractmethod
     def tokens(self) -> int:
-        """How many tokens the task has of its own."""
+        """The number of the task's own tokens."""
 
     @property
     def chance(self) -> float:
-        """The loss of who knows how often each answer occurs, and nothing of the passage: nats per token."""
+        """The loss of guessing by answer frequency alone, in nats per token."""
         return math.log(self.tokens)
 
     @property
     @abstractmethod
     def sizes(self) -> tuple[int, int]:
-        """Tokens of a prompt and of its continuation."""
+        """The number of tokens of a prompt and of its continuation."""
 
     @abstractmethod
     def draw(self, part: Part, rows: int, generator: torch.Generator) -> Passage:
@@ -55,7 +55,7 @@ class Task(ABC):
         return self.tokens + SPECIALS
 
     def lengths(self, architecture: Architecture) -> dict[str, int]:
-        """How many tokens each stack of a model reads."""
+        """The number of tokens that each stack of a model reads."""
         prompt, continuation = self.sizes
         return {
             "decoder": {"decoder": prompt + continuation},
@@ -70,5 +70,5 @@ class Task(ABC):
         return self.draw(part, rows, torch.Generator().manual_seed(number))
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data: all that decides what the task gives."""
+        """As JSON data: everything that determines the passages."""
         return {"name": self.name, "length": self.length}

@@ -1,4 +1,4 @@
-"""Tasks of a text file, read as bytes: its last tenth is held out."""
+"""Tasks on the bytes of a text file, whose last tenth is held out."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from specs.errors import UserError, option_name
 from specs.model import Architecture
 from zoo.training.names import MASKED_BYTE, NEXT_BYTE
 from zoo.training.passage import Passage
-from zoo.training.task import Part, Task
+from zoo.training.task import Part, TrainingTask
 
 BYTES = 256
 HELD_OUT = 10
-"""One part in so many is held out."""
+"""The inverse of the held-out fraction."""
 MASKED = 0.15
-"""The share of bytes that are masked (BERT)."""
+"""The fraction of masked bytes (BERT)."""
 
 
 @dataclass(frozen=True)
-class Text(Task):
-    """Stretches of ``length`` bytes from anywhere in a file's part for training, or in its held-out tail."""
+class TextTask(TrainingTask):
+    """Random spans of ``length`` bytes, from a file's training part or its held-out tail."""
 
     content: bytes
     usual_length: ClassVar[int] = 64
@@ -48,7 +48,7 @@ class Text(Task):
             torch.bincount(self.parts[part].to(torch.int64), minlength=BYTES).double()
             for part in ("training", "held out")
         )
-        shares = (seen + 1) / (seen + 1).sum()  # no byte is taken to be impossible
+        shares = (seen + 1) / (seen + 1).sum()  # every byte has a non-zero probability
         return float(-(met / met.sum() * shares.log()).sum())
 
     def stretches(self, part: Part, rows: int, generator: torch.Generator) -> Tensor:
@@ -66,8 +66,8 @@ class Text(Task):
 
 
 @dataclass(frozen=True)
-class NextByte(Text):
-    """Each byte after those before it; an encoder-decoder encodes the first half and says the second."""
+class NextByte(TextTask):
+    """Next-byte prediction; an encoder-decoder encodes the first half and predicts the second."""
 
     halves: bool = False
 
@@ -87,8 +87,8 @@ class NextByte(Text):
 
 
 @dataclass(frozen=True)
-class MaskedByte(Text):
-    """The bytes behind masks, from those on both sides."""
+class MaskedByte(TextTask):
+    """Masked-byte prediction."""
 
     name: ClassVar[str] = MASKED_BYTE
     explanation: ClassVar[str] = "predict the masked bytes of a text from those around them"
@@ -101,19 +101,19 @@ class MaskedByte(Text):
     def draw(self, part: Part, rows: int, generator: torch.Generator) -> Passage:
         stretches = self.stretches(part, rows, generator)
         chances = torch.rand(stretches.shape, generator=generator)
-        scored = (chances < MASKED) | (chances == chances.amin(1, keepdim=True))  # one in each row at least
+        scored = (chances < MASKED) | (chances == chances.amin(1, keepdim=True))  # at least one per row
         return Passage(stretches[:, :0], stretches, scored)
 
 
 def read_text(path: Path, length: int) -> bytes:
-    """The bytes of a file.  Raises :class:`UserError` where the part held out has fewer than ``length``."""
+    """The bytes of a file.  Raises :class:`UserError` if its held-out part is shorter than ``length``."""
     content = path.read_bytes()
     if len(content) // HELD_OUT < length:
         fits = len(content) // HELD_OUT
         remedy = (
-            f"a shorter {option_name('length')}, {fits} or less, would work, or a longer text"
+            f"Use {option_name('length')} {fits} or less, or a longer text."
             if fits > 1
-            else "give a longer text"
+            else "Use a longer text."
         )
         raise UserError(
             f"{path}: must have at least {HELD_OUT * length:,} bytes: a tenth is held out, and a passage has {length}\n"

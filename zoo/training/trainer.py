@@ -1,4 +1,4 @@
-"""One model in training."""
+"""The training of one model."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from zoo.builder import assemble
 from zoo.training.passage import sample
 from zoo.training.score import Score, held_out, score, token_loss
 from zoo.training.settings import CLIP, END, WARM_UP, Settings
-from zoo.training.task import Task
+from zoo.training.task import TrainingTask
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 
 SCORES = 10
-"""How often a model is scored on the way."""
+"""The number of evaluations during training."""
 
 
 class Trainer:
-    """A model with the weights of its spec's own recipe, its optimizer and schedule, and what was measured so far.
+    """A model initialized by its spec's recipe, with optimizer, schedule and measurements.
 
-    ``losses`` has one of each step, in training.  A loss that is no finite number ends the training: ``diverged``.
+    ``losses``: training loss per step.  A loss that is not finite ends the training: ``diverged``.
     """
 
-    def __init__(self, spec: Model, task: Task, settings: Settings, device: torch.device) -> None:
+    def __init__(self, spec: Model, task: TrainingTask, settings: Settings, device: torch.device) -> None:
         self.spec, self.task, self.settings, self.device = spec, task, settings, device
         model = assemble(spec)
         materialize(model, RandomWeights(model, spec, settings.seed))
@@ -44,25 +44,25 @@ class Trainer:
         self.losses: list[float] = []
         self.scores: list[Score] = []
         self.seconds = 0.0
-        """Spent on steps, without scoring and saving."""
+        """Seconds spent on steps, without scoring and saving."""
 
     @property
     def done(self) -> int:
-        """The steps that are done."""
+        """The number of finished steps."""
         return len(self.losses)
 
     @property
     def diverged(self) -> bool:
-        """Whether the last loss is no finite number."""
+        """Whether the last loss is not finite."""
         return bool(self.losses) and not math.isfinite(self.losses[-1])
 
     @property
     def finished(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether training is finished."""
         return self.diverged or self.done >= self.settings.steps
 
     def step(self) -> None:
-        """Learn from the next passages, and score the model where it is time to."""
+        """Train on the next passages, and score the model when due."""
         before = time.perf_counter()
         self._learn()
         self.seconds += time.perf_counter() - before
@@ -84,7 +84,7 @@ class Trainer:
         self.losses.append(loss.item())
 
     def state(self) -> dict[str, Any]:
-        """All that going on takes."""
+        """The state for resuming."""
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -95,7 +95,7 @@ class Trainer:
         }
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Resume from a state."""
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.schedule.load_state_dict(state["schedule"])
@@ -104,7 +104,7 @@ class Trainer:
 
 
 def share_of_rate(step: int, steps: int) -> float:
-    """The share of the highest learning rate at a step: a line up to it, then a cosine down to a tenth."""
+    """The fraction of the peak learning rate at a step: linear warm-up, then cosine decay to a tenth."""
     warm_up = max(1, int(WARM_UP * steps))
     if step < warm_up:
         return (step + 1) / warm_up
@@ -113,5 +113,5 @@ def share_of_rate(step: int, steps: int) -> float:
 
 
 def _dropout_seed(seed: int, step: int) -> int:
-    """One for each step, so that a pause changes nothing."""
+    """A generator seed for each step, so that resuming changes nothing."""
     return int.from_bytes(hashlib.sha256(f"{seed}/dropout/{step}".encode()).digest()[:7], "little")

@@ -1,1 +1,1 @@
-"""Where weights come from: drawn at random, or read from files.  Always one tensor at a time."""
+"""Sources of weights: drawn at random or read from files, always one tensor at a time."""

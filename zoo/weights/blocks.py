@@ -12,7 +12,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Quantized:
-    """Rows in few bits: unsigned codes N B S, and scales, zero points and (where blocks have them) minima N B."""
+    """Quantized rows: unsigned codes N B S, and scales, zero points and (where blocks have them) minima N B."""
 
     codes: Tensor
     scales: Tensor
@@ -21,7 +21,7 @@ class Quantized:
 
     @classmethod
     def joined(cls, parts: Iterable[Quantized]) -> Quantized:
-        """Rows one below the other."""
+        """Stack rows."""
         every = list(parts)
         minima = [part.minima for part in every if part.minima is not None]
         return cls(
@@ -39,11 +39,12 @@ class Quantized:
 
 @dataclass(frozen=True)
 class Blocks:
-    """A value is (code - zero point) * scale + minimum, with one scale per ``size`` values of a row, or per row (None).
+    """The layout of blocks: a value is (code - zero point) * scale + minimum, with one scale per ``size`` values of a
+    row, or per row (None).
 
-    Symmetric zero points are half the code range; asymmetric ones mark the code of 0 in each block.  Blocks with a float
-    minimum have the zero point ``base`` throughout, the code of the minimum.  ``half``: scales and minima are float16
-    numbers, and float32 numbers otherwise.
+    Symmetric zero points are half the code range; asymmetric ones are the code of 0 in each block. Blocks with a
+    float minimum have the zero point ``base`` throughout, the code of the minimum. ``half``: scales and minima are
+    float16 numbers, otherwise float32.
     """
 
     bits: int
@@ -90,12 +91,12 @@ class Blocks:
         return self.rounded(blocks, *self.scaled(low, high, dtype))
 
     def split(self, rows: Tensor) -> Tensor:
-        """Rows as blocks in float32, the last filled up with 0: N K -> N B S."""
+        """Rows as blocks in float32, the last zero-padded: N K -> N B S."""
         size = self.size_in(rows.shape[1])
         return F.pad(rows.to(torch.float32), (0, -rows.shape[1] % size)).unflatten(1, (-1, size))
 
     def scaled(self, low: Tensor, high: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Scales in a dtype and zero points of blocks whose values reach from ``low`` to ``high``: N B each."""
+        """Scales in a dtype and zero points of blocks with values from ``low`` to ``high``: N B each."""
         if self.symmetric:  # the value furthest from 0 gets the code furthest from the middle, 0
             scales = torch.where(high > -low, high, low) / -self.middle
         else:
@@ -114,7 +115,7 @@ class Blocks:
         return Quantized(codes.to(torch.uint8), scales, zeros)
 
     def _quantize_above(self, blocks: Tensor, low: Tensor, high: Tensor, dtype: torch.dtype) -> Quantized:
-        """The nearest codes from the minimum of each block upwards."""
+        """The nearest codes counted from the minimum of each block."""
         assert self.base is not None
         last = 2 * (self.middle - self.base) - 1
         minima = low.to(dtype)
@@ -125,11 +126,11 @@ class Blocks:
         return Quantized(codes.to(torch.uint8) + self.base, scales, zeros, minima)
 
     def restore(self, quantized: Quantized, width: int) -> Tensor:
-        """The values that codes stand for: N K in float32."""
+        """The dequantized values: N K in float32."""
         return self.values(quantized).flatten(1)[:, :width]
 
     def values(self, quantized: Quantized) -> Tensor:
-        """The values that codes stand for: N B S in float32."""
+        """The dequantized values: N B S in float32."""
         values = quantized.codes.to(torch.float32) - quantized.zeros[..., None].to(torch.float32)
         values = values * quantized.scales[..., None].to(torch.float32)
         return values if quantized.minima is None else values + quantized.minima[..., None].to(torch.float32)
@@ -137,9 +138,9 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Codes:
-    """A matrix in few bits: the layout of its blocks, and its rows in order, some at a time.
+    """A quantized matrix: the layout of its blocks, and its rows in order, in pieces.
 
-    ``multipliers``: K, what the columns that the codes stand for are multiplied by (default: 1).
+    ``multipliers``, K, are the factors applied to the columns before rounding (default: 1).
     """
 
     blocks: Blocks
@@ -147,6 +148,6 @@ class Codes:
     multipliers: Tensor | None = None
 
     def values(self, width: int) -> Tensor:
-        """What the codes stand for: N K in float32, for rows of K values."""
+        """The dequantized values: N K in float32, for rows of K values."""
         values = self.blocks.restore(Quantized.joined(self.rows()), width)
         return values if self.multipliers is None else values * self.multipliers

@@ -1,4 +1,4 @@
-"""The tensors of a checkpoint: one file, or shards with an index, of any format that is read."""
+"""The tensors of a checkpoint: one file, or shards with an index, in any supported format."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from zoo.weights.names import file_among, read_index
 from zoo.weights.pickled import read_archive, read_legacy
 from zoo.weights.safetensors import begins_safetensors, read_safetensors
 from zoo.weights.source import WeightError
-from zoo.weights.stored import Stored
+from zoo.weights.stored import StoredTensor
 
-_START = 64  # bytes that tell what a file is
+_START = 64  # bytes that identify the format of a file
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files with tensors: what it is called, the names it goes by, and how one is read."""
+    """A format of tensor files: its name, its suffixes, and its reader."""
 
     title: str
     suffixes: tuple[str, ...]
-    read: Callable[[Path], Mapping[str, Stored]]
+    read: Callable[[Path], Mapping[str, StoredTensor]]
 
 
 _SAFETENSORS = Format("safetensors", (".safetensors",), read_safetensors)
@@ -38,13 +38,13 @@ _BEGINNINGS = {b"PK\x03\x04": _ARCHIVE, b"GGUF": _GGUF} | {
     b"\x80" + bytes([protocol]): _LEGACY for protocol in range(2, 6)
 }
 _NO_WEIGHTS = {
-    b"version https://git-lfs": "a git-lfs pointer, which stands for the file: fetch the file itself with git lfs pull",
-    b"<!doctype": "a web page, perhaps of an error or a login: download the file again",
-    b"<html": "a web page, perhaps of an error or a login: download the file again",
-    b"<?xml": "an XML document, perhaps of an error: download the file again",
-    b"\x89hdf": "an HDF5 file, as TensorFlow and Keras write: take the checkpoint's safetensors",
-    b"\x1f\x8b": "compressed with gzip: unpack it first",
-}  # the beginnings in lower case
+    b"version https://git-lfs": "a git-lfs pointer, not the file itself\n  Fetch the file with git lfs pull.",
+    b"<!doctype": "a web page, perhaps an error or a login\n  Download the file again.",
+    b"<html": "a web page, perhaps an error or a login\n  Download the file again.",
+    b"<?xml": "an XML document, perhaps an error\n  Download the file again.",
+    b"\x89hdf": "an HDF5 file of TensorFlow or Keras\n  Use the checkpoint's safetensors.",
+    b"\x1f\x8b": "compressed with gzip\n  Unpack it first.",
+}  # prefixes in lower case
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,16 @@ class TensorFiles:
     """The tensors of a checkpoint by name, and the path that the user gave for it."""
 
     path: Path
-    tensors: Mapping[str, Stored]
+    tensors: Mapping[str, StoredTensor]
 
     @classmethod
     def open(cls, path: Path) -> TensorFiles:
-        """The tensors of a file, an index of shards, or a directory with either; safetensors go before pickles.
+        """The tensors of a file, an index of shards, or a directory with either; safetensors are preferred to
+        pickles.
 
-        Those of the Dense modules of a sentence-transformers directory begin with the places of their modules.
-        No values are read where the format allows.  Raises :class:`WeightError`, naming the file and what is wrong
-        with it.
+        The names of tensors in the Dense modules of a sentence-transformers directory begin with the directories of
+        their modules. No values are read where the format allows. Raises :class:`WeightError` with the file and its
+        fault.
         """
         if not path.is_dir():
             return cls(path, _read_source(path))
@@ -71,7 +72,7 @@ class TensorFiles:
         return cls(path, tensors)
 
 
-def _read_source(source: Path) -> Mapping[str, Stored]:
+def _read_source(source: Path) -> Mapping[str, StoredTensor]:
     """The tensors of a file, or of the shards that an index names."""
     if source.exists() and not source.is_file():
         raise WeightError(f"{source} is not a regular file")
@@ -85,15 +86,17 @@ def _listed(directory: Path) -> list[str]:
         raise WeightError(f"{directory} cannot be read: {error.strerror}") from None
 
 
-def _read(path: Path) -> Mapping[str, Stored]:
-    """The tensors of one file, by what it holds: its name must not say otherwise."""
+def _read(path: Path) -> Mapping[str, StoredTensor]:
+    """The tensors of one file, by its contents, which its suffix must not contradict."""
     try:
         with path.open("rb") as file:
             start = file.read(_START)
     except OSError as error:
         raise WeightError(f"{path} cannot be read: {error.strerror}") from None
     if not start:
-        raise WeightError(f"{path} is empty: perhaps a download that was interrupted or truncated")
+        raise WeightError(
+            f"{path} is empty, perhaps because its download was truncated\n  Download it again."
+        )
     for beginning, what in _NO_WEIGHTS.items():
         if start.lower().lstrip().startswith(beginning):
             raise WeightError(f"{path} is {what}")
@@ -104,24 +107,26 @@ def _read(path: Path) -> Mapping[str, Stored]:
     named = next((named for named in _FORMATS if path.suffix in named.suffixes), None)
     if held and named and path.suffix not in held.suffixes:
         raise WeightError(
-            f"{path} is called {path.suffix} and holds {held.title}: give it a name that ends in {held.suffixes[0]}"
+            f"{path} has suffix {path.suffix}, but holds {held.title}\n  Rename it to end in {held.suffixes[0]}."
         )
     return (held or named or _SAFETENSORS).read(path)
 
 
-def _read_shards(index: Path) -> dict[str, Stored]:
-    """The tensors that an index names, from the files beside it."""
+def _read_shards(index: Path) -> dict[str, StoredTensor]:
+    """The tensors that an index names, from the files next to it."""
     places = read_index(index)
     shards = sorted(set(places.values()))
     missing = [shard for shard in shards if not (index.parent / shard).is_file()]
     if missing:
         raise WeightError(
-            f"{index} names {len(missing)} of {len(shards)} files that are not there: {_some(missing)}"
+            f"{index} lists {len(shards)} files, {len(missing)} of them missing: {_some(missing)}\n  Download them."
         )
     held = {shard: _read(index.parent / shard) for shard in shards}
     lacking = [f"{name} in {shard}" for name, shard in places.items() if name not in held[shard]]
     if lacking:
-        raise WeightError(f"{index} names tensors that their files do not hold: {_some(lacking)}")
+        raise WeightError(
+            f"{index} lists tensors missing from their files: {_some(lacking)}\n  Download the checkpoint again."
+        )
     return {name: held[shard][name] for name, shard in places.items()}
 
 

@@ -1,4 +1,4 @@
-"""Tensors in GGUF files: stored ones, and quantized ones made into float32 as they are read."""
+"""Tensors in GGUF files: plain ones, and quantized ones dequantized to float32 as they are read."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from torch import Tensor
 
 from zoo.weights.blocks import Quantized
 from zoo.weights.gguf_blocks import FORMATS
-from zoo.weights.gguf_header import Entry, Header, read_header
-from zoo.weights.stored import FLOATS, Stored, StoredCodes, read_bytes
+from zoo.weights.gguf_header import GGUFTensor, Header, read_header
+from zoo.weights.stored import FLOATS, StoredCodes, StoredTensor, read_bytes
 
 PIECE = 2**22
-"""Values made at a time."""
+"""Values dequantized at a time."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class GgufTensor:
         return (self._entry.offset, self._entry.nbytes) if self.kind in FLOATS else None
 
     @property
-    def _entry(self) -> Entry:
+    def _entry(self) -> GGUFTensor:
         return self.header.tensors[self.name]
 
     def outline(self) -> Tensor:
@@ -95,10 +95,10 @@ class GgufTensor:
         return read_bytes(self.path, self.name, place).view(stop - start, row)
 
 
-def read_gguf(path: Path) -> dict[str, Stored]:
+def read_gguf(path: Path) -> dict[str, StoredTensor]:
     """The tensors of a GGUF file by name.
 
-    Raises :class:`WeightError` when the library for it is missing, or the file is truncated or no GGUF file.
+    Raises :class:`WeightError` where the library is missing, or the file is truncated or not a GGUF file.
     """
     header = read_header(path)
     return {name: GgufTensor(header, name) for name in header.tensors}
@@ -106,7 +106,7 @@ def read_gguf(path: Path) -> dict[str, Stored]:
 
 @functools.cache
 def _is_quantized(kind: str) -> bool:
-    """Whether values can be made of a quantized kind: the library can for most."""
+    """Whether the library can dequantize a kind."""
     import gguf
 
     quantization = gguf.GGMLQuantizationType[kind]

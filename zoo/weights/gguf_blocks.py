@@ -1,4 +1,4 @@
-"""The block formats of GGUF as codes, scales and minima: nothing is rounded.
+"""The block formats of GGUF as codes, scales and minima, without rounding.
 
 The layouts are those of ``ggml-quants.h``: https://github.com/ggml-org/ggml/blob/master/src/ggml-quants.c.
 """
@@ -17,12 +17,12 @@ FIVE_BITS = 112
 """The code of 0 where 5-bit codes are stored in 8 bits: their middle, 16, becomes the middle of 8 bits, 128."""
 
 SUPERBLOCK = 256
-"""Values in the blocks of K-quants, which hold several of ours."""
+"""Values in the blocks of K-quants, each of which becomes several blocks here."""
 
 
 @dataclass(frozen=True)
 class BlockFormat:
-    """A format: its blocks here, and how N rows of bytes become codes."""
+    """A format: its blocks, and the function from N rows of bytes to codes."""
 
     blocks: Blocks
     unpack: Callable[[Tensor], Quantized]
@@ -133,4 +133,4 @@ FORMATS = {
     "Q5_K": BlockFormat(Blocks(8, 32, symmetric=False, base=FIVE_BITS), _q5_k),
     "Q6_K": BlockFormat(Blocks(8, 16), _q6_k),
 }
-"""The formats whose values are codes times scales, by the names that ggml has for them."""
+"""The formats whose values are codes times scales, by ggml's names."""

@@ -1,6 +1,6 @@
-"""What a GGUF file says of its model and its tensors; no values are read, and no torch is needed.
+"""The header of a GGUF file: its model and its tensors, without values and without torch.
 
-The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.  The library gguf reads it.
+The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The library gguf reads it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from specs.errors import shorten
-from specs.suggest import did_you_mean
+from specs.suggest import suggestion
 from zoo.weights.source import WeightError
 
 MODEL_TYPES = {
@@ -25,15 +25,15 @@ MODEL_TYPES = {
     "gemma3": "gemma3_text",
     "phi3": "phi3",
 }
-"""The model_type of transformers for each architecture of GGUF that is read."""
+"""The model_type of transformers for each supported GGUF architecture."""
 
 FREQUENCIES = "rope_freqs.weight"
-"""The tensor with what rotary frequencies are divided by."""
+"""The name of the tensor with the divisors of rotary frequencies."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A tensor of a GGUF file: its type by the name that ggml has for it, and where its bytes are."""
+class GGUFTensor:
+    """A tensor of a GGUF file: ggml's name of its type, and the place of its bytes."""
 
     kind: str
     shape: tuple[int, ...]
@@ -48,11 +48,11 @@ class Header:
     path: Path
     metadata: Mapping[str, Any]
     vocabulary: int
-    tensors: Mapping[str, Entry]
+    tensors: Mapping[str, GGUFTensor]
 
     @property
     def prefix(self) -> str:
-        """What the keys of the file's architecture begin with."""
+        """The prefix of the keys of the file's architecture."""
         return f"{self.metadata['general.architecture']}."
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -60,26 +60,27 @@ class Header:
         return self.metadata.get(self.prefix + key, default)
 
     def keys(self) -> list[str]:
-        """The keys of the file's architecture, without what they begin with."""
+        """The keys of the file's architecture, without their prefix."""
         return [key.removeprefix(self.prefix) for key in self.metadata if key.startswith(self.prefix)]
 
     def number(self, key: str) -> int:
-        """A whole number above 0 that the file must give, for all layers.  Raises :class:`WeightError` when it does not."""
+        """A positive whole number that the file must have, the same for all layers. Raises :class:`WeightError`
+        otherwise."""
         value = self.get(key)
         if isinstance(value, list) and value and value.count(value[0]) == len(value):
             value = value[0]
         if type(value) is not int or value < 1:
-            shown = "none" if value is None else f"the value {shorten(value)}"
+            shown = "none" if value is None else shorten(value)
             raise WeightError(
-                f"{self.path} has {shown} for {self.prefix}{key}, and needs a whole number above 0"
+                f"{self.path}: {self.prefix}{key} must be a whole number above 0\n  value: {shown}"
             )
         return value
 
 
 def read_header(path: Path, whole: Collection[str] = ()) -> Header:
-    """The header of a GGUF file; the long lists of the keys in ``whole`` are kept.
+    """The header of a GGUF file, with long lists only for the keys in ``whole``.
 
-    Raises :class:`WeightError` when the library is missing, or the file is truncated, in parts, or no GGUF file.
+    Raises :class:`WeightError` where the library is missing, or the file is truncated, in parts, or not a GGUF file.
     """
     try:
         import gguf
@@ -109,7 +110,7 @@ def read_header(path: Path, whole: Collection[str] = ()) -> Header:
         metadata = {key: _value(field, whole=key in whole) for key, field in reader.fields.items()}
         tokens = reader.fields.get("tokenizer.ggml.tokens")
         tensors = {
-            tensor.name: Entry(
+            tensor.name: GGUFTensor(
                 tensor.tensor_type.name,
                 tuple(int(length) for length in reversed(tensor.shape)),
                 int(tensor.data_offset),
@@ -120,43 +121,42 @@ def read_header(path: Path, whole: Collection[str] = ()) -> Header:
     except OSError as error:
         raise WeightError(f"{path} cannot be read: {error.strerror}") from None
     except EOFError:
-        raise WeightError(f"{path} is truncated: its header tells of more than it has") from None
+        raise WeightError(f"{path} is truncated: its header declares more data than the file has") from None
     except (ValueError, KeyError, IndexError, OverflowError, TypeError, AttributeError) as error:
-        raise WeightError(f"{path} is truncated, or no GGUF file that can be read: {error}") from None
+        raise WeightError(f"{path} is truncated or not a readable GGUF file: {error}") from None
     if reader.byte_order != "I":
-        raise WeightError(f"{path} is for machines of the other byte order: take the file for this one")
+        raise WeightError(
+            f"{path} has the opposite byte order\n  Use the file for this machine's byte order."
+        )
     if metadata.get("split.count", 1) not in (0, 1):
         raise WeightError(
-            f"{path} is one of {metadata['split.count']} parts: merge them with llama-gguf-split --merge"
+            f"{path} is one of {metadata['split.count']} parts\n  Merge them with llama-gguf-split --merge."
         )
     if not isinstance(metadata.get("general.architecture"), str):
-        raise WeightError(f"{path} does not say its general.architecture")
+        raise WeightError(f"{path} has no general.architecture")
     return Header(path, metadata, len(tokens.data) if tokens else 0, tensors)
 
 
 def model_type_of(header: Header) -> str:
-    """The model_type of transformers for a file's architecture.
-
-    Raises :class:`WeightError` for an architecture that is not read.
-    """
+    """The model_type of transformers for a file's architecture. Raises :class:`WeightError` for an unsupported one."""
     architecture = header.metadata["general.architecture"]
     if architecture not in MODEL_TYPES:
         raise WeightError(
-            f"{header.path} has the architecture {architecture!r}, which is not read from GGUF: "
-            f"{did_you_mean(architecture, MODEL_TYPES)}\n  take the model's safetensors"
+            f"{header.path} has the architecture {architecture!r}, which zoo does not read from GGUF\n"
+            f"  {suggestion(architecture, MODEL_TYPES)} Otherwise, use the model's safetensors."
         )
     if header.get("expert_count", 0):
         raise WeightError(
-            f"{header.path} is a mixture of {header.get('expert_count')} experts, which is not read from GGUF\n"
-            "  take the model's safetensors"
+            f"{header.path} is a mixture of {header.get('expert_count')} experts, which zoo does not read from GGUF\n"
+            "  Use the model's safetensors."
         )
     return MODEL_TYPES[architecture]
 
 
 def frequency_divisors(header: Header) -> np.ndarray[Any, np.dtype[np.float32]] | None:
-    """The numbers that rotary frequencies are divided by, one for each pair of dimensions, or None where the file has none.
+    """The divisors of rotary frequencies, one per pair of dimensions; None where the file has none.
 
-    Raises :class:`WeightError` when they are no list of float32.
+    Raises :class:`WeightError` unless they are a list of float32.
     """
     entry = header.tensors.get(FREQUENCIES)
     if entry is None:
@@ -164,19 +164,19 @@ def frequency_divisors(header: Header) -> np.ndarray[Any, np.dtype[np.float32]] 
     if entry.kind != "F32" or len(entry.shape) != 1 or not entry.shape[0]:
         shape = " x ".join(map(str, entry.shape))
         raise WeightError(
-            f"{header.path}: {FREQUENCIES} is {shape} of {entry.kind}, and must be a list of F32"
+            f"{header.path}: {FREQUENCIES} must be a list of F32\n  value: {shape} of {entry.kind}\n  Convert the model again."
         )
     return np.fromfile(header.path, np.float32, entry.shape[0], offset=entry.offset)
 
 
 FACTORS = {"long_factor": "rope_factors_long.weight", "short_factor": "rope_factors_short.weight"}
-"""The tensors with the factors of LongRoPE."""
+"""The names of the tensors with the factors of LongRoPE."""
 
 
 def long_rope_factors(header: Header) -> dict[str, list[float]] | None:
-    """The factors of LongRoPE, one for each pair of dimensions, or None where the file has none.
+    """The factors of LongRoPE, one per pair of dimensions; None where the file has none.
 
-    Raises :class:`WeightError` where one of both is missing, or is not a list of float32.
+    Raises :class:`WeightError` where only one of the two is there, or is not a list of float32.
     """
     if not any(name in header.tensors for name in FACTORS.values()):
         return None
@@ -184,14 +184,14 @@ def long_rope_factors(header: Header) -> dict[str, list[float]] | None:
     for field, name in FACTORS.items():
         entry = header.tensors.get(name)
         if entry is None or entry.kind != "F32" or len(entry.shape) != 1:
-            raise WeightError(f"{header.path}: {name} must be a list of F32\n  convert the model again")
+            raise WeightError(f"{header.path}: {name} must be a list of F32\n  Convert the model again.")
         values = np.fromfile(header.path, np.float32, entry.shape[0], offset=entry.offset)
         found[field] = [float(str(value)) for value in values]
     return found
 
 
 _LISTED = 1024
-"""Values of a list that is kept: longer ones are vocabularies."""
+"""The longest list that is kept, in values: longer ones are vocabularies."""
 
 _LONGEST_LIST = 2**22
 

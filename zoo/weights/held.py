@@ -14,9 +14,10 @@ from zoo.weights.source import WeightSource
 
 
 class HeldWeights(WeightSource):
-    """A source that hands out the weights of a filled module, so that none is drawn or converted twice.
+    """A source with the weights of a filled module, so that none is drawn or converted twice.
 
-    ``origin`` is the source that filled it, if one did: bytes that lie in its files as wanted are still copied from there.
+    ``origin`` is the source that filled it, if any: bytes that its files hold in the wanted form are still copied
+    from there.
     """
 
     def __init__(self, module: nn.Module, origin: WeightSource | None = None) -> None:

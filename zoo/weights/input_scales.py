@@ -1,4 +1,4 @@
-"""Static scales of a product's inputs: found once by calibration, and stored with the weights."""
+"""Static scales of a product's inputs, found by calibration and stored with the weights."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ CODES = 255
 """The highest code of an input in 8 bits."""
 
 REST = 254
-"""How many steps of the rest one step of the first 8 bits is wide; the rest is at most half a step on either side."""
+"""The ratio of the scale of the first 8 bits to that of the residual, which is at most half a step on either side."""
 
 MIDDLE = 128
-"""The zero point of the rest."""
+"""The zero point of the residual."""
 
 
 @dataclass(frozen=True, eq=False)
 class InputScales:
     """How the inputs x of a product, ... K, are rounded.
 
-    In 8 bits, x * multipliers becomes codes from 0 to 255 with a scale and a zero point, and the columns of the weights are
-    divided by the multipliers (SmoothQuant, Xiao et al., 2022).  In 16 bits, what 8 bits leave of x is rounded once more
-    with a 254th of the scale, and multipliers are 1.
+    In 8 bits, x * multipliers becomes codes from 0 to 255 with a scale and a zero point, and the columns of the
+    weights are divided by the multipliers (SmoothQuant, Xiao et al., 2022). In 16 bits, the residual of 8 bits is
+    rounded again with a 254th of the scale, and multipliers are 1.
     """
 
     multipliers: Tensor
@@ -40,12 +40,12 @@ class InputScales:
 
     @classmethod
     def for_checking(cls, width: int, bits: int) -> InputScales:
-        """Scales without calibration, for weights that mean nothing: none is 1 or 0, so that one left out shows."""
+        """Scales without calibration, for random weights: none is 1 or 0, so that a missing one shows."""
         pattern = torch.tensor([0.5, 2.0, 4.0]).repeat(-(-width // 3))[:width]
         return cls(pattern if bits == 8 else torch.ones(width), 1 / 16, 100, bits)
 
     def rounded(self, x: Tensor) -> Tensor:
-        """x as its codes have it."""
+        """x rounded to its codes."""
         scaled = x * self.multipliers
         near = _rounded(scaled, self.scale, self.zero)
         if self.bits == 16:
@@ -54,7 +54,7 @@ class InputScales:
 
     @property
     def rest_scale(self) -> float:
-        """The scale of what 8 bits leave."""
+        """The scale of the residual of 8 bits."""
         return self.scale / REST
 
 

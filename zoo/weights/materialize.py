@@ -1,4 +1,4 @@
-"""Fill a model on the meta device with weights."""
+"""Filling a model on the meta device with weights."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from zoo.weights.source import WeightSource
 
 
 def materialize(model: nn.Module, source: WeightSource) -> None:
-    """Give every parameter and persistent buffer its values, in place; what is shared stays shared.
+    """Give every parameter and persistent buffer its values, in place; shared tensors stay shared.
 
-    A tensor that a source hands over whole and in the right dtype is used as it is, not copied.
+    A tensor that a source returns whole and in the right dtype is used directly, not copied.
     """
 
     def filled(named: tuple[str, Tensor]) -> tuple[int, Tensor]:
@@ -33,7 +33,7 @@ def materialize(model: nn.Module, source: WeightSource) -> None:
 
 
 def put(model: nn.Module, tensors: Mapping[int, Tensor]) -> None:
-    """Put tensors in the places of those with these ids; what is shared stays shared."""
+    """Replace the tensors with these ids; shared tensors stay shared."""
     for module in model.modules():
         holders: tuple[dict[str, Any], ...] = (module._parameters, module._buffers)
         for held in holders:
@@ -42,7 +42,7 @@ def put(model: nn.Module, tensors: Mapping[int, Tensor]) -> None:
 
 @torch.no_grad()
 def whole(parameter: Tensor, pieces: Iterator[Tensor]) -> Tensor:
-    """The pieces of a parameter in its shape and dtype; one piece that is the whole is not copied."""
+    """The pieces of a parameter in its shape and dtype; a single whole piece is not copied."""
     first = next(pieces)
     if first.numel() == parameter.numel() and first.dtype == parameter.dtype:
         return first.view(parameter.shape)

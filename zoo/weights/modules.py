@@ -1,4 +1,4 @@
-"""The modules of a sentence-transformers directory: what ``modules.json`` lists, in order."""
+"""The modules of a sentence-transformers directory, in the order of ``modules.json``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PATH = re.compile(r"[\w.-]*")
 
 @dataclass(frozen=True)
 class Module:
-    """A module: the name of its class in sentence-transformers, or all of its type where it is of another library, and its
+    """A module: the name of its class in sentence-transformers, or its full type for another library, and its
     directory."""
 
     kind: str
@@ -29,9 +29,9 @@ class Module:
 
 
 def modules_in(directory: Path) -> list[Module]:
-    """The modules of a directory, none where there is no ``modules.json``.
+    """The modules of a directory; empty where there is no ``modules.json``.
 
-    Raises :class:`WeightError` where the list is damaged, or names a place outside the directory.
+    Raises :class:`WeightError` where the list is damaged, or names a path outside the directory.
     """
     index = directory / MODULES
     if not index.exists():
@@ -45,17 +45,17 @@ def _module(index: Path, entry: Any) -> Module:
             known = _TYPE.fullmatch(kind)
             return Module(known[1] if known else kind, index.parent / path)
     raise WeightError(
-        f"{index}: each module must have a type, and a path that is a directory beside it or empty"
+        f"{index}: each module must have a type, and a path that is empty or a directory next to it"
     )
 
 
 def dense_modules(directory: Path) -> dict[str, Path]:
-    """The directories of the Dense modules of a directory, in order, by the names that their tensors begin with."""
+    """The directories of the Dense modules, in order, by the prefixes of their tensors."""
     found = [module.directory for module in modules_in(directory) if module.kind == DENSE]
     return dict(zip(DENSE_PLACES, found, strict=False))
 
 
 def split_name(tensor: str) -> tuple[str, str]:
-    """The directory of the module that a stored tensor is of, empty for the body, and its name there."""
+    """The directory of a stored tensor's module, empty for the body, and the tensor's name there."""
     place, _, name = tensor.partition(".")
     return (place, name) if place in DENSE_PLACES else ("", tensor)

@@ -13,20 +13,20 @@ SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLED_SINGLE, PICKLED_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 
 _LONGEST_NAME = 255
-"""Bytes of the name of a file."""
+"""The longest name of a file, in bytes."""
 
 _SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 
 
 def has_weights(names: Iterable[str]) -> bool:
-    """Whether some of the names of a directory's files are of weights, or of an index of them."""
+    """Whether the names of a directory's files include weights, or an index of them."""
     return any(name.endswith(_SUFFIXES) or name in (INDEX, PICKLED_INDEX) for name in names)
 
 
 def file_among(names: Iterable[str], where: object) -> str:
-    """The file that holds the tensors or their index, among the names of a directory's files.
+    """The file with the tensors or their index, among the names of a directory's files.
 
-    Raises :class:`WeightError`, saying ``where``, when there is none, or it could be one of several.
+    Raises :class:`WeightError`, naming ``where``, when there is no such file, or several.
     """
     names = sorted(names)
     of_suffix = {suffix: [name for name in names if name.endswith(suffix)] for suffix in _SUFFIXES}
@@ -39,17 +39,17 @@ def file_among(names: Iterable[str], where: object) -> str:
             return found[0]
         if found:
             raise WeightError(
-                f"{where} has several {suffix} files and no index of them: give one of {', '.join(found[:8])}"
+                f"{where} has several {suffix} files and no index\n  Name one of them: {', '.join(found[:8])}."
             )
     raise WeightError(
-        f"{where} has no {SINGLE}, no {PICKLED_SINGLE} and no index of shards; it has {', '.join(names[:8]) or 'no files'}"
+        f"{where} has no {SINGLE}, no {PICKLED_SINGLE} and no index of shards\n  value: {', '.join(names[:8]) or 'no files'}"
     )
 
 
 def read_index(index: Path) -> dict[str, str]:
-    """The file of each tensor that an index names; each is beside the index.
+    """The file of each tensor that an index names, in the same directory.
 
-    Raises :class:`WeightError` where it is no such index, or names files elsewhere.
+    Raises :class:`WeightError` for a damaged index, and for files elsewhere.
     """
     places = read_object(index, WeightError).get("weight_map")
     if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
@@ -57,5 +57,5 @@ def read_index(index: Path) -> dict[str, str]:
     for shard in sorted(set(places.values())):
         misplaced = shard in ("", ".", "..") or PureWindowsPath(shard).name != shard
         if misplaced or len(shard.encode()) > _LONGEST_NAME or not shard.isprintable():
-            raise WeightError(f"{index} names {shorten(shard)}, which is not a file beside it")
+            raise WeightError(f"{index} names {shorten(shard)}, which is not a file next to it")
     return places

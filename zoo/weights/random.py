@@ -1,4 +1,4 @@
-"""Random weights: a function of seed and parameter name, so the same wherever and in whatever order they are drawn."""
+"""Random weights: a function of seed and parameter name, independent of machine and order."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.source import WeightSource
 
 PIECE = 2**22
-"""Values per piece; part of the definition of the numbers drawn."""
+"""Values per piece, which is part of the definition of the numbers drawn."""
 
 
 class RandomWeights(WeightSource):
-    """Weights drawn by the spec's recipe, but for those that are fixed."""
+    """Weights drawn by the spec's recipe, except fixed values."""
 
     def __init__(
         self, model: nn.Module, spec: Model, seed: int = 0, dtype: torch.dtype = torch.float32

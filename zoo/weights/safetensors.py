@@ -1,4 +1,4 @@
-"""Safetensors files.
+"""Reading safetensors files.
 
 The format: 8 bytes with the length of a JSON header, the header, and the tensors without gaps
 (https://github.com/huggingface/safetensors#format).
@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specs.suggest import did_you_mean
+from specs.suggest import suggestion
 from zoo.json_values import parse_object
 from zoo.weights.source import WeightError
 from zoo.weights.stored import FLOATS, read_bytes
 
-_LONGEST_HEADER = 100_000_000  # bytes, as the format's own library has it
+_LONGEST_HEADER = 100_000_000  # bytes, as in the format's own library
 _SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "U16": 2, "I16": 2, "U32": 4, "I32": 4, "U64": 8, "I64": 8, "C64": 8}
 _SIZES |= {"F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "F8_E4M3FNUZ": 1, "F8_E5M2FNUZ": 1}
 _SIZES |= {name: dtype.itemsize for name, dtype in FLOATS.items()}
@@ -54,26 +54,23 @@ class SafeTensor:
 
 
 def begins_safetensors(start: bytes) -> bool:
-    """Whether a file that starts so is one: a length, and a JSON object."""
+    """Whether the first bytes are those of a safetensors file: a length, and a JSON object."""
     return start[8:9] == b"{" and int.from_bytes(start[:8], "little") <= _LONGEST_HEADER
 
 
 def read_safetensors(path: Path) -> dict[str, SafeTensor]:
-    """The tensors that a .safetensors file holds, by name.
-
-    Raises :class:`WeightError` when the file is truncated, or its header is not one.
-    """
+    """The tensors of a .safetensors file by name. Raises :class:`WeightError` for a truncated file or invalid header."""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size < 8:
-                raise WeightError(f"{path} is truncated or no safetensors file: it has {size} bytes")
+                raise WeightError(f"{path} is truncated or not a safetensors file: it has {size} bytes")
             start = file.read(8)
             length = int.from_bytes(start, "little")
             if length > min(size - 8, _LONGEST_HEADER):
                 raise WeightError(
-                    f"{path} is truncated or no safetensors file: "
-                    f"it announces a header of {length:,} bytes, and has {size - 8:,} more"
+                    f"{path} is truncated or not a safetensors file: "
+                    f"its header should have {length:,} bytes, and {size - 8:,} follow"
                 )
             header = parse_object(file.read(length), f"{path}: the header", WeightError)
     except OSError as error:
@@ -93,23 +90,23 @@ def _stored(path: Path, name: str, entry: Any, start: int) -> SafeTensor:
         case _:
             raise WeightError(f"{path}: the header has no dtype, shape and data_offsets for {name}")
     if kind not in _SIZES:
-        raise WeightError(f"{path}: {name} has dtype {kind}, which is unknown: {did_you_mean(kind, _SIZES)}")
+        raise WeightError(f"{path}: {name} has unknown dtype {kind}\n  {suggestion(kind, _SIZES)}")
     if end - begin != math.prod(shape) * _SIZES[kind]:
         shown = " x ".join(map(str, shape))
         raise WeightError(
-            f"{path}: {name} is {shown} of {kind}, and the header gives it {end - begin:,} bytes"
+            f"{path}: {name} is {shown} of {kind}, but its header entry has {end - begin:,} bytes"
         )
     return SafeTensor(path, name, kind, tuple(shape), start + begin, end - begin)
 
 
 def _check_layout(path: Path, tensors: dict[str, SafeTensor], start: int, size: int) -> None:
-    """The tensors must lie end to end from the header to the end of the file."""
+    """Check that the tensors lie end to end from the header to the end of the file."""
     end = start
     for stored in sorted(tensors.values(), key=lambda stored: (stored.offset, stored.nbytes)):
         if stored.offset != end:
             raise WeightError(f"{path}: {stored.name} does not start where the tensor before it ends")
         end += stored.nbytes
     if end > size:
-        raise WeightError(f"{path} is truncated: its header promises {end:,} bytes, and it has {size:,}")
+        raise WeightError(f"{path} is truncated: its header declares {end:,} bytes, and it has {size:,}")
     if end < size:
-        raise WeightError(f"{path} has {size - end:,} bytes that its header does not name")
+        raise WeightError(f"{path} has {size - end:,} bytes that its header does not list")

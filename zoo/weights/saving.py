@@ -18,13 +18,13 @@ from zoo.weights.names import INDEX, SINGLE
 
 KINDS = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.float64: "F64"}
 SHARD = 5_000_000_000
-"""Bytes of a shard at most, as transformers has it; a larger tensor has one of its own."""
+"""The largest shard in bytes, as in transformers; a larger tensor gets its own."""
 
-Progress = Callable[[int], None]
+OnBytes = Callable[[int], None]
 
 
 @dataclass(frozen=True)
-class Entry:
+class TensorHeader:
     """A tensor to be written."""
 
     shape: tuple[int, ...]
@@ -38,15 +38,15 @@ class Entry:
 
 def save(
     directory: Path,
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, TensorHeader],
     tensors: Iterable[tuple[str, Tensor]],
-    progress: Progress = lambda count: None,
+    progress: OnBytes = lambda count: None,
     *,
     shard: int = SHARD,
 ) -> list[str]:
-    """Write tensors, which come in the order of their entries; gives the names of the files.
+    """Write tensors, which come in the order of their entries; return the names of the files.
 
-    At no time is more than one tensor in memory.
+    At most one tensor is in memory at a time.
     """
     shards = _shards(entries, shard)
     total = sum(entry.nbytes for entry in entries.values())
@@ -64,8 +64,8 @@ def save(
     return [*names, INDEX]
 
 
-def _shards(entries: Mapping[str, Entry], most: int) -> list[dict[str, Entry]]:
-    shards: list[dict[str, Entry]] = [{}]
+def _shards(entries: Mapping[str, TensorHeader], most: int) -> list[dict[str, TensorHeader]]:
+    shards: list[dict[str, TensorHeader]] = [{}]
     size = 0
     for name, entry in entries.items():
         if shards[-1] and size + entry.nbytes > most:
@@ -77,7 +77,7 @@ def _shards(entries: Mapping[str, Entry], most: int) -> list[dict[str, Entry]]:
 
 
 def _write(
-    path: Path, entries: Mapping[str, Entry], tensors: Iterable[tuple[str, Tensor]], progress: Progress
+    path: Path, entries: Mapping[str, TensorHeader], tensors: Iterable[tuple[str, Tensor]], progress: OnBytes
 ) -> None:
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     end = 0

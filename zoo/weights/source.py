@@ -1,4 +1,4 @@
-"""What every source of weights gives."""
+"""The interface of every source of weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class WeightError(UserError):
-    """Weights that are missing, truncated, of the wrong shape, or of no known format."""
+    """Weights are missing, truncated, of the wrong shape, or of an unknown format."""
 
 
 class WeightSource(Protocol):
@@ -25,22 +25,22 @@ class WeightSource(Protocol):
     description: str
 
     def pieces(self, name: str) -> Iterator[Tensor]:
-        """A parameter's values in row-major order, in consecutive flat pieces, so that none need be held whole.
+        """Yield a parameter's values in row-major order, in consecutive flat pieces, so that none need be held whole.
 
-        Raises :class:`WeightError`, naming the parameter, when it cannot be read.
+        Raises :class:`WeightError`, naming the parameter, where it cannot be read.
         """
         ...
 
     def raw(self, name: str) -> tuple[Path, int, int] | None:
-        """File, offset and length of the parameter's bytes, where they lie in a file just as they are wanted."""
+        """The file, offset and length of the parameter's bytes, where a file holds them in the wanted form."""
         return None
 
     def codes(self, name: str) -> Codes | None:
-        """The few-bit codes in which a matrix is to be stored, such as those of a checkpoint.  None for other tensors."""
+        """The codes in which to store a matrix, such as those of a checkpoint. None for other tensors."""
         return None
 
     def input_scales(self, names: tuple[str, ...]) -> InputScales | None:
-        """How the inputs of a product with these weights, one below the other, are rounded.  None without calibration."""
+        """How the inputs of a product with these stacked weights are rounded. None without calibration."""
         return None
 
     def format(self, name: str) -> str | None:

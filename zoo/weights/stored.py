@@ -1,4 +1,4 @@
-"""A tensor in a file, whatever the format of the file."""
+"""A tensor in a file of any format."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.source import WeightError
 
 FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
-"""The types that weights come in, by the names that safetensors has for them."""
+"""The supported dtypes of weights, by their names in safetensors."""
 
 _QUANTIZED = ("F8", "F4", "I8", "U8", "I4", "U4")
 
 
-class Stored(Protocol):
-    """A tensor of a file: its name, its type as the format calls it, and its shape."""
+class StoredTensor(Protocol):
+    """A tensor of a file: its name, the format's name of its type, and its shape."""
 
     @property
     def path(self) -> Path: ...
@@ -36,29 +36,29 @@ class Stored(Protocol):
 
     @property
     def dtype(self) -> torch.dtype | None:
-        """The floating-point type of what ``read`` gives, or None where weights do not come in its kind."""
+        """The floating-point dtype of the result of ``read``, or None for an unsupported one."""
         ...
 
     @property
     def place(self) -> tuple[int, int] | None:
-        """Offset and number of the bytes in the file that ``read`` gives, or None where it makes values."""
+        """The offset and number of the bytes that ``read`` returns, or None where it computes values."""
         ...
 
     def outline(self) -> Tensor:
-        """A tensor on the meta device that is laid out as the bytes at ``place`` are."""
+        """A tensor on the meta device with the memory layout of the bytes at ``place``."""
         ...
 
     def read(self) -> Tensor:
-        """The tensor, sharing memory with no other.
+        """The tensor, in memory of its own.
 
-        Raises :class:`WeightError` where the file has changed, or the values cannot be made.
+        Raises :class:`WeightError` where the file has changed, or the values cannot be computed.
         """
         ...
 
 
 @dataclass(frozen=True)
 class StoredCodes:
-    """The codes of a stored matrix: the layout of its blocks, its number of rows, and the rows from one to another."""
+    """The codes of a stored matrix: the layout of its blocks, its number of rows, and a reader of ranges of rows."""
 
     blocks: Blocks
     count: int
@@ -67,10 +67,10 @@ class StoredCodes:
 
 @runtime_checkable
 class Packed(Protocol):
-    """A tensor that is stored in few bits.
+    """A tensor that is stored quantized.
 
-    ``format`` names the quantized format, or is None where the tensor is not quantized after all; ``codes`` gives the
-    matrix as it is stored, or None where only its values can be computed.
+    ``format`` names the quantized format, or is None where the tensor is not quantized after all; ``codes`` returns
+    the stored matrix, or None where only its values can be computed.
     """
 
     @property
@@ -80,17 +80,17 @@ class Packed(Protocol):
 
 
 def kind_fault(kind: str) -> str:
-    """What is wrong with a kind that weights do not come in."""
-    fault = f"is of {kind}, and weights come in {', '.join(list(FLOATS)[:-1])} or {list(FLOATS)[-1]}"
+    """The fault of an unsupported dtype."""
+    fault = f"has dtype {kind}; weights must be {', '.join(list(FLOATS)[:-1])} or {list(FLOATS)[-1]}"
     if kind.startswith(_QUANTIZED):
-        return f"{fault}: quantized checkpoints are read with the quantization_config of their config.json; give their directory"
+        return f"{fault}; a quantized checkpoint is read by its directory, with the quantization_config in its config.json"
     return fault
 
 
 def read_bytes(path: Path, name: str, place: tuple[int, int]) -> Tensor:
-    """The bytes at an offset, and so many, of the file that a tensor is in.
+    """Bytes of the file that a tensor is in.
 
-    They are read, not mapped: where a file becomes shorter meanwhile, mapped pages end the process without a word.  Raises
+    They are read, not mapped: if the file became shorter meanwhile, mapped pages would kill the process. Raises
     :class:`WeightError` naming the tensor.
     """
     offset, nbytes = place
@@ -102,7 +102,9 @@ def read_bytes(path: Path, name: str, place: tuple[int, int]) -> Tensor:
             while left:
                 count = file.readinto(left)
                 if not count:
-                    raise WeightError(f"{path}: {name} cannot be read: the file has become shorter")
+                    raise WeightError(
+                        f"{path}: {name} cannot be read: the file became shorter while it was read"
+                    )
                 left = left[count:]
     except OSError as error:
         raise WeightError(f"{path}: {name} cannot be read: {error.strerror}") from None
@@ -112,7 +114,7 @@ def read_bytes(path: Path, name: str, place: tuple[int, int]) -> Tensor:
 def read_pieces(
     path: Path, name: str, dtype: torch.dtype, place: tuple[int, int], step: int
 ) -> Iterator[Tensor]:
-    """The values at a place in a file, so many at a time, flat.  Raises as :func:`read_bytes`."""
+    """Yield the values at a place in a file, in flat pieces. Raises as :func:`read_bytes`."""
     offset, nbytes = place
     for start in range(0, nbytes, step * dtype.itemsize):
         length = min(step * dtype.itemsize, nbytes - start)

@@ -10,7 +10,7 @@ from zoo.tensors import weight_tensors
 
 
 def tied_names(model: nn.Module) -> dict[str, str]:
-    """The first name of each weight that has several, by the others."""
+    """The first name of each tied weight, by its other names."""
     first: dict[int, str] = {}
     found = {}
     for name, tensor in weight_tensors(model, remove_duplicate=False):
@@ -20,8 +20,8 @@ def tied_names(model: nn.Module) -> dict[str, str]:
 
 
 def hold_ties_once(model: nn.Module) -> None:
-    """Let ``state_dict`` give a tied weight once, which safetensors asks for, and ``load_state_dict`` take it so, or under
-    all of its names."""
+    """Make ``state_dict`` return a tied weight once, as safetensors requires, and ``load_state_dict`` accept it once
+    or under all of its names."""
     model.register_state_dict_post_hook(_dropped)
     model.register_load_state_dict_pre_hook(_restored)
 

@@ -1,10 +1,12 @@
 """The module of the kind."""
 
+import torch
 from torch import Tensor, nn
 
 from zoo.components.linear import Linear
 from zoo.context import BuildContext
 from zoo.registry import builds
+from zoo_squared_relu import operations as operations
 from zoo_squared_relu.spec import SquaredReLU
 
 
@@ -16,4 +18,4 @@ class SquaredReLUModule(nn.Module):
         self.down = Linear(spec.hidden, context.d_model)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down(self.up(x).relu() ** 2)
+        return self.down(torch.square(self.up(x).relu()))

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from specs.base import Component
 from specs.registry import register
+from specs.roles import Role
 
 
 @register("feed_forward", implementation="zoo_squared_relu.module")
@@ -13,5 +14,5 @@ class SquaredReLU(Component):
     """Two layers with a squared ReLU between them: down(relu(up(x)) ** 2) (Primer: So et al., 2021)."""
 
     kind: Literal["squared_relu"] = "squared_relu"
-    hidden: Annotated[int, Field(gt=0)]
+    hidden: Annotated[int, Field(gt=0), Role.WIDTH]
     """Width of the hidden layer."""

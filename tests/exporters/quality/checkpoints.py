@@ -77,3 +77,14 @@ def vit(directory: Path) -> Path:
         num_labels=5,
     )  # fmt: skip
     return _saved(transformers.ViTForImageClassification(config), directory, text=False)
+
+
+def mixtral(directory: Path) -> Path:
+    """A decoder of two layers with mixtures of experts."""
+    torch.manual_seed(7)
+    config = transformers.MixtralConfig(
+        vocab_size=VOCABULARY, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=128, num_local_experts=4, num_experts_per_tok=2,
+        pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    return _saved(transformers.MixtralForCausalLM(config), directory, text=True)

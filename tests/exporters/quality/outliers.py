@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -78,21 +79,21 @@ def _saved(model: transformers.PreTrainedModel, directory: Path, readers: Reader
     return directory
 
 
-def _gpt2_readers(model: nn.Module) -> list[tuple[Tensor, list[Tensor]]]:
+def _gpt2_readers(model: Any) -> list[tuple[Tensor, list[Tensor]]]:
     return [
         pair
-        for block in model.transformer.h  # type: ignore[union-attr]
+        for block in model.transformer.h
         for pair in (
-            (block.ln_1.weight, [block.attn.c_attn.weight.T]),  # type: ignore[union-attr]
-            (block.ln_2.weight, [block.mlp.c_fc.weight.T]),  # type: ignore[union-attr]
+            (block.ln_1.weight, [block.attn.c_attn.weight.T]),
+            (block.ln_2.weight, [block.mlp.c_fc.weight.T]),
         )
     ]
 
 
-def _t5_readers(model: nn.Module) -> list[tuple[Tensor, list[Tensor]]]:
+def _t5_readers(model: Any) -> list[tuple[Tensor, list[Tensor]]]:
     found = []
     for stack in (model.encoder, model.decoder):
-        for block in stack.block:  # type: ignore[union-attr]
+        for block in stack.block:
             for layer in block.layer:
                 part = getattr(layer, "SelfAttention", None) or getattr(layer, "EncDecAttention", None)
                 read = [layer.DenseReluDense.wi] if part is None else [part.q]
@@ -101,8 +102,8 @@ def _t5_readers(model: nn.Module) -> list[tuple[Tensor, list[Tensor]]]:
     return found
 
 
-def _bert_readers(model: nn.Module) -> list[tuple[Tensor, list[Tensor]]]:
-    layers = model.encoder.layer  # type: ignore[union-attr]
+def _bert_readers(model: Any) -> list[tuple[Tensor, list[Tensor]]]:
+    layers = model.encoder.layer
     found = [(each.attention.output.LayerNorm.weight, [each.intermediate.dense.weight]) for each in layers]
     for before, after in zip(layers, [*layers][1:], strict=False):
         read = after.attention.self
@@ -112,9 +113,9 @@ def _bert_readers(model: nn.Module) -> list[tuple[Tensor, list[Tensor]]]:
     return found
 
 
-def _mixtral_readers(model: nn.Module) -> list[tuple[Tensor, list[Tensor]]]:
+def _mixtral_readers(model: Any) -> list[tuple[Tensor, list[Tensor]]]:
     found = []
-    for layer in model.model.layers:  # type: ignore[union-attr]
+    for layer in model.model.layers:
         read = layer.self_attn
         found.append(
             (layer.input_layernorm.weight, [read.q_proj.weight, read.k_proj.weight, read.v_proj.weight])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from exporters.export import export
-from exporters.opened import opened
+from exporters.model_source import model_source
 from exporters.options import Options
 from tests.registry import unpacked
 
@@ -50,7 +50,7 @@ def sequences(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.mark.timeout(1200)
 def test_it_keeps_its_vectors(checkpoint: Path, sequences: Path, tmp_path: Path) -> None:
     options = Options(weights=str(checkpoint), calibrate=sequences, precision="int8", target="cpu")
-    found = export(opened(str(checkpoint)).spec, tmp_path / "out", options).quality
+    found = export(model_source(str(checkpoint)).spec, tmp_path / "out", options).quality
     assert found is not None
     assert found.figures["cosine"] > 0.9995
     assert found.figures["same_neighbours"] > 0.97

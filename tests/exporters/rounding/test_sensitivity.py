@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from torch import Tensor
 
-from exporters.opened import opened
+from exporters.model_source import model_source
 from exporters.quality.blame import blame
 from exporters.quality.inputs import representative
 from exporters.quality.judge import cases_of
@@ -31,7 +32,7 @@ def test_estimates_agree_with_exact_costs(
 ) -> None:
     monkeypatch.setattr(sensitivity, "DRAWS", 24)
     origin = make(tmp_path)
-    spec = opened(str(origin)).spec
+    spec = model_source(str(origin)).spec
     model = assemble(spec)
     materialize(model, open_weights(str(origin), model, spec, seed=0))
     cases = list(
@@ -43,7 +44,9 @@ def test_estimates_agree_with_exact_costs(
         if values.dim() == 2 and ".blocks." in name and "position" not in name
     }
     stored = {name: BLOCKS.restore(BLOCKS.quantize(values), values.shape[1]) for name, values in held.items()}
-    changes = {(name,): {name: stored[name] - values.detach()} for name, values in held.items()}
+    changes: dict[tuple[str, ...], dict[str, Tensor]] = {
+        (name,): {name: stored[name] - values.detach()} for name, values in held.items()
+    }
     found = sensitivities(spec, model, cases, changes)
     exact = {each.part: each.cost for each in blame(spec, model, stored.items(), cases, lambda name: name)}
     dear = [name for name, cost in exact.items() if cost > 0.05 * max(exact.values())]
@@ -59,7 +62,7 @@ def test_estimates_agree_with_exact_costs(
 def test_costs_of_joined_weights_are_those_of_one_change(tmp_path: Path) -> None:
     """The errors of two weights of a group may cancel out."""
     origin = checkpoints.llama(tmp_path)
-    spec = opened(str(origin)).spec
+    spec = model_source(str(origin)).spec
     model = assemble(spec)
     materialize(model, open_weights(str(origin), model, spec, seed=0))
     cases = list(

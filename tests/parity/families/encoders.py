@@ -7,6 +7,10 @@ from typing import Any
 import transformers
 from hypothesis import strategies as st
 
+from specs.model import Model
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.harness import check
+
 ACTIVATIONS = st.sampled_from(["gelu", "gelu_new", "relu", "silu"])
 EPS = st.sampled_from([1e-12, 1e-5, 1e-2])
 
@@ -43,3 +47,17 @@ def draw_bert(data: st.DataObject) -> dict[str, Any]:
         max_position_embeddings=data.draw(st.integers(1, 40), "context_length"),
         tie_word_embeddings=data.draw(st.booleans(), "tied"),
     )
+
+
+def check_encoder(model_class: type, config: Any, directory: Any, **options: Any) -> Model:
+    """As the harness has it, with padding where the class takes it."""
+    return check(model_class, config, directory, sides=sides(model_class), **options)
+
+
+class EncoderTests(FamilyTests):
+    """An encoder, all of whose classes are tried with any configuration."""
+
+    check = staticmethod(check_encoder)
+
+    def drawn_class(self, data: st.DataObject) -> type:
+        return data.draw(st.sampled_from([self.model_class, *(each for each, _ in self.others)]), "class")

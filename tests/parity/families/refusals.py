@@ -1,4 +1,4 @@
-"""That a config with an option that is not modelled is refused, by name."""
+"""That a config with an option that is not supported is refused, by name."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from transformers import PreTrainedConfig
 
-from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config, ConfigError
 
 
 def refused(config: PreTrainedConfig, field: str, value: Any, said: str) -> None:

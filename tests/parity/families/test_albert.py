@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AlbertConfig, AlbertForMaskedLM
 
-from tests.parity.families.encoders import classes, draw_bert, labels, sides
-from tests.parity.families.harness import check
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
+from tests.parity.families.encoders import EncoderTests, classes, draw_bert, labels
 
 CONFIGS = {
     "one layer for all": dict(
@@ -31,42 +26,23 @@ CONFIGS = {
 }  # fmt: skip
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(AlbertForMaskedLM, AlbertConfig(**CONFIGS[name]), tmp_path)
+class TestAlbert(EncoderTests):
+    model_class = AlbertForMaskedLM
+    config = AlbertConfig
+    configs = CONFIGS
+    others = [(each, labels(each)) for each in classes("Albert")]
+    of_others = "groups of unequal length"
+    refusals = (
+        ("position_embedding_type", "relative_key", 'must be "absolute"'),
+        ("hidden_act", "gelu_nwe", "Did you mean 'gelu_new'"),
+        ("num_hidden_groups", 4, "must be from 1 to num_hidden_layers, which is 3"),
+        ("inner_group_num", 0, "must be 1 or more"),
+        ("architectures", ["AlbertForMultipleChoice"], "must name a supported class"),
+    )
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("Albert"))
-def test_other_heads(model_class, tmp_path):
-    config = AlbertConfig(**CONFIGS["groups of unequal length"], **labels(model_class))
-    check(model_class, config, tmp_path, sides=sides(model_class))
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    fields = draw_bert(data)
-    fields["num_hidden_groups"] = data.draw(st.integers(1, fields["num_hidden_layers"]), "groups")
-    fields["inner_group_num"] = data.draw(st.integers(1, 2), "inner")
-    config = AlbertConfig(**fields, embedding_size=data.draw(st.integers(8, 30), "width"))
-    model_class = data.draw(st.sampled_from([AlbertForMaskedLM, *classes("Albert")]), "class")
-    directory, seed = tmp_path_factory.mktemp("albert"), data.draw(st.integers(0, 99), "seed")
-    where = sides(model_class)
-    check(model_class, config, directory, seed=seed, sides=where, onnx=seed % 5 == 0, fuzzed=True)
-
-
-REFUSED = {
-    "position_embedding_type": ("relative_key", 'must be "absolute"'),
-    "hidden_act": ("gelu_nwe", "did you mean 'gelu_new'"),
-    "num_hidden_groups": (4, "must be from 1 to num_hidden_layers, which is 3"),
-    "inner_group_num": (0, "must be 1 or more"),
-    "architectures": (["AlbertForMultipleChoice"], "has no class that is modelled"),
-}
-
-
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(AlbertConfig(**CONFIGS["one layer for all"]), field, *REFUSED[field])
+    @staticmethod
+    def draw(data):
+        fields = draw_bert(data)
+        fields["num_hidden_groups"] = data.draw(st.integers(1, fields["num_hidden_layers"]), "groups")
+        fields["inner_group_num"] = data.draw(st.integers(1, 2), "inner")
+        return {**fields, "embedding_size": data.draw(st.integers(8, 30), "width")}

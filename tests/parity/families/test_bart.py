@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -23,8 +25,8 @@ from tests.parity.families.end_of_sequence import check_at_end
 from tests.parity.families.harness import check, check_reference
 from tests.parity.reference import build
 from tests.thinned import one_in
-from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config, ConfigError
 
 SPECIAL = dict(
     pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=2
@@ -90,20 +92,20 @@ def test_classification_at_the_end_of_sequence(model_class, config_class, labels
     check_at_end(model_class, config_class(**CONFIGS["one layer"], **SPECIAL, **labels), tmp_path)
 
 
-REFUSED = [
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"tie_word_embeddings": False}, "tie_word_embeddings: must be true", "share one table"),
-    ({"activation_function": "gelu_neww"}, "activation_function: is not modelled", "gelu_new"),
+    ({"activation_function": "gelu_neww"}, "activation_function: is not supported", "gelu_new"),
     ({"is_decoder": True}, "is_decoder: must be false", "the decoder alone"),
     ({"normalize_before": True}, "normalize_before: must be false", "norms stand"),
     ({"normalize_embedding": False}, "normalize_embedding: must be true", "embedding"),
     ({"add_final_layer_norm": True}, "add_final_layer_norm: must be false", "stacks end"),
     ({"static_position_embeddings": True}, "static_position_embeddings: must be false", "positions"),
-    ({"architectures": ["BartForCausalLM"]}, "has no class that is modelled", "BartForConditionalGeneration"),
+    ({"architectures": ["BartForCausalLM"]}, "must name a supported class", "BartForConditionalGeneration"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "rule", "remedy"), REFUSED, ids=[next(iter(case[0])) for case in REFUSED])
-def test_what_is_not_modelled_is_refused(change, rule, remedy):
+def test_unsupported_values_and_fields_are_refused(change, rule, remedy):
     config = Config({"model_type": "bart", **change}, "config.json")
     with pytest.raises(ConfigError, match=rule) as caught:
         spec_of_config(config, name="bart")

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from transformers import BertConfig, BertForMaskedLM
 
-from tests.parity.families.encoders import classes, draw_bert, labels, sides
-from tests.parity.families.harness import check
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
+from tests.parity.families.encoders import EncoderTests, classes, draw_bert, labels
 
 CONFIGS = {
     "odd heads": dict(
@@ -28,42 +22,22 @@ CONFIGS = {
 }  # fmt: skip
 
 
-@one_in(3)
-@pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tied, tmp_path):
-    check(BertForMaskedLM, BertConfig(**CONFIGS[name], tie_word_embeddings=tied), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("Bert"))
-def test_other_heads(model_class, tmp_path):
-    config = BertConfig(**CONFIGS["odd heads"], **labels(model_class))
-    check(model_class, config, tmp_path, sides=sides(model_class))
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    config = BertConfig(**draw_bert(data))
-    model_class = data.draw(st.sampled_from([BertForMaskedLM, *classes("Bert")]), "class")
-    directory, seed = tmp_path_factory.mktemp("bert"), data.draw(st.integers(0, 99), "seed")
-    where = sides(model_class)
-    check(model_class, config, directory, seed=seed, sides=where, onnx=seed % 5 == 0, fuzzed=True)
-
-
-REFUSED = {
-    "type_vocab_size": (0, "must be 1 or more"),
-    "position_embedding_type": ("relative_key", 'must be "absolute"'),
-    "is_decoder": (True, "must be false"),
-    "add_cross_attention": (True, "must be false"),
-    "hidden_act": ("gelu_nwe", "did you mean 'gelu_new'"),
-    "architectures": (["BertForPretraining"], "did you mean 'BertForPreTraining'"),
-    "use_sparse_attention": (True, "not modelled"),
-}
-
-
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(BertConfig(**CONFIGS["odd heads"]), field, *REFUSED[field])
+class TestBert(EncoderTests):
+    model_class = BertForMaskedLM
+    config = BertConfig
+    configs = {
+        f"{name}, {'tied' if tied else 'untied'}": {**values, "tie_word_embeddings": tied}
+        for name, values in CONFIGS.items()
+        for tied in (True, False)
+    }
+    others = [(each, labels(each)) for each in classes("Bert")]
+    refusals = (
+        ("type_vocab_size", 0, "must be 1 or more"),
+        ("position_embedding_type", "relative_key", 'must be "absolute"'),
+        ("is_decoder", True, "must be false"),
+        ("add_cross_attention", True, "must be false"),
+        ("hidden_act", "gelu_nwe", "Did you mean 'gelu_new'"),
+        ("architectures", ["BertForPretraining"], "Did you mean 'BertForPreTraining'"),
+        ("use_sparse_attention", True, "unsupported fields"),
+    )
+    draw = staticmethod(draw_bert)

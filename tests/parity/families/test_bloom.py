@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import (
     BloomConfig,
@@ -15,10 +13,8 @@ from transformers import (
     BloomModel,
 )
 
-from tests.parity.families.harness import check
-from tests.parity.families.refusals import refused
+from tests.parity.families.family import FamilyTests
 from tests.parity.reference import assert_close, build, load, step_through
-from tests.thinned import one_in
 from zoo.configs.importing import import_spec
 
 CONFIGS = {
@@ -34,21 +30,6 @@ def config_of(**values) -> BloomConfig:
     return BloomConfig(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4)
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(BloomForCausalLM, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "model_class",
-    [BloomModel, BloomForSequenceClassification, BloomForTokenClassification, BloomForQuestionAnswering],
-)
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["odd-heads"]), tmp_path)
-
-
 def test_padding_between_a_prompt_and_its_steps_has_no_place(tmp_path):
     """The reference counts real tokens as well."""
     reference = build(BloomForCausalLM, config_of(**CONFIGS["odd-heads"]), 1)
@@ -61,30 +42,38 @@ def test_padding_between_a_prompt_and_its_steps_has_no_place(tmp_path):
         assert_close(step_through(ours, ids, mask, prefill=5), expected, mask)
 
 
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    heads = data.draw(st.integers(1, 9), "heads")
-    config = config_of(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        hidden_size=heads * data.draw(st.integers(2, 9), "head_dim"),
-        n_layer=data.draw(st.integers(1, 4), "layers"),
-        n_head=heads,
-        layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-    )
-    directory, seed = tmp_path_factory.mktemp("bloom"), data.draw(st.integers(0, 99), "seed")
-    check(BloomForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
-
-
 REFUSED = {
     "apply_residual_connection_post_layernorm": (True, "must be false"),
     "n_inner": (30, "must be 84"),
-    "rope_theta": (4.0, "not modelled"),
+    "rope_theta": (4.0, "unsupported fields"),
 }
 
 
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(config_of(**CONFIGS["odd-heads"]), field, *REFUSED[field])
+class TestBloom(FamilyTests):
+    model_class = BloomForCausalLM
+    configs = CONFIGS
+    config = staticmethod(config_of)
+    others = [
+        (each, {})
+        for each in [
+            BloomModel,
+            BloomForSequenceClassification,
+            BloomForTokenClassification,
+            BloomForQuestionAnswering,
+        ]
+    ]
+    of_others = "odd-heads"
+    refusals = [(field, *REFUSED[field]) for field in REFUSED]
+    of_refusals = "odd-heads"
+
+    @staticmethod
+    def draw(data):
+        heads = data.draw(st.integers(1, 9), "heads")
+        return dict(
+            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+            hidden_size=heads * data.draw(st.integers(2, 9), "head_dim"),
+            n_layer=data.draw(st.integers(1, 4), "layers"),
+            n_head=heads,
+            layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
+            tie_word_embeddings=data.draw(st.booleans(), "tied"),
+        )

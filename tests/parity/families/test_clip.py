@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import (
     CLIPConfig,
@@ -14,15 +15,13 @@ from transformers import (
     CLIPTextModelWithProjection,
 )
 
-from tests.parity.families.encoders import ACTIVATIONS, EPS
+from tests.parity.families.encoders import ACTIVATIONS, EPS, EncoderTests
 from tests.parity.families.harness import check
-from tests.parity.families.refusals import refused
 from tests.parity.reference import assert_close, build, load
-from tests.thinned import one_in
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import import_spec
 
-CONFIGS = {
+CONFIGS: dict[str, dict[str, Any]] = {
     "odd heads": dict(
         vocab_size=61, hidden_size=21, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
         projection_dim=9, layer_norm_eps=1e-3, max_position_embeddings=23, eos_token_id=60,
@@ -40,35 +39,6 @@ CONFIGS = {
 
 def config_of(**values) -> CLIPTextConfig:
     return CLIPTextConfig(**values, bos_token_id=1, pad_token_id=0)
-
-
-@one_in(3)
-@pytest.mark.parametrize("model_class", [CLIPTextModel, CLIPTextModelWithProjection])
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    heads, vocab_size = data.draw(st.integers(1, 7), "heads"), data.draw(st.integers(5, 90), "vocab_size")
-    config = config_of(
-        vocab_size=vocab_size,
-        hidden_size=heads * data.draw(st.integers(3, 9), "head_dim"),
-        num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-        num_attention_heads=heads,
-        intermediate_size=data.draw(st.integers(1, 70), "hidden"),
-        hidden_act=data.draw(ACTIVATIONS | st.just("quick_gelu"), "activation"),
-        layer_norm_eps=data.draw(EPS, "eps"),
-        max_position_embeddings=data.draw(st.integers(1, 40), "context_length"),
-        projection_dim=data.draw(st.integers(1, 30), "projection"),
-        eos_token_id=data.draw(st.integers(2, vocab_size - 1), "end"),
-    )
-    model_class = data.draw(st.sampled_from([CLIPTextModel, CLIPTextModelWithProjection]), "class")
-    directory, seed = tmp_path_factory.mktemp("clip"), data.draw(st.integers(0, 99), "seed")
-    check(model_class, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
 
 
 def test_the_text_half_of_a_whole_checkpoint(tmp_path):
@@ -90,14 +60,31 @@ def test_the_text_half_of_a_whole_checkpoint(tmp_path):
         write_config(spec, "clip")
 
 
-REFUSED = {
-    "hidden_act": ("quick_gleu", "did you mean 'quick_gelu'"),
-    "architectures": (["CLIPVisionModel"], "choose from: CLIPTextModel, CLIPTextModelWithProjection"),
-    "eos_token_id": (61, "must be below vocab_size, which is 61"),
-    "attention_type": ("flash", "not modelled"),
-}
+class TestClip(EncoderTests):
+    model_class = CLIPTextModelWithProjection
+    config = staticmethod(config_of)
+    configs = CONFIGS
+    check = staticmethod(check)
+    others = [(CLIPTextModel, values) for values in CONFIGS.values()]
+    refusals = (
+        ("hidden_act", "quick_gleu", "Did you mean 'quick_gelu'"),
+        ("architectures", ["CLIPVisionModel"], "Choose from: CLIPTextModel, CLIPTextModelWithProjection"),
+        ("eos_token_id", 61, "must be below vocab_size, which is 61"),
+        ("attention_type", "flash", "unsupported fields"),
+    )
 
-
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(config_of(**CONFIGS["odd heads"]), field, *REFUSED[field])
+    @staticmethod
+    def draw(data):
+        heads, vocab_size = data.draw(st.integers(1, 7), "heads"), data.draw(st.integers(5, 90), "vocab_size")
+        return dict(
+            vocab_size=vocab_size,
+            hidden_size=heads * data.draw(st.integers(3, 9), "head_dim"),
+            num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
+            num_attention_heads=heads,
+            intermediate_size=data.draw(st.integers(1, 70), "hidden"),
+            hidden_act=data.draw(ACTIVATIONS | st.just("quick_gelu"), "activation"),
+            layer_norm_eps=data.draw(EPS, "eps"),
+            max_position_embeddings=data.draw(st.integers(1, 40), "context_length"),
+            projection_dim=data.draw(st.integers(1, 30), "projection"),
+            eos_token_id=data.draw(st.integers(2, vocab_size - 1), "end"),
+        )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from transformers import (
@@ -18,16 +18,15 @@ from transformers import (
 )
 
 from specs.canonical import canonical, differences
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, classes, labels, rotation
 from tests.parity.families.mixtures import breaks_a_rule, check
-from tests.parity.families.refusals import refused
 from tests.parity.reference import build
-from tests.thinned import one_in
 from zoo.builder import assemble
 from zoo.checkpoints.open import open_weights
-from zoo.configs.config import Config
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import import_spec, spec_of_config
+from zoo.families.common.config import Config
 from zoo.weights.source import WeightError
 
 YARN = {
@@ -37,7 +36,7 @@ YARN = {
 YARN_ALL = {**YARN, "mscale": 0.707, "mscale_all_dim": 0.707}
 YARN_PLAIN = {key: value for key, value in YARN.items() if not key.startswith("mscale")}
 
-CONFIGS = {
+CONFIGS: dict[str, dict[str, Any]] = {
     "groups": dict(
         vocab_size=61, hidden_size=24, intermediate_size=20, moe_intermediate_size=9, num_hidden_layers=3,
         num_attention_heads=4, num_key_value_heads=4, n_shared_experts=2, n_routed_experts=8, num_experts_per_tok=3,
@@ -59,13 +58,13 @@ CONFIGS = {
         topk_group=2, first_k_dense_replace=3, max_position_embeddings=64, rope_parameters=rotation(500.0),
     ),
 }  # fmt: skip
-V2 = {
+V2: dict[str, dict[str, Any]] = {
     "groups": dict(topk_method="group_limited_greedy", mlp_bias=True),
     "no query rank": dict(topk_method="greedy"),
     "dense mostly": dict(topk_method="group_limited_greedy"),
 }
 """What V2 has beyond."""
-V3 = {
+V3: dict[str, dict[str, Any]] = {
     "groups": dict(norm_topk_prob=False),
     "no query rank": dict(rope_interleave=False),
     "dense mostly": dict(norm_topk_prob=True),
@@ -84,18 +83,6 @@ def v2(name: str, **more) -> DeepseekV2Config:
 
 def v3(name: str, **more) -> DeepseekV3Config:
     return configured(DeepseekV3Config, **CONFIGS[name], **V3[name], **more)
-
-
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration_of_v2(name, tmp_path):
-    check(DeepseekV2ForCausalLM, v2(name), tmp_path)
-
-
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration_of_v3(name, tmp_path):
-    check(DeepseekV3ForCausalLM, v3(name), tmp_path)
 
 
 def test_groups_of_v2_that_leave_fewer_experts_than_are_chosen(tmp_path):
@@ -133,25 +120,12 @@ def test_layers_that_guess_further_tokens_are_passed_over(prefix, tmp_path):
     }
     save_file(tensors | further, tmp_path / "model.safetensors")
     spec = import_spec(tmp_path)
-    assert open_weights(str(tmp_path), assemble(spec), spec).ignored == ()
+    source: Any = open_weights(str(tmp_path), assemble(spec), spec)
+    assert source.ignored == ()
     del further[f"{prefix}layers.3.eh_proj.weight"]
     save_file(tensors | further, tmp_path / "model.safetensors")
     with pytest.raises(WeightError, match="3 left over"):
         open_weights(str(tmp_path), assemble(spec), spec)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("DeepseekV2", "Model", "ForSequenceClassification"))
-def test_other_heads_of_v2(model_class, tmp_path):
-    check(model_class, v2("groups", **labels(model_class)), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "model_class", classes("DeepseekV3", "Model", "ForSequenceClassification", "ForTokenClassification")
-)
-def test_other_heads_of_v3(model_class, tmp_path):
-    check(model_class, v3("groups", **labels(model_class)), tmp_path)
 
 
 def draw_common(data, *, least: int) -> dict:
@@ -191,47 +165,59 @@ def draw_common(data, *, least: int) -> dict:
     )
 
 
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration_of_v2(data, tmp_path_factory):
-    method = data.draw(st.sampled_from(["greedy", "group_limited_greedy"]), "method")
-    mlp_bias = data.draw(st.booleans(), "mlp_bias")
-    config = DeepseekV2Config(**draw_common(data, least=1), topk_method=method, mlp_bias=mlp_bias)
-    directory, seed = tmp_path_factory.mktemp("v2"), data.draw(st.integers(0, 99), "seed")
-    check(DeepseekV2ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration_of_v3(data, tmp_path_factory):
-    config = DeepseekV3Config(
-        **draw_common(data, least=2),
-        norm_topk_prob=data.draw(st.booleans(), "normalize"),
-        rope_interleave=data.draw(st.booleans(), "interleave"),
+class TestDeepseekV2(FamilyTests):
+    model_class = DeepseekV2ForCausalLM
+    configs = {name: {**values, **V2[name]} for name, values in CONFIGS.items()}
+    check = staticmethod(check)
+    others = [(each, labels(each)) for each in classes("DeepseekV2", "Model", "ForSequenceClassification")]
+    refusals = (
+        ("scoring_func", "sigmoid", 'must be "softmax"'),
+        ("norm_topk_prob", True, "must be false"),
+        ("topk_method", "group_limited", "Did you mean 'group_limited_greedy'?"),
+        ("n_group", None, "must be a number"),
+        ("moe_layer_freq", 2, "must be 1"),
+        ("num_key_value_heads", 2, "must be 4"),
     )
-    directory, seed = tmp_path_factory.mktemp("v3"), data.draw(st.integers(0, 99), "seed")
-    check(DeepseekV3ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
+    drawn = {"length": 17}
+
+    @staticmethod
+    def config(**values) -> DeepseekV2Config:
+        return configured(DeepseekV2Config, **values)
+
+    @staticmethod
+    def draw(data):
+        method = data.draw(st.sampled_from(["greedy", "group_limited_greedy"]), "method")
+        mlp_bias = data.draw(st.booleans(), "mlp_bias")
+        return {**draw_common(data, least=1), "topk_method": method, "mlp_bias": mlp_bias}
 
 
-@pytest.mark.parametrize(
-    ("make", "field", "value", "said"),
-    [
-        (v2, "scoring_func", "sigmoid", 'must be "softmax"'),
-        (v2, "norm_topk_prob", True, "must be false"),
-        (v2, "topk_method", "group_limited", "did you mean 'group_limited_greedy'?"),
-        (v2, "n_group", None, "must be a number"),
-        (v2, "moe_layer_freq", 2, "must be 1"),
-        (v2, "num_key_value_heads", 2, "must be 4"),
-        (v3, "topk_method", "greedy", 'must be "noaux_tc"'),
-        (v3, "hidden_act", "silo", "did you mean 'silu'?"),
-        (v3, "quantization_config", {"quant_method": "fp6"}, "did you mean 'fp8'?"),
-        (v3, "index_topk", 2048, "not modelled"),
-    ],
-)
-def test_what_is_not_modelled_is_refused(make, field, value, said):
-    refused(make("groups"), field, value, said)
+class TestDeepseekV3(FamilyTests):
+    model_class = DeepseekV3ForCausalLM
+    configs = {name: {**values, **V3[name]} for name, values in CONFIGS.items()}
+    check = staticmethod(check)
+    others = [
+        (each, labels(each))
+        for each in classes("DeepseekV3", "Model", "ForSequenceClassification", "ForTokenClassification")
+    ]
+    refusals = (
+        ("topk_method", "greedy", 'must be "noaux_tc"'),
+        ("hidden_act", "silo", "Did you mean 'silu'?"),
+        ("quantization_config", {"quant_method": "fp6"}, "Did you mean 'fp8'?"),
+        ("index_topk", 2048, "unsupported fields"),
+    )
+    drawn = {"length": 17}
+
+    @staticmethod
+    def config(**values) -> DeepseekV3Config:
+        return configured(DeepseekV3Config, **values)
+
+    @staticmethod
+    def draw(data):
+        return {
+            **draw_common(data, least=2),
+            "norm_topk_prob": data.draw(st.booleans(), "normalize"),
+            "rope_interleave": data.draw(st.booleans(), "interleave"),
+        }
 
 
 LITE = {
@@ -264,7 +250,7 @@ def test_a_published_config_and_its_new_spelling_are_one_architecture(tmp_path):
     assert (stated["mscale"], stated["mscale_all_dim"]) == pytest.approx((0.707, 0.707), rel=1e-12)
 
 
-def test_what_breaks_a_rule_is_refused():
+def test_configs_that_break_a_rule_are_refused():
     breaks_a_rule(v3("groups"), {"topk_group": 5}, "must not exceed count, which is 4")
     # The reference takes the missing ones from closed groups, and which of those is left to how equals are sorted.
     breaks_a_rule(v3("groups"), {"topk_group": 1}, "must leave at least top_k experts, which is 3")

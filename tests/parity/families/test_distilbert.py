@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import DistilBertConfig, DistilBertForMaskedLM
 
-from tests.parity.families.encoders import ACTIVATIONS, classes, labels, sides
-from tests.parity.families.harness import check
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
-from zoo.configs.config import Config
+from tests.parity.families.encoders import ACTIVATIONS, EncoderTests, classes, labels
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config
 
 CONFIGS = {
     "odd heads": dict(
@@ -31,19 +26,6 @@ CONFIGS = {
 }  # fmt: skip
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(DistilBertForMaskedLM, DistilBertConfig(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("DistilBert"))
-def test_other_heads(model_class, tmp_path):
-    config = DistilBertConfig(**CONFIGS["odd heads"], **labels(model_class))
-    check(model_class, config, tmp_path, sides=sides(model_class))
-
-
 def test_a_spec_of_it_is_written_as_no_bert(tmp_path):
     model_class = classes("DistilBert")[-1]
     config = DistilBertConfig(
@@ -53,34 +35,27 @@ def test_a_spec_of_it_is_written_as_no_bert(tmp_path):
     assert write_config(spec)["architectures"] == [model_class.__name__]
 
 
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    heads = data.draw(st.integers(1, 7), "heads")
-    config = DistilBertConfig(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        dim=heads * data.draw(st.integers(3, 9), "head_dim"),
-        n_layers=data.draw(st.integers(1, 4), "layers"),
-        n_heads=heads,
-        hidden_dim=data.draw(st.integers(1, 70), "hidden"),
-        activation=data.draw(ACTIVATIONS, "activation"),
-        max_position_embeddings=data.draw(st.integers(1, 40), "context_length"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
+class TestDistilBert(EncoderTests):
+    model_class = DistilBertForMaskedLM
+    config = DistilBertConfig
+    configs = CONFIGS
+    others = [(each, labels(each)) for each in classes("DistilBert")]
+    refusals = (
+        ("activation", "gelu_nwe", "Did you mean 'gelu_new'"),
+        ("architectures", ["DistilBertForMultipleChoice"], "must name a supported class"),
+        ("pruned_heads", {"0": [1]}, "must be {}: pruned layers are not supported"),
     )
-    model_class = data.draw(st.sampled_from([DistilBertForMaskedLM, *classes("DistilBert")]), "class")
-    directory, seed = tmp_path_factory.mktemp("distilbert"), data.draw(st.integers(0, 99), "seed")
-    where = sides(model_class)
-    check(model_class, config, directory, seed=seed, sides=where, onnx=seed % 5 == 0, fuzzed=True)
 
-
-REFUSED = {
-    "activation": ("gelu_nwe", "did you mean 'gelu_new'"),
-    "architectures": (["DistilBertForMultipleChoice"], "has no class that is modelled"),
-    "pruned_heads": ({"0": [1]}, "must be {}: layers that were pruned are not modelled"),
-}
-
-
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(DistilBertConfig(**CONFIGS["odd heads"]), field, *REFUSED[field])
+    @staticmethod
+    def draw(data):
+        heads = data.draw(st.integers(1, 7), "heads")
+        return dict(
+            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+            dim=heads * data.draw(st.integers(3, 9), "head_dim"),
+            n_layers=data.draw(st.integers(1, 4), "layers"),
+            n_heads=heads,
+            hidden_dim=data.draw(st.integers(1, 70), "hidden"),
+            activation=data.draw(ACTIVATIONS, "activation"),
+            max_position_embeddings=data.draw(st.integers(1, 40), "context_length"),
+            tie_word_embeddings=data.draw(st.booleans(), "tied"),
+        )

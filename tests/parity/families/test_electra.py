@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
 
-from tests.parity.families.encoders import classes, draw_bert, labels, sides
-from tests.parity.families.harness import check
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
+from tests.parity.families.encoders import EncoderTests, classes, draw_bert, labels
 
 CONFIGS = {
     "odd heads": dict(
@@ -30,41 +25,19 @@ CONFIGS = {
     ),
 }  # fmt: skip
 
-OTHERS = [ElectraForPreTraining, *classes("Electra")]
 
+class TestElectra(EncoderTests):
+    model_class = ElectraForMaskedLM
+    config = ElectraConfig
+    configs = CONFIGS
+    others = [(each, labels(each)) for each in (ElectraForPreTraining, *classes("Electra"))]
+    refusals = (
+        ("position_embedding_type", "relative_key", 'must be "absolute"'),
+        ("is_decoder", True, "must be false"),
+        ("hidden_act", "gelu_nwe", "Did you mean 'gelu_new'"),
+        ("architectures", ["ElectraForCausalLM"], "Did you mean"),
+    )
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(ElectraForMaskedLM, ElectraConfig(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", OTHERS)
-def test_other_heads(model_class, tmp_path):
-    config = ElectraConfig(**CONFIGS["odd heads"], **labels(model_class))
-    check(model_class, config, tmp_path, sides=sides(model_class))
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    config = ElectraConfig(**draw_bert(data), embedding_size=data.draw(st.integers(8, 30), "width"))
-    model_class = data.draw(st.sampled_from([ElectraForMaskedLM, *OTHERS]), "class")
-    directory, seed = tmp_path_factory.mktemp("electra"), data.draw(st.integers(0, 99), "seed")
-    where = sides(model_class)
-    check(model_class, config, directory, seed=seed, sides=where, onnx=seed % 5 == 0, fuzzed=True)
-
-
-REFUSED = {
-    "position_embedding_type": ("relative_key", 'must be "absolute"'),
-    "is_decoder": (True, "must be false"),
-    "hidden_act": ("gelu_nwe", "did you mean 'gelu_new'"),
-    "architectures": (["ElectraForCausalLM"], "did you mean"),
-}
-
-
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(ElectraConfig(**CONFIGS["odd heads"]), field, *REFUSED[field])
+    @staticmethod
+    def draw(data):
+        return {**draw_bert(data), "embedding_size": data.draw(st.integers(8, 30), "width")}

@@ -80,6 +80,7 @@ def test_is_read(name, tmp_path):
     assert not set(besides) & set(tensors)
     save_file(tensors | {extra: torch.ones(1) for extra in besides}, tmp_path / "model.safetensors")
     spec = import_spec(tmp_path)
+    assert spec.vocab_size is not None
     ids, mask = ragged(3, 9, spec.vocab_size, "right", seed=2)
     ids = ids.where(ids > 1, 5).where(mask == 1, config.pad_token_id)
     with torch.no_grad():

@@ -6,7 +6,6 @@ import json
 
 import pytest
 import torch
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import (
     Gemma2Config,
@@ -20,6 +19,7 @@ from transformers import (
 )
 
 from specs.canonical import canonical, differences
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.harness import check_reference
 from tests.parity.families.llamas import (
     EPS,
@@ -33,11 +33,9 @@ from tests.parity.families.llamas import (
     labels,
     rotation,
 )
-from tests.parity.families.refusals import refused
 from tests.parity.reference import build
-from tests.thinned import one_in
-from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import import_spec, spec_of_config
+from zoo.families.common.config import Config, ConfigError
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 HEADS = ("Model", "ForSequenceClassification", "ForTokenClassification")
@@ -98,9 +96,9 @@ def check(model_class, config, directory, *, seed: int = 1, **options):
     with torch.no_grad():
         for name, parameter in reference.named_parameters():
             if name.endswith("norm.weight"):
-                parameter -= 1
+                parameter.sub_(1)
             elif parameter.dim() > 1:
-                parameter *= 0.5
+                parameter.mul_(0.5)
     check_reference(reference, directory, seed=seed, **options)
 
 
@@ -110,54 +108,6 @@ def configured(config_class, **values):
         for key, value in values["rope_parameters"].items()
     }
     return config_class(**{**SPECIAL, **values})
-
-
-def gemma(name: str, **more) -> GemmaConfig:
-    return configured(GemmaConfig, **CONFIGS[name], **GEMMA[name], **more)
-
-
-def gemma2(name: str, **more) -> Gemma2Config:
-    return configured(Gemma2Config, **CONFIGS[name], **GEMMA2[name], **more)
-
-
-def gemma3(name: str, **more) -> Gemma3TextConfig:
-    return configured(Gemma3TextConfig, **{**CONFIGS[name], **GEMMA3[name]}, **more)
-
-
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration_of_gemma(name, tmp_path):
-    check(GemmaForCausalLM, gemma(name), tmp_path)
-
-
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration_of_gemma2(name, tmp_path):
-    check(Gemma2ForCausalLM, gemma2(name), tmp_path)
-
-
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration_of_gemma3(name, tmp_path):
-    check(Gemma3ForCausalLM, gemma3(name), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("Gemma", *HEADS))
-def test_other_heads_of_gemma(model_class, tmp_path):
-    check(model_class, gemma("grouped", **labels(model_class)), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("Gemma2", *HEADS))
-def test_other_heads_of_gemma2(model_class, tmp_path):
-    check(model_class, gemma2("grouped", **labels(model_class)), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", [Gemma3TextModel, Gemma3TextForSequenceClassification])
-def test_other_heads_of_gemma3(model_class, tmp_path):
-    check(model_class, gemma3("untied", **labels(model_class)), tmp_path)
 
 
 ACTIVATIONS = st.sampled_from(["gelu_pytorch_tanh", "relu", "silu"])
@@ -191,65 +141,80 @@ def draw_layers(data, layers: int) -> dict:
     return fields
 
 
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration_of_gemma(data, tmp_path_factory):
-    config = GemmaConfig(
-        **draw_common(data), hidden_act=data.draw(ACTIVATIONS | st.just("gelu_python"), "activation")
+class TestGemma(FamilyTests):
+    model_class = GemmaForCausalLM
+    configs = {name: {**values, **GEMMA[name]} for name, values in CONFIGS.items()}
+    check = staticmethod(check)
+    others = [(each, labels(each)) for each in classes("Gemma", *HEADS)]
+    refusals = (
+        ("hidden_act", "gelu_tan", "Did you mean"),
+        ("hidden_activation", "relu", "must equal hidden_act"),
+        ("use_bidirectional_attention", True, "must be false"),
+        ("final_logit_softcapping", 30.0, "unsupported fields"),
     )
-    directory, seed = tmp_path_factory.mktemp("gemma"), data.draw(st.integers(0, 99), "seed")
-    check(GemmaForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
+
+    @staticmethod
+    def config(**values) -> GemmaConfig:
+        return configured(GemmaConfig, **values)
+
+    @staticmethod
+    def draw(data):
+        activations = ACTIVATIONS | st.just("gelu_python")
+        return {**draw_common(data), "hidden_act": data.draw(activations, "activation")}
 
 
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration_of_gemma2(data, tmp_path_factory):
-    common = draw_common(data)
-    layers = draw_layers(data, common["num_hidden_layers"])
-    config = Gemma2Config(**common, **layers, attn_logit_softcapping=data.draw(CAPS, "cap"))
-    directory, seed = tmp_path_factory.mktemp("gemma2"), data.draw(st.integers(0, 99), "seed")
-    check(Gemma2ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration_of_gemma3(data, tmp_path_factory):
-    common = draw_common(data)
-    ropes = st.sampled_from([rotation(30.0), rotation(1e4), LINEAR, LLAMA3, YARN])
-    common["rope_parameters"] = {kind: dict(data.draw(ropes, kind)) for kind in (FULL, SLIDING)}
-    layers = draw_layers(data, common["num_hidden_layers"])
-    config = Gemma3TextConfig(
-        **common, **layers, sliding_window_pattern=data.draw(st.integers(1, 3), "pattern")
+class TestGemma2(FamilyTests):
+    model_class = Gemma2ForCausalLM
+    configs = {name: {**values, **GEMMA2[name]} for name, values in CONFIGS.items()}
+    check = staticmethod(check)
+    others = [(each, labels(each)) for each in classes("Gemma2", *HEADS)]
+    refusals = (
+        ("hidden_activation", "silo", "Did you mean 'silu'?"),
+        ("sliding_window", None, "must be a number"),
+        ("layer_types", [FULL, SLIDING], "must have an entry for each of the 3 layers"),
+        ("layer_types", [FULL, SLIDING, "chunked_attention"], "must have supported kinds only"),
+        ("query_pre_attn_scalar", 0.5, "must be a whole number"),
     )
-    directory, seed = tmp_path_factory.mktemp("gemma3"), data.draw(st.integers(0, 99), "seed")
-    check(Gemma3ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
+    drawn = {"length": 17}
+
+    @staticmethod
+    def config(**values) -> Gemma2Config:
+        return configured(Gemma2Config, **values)
+
+    @staticmethod
+    def draw(data):
+        common = draw_common(data)
+        layers = draw_layers(data, common["num_hidden_layers"])
+        return {**common, **layers, "attn_logit_softcapping": data.draw(CAPS, "cap")}
 
 
-@pytest.mark.parametrize(
-    ("make", "field", "value", "said"),
-    [
-        (gemma, "hidden_act", "gelu_tan", "did you mean"),
-        (gemma, "hidden_activation", "relu", "must be as hidden_act"),
-        (gemma, "use_bidirectional_attention", True, "must be false"),
-        (gemma, "final_logit_softcapping", 30.0, "not modelled"),
-        (gemma2, "hidden_activation", "silo", "did you mean 'silu'?"),
-        (gemma2, "sliding_window", None, "must be a number"),
-        (gemma2, "layer_types", [FULL, SLIDING], "must have an entry for each of the 3 layers"),
-        (gemma2, "layer_types", [FULL, SLIDING, "chunked_attention"], "not modelled"),
-        (gemma2, "query_pre_attn_scalar", 0.5, "must be a whole number"),
-        (gemma3, "attn_logit_softcapping", 50.0, "must be null"),
-        (gemma3, "use_bidirectional_attention", True, "must be false"),
-        (gemma3, "rope_parameters", {FULL: {"rope_type": "linea", "factor": 2.0}}, "did you mean 'linear'?"),
-        (gemma3, "rope_parameters", {"chunked_attention": {}}, "not modelled"),
-        (gemma3, "rope_scaling", {"rope_type": "linear", "factor": 8.0}, "beside rope_parameters"),
-        (gemma3, "vision_config", {}, "not modelled"),
-    ],
-)  # fmt: skip
-def test_what_is_not_modelled_is_refused(make, field, value, said):
-    refused(make("grouped"), field, value, said)
+class TestGemma3(FamilyTests):
+    model_class = Gemma3ForCausalLM
+    configs = {name: {**values, **GEMMA3[name]} for name, values in CONFIGS.items()}
+    check = staticmethod(check)
+    others = [(each, labels(each)) for each in (Gemma3TextModel, Gemma3TextForSequenceClassification)]
+    of_others = "untied"
+    refusals = (
+        ("attn_logit_softcapping", 50.0, "must be null"),
+        ("use_bidirectional_attention", True, "must be false"),
+        ("rope_parameters", {FULL: {"rope_type": "linea", "factor": 2.0}}, "Did you mean 'linear'?"),
+        ("rope_parameters", {"chunked_attention": {}}, "unsupported fields"),
+        ("rope_scaling", {"rope_type": "linear", "factor": 8.0}, "combined with rope_parameters"),
+        ("vision_config", {}, "unsupported fields"),
+    )
+    drawn = {"length": 17}
+
+    @staticmethod
+    def config(**values) -> Gemma3TextConfig:
+        return configured(Gemma3TextConfig, **values)
+
+    @staticmethod
+    def draw(data):
+        common = draw_common(data)
+        ropes = st.sampled_from([rotation(30.0), rotation(1e4), LINEAR, LLAMA3, YARN])
+        common["rope_parameters"] = {kind: dict(data.draw(ropes, kind)) for kind in (FULL, SLIDING)}
+        layers = draw_layers(data, common["num_hidden_layers"])
+        return {**common, **layers, "sliding_window_pattern": data.draw(st.integers(1, 3), "pattern")}
 
 
 OLD = {
@@ -277,12 +242,12 @@ def test_old_and_new_spellings_are_one_architecture(tmp_path):
     assert windows == ([512] * 5 + [None]) * 2 + [512]
 
 
-def test_a_model_with_a_vision_part_is_refused_and_what_to_give_instead():
+def test_a_model_with_a_vision_part_is_refused_with_a_remedy():
     data = {"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3", "text_config": OLD}
     with pytest.raises(ConfigError) as caught:
         spec_of_config(Config({**data, "vision_config": {}}, "config.json"), name="tiny")
-    assert "model_type: has parts beside a text model, which are not modelled" in str(caught.value)
-    assert "text_config is a config of its own" in str(caught.value)
+    assert "model_type: must be a text model: its other parts are not supported" in str(caught.value)
+    assert "Save text_config as a config.json of its own" in str(caught.value)
 
 
 def test_gelu_of_the_first_configs_is_its_tanh_approximation():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import (
     GPT2Config,
@@ -14,9 +12,7 @@ from transformers import (
     GPT2Model,
 )
 
-from tests.parity.families.harness import check
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
+from tests.parity.families.family import FamilyTests
 
 CONFIGS = {
     "odd-heads": dict(
@@ -38,51 +34,46 @@ def config_of(**values) -> GPT2Config:
     return GPT2Config(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4)
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(GPT2LMHeadModel, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "model_class",
-    [GPT2Model, GPT2ForSequenceClassification, GPT2ForTokenClassification, GPT2ForQuestionAnswering],
-)
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["odd-heads"]), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    heads = data.draw(st.integers(1, 7), "heads")
-    config = config_of(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        n_embd=heads * data.draw(st.integers(3, 9), "head_dim"),
-        n_layer=data.draw(st.integers(1, 4), "layers"),
-        n_head=heads,
-        n_inner=data.draw(st.none() | st.integers(1, 70), "hidden"),
-        n_positions=data.draw(st.integers(5, 40), "context_length"),
-        activation_function=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
-        layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
-        scale_attn_weights=data.draw(st.booleans(), "scaled"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-    )
-    directory, seed = tmp_path_factory.mktemp("gpt2"), data.draw(st.integers(0, 99), "seed")
-    check(GPT2LMHeadModel, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
-
-
 REFUSED = {
     "scale_attn_by_inverse_layer_idx": (True, "must be false"),
     "add_cross_attention": (True, "must be false"),
-    "activation_function": ("gelu_10", "did you mean 'gelu'"),
-    "architectures": (["GPT2DoubleHeadsModel"], "has no class that is modelled"),
-    "n_rotary": (4, "not modelled"),
+    "activation_function": ("gelu_10", "Did you mean 'gelu'"),
+    "architectures": (["GPT2DoubleHeadsModel"], "must name a supported class"),
+    "n_rotary": (4, "unsupported fields"),
 }
 
 
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(config_of(**CONFIGS["odd-heads"]), field, *REFUSED[field])
+class TestGPT2(FamilyTests):
+    model_class = GPT2LMHeadModel
+    configs = CONFIGS
+    config = staticmethod(config_of)
+    others = [
+        (each, {})
+        for each in [
+            GPT2Model,
+            GPT2ForSequenceClassification,
+            GPT2ForTokenClassification,
+            GPT2ForQuestionAnswering,
+        ]
+    ]
+    of_others = "odd-heads"
+    refusals = [(field, *REFUSED[field]) for field in REFUSED]
+    of_refusals = "odd-heads"
+
+    @staticmethod
+    def draw(data):
+        heads = data.draw(st.integers(1, 7), "heads")
+        return dict(
+            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+            n_embd=heads * data.draw(st.integers(3, 9), "head_dim"),
+            n_layer=data.draw(st.integers(1, 4), "layers"),
+            n_head=heads,
+            n_inner=data.draw(st.none() | st.integers(1, 70), "hidden"),
+            n_positions=data.draw(st.integers(5, 40), "context_length"),
+            activation_function=data.draw(
+                st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"
+            ),
+            layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
+            scale_attn_weights=data.draw(st.booleans(), "scaled"),
+            tie_word_embeddings=data.draw(st.booleans(), "tied"),
+        )

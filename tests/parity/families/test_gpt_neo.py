@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import (
     GPTNeoConfig,
@@ -14,9 +12,7 @@ from transformers import (
     GPTNeoModel,
 )
 
-from tests.parity.families.harness import check
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
+from tests.parity.families.family import FamilyTests
 
 CONFIGS = {
     "alternating": dict(
@@ -41,56 +37,46 @@ def config_of(**values) -> GPTNeoConfig:
     )
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(GPTNeoForCausalLM, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "model_class",
-    [
-        GPTNeoModel,
-        GPTNeoForSequenceClassification,
-        GPTNeoForTokenClassification,
-        GPTNeoForQuestionAnswering,
-    ],
-)
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["alternating"]), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    heads = data.draw(st.integers(1, 7), "heads")
-    types = data.draw(st.lists(st.sampled_from(["global", "local"]), min_size=1, max_size=5), "types")
-    config = config_of(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        hidden_size=heads * data.draw(st.integers(3, 9), "head_dim"),
-        num_layers=len(types),
-        attention_types=[[types, 1]],
-        window_size=data.draw(st.integers(2, 15), "window"),
-        num_heads=heads,
-        intermediate_size=data.draw(st.none() | st.integers(1, 70), "hidden"),
-        activation_function=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
-        layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-    )
-    directory, seed = tmp_path_factory.mktemp("gpt_neo"), data.draw(st.integers(0, 99), "seed")
-    check(GPTNeoForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
-
-
 REFUSED = {
-    "attention_types": ([[["global", "sparse"], 2]], "it may have types global and local"),
-    "num_layers": (5, "which is 5; it has 4"),
-    "activation_function": ("gelu_newer", "did you mean 'gelu_new'"),
-    "rotary_dim": (4, "not modelled"),
+    "attention_types": ([[["global", "sparse"], 2]], "must have only types global and local"),
+    "num_layers": (5, "which is 5; it covers 4"),
+    "activation_function": ("gelu_newer", "Did you mean 'gelu_new'"),
+    "rotary_dim": (4, "unsupported fields"),
 }
 
 
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(config_of(**CONFIGS["alternating"]), field, *REFUSED[field])
+class TestGPTNeo(FamilyTests):
+    model_class = GPTNeoForCausalLM
+    configs = CONFIGS
+    config = staticmethod(config_of)
+    others = [
+        (each, {})
+        for each in [
+            GPTNeoModel,
+            GPTNeoForSequenceClassification,
+            GPTNeoForTokenClassification,
+            GPTNeoForQuestionAnswering,
+        ]
+    ]
+    of_others = "alternating"
+    refusals = [(field, *REFUSED[field]) for field in REFUSED]
+    of_refusals = "alternating"
+
+    @staticmethod
+    def draw(data):
+        heads = data.draw(st.integers(1, 7), "heads")
+        types = data.draw(st.lists(st.sampled_from(["global", "local"]), min_size=1, max_size=5), "types")
+        return dict(
+            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+            hidden_size=heads * data.draw(st.integers(3, 9), "head_dim"),
+            num_layers=len(types),
+            attention_types=[[types, 1]],
+            window_size=data.draw(st.integers(2, 15), "window"),
+            num_heads=heads,
+            intermediate_size=data.draw(st.none() | st.integers(1, 70), "hidden"),
+            activation_function=data.draw(
+                st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"
+            ),
+            layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
+            tie_word_embeddings=data.draw(st.booleans(), "tied"),
+        )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
+from typing import Any
+
 from hypothesis import strategies as st
 from transformers import (
     GPTNeoXConfig,
@@ -14,12 +14,11 @@ from transformers import (
     GPTNeoXModel,
 )
 
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.harness import check
 from tests.parity.families.llamas import DYNAMIC, LLAMA3
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
-from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config
 
 LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 2.5, "partial_rotary_factor": 0.5}
 YARN = {
@@ -52,70 +51,59 @@ def config_of(**values) -> GPTNeoXConfig:
     return GPTNeoXConfig(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4)
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(GPTNeoXForCausalLM, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "model_class",
-    [
-        GPTNeoXModel,
-        GPTNeoXForSequenceClassification,
-        GPTNeoXForTokenClassification,
-        GPTNeoXForQuestionAnswering,
-    ],
-)
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["odd-heads"]), tmp_path)
-
-
 def test_beyond_the_context_that_dynamic_scaling_starts_from(tmp_path):
     rope = {**DYNAMIC, "partial_rotary_factor": 0.4}
     config = config_of(**{**CONFIGS["odd-heads"], "max_position_embeddings": 8, "rope_parameters": rope})
     check(GPTNeoXForCausalLM, config, tmp_path, length=13, steps=False)
 
 
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    heads, width = data.draw(st.integers(1, 7), "heads"), data.draw(st.integers(4, 9), "head_dim")
-    rotated = 2 * data.draw(st.integers(2, width // 2), "pairs")
-    rope = data.draw(st.sampled_from([LINEAR, DYNAMIC, LLAMA3, YARN, PLAIN]), "rope")
-    config = config_of(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        hidden_size=heads * width,
-        num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-        num_attention_heads=heads,
-        intermediate_size=data.draw(st.integers(1, 70), "hidden"),
-        hidden_act=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
-        layer_norm_eps=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
-        use_parallel_residual=data.draw(st.booleans(), "parallel"),
-        attention_bias=data.draw(st.booleans(), "attention_bias"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-        rope_parameters={**rope, "partial_rotary_factor": (rotated + 0.5) / width},
-    )
-    directory, seed = tmp_path_factory.mktemp("gpt_neox"), data.draw(st.integers(0, 99), "seed")
-    check(GPTNeoXForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
-
-
 def test_the_old_spelling_of_rotary_positions():
     fields = {"hidden_size": 40, "num_attention_heads": 2, "rotary_pct": 0.2, "rotary_emb_base": 700}
     spec = spec_of_config(Config({"model_type": "gpt_neox", **fields}, "config.json"), name="tiny")
-    assert (spec.position.theta, spec.position.dimensions) == (700.0, 4)
+    position: Any = spec.position
+    assert (position.theta, position.dimensions) == (700.0, 4)
 
 
 REFUSED = {
     "is_decoder": (True, "must be false"),
-    "hidden_act": ("geluu", "did you mean 'gelu'"),
-    "rope_parameters": ({"rope_type": "yarm", "factor": 2.0}, "did you mean 'yarn'"),
-    "num_key_value_heads": (1, "not modelled"),
+    "hidden_act": ("geluu", "Did you mean 'gelu'"),
+    "rope_parameters": ({"rope_type": "yarm", "factor": 2.0}, "Did you mean 'yarn'"),
+    "num_key_value_heads": (1, "unsupported fields"),
 }
 
 
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(config_of(**CONFIGS["odd-heads"]), field, *REFUSED[field])
+class TestGPTNeoX(FamilyTests):
+    model_class = GPTNeoXForCausalLM
+    configs = CONFIGS
+    config = staticmethod(config_of)
+    others = [
+        (each, {})
+        for each in [
+            GPTNeoXModel,
+            GPTNeoXForSequenceClassification,
+            GPTNeoXForTokenClassification,
+            GPTNeoXForQuestionAnswering,
+        ]
+    ]
+    of_others = "odd-heads"
+    refusals = [(field, *REFUSED[field]) for field in REFUSED]
+    of_refusals = "odd-heads"
+
+    @staticmethod
+    def draw(data):
+        heads, width = data.draw(st.integers(1, 7), "heads"), data.draw(st.integers(4, 9), "head_dim")
+        rotated = 2 * data.draw(st.integers(2, width // 2), "pairs")
+        rope = data.draw(st.sampled_from([LINEAR, DYNAMIC, LLAMA3, YARN, PLAIN]), "rope")
+        return dict(
+            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+            hidden_size=heads * width,
+            num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
+            num_attention_heads=heads,
+            intermediate_size=data.draw(st.integers(1, 70), "hidden"),
+            hidden_act=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
+            layer_norm_eps=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
+            use_parallel_residual=data.draw(st.booleans(), "parallel"),
+            attention_bias=data.draw(st.booleans(), "attention_bias"),
+            tie_word_embeddings=data.draw(st.booleans(), "tied"),
+            rope_parameters={**rope, "partial_rotary_factor": (rotated + 0.5) / width},
+        )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
+from typing import Any
+
 from hypothesis import strategies as st
 from transformers import GptOssConfig, GptOssForCausalLM
 
 from specs.canonical import canonical, differences
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import (
     EPS,
     LINEAR,
@@ -19,10 +20,8 @@ from tests.parity.families.llamas import (
     rotation,
 )
 from tests.parity.families.mixtures import check
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
-from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 YARN = {
@@ -55,66 +54,55 @@ def config_of(**values) -> GptOssConfig:
     return GptOssConfig(**{**SPECIAL, **values})
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(GptOssForCausalLM, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "model_class", classes("GptOss", "Model", "ForSequenceClassification", "ForTokenClassification")
-)
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["two of five"], **labels(model_class)), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    common, experts = draw_llama(data), data.draw(st.integers(2, 7), "experts")
-    del common["hidden_act"]
-    common["intermediate_size"] = min(
-        common["intermediate_size"], 30
-    )  # wide and deep ones add to the rounding
-    layers = common["num_hidden_layers"] = min(common["num_hidden_layers"], 3)
-    kinds = st.none() | st.lists(st.sampled_from([FULL, SLIDING]), min_size=layers, max_size=layers)
-    config = GptOssConfig(
-        **common,
-        head_dim=draw_head_dim(data),
-        rms_norm_eps=data.draw(EPS, "eps"),
-        num_local_experts=experts,
-        num_experts_per_tok=data.draw(st.integers(2, experts), "top_k"),
-        sliding_window=data.draw(st.integers(2, 15), "window"),
-        layer_types=data.draw(kinds, "kinds"),
-        attention_bias=data.draw(st.booleans(), "attention_bias"),
-        swiglu_limit=data.draw(st.sampled_from([0.2, 1.0, 7.0]), "limit"),
-    )
-    directory, seed = tmp_path_factory.mktemp("gpt_oss"), data.draw(st.integers(0, 99), "seed")
-    check(GptOssForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("swiglu_alpha", 1.5, "must be 1.702"),
-        ("hidden_act", "gelu", 'must be "silu"'),
-        ("sliding_window", None, "must be a number"),
-        ("layer_types", [FULL, SLIDING, "linear_attention"], "not modelled"),
-        ("quantization_config", {"quant_method": "hqq"}, "quant_method: is not read"),
-        ("attention_sinks", False, "not modelled"),
-    ],
-)
-def test_what_is_not_modelled_is_refused(field, value, said):
-    refused(config_of(**CONFIGS["two of five"]), field, value, said)
-
-
 def test_a_config_that_says_no_rotation_has_that_of_the_published_models():
     data = GptOssConfig(num_hidden_layers=2).to_dict()
     silent = {key: value for key, value in data.items() if not key.startswith("rope")}
     stated, unstated = (
         spec_of_config(Config(each, "config.json"), name="gpt-oss") for each in (data, silent)
     )
-    assert stated.position.scaling.factor == 32.0
+    position: Any = stated.position
+    assert position.scaling.factor == 32.0
     assert not list(differences(canonical(stated), canonical(unstated)))
+
+
+class TestGptOss(FamilyTests):
+    model_class = GptOssForCausalLM
+    configs = CONFIGS
+    config = staticmethod(config_of)
+    check = staticmethod(check)
+    others = [
+        (each, labels(each))
+        for each in classes("GptOss", "Model", "ForSequenceClassification", "ForTokenClassification")
+    ]
+    of_others = "two of five"
+    refusals = [
+        ("swiglu_alpha", 1.5, "must be 1.702"),
+        ("hidden_act", "gelu", 'must be "silu"'),
+        ("sliding_window", None, "must be a number"),
+        ("layer_types", [FULL, SLIDING, "linear_attention"], "must have supported kinds only"),
+        ("quantization_config", {"quant_method": "hqq"}, "quant_method: is not supported"),
+        ("attention_sinks", False, "unsupported fields"),
+    ]
+    of_refusals = "two of five"
+    drawn = {"length": 17}
+
+    @staticmethod
+    def draw(data):
+        common, experts = draw_llama(data), data.draw(st.integers(2, 7), "experts")
+        del common["hidden_act"]
+        common["intermediate_size"] = min(
+            common["intermediate_size"], 30
+        )  # wide and deep ones add to the rounding
+        layers = common["num_hidden_layers"] = min(common["num_hidden_layers"], 3)
+        kinds = st.none() | st.lists(st.sampled_from([FULL, SLIDING]), min_size=layers, max_size=layers)
+        return dict(
+            **common,
+            head_dim=draw_head_dim(data),
+            rms_norm_eps=data.draw(EPS, "eps"),
+            num_local_experts=experts,
+            num_experts_per_tok=data.draw(st.integers(2, experts), "top_k"),
+            sliding_window=data.draw(st.integers(2, 15), "window"),
+            layer_types=data.draw(kinds, "kinds"),
+            attention_bias=data.draw(st.booleans(), "attention_bias"),
+            swiglu_limit=data.draw(st.sampled_from([0.2, 1.0, 7.0]), "limit"),
+        )

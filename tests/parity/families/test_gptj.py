@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
+from typing import Any
+
 from hypothesis import strategies as st
 from transformers import (
     GPTJConfig,
@@ -13,11 +13,9 @@ from transformers import (
     GPTJModel,
 )
 
-from tests.parity.families.harness import check
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
+from tests.parity.families.family import FamilyTests
 
-CONFIGS = {
+CONFIGS: dict[str, dict[str, Any]] = {
     "odd-heads": dict(
         vocab_size=61, n_embd=27, n_layer=3, n_head=3, n_inner=17, n_positions=37, rotary_dim=6,
         activation_function="relu", layer_norm_epsilon=1e-3,
@@ -37,50 +35,32 @@ def config_of(labels: int = 2, **values) -> GPTJConfig:
     return GPTJConfig(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=labels)
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(GPTJForCausalLM, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model_class", "labels"),
-    [(GPTJModel, 2), (GPTJForSequenceClassification, 4), (GPTJForQuestionAnswering, 2)],
-)
-def test_other_heads(model_class, labels, tmp_path):
-    check(model_class, config_of(labels, **CONFIGS["odd-heads"]), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    heads, width = data.draw(st.integers(1, 7), "heads"), data.draw(st.integers(3, 12), "head_dim")
-    config = config_of(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        n_embd=heads * width,
-        n_layer=data.draw(st.integers(1, 4), "layers"),
-        n_head=heads,
-        n_inner=data.draw(st.none() | st.integers(1, 70), "hidden"),
-        n_positions=40,
-        rotary_dim=2 * data.draw(st.integers(1, width // 2), "pairs"),
-        activation_function=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
-        layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
+class TestGPTJ(FamilyTests):
+    model_class = GPTJForCausalLM
+    config = staticmethod(config_of)
+    configs = CONFIGS
+    others = [(GPTJModel, {}), (GPTJForSequenceClassification, {"labels": 4}), (GPTJForQuestionAnswering, {})]
+    refusals = (
+        ("rotary", False, "must be true"),
+        ("scale_attn_weights", False, "must be true"),
+        ("activation_function", "gelu_newer", "Did you mean 'gelu_new'"),
+        ("rotary_pct", 0.5, "unsupported fields"),
     )
-    directory, seed = tmp_path_factory.mktemp("gptj"), data.draw(st.integers(0, 99), "seed")
-    check(GPTJForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
 
-
-REFUSED = {
-    "rotary": (False, "must be true"),
-    "scale_attn_weights": (False, "must be true"),
-    "activation_function": ("gelu_newer", "did you mean 'gelu_new'"),
-    "rotary_pct": (0.5, "not modelled"),
-}
-
-
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(config_of(**CONFIGS["odd-heads"]), field, *REFUSED[field])
+    @staticmethod
+    def draw(data):
+        heads, width = data.draw(st.integers(1, 7), "heads"), data.draw(st.integers(3, 12), "head_dim")
+        return dict(
+            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+            n_embd=heads * width,
+            n_layer=data.draw(st.integers(1, 4), "layers"),
+            n_head=heads,
+            n_inner=data.draw(st.none() | st.integers(1, 70), "hidden"),
+            n_positions=40,
+            rotary_dim=2 * data.draw(st.integers(1, width // 2), "pairs"),
+            activation_function=data.draw(
+                st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"
+            ),
+            layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
+            tie_word_embeddings=data.draw(st.booleans(), "tied"),
+        )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from specs.canonical import canonical, differences
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.harness import check
 from tests.parity.families.llamas import (
     ALL,
@@ -27,10 +27,8 @@ from tests.parity.families.llamas import (
     labels,
     rotation,
 )
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
-from zoo.configs.config import Config
 from zoo.configs.importing import import_spec, spec_of_config
+from zoo.families.common.config import Config
 
 CONFIGS = {
     "grouped": dict(
@@ -76,12 +74,6 @@ def config_of(**values) -> LlamaConfig:
     return LlamaConfig(**{**SPECIAL, **values})
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(LlamaForCausalLM, config_of(**CONFIGS[name]), tmp_path)
-
-
 @pytest.mark.parametrize("name", ["llama3", "yarn"])
 def test_beyond_the_original_context(name, tmp_path):
     check(LlamaForCausalLM, config_of(**CONFIGS[name]), tmp_path, seed=2, length=100, onnx=False)
@@ -89,41 +81,6 @@ def test_beyond_the_original_context(name, tmp_path):
 
 def test_beyond_the_context_that_dynamic_scaling_starts_from(tmp_path):
     check(LlamaForCausalLM, config_of(**CONFIGS["dynamic"]), tmp_path, length=40, steps=False)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("Llama", *ALL))
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["grouped"], **labels(model_class)), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    config = config_of(
-        **draw_llama(data),
-        head_dim=draw_head_dim(data),
-        rms_norm_eps=data.draw(EPS, "eps"),
-        attention_bias=data.draw(st.booleans(), "attention_bias"),
-        mlp_bias=data.draw(st.booleans(), "mlp_bias"),
-    )
-    directory, seed = tmp_path_factory.mktemp("llama"), data.draw(st.integers(0, 99), "seed")
-    check(LlamaForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("hidden_act", "silo", "did you mean 'silu'?"),
-        ("rope_parameters", {"rope_type": "lama3", "factor": 2.0}, "did you mean 'llama3'?"),
-        ("rope_parameters", {"type": "linear", "factor": 2.0, "finetuned": True}, "not modelled"),
-        ("partial_rotary_factor", 0.5, "must be 1"),
-        ("residual_multiplier", 0.5, "not modelled"),
-    ],
-)
-def test_what_is_not_modelled_is_refused(field, value, said):
-    refused(config_of(**CONFIGS["grouped"]), field, value, said)
 
 
 OLD = {
@@ -152,7 +109,7 @@ def test_old_and_new_spellings_are_one_architecture(tmp_path):
     assert not list(differences(architecture(OLD), canonical(import_spec(tmp_path / "new"))))
 
 
-def test_what_the_first_configs_say_beside_is_read_over():
+def test_redundant_fields_of_the_first_configs_are_ignored():
     first = {key: value for key, value in OLD.items() if not key.startswith(("rope", "attention", "mlp"))}
     found = architecture({**first, "max_sequence_length": 2048, "rope_scaling": None, "_name_or_path": "x"})
     (layer, _) = found["decoder"]["layers"]
@@ -169,3 +126,29 @@ def test_the_dropout_of_a_classifier_of_tokens_is_read():
 
     assert (head().labels, head().dropout) == (3, 0.1)
     assert head(classifier_dropout=0.25).dropout == 0.25
+
+
+class TestLlama(FamilyTests):
+    model_class = LlamaForCausalLM
+    configs = CONFIGS
+    config = staticmethod(config_of)
+    others = [(each, labels(each)) for each in classes("Llama", *ALL)]
+    of_others = "grouped"
+    refusals = [
+        ("hidden_act", "silo", "Did you mean 'silu'?"),
+        ("rope_parameters", {"rope_type": "lama3", "factor": 2.0}, "Did you mean 'llama3'?"),
+        ("rope_parameters", {"type": "linear", "factor": 2.0, "finetuned": True}, "unsupported fields"),
+        ("partial_rotary_factor", 0.5, "must be 1"),
+        ("residual_multiplier", 0.5, "unsupported fields"),
+    ]
+    of_refusals = "grouped"
+
+    @staticmethod
+    def draw(data):
+        return dict(
+            **draw_llama(data),
+            head_dim=draw_head_dim(data),
+            rms_norm_eps=data.draw(EPS, "eps"),
+            attention_bias=data.draw(st.booleans(), "attention_bias"),
+            mlp_bias=data.draw(st.booleans(), "mlp_bias"),
+        )

@@ -22,8 +22,8 @@ from transformers import (
 from tests.parity.families.harness import check_reference
 from tests.parity.reference import assert_close, build, load, ragged
 from tests.thinned import one_in
-from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import import_spec, spec_of_config
+from zoo.families.common.config import Config, ConfigError
 
 SPECIAL = dict(
     pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=1, forced_eos_token_id=2
@@ -95,18 +95,18 @@ def test_a_checkpoint_stores_its_sinusoids_or_leaves_them_out(tmp_path):
         assert_close(computed(ids, ids).logits, reference(ids, decoder_input_ids=ids).logits)
 
 
-REFUSED = [
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"share_encoder_decoder_embeddings": False}, "share_encoder_decoder_embeddings: must be true", "one table"),
     ({"decoder_vocab_size": 9}, "decoder_vocab_size: must be 58101", "one table"),
-    ({"activation_function": "swich"}, "activation_function: is not modelled", "swish"),
+    ({"activation_function": "swich"}, "activation_function: is not supported", "swish"),
     ({"normalize_embedding": True}, "normalize_embedding: must be false", "embedding"),
     ({"static_position_embeddings": False}, "static_position_embeddings: must be true", "positions"),
-    ({"architectures": ["MarianForCausalLM"]}, "has no class that is modelled", "MarianMTModel"),
+    ({"architectures": ["MarianForCausalLM"]}, "must name a supported class", "MarianMTModel"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "rule", "remedy"), REFUSED, ids=[next(iter(case[0])) for case in REFUSED])
-def test_what_is_not_modelled_is_refused(change, rule, remedy):
+def test_unsupported_values_and_fields_are_refused(change, rule, remedy):
     config = Config({"model_type": "marian", **change}, "config.json")
     with pytest.raises(ConfigError, match=rule) as caught:
         spec_of_config(config, name="marian")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
+from typing import Any
+
 from hypothesis import strategies as st
 from transformers import MistralConfig, MistralForCausalLM
 
-from tests.parity.families.harness import check
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import (
     ALL,
     EPS,
@@ -20,14 +20,12 @@ from tests.parity.families.llamas import (
     labels,
     rotation,
 )
-from tests.parity.families.refusals import refused
 from tests.parity.reference import build
-from tests.thinned import one_in
 from zoo.checkpoints.converting import convert
-from zoo.configs.config import Config
 from zoo.configs.importing import import_spec, spec_of_config
+from zoo.families.common.config import Config
 
-CONFIGS = {
+CONFIGS: dict[str, dict[str, Any]] = {
     "windowed": dict(
         vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
         head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, sliding_window=5,
@@ -54,47 +52,6 @@ def config_of(**values) -> MistralConfig:
     return MistralConfig(**{**SPECIAL, **values})
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(MistralForCausalLM, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("Mistral", *ALL))
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["windowed"], **labels(model_class)), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    config = config_of(
-        **draw_llama(data),
-        head_dim=draw_head_dim(data),
-        rms_norm_eps=data.draw(EPS, "eps"),
-        sliding_window=data.draw(st.none() | st.integers(2, 15), "window"),
-    )
-    directory, seed = tmp_path_factory.mktemp("mistral"), data.draw(st.integers(0, 99), "seed")
-    check(MistralForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("hidden_act", "sillu", "did you mean 'silu'?"),
-        ("rope_parameters", {"rope_type": "yarm", "factor": 2.0}, "did you mean 'yarn'?"),
-        ("layer_types", ["full_attention"] * 3, "must be sliding_attention throughout"),
-        ("layer_types", ["sliding"] * 3, "sliding_attention"),
-        ("layer_types", ["sliding_attention"], "each of the 3 layers"),
-        ("attention_bias", True, "not modelled"),
-    ],
-)
-def test_what_is_not_modelled_is_refused(field, value, said):
-    refused(config_of(**CONFIGS["windowed"]), field, value, said)
-
-
 def test_a_config_that_says_little_has_the_defaults_of_the_first_model_but_null_is_no_window():
     def first_layer(**fields):
         data = {"model_type": "mistral", "num_hidden_layers": 1, **fields}
@@ -112,3 +69,29 @@ def test_a_checkpoint_that_llama_fits_too_is_converted_to_its_own_family(tmp_pat
     (tmp_path / "converted").mkdir()
     spec = import_spec(tmp_path / "reference")
     assert convert(spec, str(tmp_path / "reference"), tmp_path / "converted").model_type == "mistral"
+
+
+class TestMistral(FamilyTests):
+    model_class = MistralForCausalLM
+    configs = CONFIGS
+    config = staticmethod(config_of)
+    others = [(each, labels(each)) for each in classes("Mistral", *ALL)]
+    of_others = "windowed"
+    refusals = [
+        ("hidden_act", "sillu", "Did you mean 'silu'?"),
+        ("rope_parameters", {"rope_type": "yarm", "factor": 2.0}, "Did you mean 'yarn'?"),
+        ("layer_types", ["full_attention"] * 3, "must be sliding_attention for every layer"),
+        ("layer_types", ["sliding"] * 3, "sliding_attention"),
+        ("layer_types", ["sliding_attention"], "each of the 3 layers"),
+        ("attention_bias", True, "unsupported fields"),
+    ]
+    of_refusals = "windowed"
+
+    @staticmethod
+    def draw(data):
+        return dict(
+            **draw_llama(data),
+            head_dim=draw_head_dim(data),
+            rms_norm_eps=data.draw(EPS, "eps"),
+            sliding_window=data.draw(st.none() | st.integers(2, 15), "window"),
+        )

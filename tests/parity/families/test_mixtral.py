@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import MixtralConfig, MixtralForCausalLM
 
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import (
     ALL,
     EPS,
@@ -20,8 +20,6 @@ from tests.parity.families.llamas import (
     rotation,
 )
 from tests.parity.families.mixtures import breaks_a_rule, check
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
 
 CONFIGS = {
     "two of five": dict(
@@ -48,53 +46,40 @@ def config_of(**values) -> MixtralConfig:
     return MixtralConfig(**{**SPECIAL, **values})
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(MixtralForCausalLM, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("Mixtral", *ALL))
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["two of five"], **labels(model_class)), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    experts = data.draw(st.integers(2, 7), "experts")
-    config = MixtralConfig(
-        **draw_llama(data),
-        head_dim=draw_head_dim(data),
-        rms_norm_eps=data.draw(EPS, "eps"),
-        num_local_experts=experts,
-        num_experts_per_tok=data.draw(st.integers(2, experts), "top_k"),
-        sliding_window=data.draw(st.none() | st.integers(2, 15), "window"),
-    )
-    directory, seed = tmp_path_factory.mktemp("mixtral"), data.draw(st.integers(0, 99), "seed")
-    check(MixtralForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("hidden_act", "silo", "did you mean 'silu'?"),
-        ("attention_bias", True, "not modelled"),
-        ("n_shared_experts", 1, "not modelled"),
-    ],
-)
-def test_what_is_not_modelled_is_refused(field, value, said):
-    refused(config_of(**CONFIGS["two of five"]), field, value, said)
-
-
 @pytest.mark.parametrize(
     ("top_k", "said"),
     [
         (6, "must not exceed experts, which is 5"),
-        (1, "set normalize: false, or top_k: 2 or more"),
+        (1, "Set normalize: false, or top_k: 2 or more"),
     ],
 )
-def test_what_breaks_a_rule_is_refused(top_k, said):
+def test_configs_that_break_a_rule_are_refused(top_k, said):
     breaks_a_rule(config_of(**CONFIGS["two of five"]), {"num_experts_per_tok": top_k}, said)
+
+
+class TestMixtral(FamilyTests):
+    model_class = MixtralForCausalLM
+    configs = CONFIGS
+    config = staticmethod(config_of)
+    check = staticmethod(check)
+    others = [(each, labels(each)) for each in classes("Mixtral", *ALL)]
+    of_others = "two of five"
+    refusals = [
+        ("hidden_act", "silo", "Did you mean 'silu'?"),
+        ("attention_bias", True, "unsupported fields"),
+        ("n_shared_experts", 1, "unsupported fields"),
+    ]
+    of_refusals = "two of five"
+    drawn = {"length": 17}
+
+    @staticmethod
+    def draw(data):
+        experts = data.draw(st.integers(2, 7), "experts")
+        return dict(
+            **draw_llama(data),
+            head_dim=draw_head_dim(data),
+            rms_norm_eps=data.draw(EPS, "eps"),
+            num_local_experts=experts,
+            num_experts_per_tok=data.draw(st.integers(2, experts), "top_k"),
+            sliding_window=data.draw(st.none() | st.integers(2, 15), "window"),
+        )

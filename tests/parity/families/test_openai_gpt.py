@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import (
     OpenAIGPTConfig,
@@ -12,9 +10,8 @@ from transformers import (
     OpenAIGPTModel,
 )
 
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.harness import check
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
 
 CONFIGS = {
     "odd-heads": dict(
@@ -34,45 +31,35 @@ def config_of(**values) -> OpenAIGPTConfig:
     return OpenAIGPTConfig(**values, pad_token_id=0, num_labels=4)
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(OpenAIGPTLMHeadModel, config_of(**CONFIGS[name]), tmp_path)
+def check_gpt(model_class, config, directory, **options):
+    """Padding on the left is tried with the usual class alone: the references with other heads count positions from there."""
+    sides = ("right", "left") if model_class is OpenAIGPTLMHeadModel else ("right",)
+    return check(model_class, config, directory, sides=sides, **options)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", [OpenAIGPTModel, OpenAIGPTForSequenceClassification])
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["odd-heads"]), tmp_path, sides=("right",))
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    heads = data.draw(st.integers(1, 7), "heads")
-    config = config_of(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        n_embd=heads * data.draw(st.integers(3, 9), "head_dim"),
-        n_layer=data.draw(st.integers(1, 4), "layers"),
-        n_head=heads,
-        n_positions=data.draw(st.integers(5, 40), "context_length"),
-        afn=data.draw(st.sampled_from(["gelu", "relu", "silu", "swish"]), "activation"),
-        layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
+class TestOpenAIGPT(FamilyTests):
+    model_class = OpenAIGPTLMHeadModel
+    config = staticmethod(config_of)
+    configs = CONFIGS
+    check = staticmethod(check_gpt)
+    others = [(OpenAIGPTModel, {}), (OpenAIGPTForSequenceClassification, {})]
+    refusals = (
+        ("afn", "gelu_new", "Did you mean 'gelu'"),
+        ("n_special", 3, "must be 0"),
+        ("architectures", ["OpenAIGPTDoubleHeadsModel"], "must name a supported class"),
+        ("n_inner", 4, "unsupported fields"),
     )
-    directory, seed = tmp_path_factory.mktemp("openai-gpt"), data.draw(st.integers(0, 99), "seed")
-    check(OpenAIGPTLMHeadModel, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
 
-
-REFUSED = {
-    "afn": ("gelu_new", "did you mean 'gelu'"),
-    "n_special": (3, "must be 0"),
-    "architectures": (["OpenAIGPTDoubleHeadsModel"], "has no class that is modelled"),
-    "n_inner": (4, "not modelled"),
-}
-
-
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(config_of(**CONFIGS["odd-heads"]), field, *REFUSED[field])
+    @staticmethod
+    def draw(data):
+        heads = data.draw(st.integers(1, 7), "heads")
+        return dict(
+            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+            n_embd=heads * data.draw(st.integers(3, 9), "head_dim"),
+            n_layer=data.draw(st.integers(1, 4), "layers"),
+            n_head=heads,
+            n_positions=data.draw(st.integers(5, 40), "context_length"),
+            afn=data.draw(st.sampled_from(["gelu", "relu", "silu", "swish"]), "activation"),
+            layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
+            tie_word_embeddings=data.draw(st.booleans(), "tied"),
+        )

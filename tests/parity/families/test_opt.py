@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
+from typing import Any
+
 from hypothesis import strategies as st
 from transformers import (
     OPTConfig,
@@ -13,11 +13,10 @@ from transformers import (
     OPTModel,
 )
 
-from tests.parity.families.harness import check
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.refusals import refused
-from tests.thinned import one_in
 
-CONFIGS = {
+CONFIGS: dict[str, dict[str, Any]] = {
     "odd-heads": dict(
         vocab_size=61, hidden_size=21, num_hidden_layers=3, num_attention_heads=3, ffn_dim=17,
         activation_function="gelu",
@@ -43,54 +42,49 @@ def config_of(**values) -> OPTConfig:
     )
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(OPTForCausalLM, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", [OPTModel, OPTForSequenceClassification, OPTForQuestionAnswering])
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["odd-heads"]), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    heads = data.draw(st.integers(1, 7), "heads")
-    config = config_of(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        hidden_size=heads * data.draw(st.integers(3, 9), "head_dim"),
-        num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-        num_attention_heads=heads,
-        ffn_dim=data.draw(st.integers(1, 70), "hidden"),
-        word_embed_proj_dim=data.draw(st.none() | st.integers(3, 40), "embedding width"),
-        activation_function=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
-        do_layer_norm_before=data.draw(st.booleans(), "before"),
-        _remove_final_layer_norm=data.draw(st.booleans(), "removed"),
-        enable_bias=data.draw(st.booleans(), "bias"),
-        layer_norm_elementwise_affine=data.draw(st.booleans(), "affine"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-    )
-    directory, seed = tmp_path_factory.mktemp("opt"), data.draw(st.integers(0, 99), "seed")
-    check(OPTForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
-
-
 REFUSED = {
-    "activation_function": ("rellu", "did you mean 'relu'"),
-    "num_key_value_heads": (1, "not modelled"),
-    "architectures": (["OPTForTokenClassification"], "has no class that is modelled"),
+    "activation_function": ("rellu", "Did you mean 'relu'"),
+    "num_key_value_heads": (1, "unsupported fields"),
+    "architectures": (["OPTForTokenClassification"], "must name a supported class"),
 }
-
-
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(config_of(**CONFIGS["odd-heads"]), field, *REFUSED[field])
 
 
 def test_a_projection_after_the_last_layer():
     config = config_of(**CONFIGS["odd-heads"])
     config.architectures = ["OPTModel"]
-    refused(config, "word_embed_proj_dim", 12, "OPTForCausalLM is")
+    refused(
+        config,
+        "word_embed_proj_dim",
+        12,
+        "only in OPTForCausalLM\n  value: 12\n  Set architectures to OPTForCausalLM.",
+    )
+
+
+class TestOPT(FamilyTests):
+    model_class = OPTForCausalLM
+    configs = CONFIGS
+    config = staticmethod(config_of)
+    others = [(each, {}) for each in [OPTModel, OPTForSequenceClassification, OPTForQuestionAnswering]]
+    of_others = "odd-heads"
+    refusals = [(field, *REFUSED[field]) for field in REFUSED]
+    of_refusals = "odd-heads"
+
+    @staticmethod
+    def draw(data):
+        heads = data.draw(st.integers(1, 7), "heads")
+        return dict(
+            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+            hidden_size=heads * data.draw(st.integers(3, 9), "head_dim"),
+            num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
+            num_attention_heads=heads,
+            ffn_dim=data.draw(st.integers(1, 70), "hidden"),
+            word_embed_proj_dim=data.draw(st.none() | st.integers(3, 40), "embedding width"),
+            activation_function=data.draw(
+                st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"
+            ),
+            do_layer_norm_before=data.draw(st.booleans(), "before"),
+            _remove_final_layer_norm=data.draw(st.booleans(), "removed"),
+            enable_bias=data.draw(st.booleans(), "bias"),
+            layer_norm_elementwise_affine=data.draw(st.booleans(), "affine"),
+            tie_word_embeddings=data.draw(st.booleans(), "tied"),
+        )

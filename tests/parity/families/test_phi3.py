@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import Phi3Config, Phi3ForCausalLM
 
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.harness import check
 from tests.parity.families.llamas import EPS, SPECIAL, classes, draw_llama, labels, rotation
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
-from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config
 
 
 def longrope(pairs: int, **more) -> dict:
@@ -52,64 +51,57 @@ def config_of(**values) -> Phi3Config:
     return Phi3Config(**{**SPECIAL, **values})
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(Phi3ForCausalLM, config_of(**CONFIGS[name]), tmp_path)
+def check_phi3(model_class, config, directory, *, length=13, **options):
+    """Steps are tried where the frequencies are those of the whole input from the first step on."""
+    scaled = config.rope_parameters["rope_type"] != "default"
+    steps = not scaled or config.original_max_position_embeddings >= length
+    return check(model_class, config, directory, length=length, steps=steps, **options)
 
 
 @pytest.mark.parametrize("name", ["longrope", "longrope of part of each head"])
 def test_beyond_the_original_context(name, tmp_path):
-    check(Phi3ForCausalLM, config_of(**CONFIGS[name]), tmp_path, length=29, steps=False)
+    check_phi3(Phi3ForCausalLM, config_of(**CONFIGS[name]), tmp_path, length=29)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "model_class", classes("Phi3", "Model", "ForSequenceClassification", "ForTokenClassification")
-)
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["windowed"], **labels(model_class)), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    common = draw_llama(data)
-    width = common["hidden_size"] // common["num_attention_heads"]
-    part = data.draw(st.sampled_from([1.0, 0.75, 0.5]), "part")
-    part = part if width * part % 2 == 0 else 1.0
-    original = data.draw(st.integers(8, 40), "original context")
-    ropes = [rotation(300.0), longrope(int(width * part) // 2)]
-    rope = {**data.draw(st.sampled_from(ropes), "rope"), "partial_rotary_factor": part}
-    config = config_of(
-        **{**common, "rope_parameters": rope},
-        original_max_position_embeddings=original,
-        rms_norm_eps=data.draw(EPS, "eps"),
-        sliding_window=data.draw(st.none() | st.integers(2, 15), "window"),
-    )
-    directory, seed = tmp_path_factory.mktemp("phi3"), data.draw(st.integers(0, 99), "seed")
-    steps = rope["rope_type"] == "default" or original >= 17
-    options = {"length": 17, "steps": steps, "onnx": seed % 5 == 0, "fuzzed": True}
-    check(Phi3ForCausalLM, config, directory, seed=seed, **options)
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("hidden_act", "silue", "did you mean 'silu'?"),
-        ("rope_parameters", {"rope_type": "longrop", "factor": 2.0}, "did you mean 'longrope'?"),
-        ("rope_parameters", {"rope_type": "linear", "factor": 2.0}, "not modelled"),
+class TestPhi3(FamilyTests):
+    model_class = Phi3ForCausalLM
+    config = staticmethod(config_of)
+    configs = CONFIGS
+    check = staticmethod(check_phi3)
+    others = [
+        (each, labels(each))
+        for each in classes("Phi3", "Model", "ForSequenceClassification", "ForTokenClassification")
+    ]
+    refusals = (
+        ("hidden_act", "silue", "Did you mean 'silu'?"),
+        ("rope_parameters", {"rope_type": "longrop", "factor": 2.0}, "Did you mean 'longrope'?"),
+        ("rope_parameters", {"rope_type": "linear", "factor": 2.0}, "not supported"),
         ("rope_parameters", {"rope_type": "su", "long_factor": [1.0]}, "short_factor: is required"),
         ("attention_bias", True, "no biases"),
         ("mlp_bias", True, "no biases"),
         ("lm_head_bias", True, "no biases"),
         ("full_attn_mod", 2, "must be 1"),
-        ("rope_position_scale", 2.0, "not modelled"),
-    ],
-)
-def test_what_is_not_modelled_is_refused(field, value, said):
-    refused(config_of(**CONFIGS["part of each head"]), field, value, said)
+        ("rope_position_scale", 2.0, "unsupported fields"),
+    )
+    of_refusals = "part of each head"
+    drawn = {"length": 17}
+
+    @staticmethod
+    def draw(data):
+        common = draw_llama(data)
+        width = common["hidden_size"] // common["num_attention_heads"]
+        part = data.draw(st.sampled_from([1.0, 0.75, 0.5]), "part")
+        part = part if width * part % 2 == 0 else 1.0
+        original = data.draw(st.integers(8, 40), "original context")
+        ropes = [rotation(300.0), longrope(int(width * part) // 2)]
+        rope = {**data.draw(st.sampled_from(ropes), "rope"), "partial_rotary_factor": part}
+        return {
+            **common,
+            "rope_parameters": rope,
+            "original_max_position_embeddings": original,
+            "rms_norm_eps": data.draw(EPS, "eps"),
+            "sliding_window": data.draw(st.none() | st.integers(2, 15), "window"),
+        }
 
 
 def test_the_first_configs_call_the_scaling_su_and_keep_the_original_context_outside():
@@ -124,7 +116,8 @@ def test_the_first_configs_call_the_scaling_su_and_keep_the_original_context_out
     }  # fmt: skip
 
     def rope(data):
-        return spec_of_config(Config(data, "config.json"), name="tiny").position.scaling
+        position: Any = spec_of_config(Config(data, "config.json"), name="tiny").position
+        return position.scaling
 
     found = rope(first)
     assert found == rope({**first, "rope_scaling": {**scaling, "type": "longrope"}})

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
-from tests.parity.families.harness import check
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import (
     ALL,
     EPS,
@@ -20,10 +18,8 @@ from tests.parity.families.llamas import (
     labels,
     rotation,
 )
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
-from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -58,41 +54,19 @@ MORE = {
 """What Qwen3 has beyond."""
 
 
-def qwen2(name: str, **more) -> Qwen2Config:
-    return configured(Qwen2Config, **CONFIGS[name], **more)
-
-
-def qwen3(name: str, **more) -> Qwen3Config:
-    return configured(Qwen3Config, **CONFIGS[name], **MORE[name], **more)
+REFUSALS = (
+    ("hidden_act", "geglu", "Did you mean 'gelu'?"),
+    ("rope_parameters", {"rope_type": "mrope", "mrope_section": [2, 3, 3]}, "not supported"),
+    ("layer_types", [SLIDING, FULL], "each of the 4 layers"),
+    ("layer_types", [FULL, FULL, FULL, "chunked_attention"], "must have supported kinds only"),
+    ("use_sliding_window", False, "sliding_attention without a window"),
+    ("use_mrope", True, "use_mrope"),
+)
 
 
 def configured(config_class, **values):
     values["rope_parameters"] = dict(values["rope_parameters"])
     return config_class(**{**SPECIAL, **values})
-
-
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration_of_qwen2(name, tmp_path):
-    check(Qwen2ForCausalLM, qwen2(name), tmp_path)
-
-
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration_of_qwen3(name, tmp_path):
-    check(Qwen3ForCausalLM, qwen3(name), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("Qwen2", *ALL))
-def test_other_heads_of_qwen2(model_class, tmp_path):
-    check(model_class, qwen2("windows above", **labels(model_class)), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("Qwen3", *ALL))
-def test_other_heads_of_qwen3(model_class, tmp_path):
-    check(model_class, qwen3("windows by layer", **labels(model_class)), tmp_path)
 
 
 def draw_windows(data, layers: int):
@@ -105,44 +79,41 @@ def draw_windows(data, layers: int):
     return {**fields, "max_window_layers": data.draw(st.integers(0, layers), "max_window_layers")}
 
 
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration_of_qwen2(data, tmp_path_factory):
+def draw_qwen(data) -> dict:
     common = draw_llama(data)
     windows = draw_windows(data, common["num_hidden_layers"])
-    config = Qwen2Config(**common, **windows, rms_norm_eps=data.draw(EPS, "eps"))
-    directory, seed = tmp_path_factory.mktemp("qwen2"), data.draw(st.integers(0, 99), "seed")
-    check(Qwen2ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
+    return {**common, **windows, "rms_norm_eps": data.draw(EPS, "eps")}
 
 
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration_of_qwen3(data, tmp_path_factory):
-    common = draw_llama(data)
-    windows = draw_windows(data, common["num_hidden_layers"])
-    bias = data.draw(st.booleans(), "attention_bias")
-    more = {"head_dim": draw_head_dim(data), "rms_norm_eps": data.draw(EPS, "eps"), "attention_bias": bias}
-    config = Qwen3Config(**common, **windows, **more)
-    directory, seed = tmp_path_factory.mktemp("qwen3"), data.draw(st.integers(0, 99), "seed")
-    check(Qwen3ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
+class TestQwen2(FamilyTests):
+    model_class = Qwen2ForCausalLM
+    configs = CONFIGS
+    others = [(each, labels(each)) for each in classes("Qwen2", *ALL)]
+    refusals = REFUSALS
+    drawn = {"length": 17}
+    draw = staticmethod(draw_qwen)
+
+    @staticmethod
+    def config(**values) -> Qwen2Config:
+        return configured(Qwen2Config, **values)
 
 
-REFUSED = [
-    ("hidden_act", "geglu", "did you mean 'gelu'?"),
-    ("rope_parameters", {"rope_type": "mrope", "mrope_section": [2, 3, 3]}, "not modelled"),
-    ("layer_types", [SLIDING, FULL], "each of the 4 layers"),
-    ("layer_types", [FULL, FULL, FULL, "chunked_attention"], "a kind that is not modelled"),
-    ("use_sliding_window", False, "sliding_attention without a window"),
-    ("use_mrope", True, "use_mrope"),
-]
+class TestQwen3(FamilyTests):
+    model_class = Qwen3ForCausalLM
+    configs = {name: {**values, **MORE[name]} for name, values in CONFIGS.items()}
+    others = [(each, labels(each)) for each in classes("Qwen3", *ALL)]
+    of_others = "windows by layer"
+    refusals = REFUSALS
+    drawn = {"length": 17}
 
+    @staticmethod
+    def config(**values) -> Qwen3Config:
+        return configured(Qwen3Config, **values)
 
-@pytest.mark.parametrize(("field", "value", "said"), REFUSED)
-def test_what_is_not_modelled_is_refused(field, value, said):
-    refused(qwen2("windows above"), field, value, said)
-    refused(qwen3("windows above"), field, value, said)
+    @staticmethod
+    def draw(data):
+        bias = data.draw(st.booleans(), "attention_bias")
+        return {**draw_qwen(data), "head_dim": draw_head_dim(data), "attention_bias": bias}
 
 
 def test_the_first_configs_say_windows_by_a_number_of_layers():

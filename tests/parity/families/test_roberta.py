@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import RobertaConfig, RobertaForMaskedLM, XLMRobertaConfig, XLMRobertaForMaskedLM
 
-from tests.parity.families.encoders import classes, draw_bert, labels, sides
-from tests.parity.families.harness import check
-from tests.parity.families.refusals import refused
+from tests.parity.families.encoders import EncoderTests, check_encoder, classes, draw_bert, labels
 from tests.parity.reference import build
-from tests.thinned import one_in
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 
@@ -32,23 +28,13 @@ CONFIGS = {
 }  # fmt: skip
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(RobertaForMaskedLM, RobertaConfig(**CONFIGS[name]), tmp_path, position_ids=False)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("Roberta"))
-def test_other_heads(model_class, tmp_path):
-    config = RobertaConfig(**CONFIGS["odd heads"], **labels(model_class))
-    check(model_class, config, tmp_path, sides=sides(model_class), position_ids=False)
+def check_roberta(model_class, config, directory, **options):
+    return check_encoder(model_class, config, directory, position_ids=False, **options)
 
 
 @pytest.mark.parametrize("model_class", [XLMRobertaForMaskedLM, *classes("XLMRoberta")])
 def test_xlm_roberta(model_class, tmp_path):
-    config = XLMRobertaConfig(**CONFIGS["other padding"], **labels(model_class))
-    check(model_class, config, tmp_path, sides=sides(model_class), position_ids=False)
+    check_roberta(model_class, XLMRobertaConfig(**CONFIGS["other padding"], **labels(model_class)), tmp_path)
 
 
 def test_weights_keep_their_family(tmp_path):
@@ -61,28 +47,22 @@ def test_weights_keep_their_family(tmp_path):
     assert (written.model_type, written.class_name) == ("xlm-roberta", "XLMRobertaForMaskedLM")
 
 
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    fields, padding = draw_bert(data), data.draw(st.integers(0, 4), "padding")
-    fields["max_position_embeddings"] += padding + 1
-    config = RobertaConfig(**fields, pad_token_id=padding)
-    model_class = data.draw(st.sampled_from([RobertaForMaskedLM, *classes("Roberta")]), "class")
-    directory, seed = tmp_path_factory.mktemp("roberta"), data.draw(st.integers(0, 99), "seed")
-    options = {"sides": sides(model_class), "position_ids": False}
-    check(model_class, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True, **options)
+class TestRoberta(EncoderTests):
+    model_class = RobertaForMaskedLM
+    config = RobertaConfig
+    configs = CONFIGS
+    check = staticmethod(check_roberta)
+    others = [(each, labels(each)) for each in classes("Roberta")]
+    refusals = (
+        ("position_embedding_type", "relative_key_query", 'must be "absolute"'),
+        ("is_decoder", True, "must be false"),
+        ("hidden_act", "gelu_nwe", "Did you mean 'gelu_new'"),
+        ("max_position_embeddings", 2, "must exceed 2, where positions start: pad_token_id + 1"),
+        ("architectures", ["RobertaForCausalLM"], "Did you mean"),
+    )
 
-
-REFUSED = {
-    "position_embedding_type": ("relative_key_query", 'must be "absolute"'),
-    "is_decoder": (True, "must be false"),
-    "hidden_act": ("gelu_nwe", "did you mean 'gelu_new'"),
-    "max_position_embeddings": (2, "must exceed 2, where positions start: pad_token_id + 1"),
-    "architectures": (["RobertaForCausalLM"], "did you mean"),
-}
-
-
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(RobertaConfig(**CONFIGS["odd heads"]), field, *REFUSED[field])
+    @staticmethod
+    def draw(data):
+        fields, padding = draw_bert(data), data.draw(st.integers(0, 4), "padding")
+        fields["max_position_embeddings"] += padding + 1
+        return {**fields, "pad_token_id": padding}

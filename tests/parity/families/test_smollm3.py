@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import SmolLM3Config, SmolLM3ForCausalLM
 
-from tests.parity.families.harness import check
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import ALL, EPS, SPECIAL, YARN, classes, draw_llama, labels, rotation
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
-from zoo.configs.config import Config
 from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -40,59 +36,45 @@ def config_of(**values) -> SmolLM3Config:
     return SmolLM3Config(**{**SPECIAL, **values})
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(SmolLM3ForCausalLM, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", classes("SmolLM3", *ALL))
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["every fourth"], **labels(model_class)), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    common = draw_llama(data)
-    layers = common["num_hidden_layers"]
-    windows = data.draw(st.booleans(), "windows")
-    rotated = st.lists(st.integers(0, 1), min_size=layers, max_size=layers)
-    config = SmolLM3Config(
-        **common,
-        rms_norm_eps=data.draw(EPS, "eps"),
-        attention_bias=data.draw(st.booleans(), "attention_bias"),
-        mlp_bias=data.draw(st.booleans(), "mlp_bias"),
-        no_rope_layers=data.draw(st.none() | rotated, "rotated"),
-        no_rope_layer_interval=data.draw(st.integers(1, 4), "interval"),
-        use_sliding_window=windows,
-        sliding_window=data.draw(st.integers(2, 15), "window") if windows else None,
-    )
-    directory, seed = tmp_path_factory.mktemp("smollm3"), data.draw(st.integers(0, 99), "seed")
-    check(SmolLM3ForCausalLM, config, directory, seed=seed, length=17, onnx=seed % 5 == 0, fuzzed=True)
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("hidden_act", "relu3", "did you mean 'relu'?"),
-        ("rope_parameters", {"rope_type": "yarnn", "factor": 2.0}, "did you mean 'yarn'?"),
-        ("no_rope_layers", [1, 0], "each of the 5 layers"),
-        ("no_rope_layers", [1, 0, 1, 2, 1], "0 or 1"),
-        ("layer_types", [FULL] * 4 + [SLIDING], "without a window"),
-        ("layer_types", [FULL] * 4, "each of the 5 layers"),
-        ("nope_scaling", 2.0, "not modelled"),
-    ],
-)
-def test_what_is_not_modelled_is_refused(field, value, said):
-    refused(config_of(**CONFIGS["every fourth"]), field, value, said)
-
-
 def test_the_interval_counts_where_no_list_says_which_layers_rotate():
     data = config_of(**CONFIGS["every fourth"]).to_dict()
     del data["no_rope_layers"], data["layer_types"]
     blocks = spec_of_config(Config(data, "config.json"), name="tiny").decoder.layer_blocks()
     own = [block.attention.position for block in blocks]
     assert [position and position.kind for position in own] == [None, None, None, "none", None]
+
+
+class TestSmolLM3(FamilyTests):
+    model_class = SmolLM3ForCausalLM
+    configs = CONFIGS
+    config = staticmethod(config_of)
+    others = [(each, labels(each)) for each in classes("SmolLM3", *ALL)]
+    of_others = "every fourth"
+    refusals = [
+        ("hidden_act", "relu3", "Did you mean 'relu'?"),
+        ("rope_parameters", {"rope_type": "yarnn", "factor": 2.0}, "Did you mean 'yarn'?"),
+        ("no_rope_layers", [1, 0], "each of the 5 layers"),
+        ("no_rope_layers", [1, 0, 1, 2, 1], "0 or 1"),
+        ("layer_types", [FULL] * 4 + [SLIDING], "without a window"),
+        ("layer_types", [FULL] * 4, "each of the 5 layers"),
+        ("nope_scaling", 2.0, "unsupported fields"),
+    ]
+    of_refusals = "every fourth"
+    drawn = {"length": 17}
+
+    @staticmethod
+    def draw(data):
+        common = draw_llama(data)
+        layers = common["num_hidden_layers"]
+        windows = data.draw(st.booleans(), "windows")
+        rotated = st.lists(st.integers(0, 1), min_size=layers, max_size=layers)
+        return dict(
+            **common,
+            rms_norm_eps=data.draw(EPS, "eps"),
+            attention_bias=data.draw(st.booleans(), "attention_bias"),
+            mlp_bias=data.draw(st.booleans(), "mlp_bias"),
+            no_rope_layers=data.draw(st.none() | rotated, "rotated"),
+            no_rope_layer_interval=data.draw(st.integers(1, 4), "interval"),
+            use_sliding_window=windows,
+            sliding_window=data.draw(st.integers(2, 15), "window") if windows else None,
+        )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import (
     StableLmConfig,
@@ -13,10 +11,8 @@ from transformers import (
     StableLmModel,
 )
 
-from tests.parity.families.harness import check
+from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import DYNAMIC, LLAMA3
-from tests.parity.families.refusals import refused
-from tests.thinned import one_in
 
 LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 2.5, "partial_rotary_factor": 0.5}
 YARN = {
@@ -50,55 +46,44 @@ def config_of(**values) -> StableLmConfig:
     )
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(StableLmForCausalLM, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "model_class", [StableLmModel, StableLmForSequenceClassification, StableLmForTokenClassification]
-)
-def test_other_heads(model_class, tmp_path):
-    check(model_class, config_of(**CONFIGS["parallel, norms per head"]), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    kv_heads, groups = data.draw(st.integers(1, 3), "kv_heads"), data.draw(st.integers(1, 3), "groups")
-    width = data.draw(st.integers(4, 8), "head_dim")
-    rotated = 2 * data.draw(st.integers(2, width // 2), "pairs")
-    rope = data.draw(st.sampled_from([LINEAR, DYNAMIC, LLAMA3, YARN, PLAIN]), "rope")
-    config = config_of(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        hidden_size=kv_heads * groups * width,
-        num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-        num_attention_heads=kv_heads * groups,
-        num_key_value_heads=kv_heads,
-        intermediate_size=data.draw(st.integers(1, 70), "hidden"),
-        hidden_act=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
-        layer_norm_eps=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
-        use_qkv_bias=data.draw(st.booleans(), "bias"),
-        qk_layernorm=data.draw(st.booleans(), "qk_layernorm"),
-        use_parallel_residual=data.draw(st.booleans(), "parallel"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-        rope_parameters={**rope, "partial_rotary_factor": (rotated + 0.5) / width},
-    )
-    directory, seed = tmp_path_factory.mktemp("stablelm"), data.draw(st.integers(0, 99), "seed")
-    check(StableLmForCausalLM, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True)
-
-
 REFUSED = {
-    "hidden_act": ("sillu", "did you mean 'silu'"),
-    "rope_parameters": ({"rope_type": "lama3"}, "did you mean 'llama3'"),
-    "rotary_scaling": (4, "not modelled"),
-    "architectures": (["StableLmForQuestionAnswering"], "has no class that is modelled"),
+    "hidden_act": ("sillu", "Did you mean 'silu'"),
+    "rope_parameters": ({"rope_type": "lama3"}, "Did you mean 'llama3'"),
+    "rotary_scaling": (4, "unsupported fields"),
+    "architectures": (["StableLmForQuestionAnswering"], "must name a supported class"),
 }
 
 
-@pytest.mark.parametrize("field", REFUSED)
-def test_refused(field):
-    refused(config_of(**CONFIGS["odd-heads"]), field, *REFUSED[field])
+class TestStableLm(FamilyTests):
+    model_class = StableLmForCausalLM
+    configs = CONFIGS
+    config = staticmethod(config_of)
+    others = [
+        (each, {})
+        for each in [StableLmModel, StableLmForSequenceClassification, StableLmForTokenClassification]
+    ]
+    of_others = "parallel, norms per head"
+    refusals = [(field, *REFUSED[field]) for field in REFUSED]
+    of_refusals = "odd-heads"
+
+    @staticmethod
+    def draw(data):
+        kv_heads, groups = data.draw(st.integers(1, 3), "kv_heads"), data.draw(st.integers(1, 3), "groups")
+        width = data.draw(st.integers(4, 8), "head_dim")
+        rotated = 2 * data.draw(st.integers(2, width // 2), "pairs")
+        rope = data.draw(st.sampled_from([LINEAR, DYNAMIC, LLAMA3, YARN, PLAIN]), "rope")
+        return dict(
+            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+            hidden_size=kv_heads * groups * width,
+            num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
+            num_attention_heads=kv_heads * groups,
+            num_key_value_heads=kv_heads,
+            intermediate_size=data.draw(st.integers(1, 70), "hidden"),
+            hidden_act=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
+            layer_norm_eps=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
+            use_qkv_bias=data.draw(st.booleans(), "bias"),
+            qk_layernorm=data.draw(st.booleans(), "qk_layernorm"),
+            use_parallel_residual=data.draw(st.booleans(), "parallel"),
+            tie_word_embeddings=data.draw(st.booleans(), "tied"),
+            rope_parameters={**rope, "partial_rotary_factor": (rotated + 0.5) / width},
+        )

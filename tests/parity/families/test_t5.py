@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -30,8 +32,8 @@ from tests.parity.families.end_of_sequence import check_at_end
 from tests.parity.families.harness import check, check_reference
 from tests.parity.reference import assert_close, build, load, ragged
 from tests.thinned import one_in
-from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import import_spec, spec_of_config
+from zoo.families.common.config import Config, ConfigError
 
 CONFIGS = {
     "tied": dict(
@@ -104,15 +106,15 @@ def test_reads_a_checkpoint_that_stores_the_shared_table_under_every_name(tmp_pa
         assert_close(model(ids, ids, mask).logits, reference(ids, mask, ids).logits)
 
 
-REFUSED = [
-    ({"feed_forward_proj": "gated-gelus"}, "feed_forward_proj: is not modelled", "gated-gelu"),
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"feed_forward_proj": "gated-gelus"}, "feed_forward_proj: is not supported", "gated-gelu"),
     ({"is_decoder": True}, "is_decoder: must be false", "the decoder alone"),
-    ({"architectures": ["T5ForTokenClassificatio"]}, "has no class that is modelled", "T5ForTokenClassification"),
+    ({"architectures": ["T5ForTokenClassificatio"]}, "must name a supported class", "T5ForTokenClassification"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "rule", "remedy"), REFUSED, ids=[next(iter(case[0])) for case in REFUSED])
-def test_what_is_not_modelled_is_refused(change, rule, remedy):
+def test_unsupported_values_and_fields_are_refused(change, rule, remedy):
     config = Config({"model_type": "t5", **change}, "config.json")
     with pytest.raises(ConfigError, match=rule) as caught:
         spec_of_config(config, name="t5")

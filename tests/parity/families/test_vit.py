@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,8 +12,8 @@ from transformers import ViTConfig, ViTForImageClassification, ViTModel
 from tests.parity.families.harness import check
 from tests.parity.reference import ACTIVATIONS
 from tests.thinned import one_in
-from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config, ConfigError
 
 CONFIGS = {
     "remainder": dict(
@@ -47,17 +49,17 @@ def test_sides_of_squares_may_be_given_twice():
     assert spec_of_config(given_once, name="vit") == spec_of_config(given_twice, name="vit")
 
 
-REFUSED = [
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"image_size": [32, 24]}, "image_size: must be a whole number", "square"),
     ({"pooler_output_size": 9}, "pooler_output_size: must be 768", "keeps the width"),
-    ({"hidden_act": "gellu"}, "hidden_act: is not modelled", "gelu"),
-    ({"num_register_tokens": 4}, "fields that are not modelled", "num_register_tokens"),
-    ({"architectures": ["ViTForMaskedImageModeling"]}, "has no class that is modelled", "ViTForImageClassification"),
+    ({"hidden_act": "gellu"}, "hidden_act: is not supported", "gelu"),
+    ({"num_register_tokens": 4}, "unsupported fields", "num_register_tokens"),
+    ({"architectures": ["ViTForMaskedImageModeling"]}, "must name a supported class", "ViTForImageClassification"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "rule", "remedy"), REFUSED, ids=[next(iter(case[0])) for case in REFUSED])
-def test_what_is_not_modelled_is_refused(change, rule, remedy):
+def test_unsupported_values_and_fields_are_refused(change, rule, remedy):
     config = Config({"model_type": "vit", **change}, "config.json")
     with pytest.raises(ConfigError, match=rule) as caught:
         spec_of_config(config, name="vit", strict=True)

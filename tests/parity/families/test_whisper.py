@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -15,9 +17,9 @@ from tests.parity.families.harness import check
 from tests.parity.reference import build, load
 from tests.thinned import one_in
 from zoo.components.position import SinusoidTable
-from zoo.configs.config import Config, ConfigError
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.context import BuildContext
+from zoo.families.common.config import Config, ConfigError
 from zoo.registry import build_component
 
 SPECIAL = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)
@@ -56,15 +58,15 @@ def test_the_body_alone(name, tmp_path):
     check(WhisperModel, config_of(**CONFIGS[name]), tmp_path, sides=("right",))
 
 
-REFUSED = [
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"is_decoder": True}, "is_decoder: must be false", "the decoder alone"),
-    ({"activation_function": "gellu"}, "activation_function: is not modelled", "gelu"),
-    ({"architectures": ["WhisperForAudioClassification"]}, "has no class that is modelled", "WhisperForConditionalGeneration"),
+    ({"activation_function": "gellu"}, "activation_function: is not supported", "gelu"),
+    ({"architectures": ["WhisperForAudioClassification"]}, "must name a supported class", "WhisperForConditionalGeneration"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "rule", "remedy"), REFUSED, ids=[next(iter(case[0])) for case in REFUSED])
-def test_what_is_not_modelled_is_refused(change, rule, remedy):
+def test_unsupported_values_and_fields_are_refused(change, rule, remedy):
     config = Config({"model_type": "whisper", **change}, "config.json")
     with pytest.raises(ConfigError, match=rule) as caught:
         spec_of_config(config, name="whisper")
@@ -103,7 +105,7 @@ def test_the_table_is_computed_where_a_checkpoint_lacks_it(tmp_path):
     tensors = load_file(tmp_path / "model.safetensors")
     del tensors["model.encoder.embed_positions.weight"]
     save_file(tensors, tmp_path / "model.safetensors")
-    table = load(import_spec(tmp_path), tmp_path).encoder_embedding.position.table.weight
+    table = load(import_spec(tmp_path), tmp_path).get_parameter("encoder_embedding.position.table.weight")
     assert torch.equal(table, sinusoids(config.max_source_positions, config.d_model))
     assert not table.requires_grad
 
@@ -113,7 +115,8 @@ def test_sinusoids_of_whisper_with_and_without_a_table(width):
     if width > 2:  # of one frequency, the reference divides by zero
         kind = Sinusoidal(layout="half_split", spacing="tensor2tensor")
         context = BuildContext(width, 1500, causal=False, cross=False)
-        computed = build_component(kind, context).embed(torch.zeros(1, 1500, width), torch.arange(1500)[None])
+        position: Any = build_component(kind, context)
+        computed = position.embed(torch.zeros(1, 1500, width), torch.arange(1500)[None])
         assert torch.equal(computed[0], sinusoids(1500, width))
     table = SinusoidTable(Sinusoidal(table=True), 9, (1.0,))
     assert torch.equal(table.fixed("weight")[:, 0], torch.arange(9.0).double().sin().float())

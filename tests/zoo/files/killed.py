@@ -1,4 +1,4 @@
-"""Exports that are ended at each of their file events in turn; run as a program by test_killed.py.
+"""Exports that are ended at their file events in turn; run as a program by test_killed.py.
 
 Each is a process of its own, forked when everything is imported.  Two exports of different files replace each other, in a
 directory with files of the user's; after each end one of the two has to stand there, whole, with all of those.
@@ -18,6 +18,7 @@ from exporters.export import export
 from exporters.options import Options
 from tests.zoo.tiny import gpt2
 from zoo import destination
+from zoo.files.exchange import exchange
 
 EVENTS = ("open", "os.", "shutil.", "fcntl.", "zoo.")
 EXPORTS = {
@@ -26,11 +27,12 @@ EXPORTS = {
 }
 THEIRS = {"README.md": b"mine", "onnx/notes": b"mine", "eval/deep/scores": b"mine", "spec.yaml.bak": b"mine"}
 ENDS = {"kill": signal.SIGKILL, "interrupt": signal.SIGINT, "kill-in-two-steps": signal.SIGKILL}
+EVERY = {"kill": 1, "interrupt": 3, "kill-in-two-steps": 3}
+"""An export is ended at every event, or at one in so many."""
 
 
 def main(place: Path, way: str) -> None:
     torch.set_num_threads(1)
-    exchange = destination.exchange
 
     def announced(first: Path, second: Path) -> bool:
         sys.audit("zoo.exchange")
@@ -49,7 +51,7 @@ def main(place: Path, way: str) -> None:
     standing, done, ends = "onnx", 0, 0
     beside = {"out", *EXPORTS}
     while done < 2:
-        ends += 1
+        ends += EVERY[way]
         following = next(layout for layout in EXPORTS if layout != standing)
         finished = forked(out, EXPORTS[following], ends, ENDS[way])
         done = done + 1 if finished else 0

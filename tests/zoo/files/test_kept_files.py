@@ -27,7 +27,7 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def test_what_no_manifest_lists_stays(out: Path) -> None:
+def test_unlisted_files_stay(out: Path) -> None:
     (out / "README.md").write_text("mine")
     (out / "eval" / "deep").mkdir(parents=True)
     (out / "eval" / "deep" / "scores").write_text("mine")
@@ -41,7 +41,7 @@ def test_what_no_manifest_lists_stays(out: Path) -> None:
     assert os.listdir(out.parent) == ["out"]
 
 
-def test_what_stays_is_the_same_file(out: Path) -> None:
+def test_kept_files_keep_their_inode(out: Path) -> None:
     file = out / "logs" / "run"
     file.parent.mkdir(mode=0o500)
     os.chmod(file.parent, 0o700)
@@ -92,7 +92,7 @@ def test_the_directory_keeps_its_permissions(out: Path) -> None:
         ("->data", "data"),
     ],
 )
-def test_what_stands_where_zoo_writes_is_refused_and_kept(out: Path, theirs: str, path: str) -> None:
+def test_unlisted_files_at_zoos_paths_are_refused_and_kept(out: Path, theirs: str, path: str) -> None:
     if theirs.startswith("->"):
         (out / theirs[2:]).symlink_to("..")
     else:
@@ -181,7 +181,7 @@ def test_a_directory_with_a_foreign_manifest_is_refused(tmp_path: Path, name: st
     assert tree(tmp_path) == before
 
 
-def test_a_manifest_that_is_no_file_is_foreign(tmp_path: Path) -> None:
+def test_a_manifest_that_is_not_a_file_is_foreign(tmp_path: Path) -> None:
     places = [tmp_path / name for name in ("directory", "pipe", "link", "binary")]
     for place in places:
         place.mkdir()
@@ -195,7 +195,7 @@ def test_a_manifest_that_is_no_file_is_foreign(tmp_path: Path) -> None:
             check_replaceable(place)
 
 
-def test_the_record_beside_a_manifest_is_replaced_too(out: Path) -> None:
+def test_the_record_next_to_a_manifest_is_replaced_too(out: Path) -> None:
     (out / "build.json").write_text(json.dumps({"format": 2, "export": "0" * 64}))
     put(out, NEW)
     assert "build.json" not in tree(out)
@@ -233,7 +233,7 @@ def test_files_are_copied_where_there_are_no_hard_links(out: Path, monkeypatch: 
     assert os.listdir(out.parent) == ["out"]
 
 
-def test_what_cannot_be_carried_along_is_told(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_cannot_be_kept_are_reported(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def link(source: Path, target: Path, **settings: object) -> None:
         raise OSError(errno.EXDEV, "Invalid cross-device link", str(source), None, str(target))
 

@@ -117,7 +117,7 @@ def test_the_first_of_two_steps_is_taken_back(out: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("in_two_steps")
-def test_where_the_old_one_is_is_told(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_location_of_the_old_directory_is_reported(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = tree(out)
     with monkeypatch.context() as patch:
         _refuse_renames(patch, lambda source: source.name == "out" and source != out)
@@ -147,7 +147,7 @@ def _refuse_renames(patch: pytest.MonkeyPatch, refused) -> None:
 # -------------------------------------------------------------------------------------------------- races
 
 
-def test_what_is_saved_while_it_is_replaced_is_kept(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_saved_during_the_replacement_are_kept(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def swap(first: Path, second: Path) -> bool:
         (out / "late").write_text("mine")
         (out / "saved").write_text("mine, again")

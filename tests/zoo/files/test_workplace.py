@@ -12,6 +12,8 @@ import pytest
 from tests.zoo.files.outputs import put, tree
 from zoo.destination import replacing
 from zoo.files import workplace
+from zoo.files.carrying import remove_tree
+from zoo.files.exchange import exchange
 
 NEW = {"model.onnx": "new"}
 LEFT = ".out.partial-0123abcd"
@@ -35,23 +37,23 @@ def left(out: Path, holds: str, made_here: bool = False) -> Path:
 
 
 @pytest.mark.parametrize("holds", ["old", "swap-1", "swap"])
-def test_what_a_killed_process_left_is_cleared(out: Path, holds: str) -> None:
+def test_leftovers_of_a_killed_process_are_cleared(out: Path, holds: str) -> None:
     left(out, holds.replace("swap", "swap-1") if holds == "swap" else holds, made_here=holds == "swap")
     put(out, NEW)
     assert os.listdir(out.parent) == ["out"]
     assert tree(out) == {**NEW, "README.md": "mine", "export.json": tree(out)["export.json"]}
 
 
-def test_what_was_being_made_is_cleared(out: Path) -> None:
+def test_partial_output_is_cleared(out: Path) -> None:
     (out.parent / LEFT / "new" / "onnx").mkdir(parents=True)
     (out.parent / LEFT / "new" / "model.onnx").write_text("half")
-    (out.parent / LEFT / ".new.twin-x").mkdir()
+    (out.parent / LEFT / ".new.reduced-x").mkdir()
     (out.parent / ".out.partial-00000000").mkdir()
     put(out, NEW)
     assert os.listdir(out.parent) == ["out"]
 
 
-def test_what_the_user_has_only_there_is_kept(out: Path) -> None:
+def test_the_users_only_copy_is_kept(out: Path) -> None:
     swapped = left(out, "swap-1")
     (swapped / "late").write_text("mine")
     (swapped / "saved").write_text("newer")
@@ -73,7 +75,7 @@ def test_a_deleted_file_does_not_come_back(out: Path) -> None:
     assert os.listdir(out.parent) == ["out"]
 
 
-def test_what_stood_there_is_put_back_first(out: Path) -> None:
+def test_the_previous_directory_is_restored_first(out: Path) -> None:
     aside = out.parent / LEFT / "old"
     aside.mkdir(parents=True)
     out.rename(aside / "out")
@@ -116,14 +118,14 @@ def test_other_names_are_not_cleared(out: Path, name: str) -> None:
     assert (out.parent / name / "new").is_dir()
 
 
-def test_what_else_is_in_a_directory_of_such_a_name_is_kept(out: Path) -> None:
+def test_foreign_files_in_a_workplace_are_kept(out: Path) -> None:
     (out.parent / LEFT / "src").mkdir(parents=True)
     (out.parent / LEFT / "notes").write_text("mine")
     put(out, NEW)
     assert tree(out.parent / LEFT) == {"notes": "mine", "src": None}
 
 
-def test_what_another_process_works_in_is_left_alone(out: Path) -> None:
+def test_the_workplace_of_a_running_process_is_kept(out: Path) -> None:
     (out.parent / LEFT / "new").mkdir(parents=True)
     descriptor = os.open(out.parent / LEFT, os.O_RDONLY)
     try:
@@ -148,7 +150,7 @@ def test_interrupts_while_clearing_leave_nothing(
         original(directory)
         signal.raise_signal(number)
 
-    original, before = workplace.remove_tree, tree(out)
+    original, before = remove_tree, tree(out)
     monkeypatch.setattr(workplace, "remove_tree", clear)
     handlers = {each: signal.signal(each, end) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -166,12 +168,11 @@ def test_an_interrupt_while_directories_are_exchanged_comes_after_it(
 ) -> None:
     from zoo import destination
 
-    def exchange(first: Path, second: Path) -> bool:
+    def interrupted(first: Path, second: Path) -> bool:
         signal.raise_signal(signal.SIGINT)
-        return original(first, second)
+        return exchange(first, second)
 
-    original = destination.exchange
-    monkeypatch.setattr(destination, "exchange", exchange)
+    monkeypatch.setattr(destination, "exchange", interrupted)
     with pytest.raises(KeyboardInterrupt):
         put(out, NEW)
     assert tree(out)["model.onnx"] == "new"

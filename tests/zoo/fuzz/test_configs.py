@@ -15,13 +15,13 @@ from transformers import CONFIG_MAPPING
 from tests.zoo.fuzz.guard import outcome
 from tests.zoo.fuzz.mutations import mutated, text_of
 from zoo.builder import assemble
-from zoo.configs.config import Config
-from zoo.configs.families import MODULES
 from zoo.configs.importing import import_spec, spec_of_config
+from zoo.families.common.config import Config
+from zoo.families.registry import MODEL_TYPES
 
 pytestmark = pytest.mark.slow
 
-DRAWS = 4000
+DRAWS = 1500
 relaxed = settings(max_examples=DRAWS, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 
 
@@ -33,7 +33,7 @@ def config_of(model_type: str) -> dict[str, Any]:
 
 
 @relaxed
-@given(model_type=st.sampled_from(sorted(MODULES)), seed=st.integers(0, 2**32))
+@given(model_type=st.sampled_from(sorted(MODEL_TYPES)), seed=st.integers(0, 2**32))
 def test_any_field_of_any_family(model_type: str, seed: int) -> None:
     data = mutated(config_of(model_type), Random(seed))
 
@@ -46,7 +46,7 @@ def test_any_field_of_any_family(model_type: str, seed: int) -> None:
 
 
 @settings(relaxed, max_examples=DRAWS // 4)
-@given(model_type=st.sampled_from(sorted(MODULES)), seed=st.integers(0, 2**32))
+@given(model_type=st.sampled_from(sorted(MODEL_TYPES)), seed=st.integers(0, 2**32))
 def test_any_file(model_type: str, seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     random = Random(seed)
     file = tmp_path_factory.getbasetemp() / "config.json"

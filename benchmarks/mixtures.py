@@ -1,0 +1,125 @@
+"""Mixtures of experts in ONNX Runtime and in training: 32 experts, 4 of them chosen for each token, in six layers.
+
+They are compared with a dense model of the same active parameters, with every expert computing every token, and with the
+file of onnxruntime-genai's builder.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.checkpoints import GPT_OSS, checkpoint, with_mxfp4_experts
+from benchmarks.every_expert import export_every_expert
+from benchmarks.peers import GENAI, MISSING, genai_build
+from benchmarks.process import ZOO, run
+from benchmarks.result import Result
+from benchmarks.side_by_side import OURS, medians, running
+from benchmarks.training import step_seconds
+from exporters.benchmark.workload import Workload
+
+PRESET = "qwen3-30b-a3b"
+NARROW = (
+    "d_model=512",
+    "vocab_size=2048",
+    "decoder.block.attention.heads=8",
+    "decoder.block.attention.kv_heads=2",
+)
+SIX_LAYERS = ("decoder.layers=6", "decoder.block.attention.head_dim=64")
+EXPERTS = tuple(
+    f"decoder.block.feed_forward.{field}" for field in ("experts=32", "top_k=4", "expert.hidden=512")
+)
+SWIGLU = "{kind: gated, hidden: 2048, activation: silu, bias: false}"
+MIXTURE = (*NARROW, *SIX_LAYERS, *EXPERTS)
+DENSE = (*NARROW, *SIX_LAYERS, f"decoder.block.feed_forward={SWIGLU}")
+
+LOCAL_AND_WHOLE = "decoder.layers=[{pattern: [{use: local}, {repeat: 1}], repeat: 3}]"
+PEER_MIXTURE = (*NARROW, LOCAL_AND_WHOLE, "decoder.block.feed_forward.expert.hidden=512")
+
+PRECISIONS = ("fp32", "int4")
+STEP, PROMPT = Workload("step", (1,), 128), Workload("prompt", (256,))
+EVERY = "every expert"
+
+
+def results() -> Iterator[Result]:
+    """Compare speeds.
+
+    Bounds: steps at most 1.3 times those of the dense model, and 4 times as fast as with every expert; prompts twice as fast;
+    never slower in standard ONNX, nor than onnxruntime-genai; training steps at most 1.5 times the dense model's.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        yield from _exported(Path(name))
+    for precision in PRECISIONS:
+        with tempfile.TemporaryDirectory() as name:
+            yield from _beside_peer(precision, Path(name))
+    yield from _trained()
+
+
+def _exported(place: Path) -> Iterator[Result]:
+    models = {}
+    for precision in PRECISIONS:
+        for label, target, changes in (
+            ("cpu", "cpu", MIXTURE), ("portable", "portable", MIXTURE), ("dense", "cpu", DENSE),
+        ):  # fmt: skip
+            models[f"{label} {precision}"] = place / f"{label}-{precision}"
+            _export(PRESET, changes, target, precision, place / f"{label}-{precision}")
+    models[EVERY] = export_every_expert(models["cpu fp32"], place / "every")
+    with running({label: (OURS, path) for label, path in models.items()}) as workers:
+        for work, faster in ((STEP, 4), (PROMPT, 2)):
+            found = medians(workers, work)
+            for precision in PRECISIONS:
+                if work == STEP:
+                    dense = f"dense {precision}"
+                    yield _slowdown(
+                        f"mixture, {work.label}, cpu {precision}", found[f"cpu {precision}"], found[dense]
+                    )
+                for target, bound in (("cpu", faster), ("portable", 1)):
+                    label = f"{target} {precision}"
+                    yield _speedup(
+                        f"mixture, {work.label}, {label}", found[label], found[EVERY], EVERY, bound
+                    )
+
+
+def _beside_peer(precision: str, place: Path) -> Iterator[Result]:
+    source = checkpoint(GPT_OSS, place, *PEER_MIXTURE)
+    _export(GPT_OSS, PEER_MIXTURE, "cpu", precision, place / "zoo", "--weights", str(source))
+    models = {"zoo": (OURS, place / "zoo")}
+    if GENAI.present:
+        given = source if precision == "fp32" else with_mxfp4_experts(source)
+        run(genai_build(given, precision, place / "genai"))
+        models["genai"] = (GENAI.driver(), place / "genai")
+    with running(models) as workers:
+        for work in (STEP, PROMPT):
+            found = medians(workers, work)
+            name = f"{GPT_OSS}, narrow, {work.label}, cpu {precision}"
+            if GENAI.present:
+                yield _speedup(name, found["zoo"], found["genai"], "onnxruntime-genai", 1)
+            else:
+                yield Result(name, _told(found["zoo"]), MISSING, None, 1, at_most=False)
+
+
+def _trained() -> Iterator[Result]:
+    mixed, dense, every = step_seconds(PRESET, MIXTURE, DENSE)
+    yield _slowdown("mixture, training step, 8 x 128", mixed, dense, 1.5)
+    yield _speedup("mixture, training step, 8 x 128", mixed, every, EVERY, 1)
+
+
+def _export(
+    preset: str, changes: tuple[str, ...], target: str, precision: str, place: Path, *more: str
+) -> None:
+    given = [part for change in changes for part in ("--set", change)]
+    options = ["--target", target, "--precision", precision, "--logits", "last", "--no-verify"]
+    run([ZOO, "export", preset, *given, *options, *more, "-o", str(place)])
+
+
+def _slowdown(name: str, ours: float, dense: float, bound: float = 1.3) -> Result:
+    return Result(name, _told(ours), f"{_told(dense)}, dense", ours / dense, bound)
+
+
+def _speedup(name: str, ours: float, theirs: float, label: str, bound: float) -> Result:
+    return Result(name, _told(ours), f"{_told(theirs)}, {label}", theirs / ours, bound, at_most=False)
+
+
+def _told(seconds: float) -> str:
+    return f"{1e3 * seconds:.1f} ms"

@@ -1,0 +1,95 @@
+"""Attention, a hybrid and a pure state model of equal width and depth: steps after more and more tokens, and a long prompt.
+
+They are compared with transformers, eager, and a prompt with as many single steps.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.checkpoints import checkpoint
+from benchmarks.peers import HERE
+from benchmarks.process import PYTHON, ZOO, run
+from benchmarks.result import Result
+from benchmarks.side_by_side import OURS, medians, running
+from exporters.benchmark.workload import Workload
+
+NARROW = ("d_model=512", "vocab_size=2048", "expect={}")
+HEADS = ("heads=8", "kv_heads=2", "head_dim=64")
+MODELS = {
+    "attention": (
+        "qwen3-0.6b",
+        (
+            "decoder.layers=8",
+            "decoder.block.feed_forward.hidden=1536",
+            *(f"decoder.block.attention.{each}" for each in HEADS),
+        ),
+    ),
+    "hybrid": (
+        "qwen3.5-0.8b-text",
+        (
+            "decoder.layers=[{pattern: [{use: linear_attention, repeat: 3}, {}], repeat: 2}]",
+            "decoder.block.feed_forward.hidden=1536",
+            "decoder.blocks.linear_attention.mixer.heads=8",
+            "decoder.blocks.linear_attention.mixer.key_heads=8",
+            "decoder.blocks.linear_attention.mixer.key_width=64",
+            "decoder.blocks.linear_attention.mixer.value_width=64",
+            "position.dimensions=16",
+            *(f"decoder.block.attention.{each}" for each in HEADS),
+        ),
+    ),
+    "state": ("mamba2-130m", ("decoder.layers=16", "decoder.block.mixer.heads=16")),
+}
+PASTS = (128, 1024, 8192)
+PROMPT = 1024
+TRANSFORMERS = [PYTHON, str(HERE / "drive_transformers.py")]
+FLAT = 1.15
+"""The most that a step of a pure state model may slow down from 128 tokens to 8,192."""
+
+
+def results() -> Iterator[Result]:
+    """Compare speeds; bounds: never slower than transformers, steps of the state model flat, chunks faster than steps."""
+    with tempfile.TemporaryDirectory() as name:
+        for kind, (preset, changes) in MODELS.items():
+            yield from _of(kind, preset, (*NARROW, *changes), Path(name) / kind)
+
+
+def _of(kind: str, preset: str, changes: tuple[str, ...], place: Path) -> Iterator[Result]:
+    source = checkpoint(preset, place, *changes)
+    given = [part for change in changes for part in ("--set", change)]
+    models = {"transformers": (TRANSFORMERS, source)}
+    for target in ("cpu", "portable"):
+        options = ["--target", target, "--logits", "last", "--no-verify", "--weights", str(source)]
+        run([ZOO, "export", preset, *given, *options, "-o", str(place / target)])
+        models[target] = (OURS, place / target)
+    with running(models) as workers:
+        steps = {past: medians(workers, Workload("step", (1,), past)) for past in PASTS}
+        for past, found in steps.items():
+            for target in ("cpu", "portable"):
+                yield _faster(
+                    f"{kind}, step after {past:,}, {target}",
+                    found[target],
+                    found["transformers"],
+                    "transformers",
+                )
+        if kind == "state":
+            for target in ("cpu", "portable"):
+                first, last = (steps[past][target] for past in (PASTS[0], PASTS[-1]))
+                name = f"{kind}, {target}: step after {PASTS[-1]:,} to one after {PASTS[0]}"
+                yield Result(name, _told(last), _told(first), last / first, FLAT)
+        prompt = medians(workers, Workload("prompt", (PROMPT,)))
+        for target in ("cpu", "portable"):
+            name = f"{kind}, prompt of {PROMPT:,}, {target}"
+            yield _faster(name, prompt[target], prompt["transformers"], "transformers")
+            alone = PROMPT * steps[PROMPT][target]
+            yield _faster(f"{name}", prompt[target], alone, f"{PROMPT:,} steps")
+
+
+def _faster(name: str, ours: float, theirs: float, label: str) -> Result:
+    return Result(name, _told(ours), f"{_told(theirs)}, {label}", theirs / ours, 1, at_most=False)
+
+
+def _told(seconds: float) -> str:
+    return f"{1e3 * seconds:.1f} ms"

@@ -1,0 +1,12 @@
+"""ONNX for torch.square; imported at the first export."""
+
+import torch
+
+from exporters.emitters import Call, Operand, emits
+from exporters.graph import Value
+
+
+@emits(torch.square, "square")
+def _square(call: Call, x: Operand) -> Value:
+    result: Value = call.op("Mul", x.value, x.value)
+    return result

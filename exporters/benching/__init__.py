@@ -1,1 +1,0 @@
-"""How fast exports run, beside each other and beside PyTorch: see :mod:`exporters.benching.bench`."""

@@ -1,0 +1,1 @@
+"""The speed of exports, compared with each other and with PyTorch: see :mod:`exporters.benchmark.bench`."""

@@ -1,0 +1,124 @@
+"""The variants of models that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from exporters.runtime.exported import Exported, open_export
+from specs.load import load
+from specs.model import Model
+from specs.resolved import resolved
+from specs.writing import dump
+from zoo.progress import Progress, Stage
+from zoo.reference_kind import reference_kind
+
+if TYPE_CHECKING:
+    from exporters.options import Options
+
+Runtime = Literal["onnxruntime", "eager", "compiled"]
+
+AGAINST: tuple[Runtime, ...] = ("eager", "compiled")
+"""The ways to run PyTorch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A model in a runtime: an exported directory in ONNX Runtime, or a spec in PyTorch; ``path`` points to either.
+
+    ``name`` is the model's, or that of its directory.
+    """
+
+    name: str
+    spec: Model
+    runtime: Runtime
+    path: Path
+    target: str = ""
+    precision: str = "fp32"
+
+    @property
+    def label(self) -> str:
+        """A label such as ``gpt2: cpu int8``, or ``gpt2: PyTorch eager``."""
+        way = (
+            f"PyTorch {self.runtime}" if self.runtime != "onnxruntime" else f"{self.target} {self.precision}"
+        )
+        return f"{self.name}: {way}"
+
+
+@dataclass(frozen=True)
+class VariantChoice:
+    """What to compare for each model: exports for targets in precisions, and PyTorch in the ways of ``against``.
+
+    ``logits`` selects the tokens that a decoder scores, as in :class:`exporters.options.Options`.
+    """
+
+    targets: Sequence[str] = ("portable",)
+    precisions: Sequence[str] = ("fp32",)
+    logits: str = "all"
+    against: Sequence[Runtime] = ()
+
+    def options(self) -> list[Options]:
+        """The export options. Raises :class:`specs.errors.UserError` for an unknown target or precision."""
+        from exporters.options import Options
+
+        return [
+            Options(target=target, precision=precision, verify=False, logits=self.logits)
+            for target in self.targets
+            for precision in self.precisions
+        ]
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """A model that a user named: its spec, and its export where the name is that of one."""
+
+    name: str
+    spec: Model
+    exported: Exported | None = None
+
+
+def referred(names: Sequence[str], assignments: Sequence[str]) -> list[NamedModel]:
+    """The models of some names.  Raises :class:`specs.errors.UserError` for a name of neither a spec nor an export."""
+    found = []
+    for name in names:
+        if reference_kind(name) == "export":
+            exported = open_export(Path(name))
+            found.append(NamedModel(name, exported.spec, exported))
+        else:
+            found.append(NamedModel(name, load(name, assignments)))
+    return found
+
+
+def variants(
+    references: Sequence[NamedModel], choice: VariantChoice, place: Path, progress: Progress
+) -> Iterator[Variant]:
+    """Yield the variants of each model; specs are exported below ``place``.
+
+    Raises :class:`specs.errors.UserError` for a model that cannot be exported.
+    """
+    for number, reference in enumerate(references):
+        spec, own = reference.spec, place / str(number)
+        if reference.exported is None:
+            yield from _exports(spec, choice, own, progress)
+        else:
+            exported = reference.exported
+            facts = exported.directory, exported.manifest.target, exported.manifest.precision
+            yield Variant(reference.name, spec, "onnxruntime", *facts)
+        for runtime in choice.against:
+            own.mkdir(exist_ok=True)
+            path = own / "spec.yaml"
+            path.write_text(dump(resolved(spec)), encoding="utf-8")
+            yield Variant(spec.name, spec, runtime, path)
+
+
+def _exports(spec: Model, choice: VariantChoice, place: Path, progress: Progress) -> Iterator[Variant]:
+    from exporters.export import export
+
+    for options in choice.options():
+        directory = place / f"{options.target}-{options.precision}"
+        variant = Variant(spec.name, spec, "onnxruntime", directory, options.target, options.precision)
+        progress(Stage(f"export {variant.label}"))
+        export(spec, directory, options)
+        yield variant

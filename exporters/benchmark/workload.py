@@ -1,0 +1,125 @@
+"""The workloads that are timed: calls of a model on inputs of some sizes."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from specs.errors import UserError, option_name
+from specs.head import LanguageModeling
+from specs.model import Model
+
+USUAL = 128
+"""The default length of a sequence, in tokens."""
+
+Kind = Literal["encode", "prompt", "step", "generate"]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One call: an encoder's pass, a decoder's prompt, one step after ``past`` tokens, or generating ``new`` ones.
+
+    ``lengths`` are the lengths of the input rows: the prompts, or the input of an encoder.
+    """
+
+    kind: Kind
+    lengths: tuple[int, ...]
+    past: int = 0
+    new: int = 1
+
+    @property
+    def batch(self) -> int:
+        """The number of rows."""
+        return len(self.lengths)
+
+    @property
+    def tokens(self) -> int:
+        """The number of tokens that a call reads or generates."""
+        return {"encode": sum(self.lengths), "prompt": sum(self.lengths)}.get(
+            self.kind, self.batch * self.new
+        )
+
+    @property
+    def label(self) -> str:
+        """A label such as ``step 8 @ 1024``: batch and past."""
+        low, high = min(self.lengths), max(self.lengths)
+        size = f"{self.batch} x {high if low == high else f'{low}-{high}'}"
+        match self.kind:
+            case "step":
+                return f"step {self.batch} @ {self.past}"
+            case "generate":
+                return f"generate {size} + {self.new}"
+            case kind:
+                return f"{kind} {size}"
+
+
+@dataclass(frozen=True)
+class WorkloadGrid:
+    """The sizes to time: batches, lengths (``128``, or ``16-128`` for rows between), past lengths, new tokens.
+
+    The default length and past are 128, or the largest that the model takes.
+    """
+
+    batches: tuple[int, ...] = (1,)
+    lengths: tuple[str, ...] = ()
+    past: tuple[int, ...] = ()
+    new: int | None = None
+
+    def workloads(self, spec: Model) -> list[Workload]:
+        """The workloads of a model. Raises :class:`specs.errors.UserError` for sizes that it does not take."""
+        if not all(spec.embedding_of(stack).takes_tokens for _, stack in spec.stacks()):
+            raise UserError(
+                f"{spec.name} cannot be timed: zoo bench provides token ids, and the model takes other inputs\n"
+                f"  Use a model with embedding kind tokens."
+            )
+        if spec.architecture != "encoder" and not isinstance(spec.head, LanguageModeling):
+            raise UserError(
+                f"Timing {spec.name} needs a head of kind language_modeling\n"
+                f"  value: {spec.architecture}, head {spec.head.kind}\n  Set head.kind=language_modeling."
+            )
+        reads = spec.encoder or spec.decoder
+        assert reads is not None
+        generates = spec.encoder is None  # the stack that reads also generates
+        room = (spec.context_length_of(reads) or sys.maxsize) - generates
+        rows = [
+            _rows(batch, length)
+            for batch in self.batches
+            for length in self.lengths or [str(min(USUAL, room))]
+        ]
+        longest = max(map(max, rows))
+        _check_fits(spec, option_name("length"), longest, room)
+        if spec.decoder is None:
+            return [Workload("encode", each) for each in rows]
+        room = (spec.context_length_of(spec.decoder) or sys.maxsize) - 1
+        pasts = self.past or (min(USUAL, room),)
+        _check_fits(spec, option_name("past"), max(pasts), room)
+        _check_fits(spec, option_name("new_tokens"), self.new or 0, room + 1 - (longest if generates else 1))
+        steps = [Workload("step", (longest,) * batch, past) for batch in self.batches for past in pasts]
+        generated = [] if self.new is None else [Workload("generate", each, new=self.new) for each in rows]
+        return [*(Workload("prompt", each) for each in rows), *steps, *generated]
+
+
+def _check_fits(spec: Model, option: str, tokens: int, room: int) -> None:
+    if tokens > room:
+        raise UserError(
+            f"{option} must fit the context of {spec.name}\n  value: {tokens}\n  Use {room} or less."
+        )
+
+
+def _rows(batch: int, length: str) -> tuple[int, ...]:
+    """The lengths of the rows of a batch; the lengths of a range are evenly spaced."""
+    found = re.fullmatch(r"([1-9]\d{0,6})(?:-([1-9]\d{0,6}))?", length)
+    low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    if low > high:
+        raise UserError(
+            f"{option_name('length')} must be tokens, or a range of them\n  value: {length!r}\n  Use 128 or 16-128."
+        )
+    return tuple(high - (high - low) * row // max(1, batch - 1) for row in range(batch))
+
+
+def token_rows(lengths: Sequence[int], vocabulary: int) -> list[list[int]]:
+    """Rows of random tokens of these lengths."""
+    return [[(7 * at + row) % vocabulary for at in range(length)] for row, length in enumerate(lengths)]

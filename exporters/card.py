@@ -1,0 +1,173 @@
+"""The model card of an export, ``README.md``: a function of the inputs alone, so that equal exports have equal cards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from exporters.layouts import LAYOUTS
+from exporters.layouts.purpose import purpose_of
+from specs.model import Model
+from zoo.destination import MANIFEST
+from zoo.files.card import CARD, sealed
+from zoo.files.ownership import BUILD
+from zoo.manifest import Manifest
+from zoo.reports.parameters import parameter_report
+from zoo.units import byte_text
+
+_SNAPSHOT = re.compile(r"models--([\w.-]+?)--([\w.-]+)/snapshots/[0-9a-f]{40}/?$")
+"""Where the hub's library keeps a commit of a repository."""
+
+_LARGEST_CARD = 2**16
+"""How much of a checkpoint's card is read, in bytes."""
+
+_QUANTIZED = ("int8", "int4")
+_LICENSE = ("license", "license_name", "license_link")
+
+
+def write_card(directory: Path, spec: Model, manifest: Manifest, origin: Path) -> None:
+    """Write the card of an export with its ``manifest``; ``origin`` is the checkpoint, if its weights are from one."""
+    from_checkpoint = manifest.weights == "checkpoint"
+    base_model = base_model_of(origin) if from_checkpoint else None
+    stated = license_of(origin) if from_checkpoint else {}
+    (directory / CARD).write_bytes(sealed(card(spec, manifest, base_model, stated)))
+
+
+def card(spec: Model, manifest: Manifest, base_model: str | None, stated: dict[str, str]) -> str:
+    """The card as Markdown; ``stated`` are the license fields of the checkpoint's own card."""
+    front = yaml.safe_dump(
+        _front_matter(spec, manifest, base_model, stated), sort_keys=False, allow_unicode=True
+    )
+    parts = [
+        f"---\n{front}---",
+        f"# {spec.name}: ONNX, {manifest.precision}, {manifest.target}",
+        _plain(spec.summary),
+        _facts(spec, manifest, base_model),
+        _usage(spec, manifest),
+        _interface(manifest),
+        _evidence(manifest),
+        _files(manifest),
+        f"Exported with zoo {manifest.zoo}.",
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def base_model_of(origin: Path) -> str | None:
+    """The hub repository that a checkpoint is a snapshot of; None for others."""
+    found = _SNAPSHOT.search(origin.absolute().as_posix())
+    return f"{found[1]}/{found[2]}" if found else None
+
+
+def license_of(origin: Path) -> dict[str, str]:
+    """The license that the card of a checkpoint states, by the names of the fields; empty where it states none."""
+    path = (origin if origin.is_dir() else origin.parent) / CARD
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST_CARD).decode(errors="replace")
+        front = re.match(r"---\r?\n(.*?\n)---\r?\n", text, re.DOTALL)
+        data = yaml.safe_load(front[1]) if front else None
+    except (OSError, ValueError, yaml.YAMLError):
+        return {}
+    found = data if isinstance(data, dict) else {}
+    return {name: found[name] for name in _LICENSE if isinstance(found.get(name), str)}
+
+
+def _front_matter(
+    spec: Model, manifest: Manifest, base_model: str | None, stated: dict[str, str]
+) -> dict[str, Any]:
+    front: dict[str, Any] = {**stated, "library_name": "onnx"}
+    if pipeline := purpose_of(spec).pipeline:
+        front["pipeline_tag"] = pipeline
+    if base_model is not None:
+        front["base_model"] = base_model
+        if manifest.precision in _QUANTIZED:
+            front["base_model_relation"] = "quantized"
+    tags = ["onnx", "onnxruntime", "zoo", spec.architecture, manifest.precision, manifest.target]
+    if manifest.layout != "onnx":
+        tags.append(manifest.layout)
+    return {**front, "tags": tags}
+
+
+def _facts(spec: Model, manifest: Manifest, base_model: str | None) -> str:
+    lengths = [spec.context_length_of(stack) for _, stack in spec.stacks()]
+    weights = {
+        "none": "none: the graph alone",
+        "random": f"random, seed {manifest.seed}: not trained",
+        "checkpoint": base_model or "a checkpoint",
+    }
+    options, counts = manifest.options, parameter_report(spec)
+    total, active = counts.total_parameters, counts.active_parameters
+    rows = [
+        ("architecture", spec.architecture),
+        ("parameters", f"{total:,}"),
+        ("active per token", f"{active:,}" if active != total else ""),
+        ("layers", " + ".join(str(stack.depth) for _, stack in spec.stacks())),
+        ("d_model", f"{spec.d_model:,}"),
+        ("vocabulary", f"{spec.vocab_size:,}" if spec.vocab_size else ""),
+        ("context length", " + ".join(f"{length:,}" for length in lengths if length)),
+        ("weights", weights[manifest.weights]),
+        ("precision", manifest.precision),
+        ("8-bit inputs", f"{options.activations} scales" if options.activations else ""),
+        ("cache precision", options.cache_precision if options.cache_precision != "float" else ""),
+        ("target", f"{manifest.target} ({', '.join(manifest.providers)})"),
+        ("layout", f"{manifest.layout}, for {LAYOUTS[manifest.layout].client}"),
+        ("source", _plain(spec.source or "")),
+    ]
+    return _table(("", "value"), [row for row in rows if row[1]])
+
+
+def _usage(spec: Model, manifest: Manifest) -> str:
+    usage = LAYOUTS[manifest.layout].usage(spec, manifest)
+    runtimes = sorted({graph.minimum_runtime for graph in manifest.graphs.values()})
+    about = f"Run in this directory; needs {', '.join(usage.packages)} ({', '.join(runtimes)} or newer)."
+    note = f" {usage.note}" if usage.note else ""
+    return f"## Usage\n\n{about}{note}\n\n```{usage.language}\n{usage.code}\n```"
+
+
+def _interface(manifest: Manifest) -> str:
+    rows = []
+    for name, graph in manifest.graphs.items():
+        for side, values in (("input", graph.inputs), ("output", graph.outputs)):
+            rows += [(f"`{name}`", side, *row) for row in _folded(values)]
+    return "## Inputs and outputs\n\n" + _table(("graph", "", "name", "shape"), rows)
+
+
+def _folded(values: dict[str, tuple[int | str, ...]]) -> Iterator[tuple[str, str]]:
+    """Names and shapes; caches that differ only in the layer are one row."""
+    seen = set()
+    for name, shape in values.items():
+        row = (f"`{re.sub(r'[.][0-9]+[.]', '.{i}.', name)}`", f"`{' x '.join(map(str, shape))}`")
+        if row not in seen:
+            seen.add(row)
+            yield row
+
+
+def _evidence(manifest: Manifest) -> str:
+    lines = [
+        f"`{BUILD}` has the comparison of these files with the PyTorch model in ONNX Runtime, and what rounding changes, "
+        f"where the export was verified; `{MANIFEST}` has the SHA-256 of every file and every weight.",
+    ]
+    if manifest.judged_on is not None:
+        lines.append(f"Rounding was judged on {manifest.judged_on.description}.")
+    if manifest.calibrated_on is not None:
+        lines.append(f"Weights were rounded for {manifest.calibrated_on.description}.")
+    return "## Verification and quality\n\n" + "\n\n".join(lines)
+
+
+def _files(manifest: Manifest) -> str:
+    rows = [(f"`{name}`", byte_text(file.size), f"`{file.sha256}`") for name, file in manifest.files.items()]
+    return "## Files\n\n" + _table(("file", "size", "SHA-256"), rows)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Text on one line."""
+    return " ".join(text.split())

@@ -1,0 +1,96 @@
+"""Mixtures of experts: com.microsoft's MoE or QMoE where a target takes them, or else a loop over the experts.
+
+All of them read only the matrices of the chosen experts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from exporters.emitters.expert_loop import expert_loop
+from exporters.emitters.expert_matrices import codes
+from exporters.emitters.mixture_call import MixtureCall, operands
+from exporters.emitters.products import ACCURACY_LEVEL
+from exporters.emitters.registry import Call, Operand, emits
+from exporters.fusing.mixtures import activation_attributes, expert_mixture
+from exporters.graph import Value
+from exporters.targets import CONTRIB
+
+
+@emits(expert_mixture)
+def _expert_mixture(
+    call: Call,
+    x: Operand,
+    weights: Operand,
+    chosen: Operand,
+    into: Sequence[Any],
+    down: Any,
+    inner: nn.Module,
+    *,
+    logits: Operand | None,
+    total: float | None,
+) -> Value:
+    experts = MixtureCall(call, x, weights, chosen, logits, total, operands(into), operands([down])[0], inner)
+    activation, quantized = activation_attributes(inner), experts.blocks is not None
+    if activation is None or not call.graph.target.takes("QMoE" if quantized else "MoE", x.dtype):
+        return expert_loop(experts)
+    return (_qmoe if quantized else _moe)(experts, activation)
+
+
+def _moe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
+    """MoE takes the experts with the highest logits and weights them by the softmax of these.
+
+    The logarithms of weights as logits give the weights divided by their sum.  Weights of 0 become the least number of
+    the dtype: of float16 the least subnormal one, as normal ones end at 6e-5.
+    """
+    call, dtype, down = experts.call, experts.dtype, experts.down
+    if experts.logits is None:
+        limits = torch.finfo(dtype)
+        least = limits.tiny * limits.eps if dtype == torch.float16 else limits.tiny
+        positive = call.op("Max", experts.weights.value, call.graph.constant(least, dtype))
+        logits = experts.per_expert(call.op("Log", positive), limits.min)
+    else:
+        logits = experts.rows(experts.logits)
+    mixed: Value = call.op(
+        "MoE", experts.x.value, logits, experts.first_weight(), experts.first_bias(), down.weight.value,
+        down.bias_value,
+        domain=CONTRIB, k=experts.choices, normalize_routing_weights=1, **activation,
+    )  # fmt: skip
+    return _times_total(experts, mixed)
+
+
+def _qmoe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
+    """QMoE takes logits as MoE does, or the weights of all experts, which are 0 for those that are not chosen."""
+    call, blocks, down = experts.call, experts.blocks, experts.down
+    assert blocks is not None
+    if experts.logits is None:
+        scores = experts.per_expert(experts.weights.value, 0.0)
+        weights = [*[None] * 6, scores]
+    else:
+        scores, weights = experts.rows(experts.logits), []
+    mixed: Value = call.op(
+        "QMoE", experts.x.value, scores, *codes(call, experts.gate_first, blocks), experts.first_bias(),
+        *codes(call, [down], blocks), down.bias_value, *weights,
+        domain=CONTRIB, k=experts.choices, normalize_routing_weights=int(not weights),
+        expert_weight_bits=blocks.bits, block_size=blocks.size, accuracy_level=ACCURACY_LEVEL, weights_prepacked=0,
+        **activation,
+    )  # fmt: skip
+    return mixed if weights else _times_total(experts, mixed)
+
+
+def _times_total(experts: MixtureCall, mixed: Value) -> Value:
+    """The sum weighted by weights whose sum is not 1: B T D."""
+    call, total = experts.call, experts.total
+    if total == 1.0:
+        return mixed
+    factor = (
+        call.op("ReduceSum", experts.weights.value, call.graph.ints(-1), keepdims=1)
+        if total is None
+        else call.graph.constant(total, experts.dtype)
+    )
+    scaled: Value = call.op("Mul", mixed, factor)
+    return scaled

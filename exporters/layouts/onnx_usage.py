@@ -1,0 +1,151 @@
+"""Programs that run an export with ONNX Runtime and NumPy alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from exporters.layouts.example_input import TOKENIZER, example_ids
+from specs.model import Model
+from zoo.manifest import Manifest
+from zoo.records import GraphRecord
+from zoo.usage import Usage
+
+_EXACT = (
+    '\noptions.add_session_config_entry("session.x64quantprecision", "1")  # exact sums of 8-bit products'
+)
+
+_QUIET = "\noptions.log_severity_level = 3  # no warnings that past and present are different buffers"
+_TYPES = '{"tensor(float)": np.float32, "tensor(float16)": np.float16}'
+
+
+def usage(spec: Model, manifest: Manifest) -> Usage:
+    """The program for one export."""
+    tokenized = TOKENIZER in manifest.files
+    packages = ["onnxruntime", "numpy", *(["tokenizers"] if tokenized else [])]
+    if not _numpy_holds(manifest):
+        return Usage(
+            "sh", "zoo run . --prompt 'Once upon a time'", ["zoo"], "NumPy lacks the type of its cache."
+        )
+    parts = [_opening(spec, manifest, tokenized)]
+    if spec.architecture == "encoder":
+        parts.append(_encoder(spec, manifest))
+    elif spec.architecture == "decoder":
+        parts.append(_decoder(manifest, tokenized))
+    else:
+        parts.append(_encoder_decoder(manifest, tokenized))
+    return Usage("python", "\n".join(parts), packages)
+
+
+def _numpy_holds(manifest: Manifest) -> bool:
+    """Return whether NumPy has the element types of all inputs: caches may be bfloat16 or quantized."""
+    cached = manifest.cache is not None
+    return not (cached and (manifest.precision == "bf16" or (manifest.cache and manifest.cache.precision)))
+
+
+def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
+    imports = ["import numpy as np", "import onnxruntime"]
+    imports += ["from tokenizers import Tokenizer"] if tokenized else []
+    blocks = any(each.carried and each.blocks and each.blocks.size for each in manifest.quantized)
+    exact = _EXACT if manifest.precision == "int8" and not blocks else ""
+    fixed = manifest.cache is not None and manifest.cache.length is not None
+    lines = [*imports, "", f"options = onnxruntime.SessionOptions(){exact}{_QUIET if fixed else ''}"]
+    providers = json.dumps(list(manifest.providers))
+    names = ["session"] if len(manifest.graphs) == 1 else ["encoder", "decoder"]
+    lines += [
+        f"{name} = onnxruntime.InferenceSession({json.dumps(path)}, options, providers={providers})"
+        for name, path in zip(names, manifest.graphs, strict=True)
+    ]
+    if tokenized:
+        lines += [f"tokenizer = Tokenizer.from_file({json.dumps(TOKENIZER)})"]
+    return "\n".join([*lines, "", _input(spec, next(iter(manifest.graphs.values())), tokenized)])
+
+
+def _input(spec: Model, graph: GraphRecord, tokenized: bool) -> str:
+    """Return the lines that define ``ids``, or another kind of input."""
+    embedding = spec.embedding_of(spec.encoder or spec.last_stack)
+    if not embedding.takes_tokens:
+        shape = (1, *graph.inputs[embedding.input_name][1:])
+        return f"{embedding.input_name} = np.zeros({shape}, np.float32)  # from the model's preprocessor"
+    if tokenized:
+        return 'ids = np.array([tokenizer.encode("Once upon a time").ids], np.int64)'
+    return f"ids = np.array([[{example_ids(spec, graph)}]], np.int64)  # from the model's tokenizer"
+
+
+_GIVEN = {
+    "input_ids": "ids",
+    "attention_mask": "np.ones_like(ids)",
+    "token_type_ids": "np.zeros_like(ids)",
+    "pixel_values": "pixel_values",
+    "input_features": "input_features",
+}
+
+
+def _feeds(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}": {_GIVEN[name]}' for name in names)
+
+
+def _encoder(spec: Model, manifest: Manifest) -> str:
+    (graph,) = manifest.graphs.values()
+    return f"""outputs = session.run(None, {{{_feeds(list(graph.inputs))}}})
+for output, value in zip(session.get_outputs(), outputs):
+    print(output.name, value.shape)"""
+
+
+def _zeros(session: str, condition: str) -> str:
+    """Return the lines that define ``past``, the empty cache of a session."""
+    return f"""types = {_TYPES}
+past = {{
+    value.name: np.zeros([1, *(size if isinstance(size, int) else 0 for size in value.shape[1:])], types[value.type])
+    for value in {session}.get_inputs()
+    if {condition}
+}}"""
+
+
+def _steps(graph: GraphRecord) -> int:
+    return min(20, graph.context_length - 4) if graph.context_length else 20
+
+
+def _decoder(manifest: Manifest, tokenized: bool) -> str:
+    (graph,) = manifest.graphs.values()
+    typed = ', "token_type_ids": np.zeros_like(new)' if "token_type_ids" in graph.inputs else ""
+    fixed = "position_ids" in graph.inputs
+    seen = '"position_ids": positions' if fixed else '"attention_mask": np.ones_like(ids)'
+    first = "\npositions = np.arange(ids.shape[1])[None]" if fixed else ""
+    then = "\n    positions = positions[:, -1:] + 1" if fixed else ""
+    return f"""{_zeros("session", 'value.name.startswith("past_")')}
+new = ids{first}
+for _ in range({max(1, _steps(graph))}):
+    logits, *present = session.run(None, {{"input_ids": new, {seen}{typed}, **past}})
+    past = dict(zip(past, present)){then}
+    new = logits[:, -1:].argmax(-1)  # greedy decoding
+    ids = np.hstack([ids, new])
+{_shown(tokenized)}"""
+
+
+def _encoder_decoder(manifest: Manifest, tokenized: bool) -> str:
+    first, then = manifest.graphs.values()
+    masked = "encoder_attention_mask" in then.inputs
+    mask = ', "encoder_attention_mask": np.ones_like(ids)' if masked else ""
+    fixed = "position_ids" in then.inputs
+    positions = ', "position_ids": np.full((1, 1), step)' if fixed else ""
+    source = _feeds(list(first.inputs))
+    return f"""names = [output.name for output in encoder.get_outputs()]
+encoded = dict(zip(names, encoder.run(None, {{{source}}})))
+cross = {{
+    name.replace("present", "past_key_values"): value
+    for name, value in encoded.items()
+    if name.startswith("present")
+}}
+{_zeros("decoder", 'value.name.startswith("past_") and value.name not in cross')}
+output = np.array([[0]], np.int64)  # the decoder's start token
+for step in range({max(1, _steps(then))}):
+    feeds = {{"input_ids": output[:, -1:]{mask}{positions}}}
+    logits, *present = decoder.run(None, {{**feeds, **cross, **past}})
+    past = dict(zip(past, present))
+    output = np.hstack([output, logits[:, -1:].argmax(-1)])  # greedy decoding
+{_shown(tokenized, "output")}"""
+
+
+def _shown(tokenized: bool, name: str = "ids") -> str:
+    return f"print(tokenizer.decode({name}[0]))" if tokenized else f"print({name}[0])"

@@ -1,0 +1,56 @@
+"""The purpose of a model, in the terms of its clients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specs.model import Model
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """The ``pipeline`` tag of the Hugging Face hub, or None, and the suffix of the client's ``Auto...`` class."""
+
+    pipeline: str | None
+    suffix: str
+
+
+_FEATURES = Purpose("feature-extraction", "FeatureExtraction")
+_TEXT = {
+    "masked_language_modeling": Purpose("fill-mask", "MaskedLM"),
+    "classification": Purpose("text-classification", "SequenceClassification"),
+    "token_classification": Purpose("token-classification", "TokenClassification"),
+    "question_answering": Purpose("question-answering", "QuestionAnswering"),
+    "pooled": _FEATURES,
+    "pooler": _FEATURES,
+    "none": _FEATURES,
+}
+_IMAGE = {
+    "classification": Purpose("image-classification", "ImageClassification"),
+    "pooled": Purpose("image-feature-extraction", "FeatureExtraction"),
+    "pooler": Purpose("image-feature-extraction", "FeatureExtraction"),
+    "none": Purpose("image-feature-extraction", "FeatureExtraction"),
+}
+_AUDIO = {"classification": Purpose("audio-classification", "AudioClassification"), "none": _FEATURES}
+_SENTENCES = Purpose("sentence-similarity", "FeatureExtraction")
+_GENERATION = {
+    "decoder": Purpose("text-generation", "CausalLM"),
+    "encoder-decoder": Purpose("text2text-generation", "Seq2SeqLM"),
+}
+_SPEECH, _CAPTIONS = (
+    Purpose("automatic-speech-recognition", "SpeechSeq2Seq"),
+    Purpose("image-to-text", "Vision2Seq"),
+)
+_BY_INPUT = {"input_ids": _TEXT, "pixel_values": _IMAGE, "input_features": _AUDIO}
+_GENERATION_BY_INPUT = {"pixel_values": _CAPTIONS, "input_features": _SPEECH}
+
+
+def purpose_of(spec: Model) -> Purpose:
+    """Return the purpose of a model by its head and its first input; heads of plugins have no pipeline."""
+    name = spec.embedding_of(spec.encoder or spec.last_stack).input_name
+    kind = spec.head.kind
+    if kind == "language_modeling" and spec.architecture in _GENERATION:
+        return _GENERATION_BY_INPUT.get(name) or _GENERATION[spec.architecture]
+    if getattr(spec.head, "output", None) == "sentence_embedding":
+        return _SENTENCES
+    return _BY_INPUT.get(name, {}).get(kind, Purpose(None, "FeatureExtraction"))

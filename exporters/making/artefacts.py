@@ -1,0 +1,143 @@
+"""The artefacts that a zoo file asks for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from specs.document import Document
+from specs.errors import Problem, SpecError, UserError
+from specs.suggest import suggestion
+from specs.zoo_file import (
+    MAX_ARTEFACTS,
+    ArtefactEntry,
+    ArtefactOptions,
+    ModelEntry,
+    Resources,
+    ZooFile,
+    load_zoo_file,
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One artefact: its ``name``, MODEL/ARTEFACT, the entry of its model, its options and its directory."""
+
+    name: str
+    model: str
+    entry: ModelEntry
+    options: ArtefactOptions
+    resources: Resources
+    directory: Path
+
+
+@dataclass(frozen=True)
+class Zoo:
+    """A zoo file at its ``path``, and the artefacts it asks for."""
+
+    path: Path
+    file: ZooFile
+    wanted: tuple[Wanted, ...]
+
+    @property
+    def root(self) -> Path:
+        """The directory that paths in the file are relative to."""
+        return self.path.parent
+
+    def place(self, path: str) -> Path:
+        """Return a path in the file, relative to the working directory."""
+        return self.root / path
+
+    def chosen(self, names: Sequence[str]) -> tuple[Wanted, ...]:
+        """Return the artefacts of the named models, groups or artefacts; all where no name is given.
+
+        Raises :class:`specs.errors.UserError` for a name that the zoo does not have.
+        """
+        chosen = {each.name for name in names for each in self._named(name)}
+        return tuple(each for each in self.wanted if not names or each.name in chosen)
+
+    def _named(self, name: str) -> list[Wanted]:
+        models = self.file.groups.get(name, (name,))
+        found = [each for each in self.wanted if each.model in models or each.name == name]
+        if not found:
+            known = [*self.file.models, *self.file.groups, *(each.name for each in self.wanted)]
+            raise UserError(
+                f"{self.path} has no model, group or artefact of this name.\n"
+                f"  value: {name!r}\n  {suggestion(name, known)}"
+            )
+        return found
+
+
+def read_zoo(path: Path) -> Zoo:
+    """The zoo of a file.  Raises :class:`specs.errors.SpecError` with every problem found."""
+    file, document = load_zoo_file(path)
+    wanted: list[Wanted] = []
+    for model, entry in file.models.items():
+        wanted += _artefacts(file, model, entry, path, document)
+        if len(wanted) > MAX_ARTEFACTS:
+            rule = f"must ask for at most {MAX_ARTEFACTS:,} artefacts in all"
+            raise SpecError(
+                [Problem(rule, ("models", model), remedy="Use a smaller matrix.", mark=document.mark_of(()))]
+            )
+    return Zoo(path, file, tuple(wanted))
+
+
+def _artefacts(
+    file: ZooFile, model: str, entry: ModelEntry, path: Path, document: Document
+) -> Iterator[Wanted]:
+    shared = {**file.defaults.options, **entry.options}
+    resources = entry.resources if "resources" in entry.model_fields_set else file.defaults.resources
+    names: dict[str, ArtefactOptions] = {}
+    for options in _options_of(file, entry, shared):
+        name = _name_of(options)
+        if names.get(name, options) == options and name in names:
+            continue
+        if name in names:
+            where = ("models", model, "artefacts")
+            remedy = "Give one of them another name."
+            rule = "must have different names"
+            raise SpecError([Problem(rule, where, name, remedy, document.mark_of(where))])
+        names[name] = options
+        directory = path.parent / file.output / model / name
+        yield Wanted(f"{model}/{name}", model, entry, options, resources, directory)
+
+
+def _options_of(file: ZooFile, entry: ModelEntry, shared: dict[str, Any]) -> Iterator[ArtefactOptions]:
+    matrix = entry.matrix if "matrix" in entry.model_fields_set else file.defaults.matrix
+    excluded = (*file.defaults.exclude, *entry.exclude)
+    if matrix or not entry.artefacts:
+        for values in itertools.product(*matrix.values()):
+            options = ArtefactOptions.model_validate({**shared, **dict(zip(matrix, values, strict=True))})
+            if not any(_matches(options, each) for each in excluded):
+                yield options
+    for artefact in entry.artefacts:
+        yield ArtefactEntry.model_validate({**shared, **artefact.model_dump(exclude_unset=True)})
+
+
+def _matches(options: ArtefactOptions, excluded: dict[str, Any]) -> bool:
+    return all(getattr(options, option) == value for option, value in excluded.items())
+
+
+_UNNAMED = {"target", "precision", "verify", "calibrate", "max_kl", "min_cosine", "name"}
+"""Options that appear in every name, or that do not change the files."""
+
+
+def _name_of(options: ArtefactOptions) -> str:
+    """Return a name such as ``cpu-int8`` or ``cpu-int4-genai-last``: target, precision and all non-default options."""
+    if isinstance(options, ArtefactEntry) and options.name is not None:
+        return options.name
+    words = [options.target, options.precision]
+    for name, field in type(options).model_fields.items():
+        value = getattr(options, name)
+        if name in _UNNAMED or value == field.default:
+            continue
+        words.append(name.replace("_", "-") if value is True else _word(name, value))
+    return "-".join(words)
+
+
+def _word(name: str, value: Any) -> str:
+    plain = str(value).replace("/", "_").replace(" ", "")
+    return plain if name in ("layout", "rounding") else f"{name.replace('_', '-')}-{plain}"

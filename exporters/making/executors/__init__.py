@@ -1,0 +1,1 @@
+"""Executors of builds: local processes, a Ray cluster, or Slurm."""

@@ -1,0 +1,42 @@
+"""The interface of executors: run jobs, and yield their outcomes as they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from exporters.making.job import Job, JobResult
+from specs.errors import UserError
+from specs.suggest import suggestion
+from zoo.progress import Stage
+
+Tell = Callable[[str, Stage], None]
+"""Receives the name of a job and its current stage, where the executor knows it."""
+
+
+class Executor(Protocol):
+    """Runs jobs."""
+
+    def run(self, jobs: Sequence[Job], tell: Tell) -> Iterator[JobResult]:
+        """Yield the outcome of every job, in the order in which they end.
+
+        A job whose process dies yields an error. Closing the iterator stops running jobs.
+        """
+        ...
+
+
+def executor(name: str, jobs: int) -> Executor:
+    """Return the executor ``local``, ``ray`` or ``slurm``. Raises :class:`specs.errors.UserError` for other names."""
+    if name == "local":
+        from exporters.making.executors.processes import Processes
+
+        return Processes(jobs)
+    if name == "ray":
+        from exporters.making.executors.ray import Ray
+
+        return Ray()
+    if name == "slurm":
+        from exporters.making.executors.slurm import Slurm
+
+        return Slurm()
+    raise UserError(f"Executor {name!r} is unknown.\n  {suggestion(name, ('local', 'ray', 'slurm'))}")

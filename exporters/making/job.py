@@ -1,0 +1,119 @@
+"""One build, independent of where it runs: its inputs as plain data, and its outcome."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exporters.making.cache import Cache
+from exporters.making.plan import MakeStep
+from specs.resolved import resolved
+from specs.zoo_file import parse_size
+from zoo.progress import Progress, Stage
+
+
+@dataclass(frozen=True)
+class Job:
+    """A build of one artefact into its entry of the cache; picklable, and JSON data.
+
+    ``spec`` is a resolved spec, ``commit`` the commit of weights on the hub, ``made_from`` the recorded inputs of the
+    artefact. ``cpus``, ``memory`` (bytes; 0 for none) and ``gpus`` are its reservations.
+    """
+
+    name: str
+    key: str
+    cache: str
+    spec: Mapping[str, Any]
+    weights: str
+    commit: str | None
+    options: Mapping[str, Any]
+    made_from: Mapping[str, Any]
+    cpus: int = 1
+    memory: int = 0
+    gpus: int = 0
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """The outcome of a job; ``error`` is empty where the artefact is in the cache."""
+
+    name: str
+    error: str = ""
+    seconds: float = 0.0
+
+    @property
+    def built(self) -> bool:
+        """Return whether the artefact is in the cache."""
+        return not self.error
+
+
+def job_of(step: MakeStep, cache: Cache, root: Path) -> Job:
+    """Return the job that builds the artefact of a step; ``root`` is the directory of the zoo file."""
+    assert step.model is not None
+    assert step.inputs is not None
+    wanted, model = step.wanted, step.model
+    options = wanted.options.model_dump(mode="json", exclude={"name"})
+    if options["calibrate"] is not None:
+        options["calibrate"] = str((root / options["calibrate"]).absolute())
+    is_path = model.commit is None and model.weights not in ("random", "none")
+    return Job(
+        wanted.name,
+        step.inputs.key,
+        str(cache.root.absolute()),
+        resolved(model.spec),
+        str(Path(model.weights).absolute()) if is_path else model.weights,
+        model.commit,
+        {**options, "seed": wanted.entry.seed},
+        step.inputs.as_dict(),
+        wanted.resources.cpus,
+        parse_size(wanted.resources.memory) if wanted.resources.memory else 0,
+        wanted.resources.gpus,
+    )
+
+
+def outcome_of(job: Job, progress: Progress = lambda stage: None) -> JobResult:
+    """Run a job and return its outcome, which includes errors of any kind."""
+    from specs.errors import UserError
+
+    began = time.monotonic()
+    try:
+        _build(job, progress)
+    except UserError as error:
+        return JobResult(job.name, str(error), time.monotonic() - began)
+    except Exception:  # a failed job must not stop the others
+        return JobResult(job.name, traceback.format_exc(), time.monotonic() - began)
+    return JobResult(job.name, "", time.monotonic() - began)
+
+
+def _build(job: Job, progress: Progress) -> None:
+    from exporters.export import export
+    from exporters.options import Options
+    from specs.document import Document
+    from specs.validation import validate
+    from zoo.files.ownership import BUILD
+    from zoo.files.whole import write_file
+    from zoo.hub import fetch
+
+    cache = Cache(Path(job.cache))
+    if cache.has(job.key):  # built by another process meanwhile
+        return
+    weights = job.weights
+    if job.commit is not None:
+        progress(Stage("fetch weights"))
+        weights = str(fetch(weights, weights=True, revision=job.commit))
+    options = dict(job.options)
+    if options["calibrate"] is not None:
+        options["calibrate"] = Path(options["calibrate"])
+    entry = cache.entry(job.key)
+    entry.parent.mkdir(parents=True, exist_ok=True)  # other processes may do so at the same time
+    spec = validate(Document(dict(job.spec)))
+    export(spec, entry, Options(**options, weights=weights), progress)
+    build = json.loads((entry / BUILD).read_bytes())
+    write_file(entry / BUILD, (json.dumps({**build, "made_from": job.made_from}, indent=2) + "\n").encode())
+    os.utime(entry)

@@ -1,0 +1,179 @@
+"""The plan of `zoo make`: which artefacts are current, cached or to be built, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from exporters.making.artefacts import Wanted, Zoo
+from exporters.making.cache import Cache, built_with
+from exporters.making.digests import FileDigests
+from exporters.making.inputs import Inputs, tool_versions
+from exporters.making.lock import LOCK, Lock
+from exporters.making.models import ModelInputs, model_inputs
+from specs.canonical import differences
+from specs.errors import UserError, path_text, shorten
+from specs.load import load
+from specs.resolved import resolved
+from specs.zoo_file import ArtefactEntry
+from zoo.integrity import check_integrity
+from zoo.manifest import read_record
+
+State = Literal["current", "cached", "build", "failed"]
+
+_LISTED = 3
+
+
+@dataclass(frozen=True)
+class MakeStep:
+    """One artefact and its state.
+
+    ``why`` lists the changes since the artefact was built; a ``failed`` one cannot be built, and ``why`` is the error.
+    """
+
+    wanted: Wanted
+    state: State
+    why: str
+    model: ModelInputs | None = None
+    inputs: Inputs | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {
+            "artefact": self.wanted.name,
+            "directory": str(self.wanted.directory),
+            "state": self.state,
+            "why": self.why,
+            "key": None if self.inputs is None else self.inputs.key,
+        }
+
+
+@dataclass(frozen=True)
+class MakePlan:
+    """The steps for the chosen artefacts of a zoo, and the lock that they are based on."""
+
+    zoo: Zoo
+    steps: tuple[MakeStep, ...]
+    lock: Lock
+    repositories: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def stale(self) -> tuple[MakeStep, ...]:
+        """Return the steps whose artefact is not current."""
+        return tuple(step for step in self.steps if step.state != "current")
+
+    @property
+    def unlocked(self) -> tuple[MakeStep, ...]:
+        """Return the steps whose artefact is not current, and not recorded as wanted in the lock file where it is absent.
+
+        Artefacts that were built elsewhere are up to date if the lock records them.
+        """
+        return tuple(step for step in self.stale if not self._is_locked(step))
+
+    def _is_locked(self, step: MakeStep) -> bool:
+        entry = self.lock.artefacts.get(step.wanted.name, {})
+        here = step.wanted.directory.is_dir()
+        return not here and step.inputs is not None and entry.get("key") == step.inputs.key
+
+    @property
+    def locked(self) -> Lock:
+        """Return the lock after the steps are done; entries of artefacts that were not chosen remain."""
+        wanted = {each.name for each in self.zoo.wanted}
+        artefacts = {name: entry for name, entry in self.lock.artefacts.items() if name in wanted}
+        weights = {name: each for name, each in self.lock.weights.items() if name in self.zoo.file.models}
+        for step in self.steps:
+            if step.inputs is None:
+                continue
+            weights[step.wanted.model] = step.inputs.weights
+            if built_with(step.wanted.directory).get("key") == step.inputs.key:
+                record = read_record(step.wanted.directory)
+                if record.build is not None:
+                    artefacts[step.wanted.name] = {"key": step.inputs.key, "export": record.build.export}
+        return Lock({**self.lock.repositories, **self.repositories}, weights, artefacts)
+
+
+def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = False) -> MakePlan:
+    """Return the plan for the named models, groups or artefacts of a zoo (default: all).
+
+    Hub repositories stay at the commits in the lock file, or move to the newest of their revision with ``update``.
+    Raises :class:`specs.errors.UserError` for unknown names and for a damaged lock file.
+    """
+    chosen = zoo.chosen(names)
+    lock = Lock.read(zoo.root / LOCK)
+    digests, known = FileDigests(cache.memory), {} if update else dict(lock.repositories)
+    models: dict[str, ModelInputs | UserError] = {}
+    steps = []
+    for wanted in chosen:
+        if wanted.model not in models:
+            try:
+                models[wanted.model] = model_inputs(zoo, wanted.model, digests, known)
+            except UserError as error:
+                models[wanted.model] = error
+        steps.append(_step(zoo, wanted, models[wanted.model], digests, cache))
+    digests.save()
+    return MakePlan(zoo, tuple(steps), lock, known)
+
+
+def _step(
+    zoo: Zoo, wanted: Wanted, model: ModelInputs | UserError, digests: FileDigests, cache: Cache
+) -> MakeStep:
+    if isinstance(model, UserError):
+        return MakeStep(wanted, "failed", str(model))
+    try:
+        inputs = _inputs(zoo, wanted, model, digests)
+    except UserError as error:
+        return MakeStep(wanted, "failed", str(error), model)
+    why = _stale(wanted.directory, inputs, model)
+    if not why:
+        return MakeStep(wanted, "current", "", model, inputs)
+    return MakeStep(wanted, "cached" if cache.has(inputs.key) else "build", why, model, inputs)
+
+
+def _inputs(zoo: Zoo, wanted: Wanted, model: ModelInputs, digests: FileDigests) -> Inputs:
+    options = wanted.options.model_dump(mode="json")
+    if isinstance(wanted.options, ArtefactEntry):
+        options.pop("name")
+    calibrate = options.pop("calibrate")
+    return Inputs(
+        model.spec_digest,
+        model.identity,
+        None if calibrate is None else digests.of(zoo.place(calibrate)),
+        options,
+        tool_versions(),
+    )
+
+
+def _stale(directory: Path, inputs: Inputs, model: ModelInputs) -> str:
+    """Return the reason why an artefact is not current; empty where it is."""
+    made_from = built_with(directory)
+    if not made_from:
+        return "not built yet" if not directory.is_dir() else "not built by zoo make"
+    if made_from.get("key") != inputs.key:
+        changes = list(inputs.changes(made_from))
+        if "spec" in changes:
+            changes[changes.index("spec")] = _spec_changes(directory, model)
+        more = f", and {len(changes) - _LISTED} more" if len(changes) > _LISTED else ""
+        return "; ".join(changes[:_LISTED]) + more
+    try:
+        record = read_record(directory)
+    except UserError as error:
+        return str(error).splitlines()[0]
+    if record.build is None:
+        return record.unproven
+    changed = check_integrity(directory, record.manifest, contents=False).changes
+    return str(changed[0]) if changed else ""
+
+
+def _spec_changes(directory: Path, model: ModelInputs) -> str:
+    """Return the changed fields of an artefact's spec, such as ``spec: decoder.layers: 12 -> 6``."""
+    try:
+        earlier = resolved(load(directory / "spec.yaml"))
+    except UserError:
+        return "spec"
+    found = [
+        f"{path_text(path)}: {shorten(before)} -> {shorten(now)}"
+        for path, before, now in differences(earlier, resolved(model.spec))
+    ]
+    return f"spec: {', '.join(found[:_LISTED])}" + (", ..." if len(found) > _LISTED else "")

@@ -1,0 +1,38 @@
+"""Checks that token ids fit a model, and the sizes of its inputs."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from specs.errors import UserError
+from specs.model import Model
+
+
+def check_vocabulary(spec: Model, where: str, ids: Tensor | None, remedy: str) -> None:
+    """Raise :class:`specs.errors.UserError` for ids outside the vocabulary."""
+    vocabulary = spec.vocab_size or 0
+    if ids is None or not ids.numel():
+        return
+    worst = ids.max() if int(ids.max()) >= vocabulary else ids.min()
+    if not 0 <= int(worst) < vocabulary:
+        raise UserError(
+            f"{where}: token ids must be below the vocab_size of {spec.name}, which is {vocabulary}\n"
+            f"  value: {int(worst)}\n  {remedy}"
+        )
+
+
+def check_length(spec: Model, where: str, ids: Tensor | None) -> None:
+    """Raise :class:`specs.errors.UserError` for rows longer than the context."""
+    limit = spec.context_length_of(spec.encoder or spec.last_stack)
+    if ids is not None and limit is not None and ids.shape[1] > limit:
+        raise UserError(
+            f"{where}: rows must fit the context of {spec.name}, which is {limit} tokens\n"
+            f"  value: {ids.shape[1]} tokens\n  Give shorter rows."
+        )
+
+
+def input_sizes(spec: Model) -> tuple[int | None, ...]:
+    """The sizes of one input after the batch; None for variable lengths."""
+    stack = spec.encoder or spec.last_stack
+    embedding = spec.embedding_of(stack)
+    return (None,) if embedding.takes_tokens else embedding.input_shape(spec.context_length_of(stack))

@@ -1,0 +1,1 @@
+"""Places where exports are published: repositories of the Hugging Face hub, OCI registries and directories."""

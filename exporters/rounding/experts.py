@@ -1,0 +1,106 @@
+"""Rounding the experts of a mixture for the tokens that choose them, one expert at a time.
+
+Shapes: rows R, rows of one expert N, width D, chosen experts K, hidden width H.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from exporters.quantization.interleaved import groups
+from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
+from exporters.rounding.gptq import gptq, products_of
+from zoo.components.mixture import Experts, Matrices
+from zoo.weights.blocks import Quantized
+
+
+@dataclass
+class RoundedExperts:
+    """The experts of one mixture, whose weights are read, rounded and released expert by expert.
+
+    ``names`` gives the name of every weight on the meta device, by identity.
+    """
+
+    experts: Experts
+    found: CalibratedWeights
+    roundings: Mapping[str, Rounding]
+    names: Mapping[int, str]
+    _codes: dict[str, list[Quantized]] = field(default_factory=dict)
+
+    def run(self, x: Tensor, weights: Tensor, chosen: Tensor, real: Tensor | None) -> Tensor:
+        """The mixture of the rounded experts, 0 at padding: x ... D, weights and chosen ... K, real ... -> ... D."""
+        rows, shares, choices = (each.flatten(0, -2) for each in (x, weights, chosen))
+        if real is not None and real.shape == x.shape[:-1]:
+            choices = choices.masked_fill(~real.flatten()[:, None], -1)
+        into = [part for part in (self.experts.up, self.experts.gate) if part is not None]
+        matrices = [self._matrices(part) for part in (*into, self.experts.down)]
+        biases = [self._biases(part) for part in (*into, self.experts.down)]
+        total = torch.zeros_like(rows)
+        for expert, (*first, last) in enumerate(zip(*matrices, strict=True)):
+            place, choice = (choices == expert).nonzero(as_tuple=True)
+            given = rows[place]  # N D
+            products = _Products(given)
+            hidden = self.experts.inner(
+                *(
+                    F.linear(given, self._rounded(part, matrix, products), bias[expert])
+                    for part, matrix, bias in zip(into, first, biases, strict=False)
+                )
+            )  # N H
+            down = self._rounded(self.experts.down, last, _Products(hidden))
+            result = F.linear(hidden, down, biases[-1][expert]) * shares[place, choice, None]  # N D
+            total.index_add_(0, place, result)
+        for name, codes in self._codes.items():
+            self.found.keep(name, self.roundings[name], Quantized.joined(codes))
+        return total.view_as(x)
+
+    def _name(self, part: Matrices) -> str:
+        return self.names[id(part.weight)]
+
+    def _matrices(self, part: Matrices) -> Iterator[Tensor]:
+        """The matrix of one expert after the other, from chosen codes if there are any: N K each."""
+        name, (_, rows, width) = self._name(part), part.weight.shape
+        codes = self.found.codes(name) if name in self.found.calibrated else None
+        pieces = (
+            self.found.pieces(name)
+            if codes is None
+            else (codes.blocks.restore(piece, width).flatten() for piece in codes.rows())
+        )
+        for matrix in groups(pieces, rows * width):
+            yield matrix.view(rows, width).float()
+
+    def _biases(self, part: Matrices) -> Any:
+        """The bias of each expert, or None for each."""
+        if part.bias is None:
+            return [None] * len(part.weight)
+        flat = torch.cat([*self.found.pieces(self.names[id(part.bias)])])
+        return flat.view(part.bias.shape).float()
+
+    def _rounded(self, part: Matrices, matrix: Tensor, products: _Products) -> Tensor:
+        """A matrix as it will be stored."""
+        name = self._name(part)
+        rounding = self.roundings.get(name)
+        if rounding is None or name in self.found.calibrated:
+            return matrix
+        codes = gptq(rounding.blocks, matrix, products(), rounding.dtype)
+        self._codes.setdefault(name, []).append(codes)
+        return rounding.blocks.restore(codes, matrix.shape[1])
+
+
+class _Products:
+    """The products of some rows, N K -> K K, computed when they are first asked for."""
+
+    def __init__(self, rows: Tensor) -> None:
+        self._rows = rows
+        self._found: Tensor | None = None
+
+    def __call__(self) -> Tensor:
+        if self._found is None:
+            width = self._rows.shape[1]
+            self._found = products_of(self._rows.float()) if len(self._rows) else torch.zeros(width, width)
+        return self._found

@@ -1,0 +1,1 @@
+"""Signatures and bills of materials of exports, in standard formats."""

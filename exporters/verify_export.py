@@ -1,0 +1,141 @@
+"""Verification that the files of an export still compute what they did when it was built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from exporters.cases import cases
+from exporters.exact_graph import unrounded_values
+from exporters.load_export import load_export, options_of, readable_regions
+from exporters.ort_outputs import RefusalError, load, run
+from exporters.plan import ExportPlan
+from exporters.proof import Proof
+from exporters.quantized_cache.scales import cache_of, read_scales
+from exporters.raised import recorded_blocks
+from exporters.reference import Reference
+from exporters.runtime.exported import Exported, open_export
+from exporters.subject import QUICK, has_room
+from exporters.verification import Verification, VerificationError
+from exporters.verify import verify
+from zoo.integrity import Integrity, check_integrity
+from zoo.manifest import read_manifest
+from zoo.progress import Progress, Stage
+
+SUBJECT = "the model with the weights of the files"
+
+
+@dataclass(frozen=True)
+class ExportVerification:
+    """The result of verifying an exported directory.
+
+    ``integrity`` compares the files with their recorded digests. ``verification`` compares the graphs with PyTorch on the
+    weights in the files; where it is None, ``unproven`` gives the reason. ``fault`` is the reason why the graphs do not
+    run, or empty.
+    """
+
+    directory: Path
+    integrity: Integrity
+    verification: Verification | None = None
+    unproven: str = ""
+    fault: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the files are intact, the graphs run, and no comparison failed."""
+        compared = self.verification is None or self.verification.passed
+        return self.integrity.intact and not self.fault and compared
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {
+            "directory": str(self.directory),
+            "passed": self.passed,
+            "integrity": self.integrity.as_dict(),
+            "verification": None if self.verification is None else self.verification.as_dict(),
+            "unproven": self.unproven or None,
+            "fault": self.fault or None,
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.directory}: {'passed' if self.passed else 'failed'}"]
+        lines += [f"  {change}" for change in self.integrity.changes] or ["  files: as recorded"]
+        if self.verification is not None:
+            compared, largest = len(self.verification.comparisons), self.verification.max_abs
+            lines.append(
+                f"  graphs: {compared} outputs compared with PyTorch, largest difference {largest:.1e}"
+            )
+        if self.fault:
+            lines.append(f"  graphs: {self.fault}")
+        if self.unproven:
+            lines.append(f"  not compared with PyTorch: {self.unproven}")
+        return "\n".join(lines)
+
+
+def verify_export(directory: Path, progress: Progress = lambda stage: None) -> ExportVerification:
+    """Compare the files of an export with its record, then its graphs with PyTorch on the weights of the files.
+
+    Graphs that cannot be compared are run once.  Raises :class:`specs.errors.UserError` for a directory that is not an
+    export.
+    """
+    manifest = read_manifest(directory)
+    progress(Stage("compare digests"))
+    integrity = check_integrity(directory, manifest, contents=True)
+    if not integrity.intact:
+        return ExportVerification(directory, integrity, unproven="the files have changed")
+    if manifest.weights == "none":
+        return ExportVerification(directory, integrity, unproven="the export has no weights")
+    exported = open_export(directory)
+    plan = _plan_of(exported)
+    found = ExportVerification(directory, integrity)
+    if readable_regions(exported) is None:
+        reason = "another version of zoo wrote the files, or PyTorch's exporter did"
+        return replace(found, unproven=reason, fault=_run_once(exported, plan))
+    if not has_room(plan.held_bytes):
+        return replace(found, unproven="the model does not fit in memory", fault=_run_once(exported, plan))
+    try:
+        return replace(found, verification=verify(_proof(exported, plan, progress)))
+    except VerificationError as error:
+        return replace(found, verification=error.verification)
+
+
+def _plan_of(exported: Exported) -> ExportPlan:
+    manifest = exported.manifest
+    plan = ExportPlan.make(exported.spec, options_of(exported))
+    return replace(plan, quantized=manifest.quantized, raised=recorded_blocks(manifest.mixed))
+
+
+def _proof(exported: Exported, plan: ExportPlan, progress: Progress) -> Proof:
+    read_scales(plan.graphs, exported.directory / plan.data_paths[0], plan.regions)
+    return Proof(
+        graphs={exported.directory / name: task for name, task in plan.graph_paths.items()},
+        unrounded={graph.name: unrounded_values(graph) for graph in plan.graphs},
+        reference=Reference(plan.spec, lambda: load_export(exported)),
+        target=plan.target,
+        precision=plan.precision,
+        subject=SUBJECT,
+        progress=lambda case: progress(Stage(f"verify: {case}")),
+        written=lambda: None,
+        take_stored=None,
+        padding=plan.graphs[-1].padding,
+        main_only=plan.held_bytes > QUICK,
+        cache=cache_of(plan.graphs),
+    )
+
+
+def _run_once(exported: Exported, plan: ExportPlan) -> str:
+    """Return the reason why the graphs fail on a prompt and a step; empty where all outputs are finite."""
+    dtype, padding = plan.precision.dtype_on(plan.target), exported.cache.padding
+    slots = [*plan.graph_paths.values()][-1].cache_slots
+    case = next(case for case in cases(plan.spec, padding, slots) if case.main)
+    try:
+        loaded = [
+            load(exported.directory / name, task, plan.target, dtype, packed=True)
+            for name, task in plan.graph_paths.items()
+        ]
+        outputs = run(loaded, case, frozenset(), padding)
+    except RefusalError as refusal:
+        return f"ONNX Runtime rejects them: {refusal}"
+    infinite = [name for name, tensor in outputs.items() if not tensor.isfinite().all()]
+    return f"{', '.join(infinite)}: not finite" if infinite else ""

@@ -1,0 +1,88 @@
+"""Mamba-2: heads whose state decays by one factor per token."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from specs.activation import Activation
+from specs.attention import Heads, divisors
+from specs.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Spec, Width
+from specs.descriptions import ValueDescriptions
+from specs.registry import register
+from specs.roles import Role
+from specs.short_convolution import KernelSize
+
+
+class GatedNorm(Spec):
+    """RMS norm of the outputs and the gate, with one statistic per group of heads."""
+
+    eps: PositiveFloat = 1e-5
+    """Number added to the mean square to avoid division by 0."""
+    gate: Annotated[
+        Literal["before", "after"],
+        ValueDescriptions(
+            {
+                "before": "`norm(y * silu(gate))` (Mamba-2).",
+                "after": "`norm(y) * silu(gate)`, as Falcon-H1 allows.",
+            }
+        ),
+    ] = "before"
+    """Whether the gate is applied before the norm or after it."""
+
+
+class StepLimit(Spec):
+    """Bounds of the step sizes, to which they are clamped."""
+
+    least: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Smallest step size."""
+    most: PositiveFloat
+    """Largest step size."""
+
+
+@register("mixer")
+class Mamba2(Component):
+    """Mamba-2 (Dao and Gu, 2024): a short convolution, and heads whose state decays by one factor per token."""
+
+    kind: Literal["mamba2"] = "mamba2"
+    heads: Heads
+    """Number of heads."""
+    head_dim: Annotated[Width, Role.WIDTH]
+    """Width of the values of one head."""
+    state_size: Annotated[Width, Role.WIDTH]
+    """Width of the keys and queries (B and C): the state of a head is a matrix, `state_size` x `head_dim`."""
+    groups: Heads = 1
+    """Number of groups of heads with the same keys and queries. It must divide `heads`."""
+    kernel_size: KernelSize = 4
+    """Number of tokens that the convolution sees: a token and those before it."""
+    activation: Activation = "silu"
+    """Activation after the convolution."""
+    bias: bool = False
+    """Whether the input and output projections add a bias."""
+    convolution_bias: bool = True
+    """Whether the convolution adds a bias."""
+    norm: GatedNorm | None = GatedNorm()
+    """Norm of the gated outputs; `null` for the gate alone (Falcon-H1)."""
+    step_limit: Annotated[StepLimit | None, OmitDefault()] = None
+    """Bounds of the step sizes. Default: none."""
+
+    @property
+    def width(self) -> int:
+        """The width of all heads together."""
+        return self.heads * self.head_dim
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.heads % self.groups:
+            yield Fault(
+                ("groups",),
+                f"must divide heads, which is {self.heads}",
+                self.groups,
+                f"Use a divisor: {divisors(self.heads)}.",
+            )
+        if self.step_limit is not None and self.step_limit.least >= self.step_limit.most:
+            yield Fault(
+                ("step_limit", "least"),
+                f"must be less than most, which is {self.step_limit.most:g}",
+                self.step_limit.least,
+                "Use 0 for no lower bound.",
+            )

@@ -1,0 +1,72 @@
+"""The role of a field: what a number in a spec measures, whatever its field is called.
+
+A field states its role in its annotation, ``hidden: Annotated[Width, Role.WIDTH]``.  Reduced and shrunk models are made by
+role, so that the fields of a plugin take part by stating one, and a field without a role keeps its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum, auto
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+Part = TypeVar("Part", bound=BaseModel)
+
+
+class Role(Enum):
+    """What a field measures.  ``None`` as the value of a ``HEAD_WIDTH`` stands for ``d_model / heads``."""
+
+    WIDTH = auto()
+    """A width in proportion to ``d_model``, such as that of a feed-forward."""
+    HEADS = auto()
+    """The number of query heads."""
+    KEY_VALUE_HEADS = auto()
+    """The number of key/value heads, which divides that of query heads."""
+    HEAD_WIDTH = auto()
+    """A width inside one head; the first of a component is that of its queries and keys."""
+    ROTATED = auto()
+    """The number of rotated dimensions of a head."""
+    PER_ROTATED_PAIR = auto()
+    """A tuple with one number per rotated pair of dimensions."""
+    DROPOUT = auto()
+    """A probability of dropping values in training."""
+    WINDOW = auto()
+    """A number of tokens that a query sees."""
+    SOFTCAP = auto()
+    """A bound on scores that is approached smoothly."""
+    CLIP = auto()
+    """A bound at which values are cut off."""
+    ROPE_SWITCH_LENGTH = auto()
+    """An input length beyond which other rotary frequencies apply."""
+
+
+def fields_by_role(part: BaseModel) -> Iterator[tuple[str, Role, Any]]:
+    """The fields of one part that state a role: name, role and value."""
+    for name, field in type(part).model_fields.items():
+        for mark in field.metadata:
+            if isinstance(mark, Role):
+                yield name, mark, getattr(part, name)
+
+
+def rewritten(part: Part, change: Callable[[Any], Mapping[str, Any]]) -> Part:
+    """The part with ``change`` applied to itself and to every part inside, from the inside out.
+
+    ``change`` returns new values of fields by name.  The result is not validated.
+    """
+    inside = {name: getattr(part, name) for name in type(part).model_fields}
+    changed = {name: _rewritten(value, change) for name, value in inside.items()}
+    part = part.model_copy(update={name: new for name, new in changed.items() if new is not inside[name]})
+    update = change(part)
+    return part.model_copy(update=update) if update else part
+
+
+def _rewritten(value: Any, change: Callable[[Any], Mapping[str, Any]]) -> Any:
+    if isinstance(value, BaseModel):
+        return rewritten(value, change)
+    if isinstance(value, tuple):
+        return tuple(_rewritten(item, change) for item in value)
+    if isinstance(value, dict):
+        return {key: _rewritten(item, change) for key, item in value.items()}
+    return value

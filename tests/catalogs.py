@@ -1,0 +1,24 @@
+"""A catalog of every preset, for tests of its size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from exporters.catalog import Catalog, catalog
+from exporters.export import export
+from exporters.layouts import LAYOUTS
+from exporters.options import Options
+from specs.catalog import preset_names
+from specs.load import load
+from zoo.catalog.changes import data_of
+
+
+def catalog_of_presets(directory: Path) -> Catalog:
+    """The catalog that all presets would have: their drawings and costs, and the records of one verified export."""
+    export(load("tiny-gpt"), directory / "one", Options())
+    found = catalog(directory, None, "")
+    (one,) = found.entries
+    entries = tuple(replace(one, name=f"{name}/portable-fp32", spec=load(name)) for name in preset_names())
+    assert all(entry.client == LAYOUTS["onnx"].client for entry in entries)
+    return replace(found, entries=entries, data=data_of(entries, None, "")[1])

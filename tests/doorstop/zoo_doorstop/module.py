@@ -1,0 +1,129 @@
+"""The implementation of each kind."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from zoo import functional
+from zoo.components.attention import SelfAttention
+from zoo.components.block import PreNorm
+from zoo.components.embedding import Tokens
+from zoo.components.linear import EmbeddingTable, Linear
+from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
+from zoo.components.position import Position
+from zoo.components.rope_frequencies import Rotation, scaled
+from zoo.context import BuildContext
+from zoo.initialization import Distribution, WeightPlace, distribution_for
+from zoo.registry import builds
+from zoo_doorstop import spec
+
+
+@builds(spec.Scale)
+class Scale(nn.Module):
+    def __init__(self, spec: spec.Scale, context: BuildContext) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(context.d_model))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.weight
+
+
+@builds(spec.Bottleneck)
+class Bottleneck(nn.Module):
+    def __init__(self, spec: spec.Bottleneck, context: BuildContext) -> None:
+        super().__init__()
+        self.up = Linear(context.d_model, spec.hidden)
+        self.down = Linear(spec.hidden, context.d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down(self.up(x).relu())
+
+
+@builds(spec.Half)
+class Half(nn.Module):
+    def __init__(self, spec: spec.Half, context: BuildContext) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor, branch: Tensor) -> Tensor:
+        return x + branch * 0.5
+
+
+@builds(spec.Ramp)
+class Ramp(Position):
+    def __init__(self, spec: spec.Ramp, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.direction = EmbeddingTable(1, context.d_model)
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        return x + positions.to(x.dtype).unsqueeze(-1) * self.direction.weight
+
+
+@scaled.register
+def _slower(scaling: spec.Slower, frequencies: Tensor, rotation: Rotation) -> tuple[Tensor, float]:
+    return frequencies / 3, 1.0
+
+
+@builds(spec.NegatedAttention)
+class NegatedAttention(SelfAttention):
+    def forward(self, *inputs):
+        x, present = super().forward(*inputs)
+        return -x, present
+
+
+# --8<-- [start:average]
+@builds(spec.Average)
+class Average(Mixer):
+    """h_t = keeps * h_(t-1) + (1 - keeps) * x_t, for all tokens at once; padding leaves h as it was."""
+
+    def __init__(self, spec: spec.Average, context: BuildContext) -> None:
+        super().__init__()
+        self.keeps = spec.keeps
+        self.weight = nn.Parameter(torch.empty(context.d_model))
+
+    @property
+    def state(self) -> tuple[StateTensor, ...]:
+        return (StateTensor("average", (len(self.weight),)),)
+
+    def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
+        if context.real is None:
+            real = functional.positions_from(1, x.shape[1], x)[None].clamp(max=1).to(x.dtype)  # 1 T
+        else:
+            real = context.real.to(x.dtype)  # B T
+        count = real.cumsum(1)  # B T: real tokens up to each
+        apart = count[:, :, None] - count[:, None, :]  # B T T
+        seen = (apart + 1.0).clamp(0, 1) * real[:, None, :]
+        shares = (apart.clamp(min=0) * math.log(self.keeps)).exp() * seen * (1 - self.keeps)
+        average = shares @ x  # B T D
+        if past is not None:
+            average = average + (count * math.log(self.keeps)).exp()[:, :, None] * past[0][:, None]
+        return average * self.weight, (average[:, -1],)
+
+
+# --8<-- [end:average]
+
+
+@builds(spec.PlainBlock)
+class PlainBlock(PreNorm):
+    pass
+
+
+@builds(spec.DoubledTokens)
+class DoubledTokens(Tokens):
+    def forward(self, input_ids: Tensor, positions: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
+        return 2 * super().forward(input_ids, positions, token_type_ids)
+
+
+@builds(spec.Pair)
+class Pair(nn.Module):
+    def __init__(self, spec: spec.Pair, context: BuildContext) -> None:
+        super().__init__()
+        self.scores = Linear(context.d_model, spec.labels)
+
+    def forward(self, x: Tensor, tokens: object) -> dict[str, Tensor]:
+        return {"logits": self.scores(x)}
+
+
+@distribution_for.register
+def _tiny(recipe: spec.Tiny, place: WeightPlace) -> Distribution:
+    return Distribution(std=0.01)

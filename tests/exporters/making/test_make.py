@@ -1,0 +1,223 @@
+"""Artefacts kept up to date: what is built again, why, and what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+import exporters.making.plan
+from exporters.making.inputs import tool_versions
+from exporters.making.lock import LOCK, Lock
+from exporters.making.plan import make_plan
+from specs.errors import UserError
+from tests.exporters.making.zoos import (
+    Here,
+    cache_of,
+    make,
+    plan_of,
+    states,
+    two_models,
+    write_spec,
+    write_zoo,
+)
+from zoo import build
+from zoo.tensors import weight_tensors
+
+
+def why(zoo: object, name: str) -> str:
+    return next(step.why for step in plan_of(zoo).steps if step.wanted.name == name)  # type: ignore[arg-type]
+
+
+def test_everything_is_built_once(tmp_path: Path) -> None:
+    zoo = two_models(tmp_path)
+    assert {step.why for step in plan_of(zoo).steps} == {"not built yet"}
+    executor = Here()
+    made = make(zoo, executor=executor)
+    assert [each.state for each in made] == ["built"] * 3
+    assert executor.ran == ["a/portable-fp32", "a/portable-fp16", "b/portable-fp32"]
+    assert (tmp_path / "build" / "a" / "portable-fp16" / "model.onnx").is_file()
+    again = Here()
+    assert make(zoo, executor=again) == []
+    assert again.ran == []
+
+
+def test_one_changed_spec_rebuilds_its_artefacts_with_the_reason(tmp_path: Path) -> None:
+    zoo = two_models(tmp_path)
+    make(zoo)
+    write_spec(tmp_path, "a", hidden=32)
+    assert states(plan_of(zoo)) == {
+        "a/portable-fp32": "build",
+        "a/portable-fp16": "build",
+        "b/portable-fp32": "current",
+    }
+    assert why(zoo, "a/portable-fp16") == "spec: encoder.block.feed_forward.hidden: 24 -> 32"
+
+
+def test_a_spec_written_in_another_way_changes_nothing(tmp_path: Path) -> None:
+    zoo = two_models(tmp_path)
+    make(zoo)
+    spec = tmp_path / "b.yaml"
+    spec.write_text("# a comment\n" + spec.read_text().replace("{kind: learned}", "\n  kind: learned"))
+    assert not plan_of(zoo).stale
+
+
+def test_changed_weights_options_seeds_and_versions_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoo = two_models(tmp_path)
+    text = zoo.path.read_text()
+    make(zoo)
+    write_zoo(tmp_path, text.replace("b: {spec: b.yaml}", "b: {spec: b.yaml, seed: 1}"))
+    assert why(zoo, "b/portable-fp32") == "weights: random, seed 0 -> random, seed 1"
+    write_zoo(tmp_path, text.replace("verify: false", "verify: false, max_kl: 0.2"))
+    assert why(zoo, "b/portable-fp32") == "option max_kl: None -> 0.2"
+    write_zoo(tmp_path, text)
+    newer = {**tool_versions(), "torch": "99.0"}
+    monkeypatch.setattr(exporters.making.plan, "tool_versions", lambda: newer)
+    assert why(zoo, "b/portable-fp32") == f"version torch: {tool_versions()['torch']} -> 99.0"
+    assert len(plan_of(zoo).stale) == 3
+
+
+def test_weights_count_by_their_contents(tmp_path: Path) -> None:
+    two_models(tmp_path)
+    zoo = write_zoo(
+        tmp_path, "models: {a: {spec: a.yaml, weights: a.safetensors, options: {verify: false}}}\n"
+    )
+
+    def save(seed: int) -> None:
+        model = build(tmp_path / "a.yaml", "random", seed=seed)
+        save_file(dict(weight_tensors(model)), tmp_path / "a.safetensors")
+
+    save(0)
+    make(zoo)
+    os.utime(tmp_path / "a.safetensors", (1, 1))
+    assert not plan_of(zoo).stale
+    save(1)
+    assert why(zoo, "a/portable-fp32").startswith("weights: files ")
+    assert [each.state for each in make(zoo)] == ["built"]
+
+
+def test_earlier_builds_come_from_the_cache(tmp_path: Path) -> None:
+    zoo = two_models(tmp_path)
+    make(zoo)
+    shutil.rmtree(tmp_path / "build")
+    executor = Here()
+    assert [each.state for each in make(zoo, executor=executor)] == ["restored"] * 3
+    assert executor.ran == []
+    write_spec(tmp_path, "b", hidden=32)
+    make(zoo)
+    write_spec(tmp_path, "b", hidden=24)  # and back
+    assert [each.state for each in make(zoo, executor=executor)] == ["restored"]
+    assert executor.ran == []
+
+
+def test_a_changed_file_of_the_output_is_restored(tmp_path: Path) -> None:
+    zoo = two_models(tmp_path)
+    make(zoo)
+    data = tmp_path / "build" / "b" / "portable-fp32" / "model.onnx.data"
+    content = data.read_bytes()
+    data.unlink()
+    assert why(zoo, "b/portable-fp32") == "model.onnx.data is missing"
+    assert [each.state for each in make(zoo)] == ["restored"]
+    assert data.read_bytes() == content
+
+
+def test_a_damaged_entry_of_the_cache_is_built_again(tmp_path: Path) -> None:
+    zoo = two_models(tmp_path)
+    make(zoo, "b")
+    shutil.rmtree(tmp_path / "build")
+    (data,) = cache_of(zoo).root.glob("artefacts/*/*/model.onnx.data")
+    content = bytearray(data.read_bytes())
+    content[7] ^= 1
+    data.write_bytes(content)
+    executor = Here()
+    assert [each.state for each in make(zoo, "b", executor=executor)] == ["built"]
+    assert executor.ran == ["b/portable-fp32"]
+
+
+def test_a_failure_stops_no_other(tmp_path: Path) -> None:
+    two_models(tmp_path)
+    zoo = write_zoo(
+        tmp_path,
+        "defaults: {options: {verify: false}}\nmodels:\n"
+        "  a: {spec: a.yaml, artefacts: [{precision: int9}]}\n"
+        "  missing: {weights: nowhere.safetensors}\n"
+        "  b: {spec: b.yaml}\n",
+    )
+    made = {each.step.wanted.name: each for each in make(zoo)}
+    assert {name: each.state for name, each in made.items()} == {
+        "a/portable-int9": "failed",
+        "missing/portable-fp32": "failed",
+        "b/portable-fp32": "built",
+    }
+    assert "precision 'int9' is unknown" in made["a/portable-int9"].error
+    assert "models.missing: weights: must be an existing path" in made["missing/portable-fp32"].error
+    assert not (tmp_path / "build" / "a" / "portable-int9").exists()
+    assert set(Lock.read(tmp_path / LOCK).artefacts) == {"b/portable-fp32"}
+
+
+def test_files_of_the_user_stay(tmp_path: Path) -> None:
+    zoo = two_models(tmp_path)
+    make(zoo, "b")
+    notes = tmp_path / "build" / "b" / "portable-fp32" / "notes.txt"
+    notes.write_text("mine")
+    write_spec(tmp_path, "b", hidden=32)
+    make(zoo, "b")
+    assert notes.read_text() == "mine"
+
+
+def test_the_lock_records_all_inputs(tmp_path: Path) -> None:
+    zoo = two_models(tmp_path)
+    make(zoo, "a")
+    lock = json.loads((tmp_path / LOCK).read_text())
+    assert lock["weights"] == {"a": "random, seed 0"}
+    assert set(lock["artefacts"]) == {"a/portable-fp32", "a/portable-fp16"}
+    make(zoo)
+    before = (tmp_path / LOCK).read_bytes()
+    shutil.rmtree(tmp_path / "build")
+    assert not plan_of(zoo).unlocked  # built elsewhere, as the lock says
+    write_spec(tmp_path, "b", hidden=32)
+    assert [step.wanted.name for step in plan_of(zoo).unlocked] == ["b/portable-fp32"]
+    assert (tmp_path / LOCK).read_bytes() == before
+    (tmp_path / LOCK).write_text("{")
+    with pytest.raises(UserError, match=r"zoo.lock cannot be read.*\n.*Restore it from version control"):
+        make_plan(zoo, [], cache_of(zoo))
+
+
+def test_the_cache_removes_the_least_recently_used(tmp_path: Path) -> None:
+    zoo = two_models(tmp_path)
+    make(zoo)
+    cache = cache_of(zoo)
+    oldest, *others = cache.entries()
+    os.utime(cache.entry(oldest.key), (1, 1))
+    assert [each.key for each in cache.prune(sum(each.size for each in others))] == [oldest.key]
+    assert {each.key for each in cache.entries()} == {each.key for each in others}
+    assert not plan_of(zoo).stale  # output directories keep their files
+    assert len(cache.prune(10**9, unused_since=10**12)) == 2
+
+
+def test_artefacts_are_the_same_bytes_wherever_they_are_made(tmp_path: Path) -> None:
+    """In two directories, and with another number of threads."""
+    digests = []
+    threads = torch.get_num_threads()
+    try:
+        for name, count in (("x", 1), ("y", 2)):
+            (tmp_path / name).mkdir()
+            zoo = two_models(tmp_path / name)
+            torch.set_num_threads(count)
+            make(zoo)
+            found = {
+                path.relative_to(zoo.root): path for path in (zoo.root / "build").rglob("*") if path.is_file()
+            }
+            digests.append(
+                {str(path): place.read_bytes() for path, place in found.items() if path.name != "build.json"}
+            )
+    finally:
+        torch.set_num_threads(threads)
+    assert digests[0] == digests[1]

@@ -1,0 +1,47 @@
+"""State space models for every target in every precision: they are verified, and the operations are those of the target."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import onnx
+import pytest
+
+from exporters.export import export
+from exporters.options import Options
+from exporters.precisions import PRECISIONS
+from exporters.targets import TARGETS
+from specs.load import load
+from tests.thinned import one_in
+
+MIXERS = {
+    "mamba2": "{kind: mamba2, heads: 4, head_dim: 16, state_size: 16, groups: 2, step_limit: {least: 0.01, most: 0.5}}",
+    "mamba": "{kind: mamba, width: 64, step_rank: 4, state_size: 8, norm: {kind: rms_norm, weight: false}}",
+    "rg_lru": "{kind: rg_lru, width: 64, heads: 4}",
+}
+GRID = [(name, target, precision) for name in MIXERS for target in TARGETS for precision in PRECISIONS]
+
+
+@one_in(11)
+@pytest.mark.parametrize(("name", "target", "precision"), GRID)
+def test_a_state_space_model_is_exported_and_verified(
+    name: str, target: str, precision: str, tmp_path: Path
+) -> None:
+    changes = [
+        "position={kind: none}",
+        "decoder.block.attention=null",
+        f"decoder.block.mixer={MIXERS[name]}",
+        "decoder.layers=2",
+    ]
+    slots = 32 if TARGETS[target].static_cache else None
+    options = Options(target=target, precision=precision, cache_length=slots)
+    result = export(load("tiny-gpt", changes), tmp_path / "x", options)
+    found = Counter(
+        node.op_type for node in onnx.load(tmp_path / "x/model.onnx", load_external_data=False).graph.node
+    )
+    fused = name == "mamba2" and target in ("cpu", "cuda")
+    assert (found["LinearAttention"], found["Scan"]) == ((2, 0) if fused else (0, 2))
+    (facts,) = result.graphs.values()
+    reasons = [reason for reason in facts["unfused"] if reason.startswith("LinearAttention")]
+    assert len(reasons) == int(target in ("cpu", "cuda") and not fused)

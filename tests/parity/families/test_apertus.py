@@ -1,0 +1,59 @@
+"""Apertus against transformers."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from transformers import ApertusConfig, ApertusForCausalLM
+
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.llamas import EPS, LLAMA3, SPECIAL, YARN, classes, draw_llama, labels, rotation
+from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config
+
+
+def test_a_config_without_positions_is_scaled() -> None:
+    data = {"architectures": ["ApertusForCausalLM"], "model_type": "apertus"}
+    position = spec_of_config(Config(data, "config.json"), name="tiny").position
+    reference = ApertusConfig().rope_parameters
+    assert (position.theta, position.scaling.kind) == (reference["rope_theta"], reference["rope_type"])
+    assert position.scaling.factor == reference["factor"]
+
+
+class TestApertus(FamilyTests):
+    model_class = ApertusForCausalLM
+    configs = {
+        "grouped": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=LLAMA3,
+        ),
+        "biases, tied, another activation": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            intermediate_size=50, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=True,
+            rope_parameters=rotation(500.0),
+        ),
+        "yarn": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
+            head_dim=6, intermediate_size=33, rope_parameters=YARN,
+        ),
+    }  # fmt: skip
+    others = [(each, labels(each)) for each in classes("Apertus", "Model", "ForTokenClassification")]
+    refusals = (
+        ("hidden_act", "xelu", "Did you mean 'xielu'?"),
+        ("partial_rotary_factor", 0.5, "must be 1"),
+        ("sliding_window", 4, "unsupported fields"),
+        ("architectures", ["ApertusForSequenceClassification"], "must name a supported class"),
+    )
+
+    @staticmethod
+    def config(**values) -> ApertusConfig:
+        values["rope_parameters"] = dict(values["rope_parameters"])
+        return ApertusConfig(**{**SPECIAL, "max_position_embeddings": 128, "dtype": "float32", **values})
+
+    @staticmethod
+    def draw(data):
+        return {
+            **draw_llama(data),
+            "attention_bias": data.draw(st.booleans(), "attention_bias"),
+            "hidden_act": data.draw(st.sampled_from(["xielu", "relu2"]), "activation"),
+            "rms_norm_eps": data.draw(EPS, "eps"),
+        }

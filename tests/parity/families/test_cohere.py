@@ -1,0 +1,116 @@
+"""Cohere and Cohere 2 against transformers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import strategies as st
+from transformers import (
+    Cohere2Config,
+    Cohere2ForCausalLM,
+    Cohere2Model,
+    CohereConfig,
+    CohereForCausalLM,
+    CohereModel,
+)
+
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_llama, rotation
+from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config, ConfigError
+
+
+class TestCohere(FamilyTests):
+    model_class = CohereForCausalLM
+    configs = {
+        "grouped, norms of heads": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            intermediate_size=41, layer_norm_eps=1e-3, use_qk_norm=True, logit_scale=0.3,
+            rope_parameters=rotation(500.0),
+        ),
+        "biases, untied": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            intermediate_size=50, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=False,
+            logit_scale=1.0, rope_parameters=LINEAR,
+        ),
+        "yarn": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
+            intermediate_size=33, rope_parameters=YARN,
+        ),
+    }  # fmt: skip
+    others = [(CohereModel, {})]
+    refusals = (
+        ("hidden_act", "swiglu", "Did you mean 'silu'?"),
+        ("rope_parameters", {"rope_type": "linar", "factor": 2.0}, "Did you mean 'linear'?"),
+        ("partial_rotary_factor", 0.5, "must be 1"),
+        ("sliding_window", 4, "unsupported fields"),
+    )
+
+    @staticmethod
+    def config(**values) -> CohereConfig:
+        values["rope_parameters"] = dict(values["rope_parameters"])
+        return CohereConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
+
+    @staticmethod
+    def draw(data):
+        return {
+            **draw_llama(data),
+            "layer_norm_eps": data.draw(EPS, "eps"),
+            "logit_scale": data.draw(st.sampled_from([1.0, 0.0625, 0.8333]), "logit_scale"),
+            **{name: data.draw(st.booleans(), name) for name in ("use_qk_norm", "attention_bias")},
+        }
+
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+
+class TestCohere2(FamilyTests):
+    model_class = Cohere2ForCausalLM
+    configs = {
+        "every fourth": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
+            intermediate_size=41, layer_norm_eps=1e-3, sliding_window=4, logit_scale=0.25,
+            rope_parameters=rotation(500.0),
+        ),
+        "biases, untied": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5,
+            intermediate_size=50, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=False,
+            sliding_window=7, layer_types=[FULL, SLIDING, SLIDING], rope_parameters=LINEAR,
+        ),
+        "nothing rotates": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
+            intermediate_size=33, layer_types=[FULL, FULL], rope_parameters=rotation(90.0),
+        ),
+    }  # fmt: skip
+    others = [(Cohere2Model, {})]
+    refusals = (
+        ("hidden_act", "swiglu", "Did you mean 'silu'?"),
+        ("layer_types", [FULL] * 4, "each of the 5 layers"),
+        ("sliding_window", None, "must be a number"),
+        ("use_qk_norm", True, "unsupported fields"),
+    )
+    drawn = {"length": 17}
+
+    @staticmethod
+    def config(**values) -> Cohere2Config:
+        values["rope_parameters"] = dict(values["rope_parameters"])
+        return Cohere2Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
+
+    @staticmethod
+    def draw(data):
+        return {
+            **draw_llama(data),
+            "layer_norm_eps": data.draw(EPS, "eps"),
+            "logit_scale": data.draw(st.sampled_from([1.0, 0.0625, 0.8333]), "logit_scale"),
+            "attention_bias": data.draw(st.booleans(), "attention_bias"),
+            "sliding_window": data.draw(st.integers(2, 15), "window"),
+        }
+
+
+def test_the_pattern_counts_where_no_list_says_which_layers_have_a_window():
+    data = TestCohere2.config(**TestCohere2.configs["every fourth"]).to_dict()
+    del data["layer_types"]
+    spec = spec_of_config(Config({**data, "sliding_window_pattern": 2}, "config.json"), name="tiny")
+    windows = [block.attention.window for block in spec.decoder.layer_blocks()]
+    assert windows == [4, None, 4, None, 4]
+    with pytest.raises(ConfigError, match="must be at least 1"):
+        spec_of_config(Config({**data, "sliding_window_pattern": 0}, "config.json"), name="tiny")

@@ -1,0 +1,63 @@
+"""dots.llm1 against transformers."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from transformers import Dots1Config, Dots1ForCausalLM, Dots1Model
+
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_head_dim, draw_llama, rotation
+from tests.parity.families.mixtures import check, draw_routed
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+
+class TestDots1(FamilyTests):
+    model_class = Dots1ForCausalLM
+    configs = {
+        "dense first, windows last": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            head_dim=12, intermediate_size=41, moe_intermediate_size=9, n_routed_experts=8, num_experts_per_tok=3,
+            n_shared_experts=2, n_group=4, topk_group=2, routed_scaling_factor=1.5, first_k_dense_replace=1,
+            norm_topk_prob=True, sliding_window=4, max_window_layers=1, rope_parameters=rotation(500.0),
+        ),
+        "biases, tied": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            head_dim=8, intermediate_size=50, moe_intermediate_size=7, n_routed_experts=5, num_experts_per_tok=1,
+            n_shared_experts=1, attention_bias=True, hidden_act="gelu", tie_word_embeddings=True,
+            sliding_window=None, rope_parameters=YARN,
+        ),
+        "every other": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=3, num_attention_heads=7, num_key_value_heads=1,
+            head_dim=10, intermediate_size=33, moe_intermediate_size=5, n_routed_experts=6, num_experts_per_tok=4,
+            n_shared_experts=3, first_k_dense_replace=2, sliding_window=5, layer_types=[SLIDING, FULL, SLIDING],
+            rope_parameters=LINEAR,
+        ),
+    }  # fmt: skip
+    check = staticmethod(check)
+    others = [(Dots1Model, {})]
+    refusals = (
+        ("hidden_act", "silo", "Did you mean 'silu'?"),
+        ("n_shared_experts", None, "n_shared_experts: is required"),
+        ("sliding_window", None, "sliding_window: must be a number"),
+        ("use_qk_norm", True, "unsupported fields"),
+    )
+    drawn = {"length": 17}
+
+    @staticmethod
+    def config(**values) -> Dots1Config:
+        values["rope_parameters"] = dict(values["rope_parameters"])
+        return Dots1Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
+
+    @staticmethod
+    def draw(data):
+        common = draw_llama(data)
+        return {
+            **common,
+            **draw_routed(data, common["num_hidden_layers"]),
+            "head_dim": draw_head_dim(data),
+            "attention_bias": data.draw(st.booleans(), "attention_bias"),
+            "sliding_window": data.draw(st.none() | st.integers(2, 15), "window"),
+            "max_window_layers": data.draw(st.integers(0, 4), "max_window_layers"),
+            "rms_norm_eps": data.draw(EPS, "eps"),
+        }

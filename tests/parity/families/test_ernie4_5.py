@@ -1,0 +1,106 @@
+"""ERNIE 4.5, dense and with mixtures, against transformers."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from transformers import (
+    Ernie4_5_MoeConfig,
+    Ernie4_5_MoeForCausalLM,
+    Ernie4_5_MoeModel,
+    Ernie4_5Config,
+    Ernie4_5ForCausalLM,
+    Ernie4_5Model,
+)
+
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_head_dim, draw_llama, rotation
+from tests.parity.families.mixtures import check
+
+
+def configured(config_class, **values):
+    values["rope_parameters"] = dict(values["rope_parameters"])
+    return config_class(**{**SPECIAL, "max_position_embeddings": 128, **values})
+
+
+class TestErnie(FamilyTests):
+    model_class = Ernie4_5ForCausalLM
+    configs = {
+        "grouped": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            head_dim=14, intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=rotation(500.0),
+        ),
+        "biases, untied": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            head_dim=8, intermediate_size=50, use_bias=True, hidden_act="gelu", tie_word_embeddings=False,
+            rope_parameters=YARN,
+        ),
+    }  # fmt: skip
+    others = [(Ernie4_5Model, {})]
+    refusals = (
+        ("hidden_act", "silo", "Did you mean 'silu'?"),
+        ("partial_rotary_factor", 0.5, "must be 1"),
+        ("sliding_window", 4, "unsupported fields"),
+    )
+
+    @staticmethod
+    def config(**values) -> Ernie4_5Config:
+        return configured(Ernie4_5Config, **values)
+
+    @staticmethod
+    def draw(data):
+        return {
+            **draw_llama(data),
+            "head_dim": draw_head_dim(data),
+            "use_bias": data.draw(st.booleans(), "use_bias"),
+            "rms_norm_eps": data.draw(EPS, "eps"),
+        }
+
+
+class TestErnieMoe(FamilyTests):
+    model_class = Ernie4_5_MoeForCausalLM
+    configs = {
+        "dense first": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            intermediate_size=41, moe_intermediate_size=9, moe_num_experts=5, moe_k=2, rms_norm_eps=1e-3,
+            rope_parameters=rotation(500.0),
+        ),
+        "every other, biases": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=5, num_attention_heads=5, num_key_value_heads=5,
+            intermediate_size=50, moe_intermediate_size=7, moe_num_experts=3, moe_k=3, moe_num_shared_experts=0,
+            moe_layer_start_index=0, moe_layer_end_index=3, moe_layer_interval=2, use_bias=True, hidden_act="gelu",
+            tie_word_embeddings=False, rope_parameters=LINEAR,
+        ),
+        "every layer": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
+            intermediate_size=33, moe_intermediate_size=5, moe_num_experts=6, moe_k=4, moe_num_shared_experts=1,
+            moe_layer_start_index=0, rope_parameters=YARN,
+        ),
+    }  # fmt: skip
+    check = staticmethod(check)
+    others = [(Ernie4_5_MoeModel, {})]
+    refusals = (
+        ("moe_layer_interval", 0, "must be at least 1"),
+        ("moe_norm_min", 0.5, "weights are divided by their sum"),
+        ("sliding_window", 4, "unsupported fields"),
+    )
+    drawn = {"length": 17}
+
+    @staticmethod
+    def config(**values) -> Ernie4_5_MoeConfig:
+        return configured(Ernie4_5_MoeConfig, **values)
+
+    @staticmethod
+    def draw(data):
+        experts, layer = data.draw(st.integers(2, 7), "experts"), st.integers(0, 4)
+        return {
+            **draw_llama(data),
+            "moe_intermediate_size": data.draw(st.integers(1, 30), "width of an expert"),
+            "moe_num_experts": experts,
+            "moe_k": data.draw(st.integers(2, experts), "top_k"),
+            "moe_num_shared_experts": data.draw(st.integers(0, 2), "shared"),
+            "moe_layer_start_index": data.draw(layer, "first"),
+            "moe_layer_end_index": data.draw(layer | st.just(-1), "last"),
+            "moe_layer_interval": data.draw(st.integers(1, 3), "interval"),
+            "use_bias": data.draw(st.booleans(), "use_bias"),
+            "rms_norm_eps": data.draw(EPS, "eps"),
+        }

@@ -1,0 +1,59 @@
+"""GLM-4.5 against transformers."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from transformers import Glm4MoeConfig, Glm4MoeForCausalLM, Glm4MoeModel
+
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_head_dim, draw_llama, rotation
+from tests.parity.families.mixtures import check, draw_routed
+
+
+class TestGlm4Moe(FamilyTests):
+    model_class = Glm4MoeForCausalLM
+    configs = {
+        "dense first": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            head_dim=12, intermediate_size=41, moe_intermediate_size=9, n_routed_experts=8, num_experts_per_tok=3,
+            n_shared_experts=2, n_group=4, topk_group=2, routed_scaling_factor=1.5, first_k_dense_replace=1,
+            use_qk_norm=True, attention_bias=True, rope_parameters={**rotation(500.0), "partial_rotary_factor": 0.5},
+        ),
+        "no group, tied": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            head_dim=8, intermediate_size=50, moe_intermediate_size=7, n_routed_experts=5, num_experts_per_tok=1,
+            norm_topk_prob=False, first_k_dense_replace=0, hidden_act="gelu", tie_word_embeddings=True,
+            rope_parameters={**YARN, "partial_rotary_factor": 0.25},
+        ),
+        "dense mostly": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=3, num_attention_heads=7, num_key_value_heads=1,
+            head_dim=10, intermediate_size=33, moe_intermediate_size=5, n_routed_experts=6, num_experts_per_tok=4,
+            n_shared_experts=3, first_k_dense_replace=2, rope_parameters={**LINEAR, "partial_rotary_factor": 1.0},
+        ),
+    }  # fmt: skip
+    check = staticmethod(check)
+    others = [(Glm4MoeModel, {})]
+    refusals = (
+        ("hidden_act", "silo", "Did you mean 'silu'?"),
+        ("mlp_bias", True, "unsupported fields"),
+    )
+    drawn = {"length": 17}
+
+    @staticmethod
+    def config(**values) -> Glm4MoeConfig:
+        values["rope_parameters"] = dict(values["rope_parameters"])
+        return Glm4MoeConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
+
+    @staticmethod
+    def draw(data):
+        common = draw_llama(data)
+        part = data.draw(st.sampled_from([0.25, 0.5, 1.0]), "rotated part")
+        return {
+            **common,
+            **draw_routed(data, common["num_hidden_layers"]),
+            "rope_parameters": {**common["rope_parameters"], "partial_rotary_factor": part},
+            "head_dim": 4 * draw_head_dim(data),
+            "use_qk_norm": data.draw(st.booleans(), "use_qk_norm"),
+            "attention_bias": data.draw(st.booleans(), "attention_bias"),
+            "rms_norm_eps": data.draw(EPS, "eps"),
+        }

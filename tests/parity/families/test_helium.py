@@ -1,0 +1,53 @@
+"""Helium against transformers."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from transformers import HeliumConfig, HeliumForCausalLM
+
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, classes, draw_llama, labels, rotation
+
+
+class TestHelium(FamilyTests):
+    model_class = HeliumForCausalLM
+    configs = {
+        "grouped": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=rotation(500.0),
+        ),
+        "biases, tied": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            head_dim=8, intermediate_size=50, attention_bias=True, mlp_bias=True, hidden_act="gelu_new",
+            tie_word_embeddings=True, rope_parameters=LINEAR,
+        ),
+        "yarn": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
+            head_dim=4, intermediate_size=33, rope_parameters=YARN,
+        ),
+    }  # fmt: skip
+    others = [
+        (each, labels(each))
+        for each in classes("Helium", "Model", "ForSequenceClassification", "ForTokenClassification")
+    ]
+    refusals = (
+        ("hidden_act", "swiglu", "Did you mean 'silu'?"),
+        ("head_dim", 12, "must be 10"),
+        ("partial_rotary_factor", 0.5, "must be 1"),
+        ("sliding_window", 4, "unsupported fields"),
+    )
+
+    @staticmethod
+    def config(**values) -> HeliumConfig:
+        values["rope_parameters"] = dict(values["rope_parameters"])
+        return HeliumConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
+
+    @staticmethod
+    def draw(data):
+        values = draw_llama(data)
+        return {
+            **values,
+            **{name: data.draw(st.booleans(), name) for name in ("attention_bias", "mlp_bias")},
+            "head_dim": values["hidden_size"] // values["num_attention_heads"],
+            "rms_norm_eps": data.draw(EPS, "eps"),
+        }

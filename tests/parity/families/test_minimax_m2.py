@@ -1,0 +1,53 @@
+"""MiniMax-M2 against transformers."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from transformers import MiniMaxM2Config, MiniMaxM2ForCausalLM, MiniMaxM2Model
+
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_head_dim, draw_llama, rotation
+from tests.parity.families.mixtures import check
+
+
+class TestMiniMaxM2(FamilyTests):
+    model_class = MiniMaxM2ForCausalLM
+    configs = {
+        "two of five": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            head_dim=12, intermediate_size=41, rms_norm_eps=1e-3, num_local_experts=5, num_experts_per_tok=2,
+            rotary_dim=8, rope_parameters=rotation(500.0),
+        ),
+        "all, tied": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            head_dim=8, intermediate_size=9, num_local_experts=3, num_experts_per_tok=3, hidden_act="gelu",
+            tie_word_embeddings=True, rope_parameters={**YARN, "partial_rotary_factor": 0.5},
+        ),
+        "whole heads": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
+            head_dim=10, intermediate_size=13, num_local_experts=4, num_experts_per_tok=3, rope_parameters=LINEAR,
+        ),
+    }  # fmt: skip
+    check = staticmethod(check)
+    others = [(MiniMaxM2Model, {})]
+    refusals = (
+        ("hidden_act", "silo", "Did you mean 'silu'?"),
+        ("attention_bias", True, "unsupported fields"),
+    )
+
+    @staticmethod
+    def config(**values) -> MiniMaxM2Config:
+        values["rope_parameters"] = dict(values["rope_parameters"])
+        return MiniMaxM2Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
+
+    @staticmethod
+    def draw(data):
+        experts, width = data.draw(st.integers(2, 7), "experts"), 2 * draw_head_dim(data)
+        return {
+            **draw_llama(data),
+            "head_dim": width,
+            "rotary_dim": data.draw(st.sampled_from([width, width // 2]), "rotary_dim"),
+            "num_local_experts": experts,
+            "num_experts_per_tok": data.draw(st.integers(2, experts), "top_k"),
+            "rms_norm_eps": data.draw(EPS, "eps"),
+        }

@@ -1,0 +1,70 @@
+"""Ministral 3 against transformers."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from transformers import Ministral3Config, Ministral3ForCausalLM
+
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.llamas import ALL, EPS, SPECIAL, classes, draw_head_dim, draw_llama, labels
+from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config
+
+YARN = {
+    "rope_type": "yarn", "rope_theta": 700.0, "factor": 4.0, "original_max_position_embeddings": 4,
+    "beta_fast": 8.0, "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.7,
+}  # fmt: skip
+PLAIN = {
+    "rope_type": "default", "rope_theta": 500.0, "llama_4_scaling_beta": 0.3, "original_max_position_embeddings": 5,
+}  # fmt: skip
+
+
+def test_a_config_without_positions_is_that_of_8b() -> None:
+    data = {"architectures": ["Ministral3ForCausalLM"], "model_type": "ministral3"}
+    position = spec_of_config(Config(data, "config.json"), name="tiny").position
+    assert (position.theta, position.scaling.factor, position.scaling.attention_factor) == (1e6, 16.0, 1.0)
+    assert (position.query_scaling.beta, position.query_scaling.length) == (0.1, 16384)
+
+
+class TestMinistral3(FamilyTests):
+    model_class = Ministral3ForCausalLM
+    configs = {
+        "grouped": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            head_dim=14, intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=YARN,
+        ),
+        "tied, a window": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            head_dim=8, intermediate_size=50, hidden_act="gelu_new", tie_word_embeddings=True, sliding_window=4,
+            rope_parameters=PLAIN,
+        ),
+        "no growth": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
+            head_dim=6, intermediate_size=33, rope_parameters={**YARN, "llama_4_scaling_beta": 0.0},
+        ),
+    }  # fmt: skip
+    others = [(each, labels(each)) for each in classes("Ministral3", *ALL)]
+    refusals = (
+        ("hidden_act", "swiglu", "Did you mean 'silu'?"),
+        ("rope_parameters", {"rope_type": "yarn", "factor": 2.0}, "llama_4_scaling_beta"),
+        ("attention_bias", True, "unsupported fields"),
+    )
+
+    @staticmethod
+    def config(**values) -> Ministral3Config:
+        values["rope_parameters"] = dict(values["rope_parameters"])
+        return Ministral3Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
+
+    @staticmethod
+    def draw(data):
+        return {
+            **draw_llama(data),
+            "head_dim": draw_head_dim(data),
+            "rms_norm_eps": data.draw(EPS, "eps"),
+            "sliding_window": data.draw(st.none() | st.integers(2, 9), "window"),
+            "rope_parameters": {
+                **data.draw(st.sampled_from([YARN, PLAIN]), "rope"),
+                "llama_4_scaling_beta": data.draw(st.sampled_from([0.0, 0.1, 2.0]), "beta"),
+                "original_max_position_embeddings": data.draw(st.integers(2, 20), "original"),
+            },
+        }

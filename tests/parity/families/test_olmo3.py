@@ -1,0 +1,77 @@
+"""OLMo 3 against transformers."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from transformers import Olmo3Config, Olmo3ForCausalLM
+
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, classes, draw_llama, labels, rotation
+from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+
+def by_kind(full: dict, theta: float) -> dict:
+    return {FULL: full, SLIDING: rotation(theta)}
+
+
+def config_of(**values) -> Olmo3Config:
+    values["rope_parameters"] = {kind: dict(each) for kind, each in values["rope_parameters"].items()}
+    return Olmo3Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
+
+
+class TestOlmo3(FamilyTests):
+    model_class = Olmo3ForCausalLM
+    configs = {
+        "every fourth": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
+            intermediate_size=41, rms_norm_eps=1e-3, sliding_window=4, rope_parameters=by_kind(YARN, 500.0),
+        ),
+        "biases, tied": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            intermediate_size=50, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=True,
+            sliding_window=7, layer_types=[FULL, SLIDING], rope_parameters=by_kind(LINEAR, 1000.0),
+        ),
+        "no window": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
+            intermediate_size=33, layer_types=[FULL, FULL], rope_parameters=by_kind(rotation(90.0), 90.0),
+        ),
+    }  # fmt: skip
+    config = staticmethod(config_of)
+    others = [(each, labels(each)) for each in classes("Olmo3", "Model", "ForSequenceClassification")]
+    refusals = (
+        ("hidden_act", "swiglu", "Did you mean 'silu'?"),
+        ("rope_parameters", {FULL: {"rope_type": "linar", "factor": 2.0}}, "Did you mean 'linear'?"),
+        ("layer_types", [FULL] * 4, "each of the 5 layers"),
+        ("sliding_window", None, "must be a number"),
+        ("partial_rotary_factor", 0.5, "must be 1"),
+    )
+    drawn = {"length": 17}
+
+    @staticmethod
+    def draw(data):
+        common = draw_llama(data)
+        theta = data.draw(st.sampled_from([100.0, 1e4]), "theta of windows")
+        return {
+            **common,
+            "rope_parameters": by_kind(common["rope_parameters"], theta),
+            "rms_norm_eps": data.draw(EPS, "eps"),
+            "attention_bias": data.draw(st.booleans(), "attention_bias"),
+            "sliding_window": data.draw(st.integers(2, 15), "window"),
+        }
+
+
+def test_scaling_stated_once_is_that_of_layers_without_a_window():
+    data = {**config_of(**TestOlmo3.configs["every fourth"]).to_dict(), "rope_theta": 300.0}
+    data["rope_scaling"] = {**data.pop("rope_parameters")[FULL]}
+    del data["rope_scaling"]["rope_theta"]
+    spec = spec_of_config(Config(data, "config.json"), name="tiny")
+    assert spec.decoder is not None
+    own = [block.attention.model_dump()["position"] for block in spec.decoder.layer_blocks()]
+    assert [position and (position["theta"], position["scaling"]) for position in own] == [
+        *[(300.0, None)] * 3, None, (300.0, None),
+    ]  # fmt: skip
+    common = spec.model_dump()["position"]
+    assert (common["theta"], common["scaling"]["kind"]) == (300.0, "yarn")

@@ -1,0 +1,52 @@
+"""OLMoE against transformers."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from transformers import OlmoeConfig, OlmoeForCausalLM, OlmoeModel
+
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_llama, rotation
+from tests.parity.families.mixtures import check, draw_experts
+
+
+class TestOlmoe(FamilyTests):
+    model_class = OlmoeForCausalLM
+    configs = {
+        "two of five": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            intermediate_size=41, rms_norm_eps=1e-3, num_experts=5, num_experts_per_tok=2, norm_topk_prob=True,
+            rope_parameters=rotation(500.0),
+        ),
+        "one of three, biases": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            intermediate_size=9, num_experts=3, num_experts_per_tok=1, attention_bias=True, hidden_act="gelu",
+            tie_word_embeddings=True, rope_parameters=YARN,
+        ),
+        "all": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
+            intermediate_size=13, num_experts=4, num_experts_per_tok=4, rope_parameters=LINEAR,
+        ),
+    }  # fmt: skip
+    check = staticmethod(check)
+    others = [(OlmoeModel, {})]
+    refusals = (
+        ("hidden_act", "silo", "Did you mean 'silu'?"),
+        ("clip_qkv", 8.0, "the reference clips after the norms"),
+        ("n_shared_experts", 1, "unsupported fields"),
+    )
+    drawn = {"length": 17}
+
+    @staticmethod
+    def config(**values) -> OlmoeConfig:
+        values["rope_parameters"] = dict(values["rope_parameters"])
+        return OlmoeConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
+
+    @staticmethod
+    def draw(data):
+        return {
+            **draw_llama(data),
+            **draw_experts(data),
+            "attention_bias": data.draw(st.booleans(), "attention_bias"),
+            "rms_norm_eps": data.draw(EPS, "eps"),
+        }

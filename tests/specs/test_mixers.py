@@ -1,0 +1,140 @@
+"""The rules of blocks that mix tokens through a state of constant size, or that lack a branch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from specs.errors import SpecError
+from specs.load import load
+from specs.model import Model
+from specs.resolved import resolved
+
+MIXER = "{kind: short_convolution}"
+MAMBA2 = "{kind: mamba2, heads: 4, head_dim: 8, state_size: 8}"
+MAMBA = "{kind: mamba, width: 64, step_rank: 4}"
+PLAIN = ("decoder.block.attention=null", f"decoder.block.mixer={MIXER}", "position.kind=none")
+
+
+def faults(spec: str, *changes: str) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        load(spec, list(changes))
+    return [problem.render() for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "remedy"),
+    [
+        (
+            ("decoder.block.attention=null", "decoder.block.feed_forward=null", "position.kind=none"),
+            "decoder.block.attention: must not be null in a block without mixer and feed_forward",
+            "Add one of the three.",
+        ),
+        (
+            (*PLAIN, "decoder.block.attention_norm={kind: rms_norm}"),
+            "decoder.block.attention_norm: must not be set in a block without attention",
+            "Remove it, or add attention.",
+        ),
+        (
+            ("decoder.block.mixer_norm={kind: rms_norm}",),
+            "decoder.block.mixer_norm: must not be set in a block without mixer",
+            "Remove it, or add mixer.",
+        ),
+        (
+            (f"decoder.block.mixer={MIXER}", "decoder.block.mixer_norm={kind: rms_norm}"),
+            "decoder.block.mixer_norm: must not be set, because attention and mixer share a norm",
+            "Set attention_norm.",
+        ),
+        (
+            (*PLAIN[:2], "position={kind: rope}"),
+            "position.kind: acts inside attention, and no layer of the stack has one",
+            "Use none, learned or sinusoidal.",
+        ),
+        (
+            (*PLAIN[:2], "position.kind=none", "decoder.block.mixer.kernel_size=1"),
+            "decoder.block.mixer.kernel_size: must be greater than or equal to 2",
+            "Use 2 or more.",
+        ),
+        (
+            (
+                *PLAIN[:2],
+                "position.kind=none",
+                f"decoder.block.mixer={MAMBA2}",
+                "decoder.block.mixer.groups=3",
+            ),
+            "decoder.block.mixer.groups: must divide heads, which is 4",
+            "Use a divisor: 1, 2, 4.",
+        ),
+        (
+            (
+                *PLAIN[:2],
+                "position.kind=none",
+                f"decoder.block.mixer={MAMBA2}",
+                "decoder.block.mixer.step_limit={least: 0.5, most: 0.1}",
+            ),
+            "decoder.block.mixer.step_limit.least: must be less than most, which is 0.1",
+            "Use 0 for no lower bound.",
+        ),
+        (
+            (*PLAIN[:2], "position.kind=none", "decoder.block.mixer={kind: rg_lru, width: 6, heads: 4}"),
+            "decoder.block.mixer.heads: must divide width, which is 6",
+            "Use a divisor: 1, 2, 3, 6.",
+        ),
+        (
+            (
+                *PLAIN[:2],
+                "position.kind=none",
+                f"decoder.block.mixer={MAMBA}",
+                "decoder.block.mixer.norm={kind: rms_norm, weight: false, unit_offset: true}",
+            ),
+            "decoder.block.mixer.norm.unit_offset: must be false in a norm without a weight",
+            "Remove it, or set weight: true.",
+        ),
+        (
+            (
+                "decoder.block.attention=null",
+                "decoder.block.mixer={kind: gated_delta_net, heads: 6, key_heads: 4}",
+                "position.kind=none",
+            ),
+            "decoder.block.mixer.key_heads: must divide heads, which is 6",
+            "Use a divisor: 1, 2, 3, 6.",
+        ),
+    ],
+)
+def test_each_rule_names_the_place_and_the_remedy(changes: tuple[str, ...], rule: str, remedy: str) -> None:
+    (found,) = faults("tiny-gpt", *changes)
+    assert rule in found
+    assert remedy in found
+
+
+def test_a_mixer_needs_a_causal_stack() -> None:
+    (found,) = faults("bert-tiny", f"encoder.block.mixer={MIXER}")
+    assert "encoder.block.mixer.kind: needs a causal stack" in found
+    assert "Use attention, or set causal: true on the stack." in found
+
+
+def test_a_decoder_without_attention_states_that_to_its_encoder() -> None:
+    (found,) = faults(
+        "t5-small",
+        "decoder.block.attention=null",
+        f"decoder.block.mixer={MIXER}",
+        "decoder.position.kind=none",
+    )
+    assert "decoder.block.cross_attention: must support attention to the encoder output" in found
+
+
+@pytest.mark.parametrize("missing", ["attention", "feed_forward"])
+def test_a_branch_is_left_out_by_saying_so(missing: str) -> None:
+    data: dict[str, Any] = resolved(load("tiny-gpt"))
+    del data["decoder"]["block"][missing]
+    with pytest.raises(ValueError, match=f"decoder.block.{missing}\n.*required"):
+        Model.model_validate(data)
+
+
+def test_a_branch_that_is_left_out_stays_so_when_the_spec_is_written() -> None:
+    model = load("tiny-gpt", [*PLAIN, "decoder.block.feed_forward=null"])
+    block = resolved(model)["decoder"]["block"]
+    assert block["attention"] is None
+    assert block["feed_forward"] is None
+    assert Model.model_validate(resolved(model)) == model

@@ -1,0 +1,112 @@
+"""Every slot takes a plugin's kind: a minimal one in each builds, is reported, exports and verifies."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from specs import registry
+from specs.model import Model
+from tests.cli.process import environment
+from tests.test_plugin import installed
+
+DOORSTOP = Path(__file__).parent / "doorstop"
+
+SPEC = """
+name: {slot}-doorstop
+architecture: decoder
+vocab_size: 50
+d_model: 16
+context_length: 32
+position: {position}
+embedding: {embedding}
+decoder:
+  layers: 2
+  block:
+    kind: {block}
+    norm: {norm}
+    attention: {attention}
+    mixer: {mixer}
+    feed_forward: {feed_forward}
+    residual: {residual}
+head: {head}
+initialization: {initialization}
+"""
+
+BUILT_IN = {
+    "position": "{kind: rope}",
+    "embedding": "{kind: tokens}",
+    "block": "pre_norm",
+    "norm": "{kind: layer_norm}",
+    "attention": "{kind: multi_head, heads: 2}",
+    "mixer": "null",
+    "feed_forward": "{kind: mlp, hidden: 32, activation: gelu}",
+    "residual": "{kind: add}",
+    "head": "{kind: language_modeling}",
+    "initialization": "{kind: normal}",
+}
+PLUGIN = {
+    "attention": {"attention": "{kind: doorstop, heads: 2}"},
+    "block": {"block": "doorstop"},
+    "mixer": {"position": "{kind: none}", "attention": "null", "mixer": "{kind: doorstop}"},
+    "rope_scaling": {"position": "{kind: rope, scaling: {kind: doorstop}}"},
+}
+"""What the spec of a slot's plugin changes, where that is not ``slot: {kind: doorstop}``."""
+SLOTS = sorted(registry.slots())
+
+
+RUN = """
+import json, sys
+from typer.testing import CliRunner
+from cli.app import app
+results = [CliRunner().invoke(app, arguments, prog_name="zoo") for arguments in json.load(sys.stdin)]
+json.dump([(each.exit_code, each.stdout, each.stderr) for each in results], sys.stdout)
+"""
+"""Runs commands one after another, in a process that starts with the plugin."""
+
+Ended = tuple[int, str, str]
+"""The exit status of a command, and what it wrote to its two streams."""
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Ended]]:
+    """For each slot the build and the report of a model with the plugin's kind in it."""
+    place = tmp_path_factory.mktemp("doorstop")
+    commands = []
+    for slot in SLOTS:
+        path = place / f"{slot}.yaml"
+        changes = PLUGIN.get(slot, {slot: "{kind: doorstop}"})
+        path.write_text(SPEC.format(slot=slot, **{**BUILT_IN, **changes}))
+        commands.append(["build", str(path), "-o", str(place / slot), "--json"])
+        commands.append(["report", str(path), "--json"])
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], input=json.dumps(commands), capture_output=True, text=True, check=True,
+        env=environment(PYTHONPATH=os.pathsep.join([str(installed(DOORSTOP, place)), str(Path.cwd())])),
+    )  # fmt: skip
+    results = iter(json.loads(done.stdout))
+    return {slot: [next(results), next(results)] for slot in SLOTS}
+
+
+def test_every_slot_is_tested() -> None:
+    assert Model.model_fields  # which registers the slots
+    assert {*BUILT_IN, "rope_scaling"} == set(registry.slots())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slot", SLOTS)
+def test_a_plugin_builds_checks_reports_exports_and_verifies(
+    slot: str, ended: dict[str, list[Ended]]
+) -> None:
+    build, report = ended[slot]
+    assert build[0] == 0, build[1][-3000:] + build[2][-3000:]
+    result = json.loads(build[1])
+    assert result["behaviour"]["passed"]
+    assert result["export"]["verification"]["passed"]
+
+    assert report[0] == 0, report[2]
+    assert json.loads(report[1])["parameters"]["total"] == result["parameters"]["total_parameters"]

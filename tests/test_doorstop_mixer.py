@@ -1,0 +1,108 @@
+"""The doorstop of mixers: a plugin's mixer with a state of its own works in every command, alone, beside attention and in turn."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.process import environment
+from tests.test_doorstop import DOORSTOP, RUN, Ended
+from tests.test_plugin import installed
+
+SPEC = """
+name: {name}
+architecture: decoder
+vocab_size: 50
+d_model: 16
+context_length: 64
+position: {position}
+decoder:
+  layers: {layers}
+  block:
+    kind: {block}
+    norm: {{kind: rms_norm}}
+    attention: {attention}
+    mixer: {{kind: doorstop, keeps: 0.75}}
+    feed_forward: {feed_forward}
+  blocks: {blocks}
+head: {{kind: language_modeling}}
+"""
+
+MLP, ATTENTION = "{kind: mlp, hidden: 32, activation: gelu}", "{kind: multi_head, heads: 2}"
+ALTERNATING = {
+    "position": "{kind: rope}",
+    "attention": "null",
+    "layers": "[{repeat: 1}, {use: full}]",
+    "blocks": "{full: {attention: {kind: multi_head, heads: 2}, mixer: null}}",
+}
+MODELS: dict[str, dict[str, str]] = {
+    "alone": {"layers": "2", "attention": "null", "feed_forward": "null"},
+    "side-by-side": {"position": "{kind: rope}", "layers": "2", "block": "parallel"},
+    "in-turn": ALTERNATING,
+    "in-turn-sandwich": {**ALTERNATING, "block": "sandwich"},
+}
+USUAL = {
+    "position": "{kind: none}", "attention": ATTENTION, "feed_forward": MLP, "block": "pre_norm", "blocks": "{}",
+}  # fmt: skip
+
+COMMANDS: dict[str, list[str]] = {
+    "params": ["params", "SPEC", "--json"],
+    "check": ["check", "SPEC", "--json"],
+    "report": ["report", "SPEC", "--json"],
+    "page": ["report", "SPEC", "--html", "OUT.html"],
+    "draw": ["draw", "SPEC", "-o", "OUT.svg"],
+    "portable": ["export", "SPEC", "-o", "OUT-portable", "--json"],
+    "cpu": ["export", "SPEC", "-o", "OUT-cpu", "--target", "cpu", "--json"],
+    "static": ["export", "SPEC", "-o", "OUT-rt", "--target", "tensorrt", "--cache-length", "32", "--json"],
+    "run": ["run", "OUT-portable", "--ids", "1,2,3", "--max-new-tokens", "8", "--json"],
+    "run on cpu": ["run", "OUT-cpu", "--ids", "1,2,3", "--max-new-tokens", "8", "--json"],
+    "diff": ["diff", "SPEC", "tiny-gpt", "--json"],
+}
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Ended]:
+    """What each command said of each model."""
+    place = tmp_path_factory.mktemp("mixers")
+    keys, commands = [], []
+    for name, changes in MODELS.items():
+        path = place / f"{name}.yaml"
+        path.write_text(SPEC.format(name=name, **{**USUAL, **changes}))
+        for command, words in COMMANDS.items():
+            keys.append((name, command))
+            commands.append([w.replace("SPEC", str(path)).replace("OUT", str(place / name)) for w in words])
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], input=json.dumps(commands), capture_output=True, text=True, check=True,
+        env=environment(PYTHONPATH=os.pathsep.join([str(installed(DOORSTOP, place)), str(Path.cwd())])),
+    )  # fmt: skip
+    return dict(zip(keys, json.loads(done.stdout), strict=True))
+
+
+def said(ended: dict[tuple[str, str], Ended], name: str, command: str) -> Any:
+    status, out, err = ended[name, command]
+    assert status == (1 if command == "diff" else 0), out[-3000:] + err[-3000:]
+    return json.loads(out) if COMMANDS[command][-1] == "--json" else out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_every_command_takes_a_mixer_with_a_state_of_its_own(
+    name: str, ended: dict[tuple[str, str], Ended]
+) -> None:
+    assert said(ended, name, "check")["behaviour"]["passed"]
+    for target in ("portable", "cpu", "static"):
+        assert said(ended, name, target)["verification"]["passed"]
+    (written,) = said(ended, name, "run")["sequences"]
+    assert len(written["ids"]) == 8
+    assert said(ended, name, "run on cpu")["sequences"] == [written]
+    for command in ("page", "draw", "diff"):
+        said(ended, name, command)
+    states = 2 if name in ("alone", "side-by-side") else 1
+    assert said(ended, name, "report")["memory"]["cache"]["state_bytes"] == states * 16 * 2
+    assert said(ended, name, "params")["total_parameters"] > 0

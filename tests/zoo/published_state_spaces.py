@@ -1,0 +1,92 @@
+"""Configs of state space models and hybrids with them, as they were published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+INFINITE = [0.0, float("inf")]
+
+STATE_SPACES: dict[str, Any] = {
+    "mamba-130m": {
+        "architectures": ["MambaForCausalLM"], "bos_token_id": 0, "conv_kernel": 4, "d_inner": 1536, "d_model": 768,
+        "eos_token_id": 0, "expand": 2, "fused_add_norm": True, "hidden_act": "silu", "hidden_size": 768,
+        "initializer_range": 0.1, "intermediate_size": 1536, "layer_norm_epsilon": 1e-05, "model_type": "mamba",
+        "n_layer": 24, "num_hidden_layers": 24, "pad_token_id": 0, "pad_vocab_size_multiple": 8,
+        "rescale_prenorm_residual": False, "residual_in_fp32": True, "rms_norm": True, "ssm_cfg": {},
+        "state_size": 16, "time_step_floor": 0.0001, "time_step_init_scheme": "random", "time_step_max": 0.1,
+        "time_step_min": 0.001, "time_step_rank": 48, "time_step_scale": 1.0, "torch_dtype": "float32",
+        "transformers_version": "4.39.0.dev0", "use_bias": False, "use_cache": True, "use_conv_bias": True,
+        "vocab_size": 50280,
+    },
+    "falcon-mamba-7b": {
+        "architectures": ["FalconMambaForCausalLM"], "bos_token_id": 0, "conv_kernel": 4, "eos_token_id": 11,
+        "expand": 2, "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.1,
+        "intermediate_size": 8192, "layer_norm_epsilon": 1e-05, "mixer_rms_eps": 1e-06,
+        "model_type": "falcon_mamba", "num_hidden_layers": 64, "pad_token_id": 11,
+        "rescale_prenorm_residual": False, "residual_in_fp32": True, "state_size": 16,
+        "tie_word_embeddings": False, "time_step_floor": 0.0001, "time_step_init_scheme": "random",
+        "time_step_max": 0.1, "time_step_min": 0.001, "time_step_rank": 256, "time_step_scale": 1.0,
+        "torch_dtype": "bfloat16", "transformers_version": "4.43.0.dev0", "use_bias": False, "use_cache": True,
+        "use_conv_bias": True, "vocab_size": 65024,
+    },
+    "granite-4.0-h-350m": {
+        "architectures": ["GraniteMoeHybridForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+        "attention_multiplier": 0.015625, "bos_token_id": 100257, "embedding_multiplier": 12,
+        "eos_token_id": 100257, "hidden_act": "silu", "hidden_size": 768, "initializer_range": 0.1,
+        "intermediate_size": 2048,
+        "layer_types": [
+            *["mamba"] * 10, "attention", *["mamba"] * 2, "attention", *["mamba"] * 3, "attention",
+            *["mamba"] * 9, "attention", *["mamba"] * 4,
+        ],
+        "logits_scaling": 3, "mamba_chunk_size": 256, "mamba_conv_bias": True, "mamba_d_conv": 4,
+        "mamba_d_head": 32, "mamba_d_state": 128, "mamba_expand": 2, "mamba_n_groups": 1, "mamba_n_heads": 48,
+        "mamba_proj_bias": False, "max_position_embeddings": 32768, "model_type": "granitemoehybrid",
+        "normalization_function": "rmsnorm", "num_attention_heads": 12, "num_experts_per_tok": 0,
+        "num_hidden_layers": 32, "num_key_value_heads": 4, "num_local_experts": 0, "output_router_logits": False,
+        "pad_token_id": 100256, "position_embedding_type": "nope", "residual_multiplier": 0.246,
+        "rms_norm_eps": 1e-05, "rope_scaling": None, "rope_theta": 10000, "router_aux_loss_coef": 0.01,
+        "shared_intermediate_size": 2048, "tie_word_embeddings": True, "torch_dtype": "bfloat16",
+        "transformers_version": "4.56.0", "use_cache": True, "vocab_size": 100352,
+    },
+    "nemotron-h-8b": {
+        "architectures": ["NemotronHForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+        "attention_head_dim": 128, "bos_token_id": 1, "chunk_size": 128, "conv_kernel": 4, "eos_token_id": 2,
+        "expand": 2, "hidden_dropout": 0.0, "hidden_size": 4096,
+        "hybrid_override_pattern": "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-",
+        "initializer_range": 0.02, "intermediate_size": 21504, "layer_norm_epsilon": 1e-05,
+        "mamba_head_dim": 64, "mamba_hidden_act": "silu", "mamba_num_heads": 128, "mamba_proj_bias": False,
+        "max_position_embeddings": 8192, "mlp_bias": False, "mlp_hidden_act": "relu2",
+        "model_type": "nemotron_h", "n_groups": 8, "num_attention_heads": 32, "num_hidden_layers": 52,
+        "num_key_value_heads": 8, "num_logits_to_keep": 1, "pad_token_id": 0, "rescale_prenorm_residual": True,
+        "residual_in_fp32": False, "rms_norm_eps": 1e-05, "sliding_window": None, "ssm_state_size": 128,
+        "tie_word_embeddings": False, "time_step_floor": 0.0001, "time_step_limit": INFINITE,
+        "time_step_max": 0.1, "time_step_min": 0.001, "torch_dtype": "bfloat16",
+        "transformers_version": "4.48.0.dev0", "use_bias": False, "use_cache": True, "use_conv_bias": True,
+        "use_mamba_kernels": True, "vocab_size": 131072,
+    },
+    "jamba-v0.1": {
+        "architectures": ["JambaForCausalLM"], "attention_dropout": 0.0, "attn_layer_offset": 4,
+        "attn_layer_period": 8, "bos_token_id": 1, "calc_logits_for_entire_prompt": False, "eos_token_id": 2,
+        "expert_layer_offset": 1, "expert_layer_period": 2, "hidden_act": "silu", "hidden_size": 4096,
+        "initializer_range": 0.02, "intermediate_size": 14336, "mamba_conv_bias": True, "mamba_d_conv": 4,
+        "mamba_d_state": 16, "mamba_dt_rank": 256, "mamba_expand": 2, "mamba_inner_layernorms": True,
+        "mamba_proj_bias": False, "max_position_embeddings": 262144, "model_type": "jamba",
+        "num_attention_heads": 32, "num_experts": 16, "num_experts_per_tok": 2, "num_hidden_layers": 32,
+        "num_key_value_heads": 8, "num_logits_to_keep": 1, "output_router_logits": False, "pad_token_id": 0,
+        "rms_norm_eps": 1e-06, "router_aux_loss_coef": 0.001, "sliding_window": None,
+        "tie_word_embeddings": False, "torch_dtype": "bfloat16", "transformers_version": "4.40.0.dev0",
+        "use_cache": True, "use_mamba_kernels": True, "vocab_size": 65536,
+    },
+    "recurrentgemma-2b": {
+        "architectures": ["RecurrentGemmaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+        "attention_window_size": 2048, "block_types": ["recurrent", "recurrent", "attention"],
+        "bos_token_id": 2, "conv1d_width": 4, "embeddings_scale_by_sqrt_dim": True, "eos_token_id": 1,
+        "final_w_init_variance_scale": 0.07692307692307693, "head_dim": 256,
+        "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2560, "intermediate_size": 15360,
+        "logits_soft_cap": 30.0, "lru_width": 2560, "model_type": "recurrent_gemma", "num_attention_heads": 10,
+        "num_hidden_layers": 26, "num_key_value_heads": 1, "pad_token_id": 0, "partial_rotary_factor": 0.5,
+        "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "torch_dtype": "bfloat16",
+        "transformers_version": "4.40.0.dev0", "use_cache": True, "vocab_size": 256000,
+        "w_init_variance_scale": 0.01,
+    },
+}  # fmt: skip

@@ -1,1 +1,0 @@
-"""What attends to what: the weights with which a model's attentions mix values, read while it runs."""

@@ -1,0 +1,1 @@
+"""Attention maps: the attention weights of a model, recorded while it runs."""

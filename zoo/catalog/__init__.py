@@ -1,0 +1,1 @@
+"""The catalog of many exports, and the changes since the last one."""

@@ -1,0 +1,121 @@
+"""Changes from one catalog to the next: artefacts added, removed, and changed with the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from specs.canonical import differences
+from specs.errors import path_text, shorten
+from specs.resolved import resolved
+from zoo.catalog.entries import CatalogEntry, distinct_models
+
+FORMAT = 1
+KEPT = 20
+"""How many sets of changes a catalog keeps, the newest first."""
+
+_LISTED = 3
+
+_ABOUT = {"name", "summary", "source", "year", "expect"}
+"""Fields that change with the model, and are listed only where nothing else changed."""
+
+Data = Mapping[str, Any]
+"""What a catalog keeps for the next one: specs, and the inputs of every artefact, with the place of its spec."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The artefacts that differ between two catalogs, at a time (ISO 8601); ``changed`` gives the reasons by name."""
+
+    at: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: Mapping[str, tuple[str, ...]]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed)
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield every artefact that differs, and how."""
+        yield from ((name, "added") for name in self.added)
+        yield from ((name, "removed") for name in self.removed)
+        yield from ((name, "; ".join(reasons)) for name, reasons in self.changed.items())
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> Changes:
+        """Changes from JSON data."""
+        changed = {name: tuple(reasons) for name, reasons in data["changed"].items()}
+        return Changes(data["at"], tuple(data["added"]), tuple(data["removed"]), changed)
+
+
+def data_of(
+    entries: Sequence[CatalogEntry], earlier: Data | None, at: str
+) -> tuple[Changes | None, dict[str, Any]]:
+    """Return the changes since an earlier catalog, if any, and the data of this one; ``at`` is the current time."""
+    models, places = distinct_models(entries)
+    specs = [resolved(model) for model in models]
+    artefacts = {
+        entry.name: {"spec": place, **entry.inputs()} for entry, place in zip(entries, places, strict=True)
+    }
+    data: dict[str, Any] = {"format": FORMAT, "specs": specs, "artefacts": artefacts, "changes": []}
+    if earlier is None:
+        return None, data
+    found = compared(earlier, data, at)
+    data["changes"] = [*([found.as_dict()] if found else []), *earlier["changes"]][:KEPT]
+    return found or None, data
+
+
+def compared(before: Data, now: Data, at: str) -> Changes:
+    """Return the differences between the artefacts of two catalogs."""
+    old, new = before["artefacts"], now["artefacts"]
+    changed = {}
+    for name in sorted(old.keys() & new.keys()):
+        specs = before["specs"][old[name]["spec"]], now["specs"][new[name]["spec"]]
+        if reasons := tuple(_reasons(old[name], new[name], *specs)):
+            changed[name] = reasons
+    return Changes(
+        at, tuple(sorted(new.keys() - old.keys())), tuple(sorted(old.keys() - new.keys())), changed
+    )
+
+
+def _reasons(old: Data, new: Data, old_spec: Any, new_spec: Any) -> Iterator[str]:
+    """Return the reasons why an artefact differs from its earlier version; none where it is equal."""
+    reasons = [*_spec_reasons(old_spec, new_spec), *_input_reasons(old, new)]
+    yield from reasons
+    if old["export"] != new["export"] and not reasons:
+        same_weights = old["weights_digest"] == new["weights_digest"]
+        yield "files" if same_weights else "weights: other values"
+    if old["state"] != new["state"]:
+        yield f"verification: {old['state']} -> {new['state']}"
+
+
+def _spec_reasons(old: Any, new: Any) -> Iterator[str]:
+    every = [*differences(old, new)]
+    computed = [each for each in every if each[0][0] not in _ABOUT]
+    found = [f"{path_text(path)}: {shorten(a)} -> {shorten(b)}" for path, a, b in computed or every]
+    if found:
+        more = f", and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+        yield f"spec: {', '.join(found[:_LISTED])}{more}"
+
+
+def _input_reasons(old: Data, new: Data) -> Iterator[str]:
+    if old["weights"] != new["weights"]:
+        yield f"weights: {_short(old['weights'])} -> {_short(new['weights'])}"
+    if old["calibrate"] != new["calibrate"]:
+        yield "calibration inputs"
+    for title in ("option", "version"):
+        a, b = old[f"{title}s"], new[f"{title}s"]
+        for name in sorted({*a, *b}):
+            if a.get(name) != b.get(name):
+                yield f"{title} {name}: {a.get(name)} -> {b.get(name)}"
+
+
+def _short(weights: str) -> str:
+    """Return weights as shown on the page, with digests cut to 12 digits."""
+    kind, _, digest = weights.partition(":")
+    return f"{kind} {digest[:12]}" if kind == "files" else weights

@@ -1,0 +1,129 @@
+"""Checks of a stack that reads images or audio, whose input always has its full size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from specs.embedding import Patches, Spectrogram
+from specs.model import Model
+from zoo.checks.dependence import depends
+from zoo.checks.finite import not_finite, tensors_of
+from zoo.checks.result import Check, equal, skipped
+from zoo.checks.stack_runner import StackOutput, StackRunner, apart
+from zoo.checks.subject import CheckedModel
+
+_SKIPPED = "for this embedding, the part of the input that each vector sees is unknown"
+
+
+def bidirectional(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that outputs depend on the input before and after their own part."""
+    name = f"{side.prefix}bidirectional"
+    explanation = (
+        "the first output changes when the end of the input is replaced, and the last when the beginning is"
+    )
+    ends = _ends(side)
+    if ends is None:
+        return skipped(name, explanation, _SKIPPED)
+    if side.length < 2:
+        return skipped(name, explanation, "an input gives only one vector")
+    if side.causal:
+        return skipped(name, explanation, "the spec is causal: vectors see only earlier ones")
+    if _reach(subject.spec, side.length) < side.length - 1:
+        return skipped(name, explanation, "the windows of all layers combined do not span an input")
+
+    def change() -> float:
+        inputs, others = side.draw(1, 0), side.draw(1, 1)
+        changed = []
+        for end in ends:
+            changed.append(inputs.clone())
+            changed[-1][end] = others[end]
+        read = side.read(torch.cat((inputs, *changed)), None, None).tokens
+        last = apart([x[:1, -1] for x in read], [x[1:2, -1] for x in read])
+        first = apart([x[:1, 0] for x in read], [x[2:, 0] for x in read])
+        return min(first, last)
+
+    return depends(name, subject, change, explanation)
+
+
+def _reach(spec: Model, length: int) -> int:
+    """Return the distance over which the encoder's outputs see: the sum of the windows of its layers."""
+    assert spec.encoder is not None
+    windows = [getattr(block.attention, "window", None) for block in spec.encoder.layer_blocks()]
+    return sum(length if window is None else window // 2 for window in windows)
+
+
+def order(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that outputs depend on the positions of patches."""
+    name = f"{side.prefix}order"
+    explanation = "swapping the first two patches of an image does more than swap their outputs"
+    embedding = side.embedding
+    if isinstance(embedding, Spectrogram):
+        return skipped(name, explanation, "convolutions over time see the order even without positions")
+    if not isinstance(embedding, Patches):
+        return skipped(name, explanation, _SKIPPED)
+    size, first = embedding.patch_size, int(embedding.class_token)
+    if embedding.image_size < 2 * size:
+        return skipped(name, explanation, "an image has only one patch")
+
+    def change() -> float:
+        image = side.draw(1, 0)
+        swapped = image.clone()
+        swapped[..., :size, :size] = image[..., :size, size : 2 * size]
+        swapped[..., :size, size : 2 * size] = image[..., :size, :size]
+        read = side.read(torch.cat((image, swapped)), None, None).tokens
+        places = [*range(first), first + 1, first, *range(first + 2, side.length)]
+        return apart([x[:1, places] for x in read], [x[1:] for x in read])
+
+    if not side.ordered:
+        explanation = "without positions, an image is a set of patches: swapping patches swaps their outputs"
+        return Check(name, "info", explanation, change())
+    return depends(name, subject, change, explanation)
+
+
+def batch(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that a row's outputs do not depend on the other rows."""
+    explanation = "each row of a batch gives the outputs that it gives alone"
+    inputs = side.draw(2, 0)
+    together = side.read(inputs, None, None)
+    alone = [side.read(row[None], None, None) for row in inputs]
+    rows: list[Callable[[StackOutput], tuple[Tensor, ...]]] = [lambda r: r.tokens, lambda r: r.sequences]
+    differences = [
+        apart(of(together), [torch.cat(each) for each in zip(*map(of, alone), strict=True)]) for of in rows
+    ]
+    return equal(f"{side.prefix}batch", max(differences), explanation)
+
+
+def padding(side: StackRunner, subject: CheckedModel) -> Check:
+    """Skipped: images and audio have no padding."""
+    explanation = "outputs do not depend on padding"
+    return skipped(f"{side.prefix}padding", explanation, "images and audio are never padded")
+
+
+def finite(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that all outputs are finite, also for an input of zeros."""
+    inputs = side.draw(2, 0)
+    inputs[1] = 0
+    count = sum(not_finite(tensor) for tensor in tensors_of(side.read(inputs, None, None)))
+    explanation = "no output is NaN or infinite, even for an input of zeros"
+    return Check(f"{side.prefix}finite", "failed" if count else "passed", explanation, count, "0 values")
+
+
+def _ends(side: StackRunner) -> tuple[tuple[Any, ...], ...] | None:
+    """Return the indices of the input that only the first vector sees, and those that only the last one sees; None
+    where they are unknown."""
+    embedding = side.embedding
+    if isinstance(embedding, Patches):
+        size = embedding.patch_size
+        last = embedding.image_size // size * size
+        corners = (slice(0, size), slice(last - size, last))
+        return tuple((..., corner, corner) for corner in corners)
+    if isinstance(embedding, Spectrogram):
+        # The first convolution moves by 1 and the second by the stride, each reaching kernel // 2 to either side.
+        columns, reach = embedding.stride * side.length, 2 * (embedding.kernel // 2)
+        last = min(embedding.stride * (side.length - 1) + reach, columns - 1)
+        return (..., slice(0, 1)), (..., slice(last, last + 1))
+    return None

@@ -1,0 +1,247 @@
+"""The stacks of a model, encoding and decoding, behind one way to run them.
+
+Shapes: batch B, tokens T, past length P, width D.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from specs.embedding import EmbeddingKind
+from specs.model import Model
+from specs.position import NoPosition, PositionKind
+from specs.stack import Stack
+from zoo.builder import ZooModel
+from zoo.components.head import token_outputs
+from zoo.components.mixer import State, StateTensor, declared_state
+from zoo.models.decoder import Decoder
+from zoo.models.encoder import Encoder
+from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.models.outputs import Outputs
+
+LENGTH = 6
+"""The number of tokens that a check reads, where the context allows."""
+
+
+@dataclass(frozen=True)
+class StackOutput:
+    """The outputs of a stack for some tokens.
+
+    ``tokens`` has a vector per token, B T ..., among them the last hidden state; ``sequences`` one per sequence, B
+    ..., among them states of constant size; ``cache`` the whole state of each layer.
+    """
+
+    tokens: tuple[Tensor, ...]
+    sequences: tuple[Tensor, ...] = ()
+    cache: tuple[State, ...] = ()
+
+
+Read = Callable[[Tensor, Tensor | None, Sequence[State] | None], StackOutput]
+"""ids: B T (or another input), mask: B (P + T) or None for all real, cache or None."""
+
+
+@dataclass(frozen=True)
+class StackRunner:
+    """A stack with its embedding, and its head if it is the last stack.
+
+    ``decodes``: it can continue from a cache. ``causal``: tokens see none after them. ``ordered``: positions or
+    windows depend on the order of tokens. ``alone``: each token sees only itself. ``length`` is the number of tokens
+    to read, and ``vocabulary`` the number of token ids, 0 for other inputs; ``draw`` returns rows of input for a
+    count and a seed; ``prefix`` tells the stacks of an encoder-decoder apart in the names of checks; ``states`` is what
+    each layer carries from call to call, if it decodes.
+    """
+
+    prefix: str
+    decodes: bool
+    causal: bool
+    ordered: bool
+    alone: bool
+    embedding: EmbeddingKind
+    length: int
+    vocabulary: int
+    draw: Callable[[int, int], Tensor]
+    read: Read
+    states: Sequence[Sequence[StateTensor]] = ()
+
+
+def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
+    """The runners of a model's stacks: one, or two for an encoder-decoder.
+
+    The decoder of an encoder-decoder attends to the same encoder input in every row.
+    """
+    found = []
+    for name, stack in spec.stacks():
+        if isinstance(model, EncoderDecoder):
+            prefix = f"{name}: "
+            read = (
+                reads_encoder(model)
+                if name == "encoder"
+                else reads_decoder(model, spec, draw_inputs(spec, "encoder", 1, 1))
+            )
+        else:
+            prefix, read = "", reads_model(model, spec)
+        embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
+        length = token_count(spec, stack) if embedding.takes_tokens else context
+        assert length is not None
+        draw = functools.partial(draw_inputs, spec, name)
+        ordered = _is_ordered(spec.position_of(stack), stack, length)
+        decodes, causal, vocabulary = name == "decoder", spec.is_causal(name), spec.vocab_size or 0
+        alone = all(
+            getattr(mixer, "window", None) == 1 for block in stack.layer_blocks() for mixer in block.mixers
+        )
+        found.append(
+            StackRunner(
+                prefix,
+                decodes,
+                causal,
+                ordered,
+                alone,
+                embedding,
+                length,
+                vocabulary,
+                draw,
+                read,
+                model.decoder.states if decodes else (),  # type: ignore[arg-type, union-attr]
+            )
+        )
+    return tuple(found)
+
+
+def token_count(spec: Model, stack: Stack) -> int:
+    """The number of tokens to read: within the context and below the rope switch length."""
+    return min(LENGTH, spec.context_length_of(stack) or LENGTH, spec.rope_switch_length or LENGTH)
+
+
+def draw_inputs(spec: Model, name: Literal["encoder", "decoder"], rows: int, seed: int = 0) -> Tensor:
+    """Random inputs for a stack: token ids, rows x length, or numbers in float64, rows x the sizes of an input."""
+    stack = getattr(spec, name)
+    embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
+    if embedding.takes_tokens:
+        assert spec.vocab_size is not None
+        return draw_ids(rows, token_count(spec, stack), spec.vocab_size, seed)
+    generator = torch.Generator().manual_seed(seed)
+    shape = (rows, *embedding.input_shape(context))
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
+    """Whether a bidirectional stack has positions, or a window narrower than ``length`` tokens."""
+    attentions = [block.attention for block in stack.layer_blocks() if block.attention is not None]
+    positions = [getattr(attention, "position", None) or position for attention in attentions]
+    windows = [getattr(attention, "window", None) or 2 * length for attention in attentions]
+    placed = any(  # a token that sees itself only is at no distance
+        not isinstance(each, NoPosition) and window > 1
+        for each, window in zip(positions, windows, strict=True)
+    )
+    return position.embedded or placed or any(window > 1 and window // 2 < length - 1 for window in windows)
+
+
+def reads_model(model: Encoder | Decoder, spec: Model) -> Read:
+    """Runs an encoder or a decoder."""
+    per_token = token_outputs(model.head, spec.d_model)
+
+    def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
+        with _head_inputs(model) as hidden:
+            outputs = model(ids, mask) if isinstance(model, Encoder) else model(ids, mask, cache)
+        return _reading(
+            hidden[0], outputs, per_token, [] if isinstance(model, Encoder) else model.decoder.states
+        )
+
+    return read
+
+
+def reads_encoder(model: EncoderDecoder) -> Read:
+    """Runs the encoder of an encoder-decoder."""
+
+    def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
+        return StackOutput((model.encode(ids, mask).last_hidden_state,))
+
+    return read
+
+
+def reads_decoder(
+    model: EncoderDecoder, spec: Model, source: Tensor, source_mask: Tensor | None = None
+) -> Read:
+    """Runs the decoder of an encoder-decoder; source and source_mask: B S, or 1 S for all rows."""
+    per_token = token_outputs(model.head, spec.d_model)
+
+    def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
+        rows = ids.shape[0]
+        encoded = [
+            (key.expand(rows, -1, -1, -1), value.expand(rows, -1, -1, -1))
+            for key, value in model.encode(source, source_mask).present_key_values
+        ]
+        seen = None if source_mask is None else source_mask.expand(rows, -1)
+        with _head_inputs(model) as hidden:
+            outputs = model.decode(ids, encoded, seen, cache, mask)
+        return _reading(hidden[0], outputs, per_token, model.decoder.states)
+
+    return read
+
+
+@contextmanager
+def _head_inputs(model: ZooModel) -> Iterator[list[Tensor]]:
+    """Record the input of the head within the context: the last hidden state of each run."""
+    seen: list[Tensor] = []
+
+    def see(module: nn.Module, args: tuple[Tensor, ...]) -> None:
+        seen.append(args[0])
+
+    hook = model.head.register_forward_pre_hook(see)
+    try:
+        yield seen
+    finally:
+        hook.remove()
+
+
+def _reading(
+    hidden: Tensor,
+    outputs: Outputs,
+    per_token: frozenset[str],
+    states: Sequence[Sequence[StateTensor]],
+) -> StackOutput:
+    tokens = tuple(output for name, output in outputs.items() if name in per_token)
+    sequences = [output for name, output in outputs.items() if name not in per_token]
+    cache = tuple(outputs.present_key_values)
+    sequences += [x for declared, x in declared_state(states, cache) if not declared.grows]
+    return StackOutput((hidden, *tokens), tuple(sequences), cache)
+
+
+def draw_ids(rows: int, length: int, vocabulary: int, seed: int = 0) -> Tensor:
+    """Random token ids, rows x length; neighbours differ in the first two columns, where the vocabulary allows."""
+    ids = torch.randint(vocabulary, (rows, length), generator=torch.Generator().manual_seed(seed))
+    if length > 1:
+        ids[:, 1] = another(ids[:, 0], vocabulary)
+    return ids
+
+
+def another(ids: Tensor, vocabulary: int) -> Tensor:
+    """Each token replaced by a different one."""
+    return (ids + 1) % vocabulary
+
+
+def split(reading: StackOutput, parts: int) -> list[StackOutput]:
+    """The outputs of several batches of equal size that ran as one, batch by batch."""
+    tokens = zip(*(x.chunk(parts) for x in reading.tokens), strict=True)
+    sequences = (
+        zip(*(x.chunk(parts) for x in reading.sequences), strict=True) if reading.sequences else [()] * parts
+    )
+    return [StackOutput(*each) for each in zip(tokens, sequences, strict=True)]
+
+
+def apart(first: Sequence[Tensor], second: Sequence[Tensor]) -> float:
+    """The largest difference between two lists of tensors, relative to the largest value of the same tensor."""
+    differences = [_apart(a, b) for a, b in zip(first, second, strict=True) if a.numel()]
+    return float(torch.stack(differences).max()) if differences else 0.0
+
+
+def _apart(a: Tensor, b: Tensor) -> Tensor:
+    largest = a.abs().max()
+    return (a - b).abs().max() / torch.where(largest > 0, largest, 1.0)

@@ -1,0 +1,161 @@
+"""Mixers with gated delta rules: a short convolution, a state per head, and a gated norm.
+
+Shapes: batch B, tokens T, key heads G, heads H, key width K, value width V, kernel width W.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import specs.delta as spec
+from zoo import functional
+from zoo.components.activation import activation
+from zoo.components.attention import split_heads
+from zoo.components.causal_convolution import CausalConvolution
+from zoo.components.decay import RATES
+from zoo.components.gated_norm import GatedRMSNorm
+from zoo.components.linear import Linear
+from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
+from zoo.context import BuildContext
+from zoo.initialization import Distribution
+from zoo.precision import in_dtype, wide
+from zoo.registry import builds
+
+EPS = 1e-6
+"""What is added to the squared length of queries and keys."""
+
+
+def unit_length(x: Tensor) -> Tensor:
+    """Vectors of length 1, in float32 at least: ... K -> ... K."""
+    x = wide(x)
+    return x * torch.rsqrt((x * x).sum(-1, keepdim=True) + EPS)
+
+
+def initial_gate(leaf: str) -> Distribution | None:
+    """Rates of decay between 1/16 and 16, and biases of 1."""
+    return {"step_bias": Distribution(constant=1.0), "rate_log": RATES}.get(leaf)
+
+
+@builds(spec.GatedDeltaNet)
+class GatedDeltaNet(Mixer):
+    """output(norm(delta_rule(activation(conv(input(x))), decay, update), gate)), with one decay per head and token."""
+
+    def __init__(self, spec: spec.GatedDeltaNet, context: BuildContext) -> None:
+        super().__init__()
+        d_model, keys, values = (
+            context.d_model,
+            spec.key_heads * spec.key_width,
+            spec.heads * spec.value_width,
+        )
+        self.heads, self.key_heads = spec.heads, spec.key_heads
+        self.key_width, self.value_width = spec.key_width, spec.value_width
+        self.widths = (keys, keys, values)
+        self.input = Linear(d_model, sum(self.widths), bias=False)
+        self.gate = Linear(d_model, values, bias=False)
+        self.update = Linear(d_model, spec.heads, bias=False)
+        self.decay = Linear(d_model, spec.heads, bias=False)
+        self.convolution = CausalConvolution(sum(self.widths), spec.kernel_size, bias=False)
+        self.activation = activation(spec.activation)
+        self.step_bias = nn.Parameter(torch.empty(spec.heads))
+        self.rate_log = nn.Parameter(torch.empty(spec.heads))
+        self.norm = GatedRMSNorm(spec.value_width, spec.norm_eps, F.silu)
+        self.output = Linear(values, d_model, bias=False)
+
+    def initial(self, leaf: str) -> Distribution | None:
+        """Those of the gates."""
+        return initial_gate(leaf)
+
+    @property
+    def state(self) -> tuple[StateTensor, ...]:
+        """The last inputs of the convolution, and a matrix per head."""
+        states = (self.heads, self.key_width, self.value_width)
+        return self.convolution.state, StateTensor("recurrent", states, torch.float32)
+
+    def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
+        """x: B T D, past: B (2 G K + H V) (W - 1) and B H K V -> B T D, and the same state."""
+        last_inputs, states = (None, None) if past is None else past
+        joined, last_inputs = self.convolution(self.input(x), context, last_inputs)
+        query, key, value = self.activation(joined).split(self.widths, -1)
+        query, key = (
+            unit_length(part.unflatten(-1, (self.key_heads, self.key_width))).transpose(1, 2)
+            for part in (query, key)
+        )  # B G T K
+        value = split_heads(value, self.heads, self.value_width)  # B H T V
+        rate = wide(self.rate_log).exp()  # H
+        decay = -rate * F.softplus(wide(self.decay(x)) + wide(self.step_bias))  # B T H
+        update = torch.sigmoid(self.update(x))  # B T H
+        mixed, states = functional.gated_delta_rule(
+            query * self.key_width**-0.5,
+            key,
+            value,
+            decay.transpose(1, 2),
+            update.transpose(1, 2),
+            states,
+            context.real,
+        )  # B H T V
+        gate = self.gate(x).unflatten(-1, (self.heads, self.value_width))  # B T H V
+        return self.output(self.norm(mixed.transpose(1, 2), gate).flatten(2)), (last_inputs, states)
+
+
+@builds(spec.KimiDeltaAttention)
+class KimiDeltaAttention(Mixer):
+    """output(norm(delta_rule(activation(conv(query, key, value)), decay, update), gate)), with a decay per key channel and token."""
+
+    def __init__(self, spec: spec.KimiDeltaAttention, context: BuildContext) -> None:
+        super().__init__()
+        d_model, narrow, width = context.d_model, spec.head_dim, spec.heads * spec.head_dim
+        self.heads, self.head_dim = spec.heads, spec.head_dim
+        self.query, self.key, self.value = (Linear(d_model, width, bias=False) for _ in range(3))
+        self.query_kernel, self.key_kernel, self.value_kernel = (
+            nn.Parameter(torch.empty(width, spec.kernel_size)) for _ in range(3)
+        )  # (H K) W each
+        self.decay_in, self.decay_out = Linear(d_model, narrow, bias=False), Linear(narrow, width, bias=False)
+        self.gate_in, self.gate_out = Linear(d_model, narrow, bias=False), Linear(narrow, width, bias=False)
+        self.update = Linear(d_model, spec.heads, bias=False)
+        self.activation = activation(spec.activation)
+        self.step_bias = nn.Parameter(torch.empty(width))
+        self.rate_log = nn.Parameter(torch.empty(spec.heads))
+        self.norm = GatedRMSNorm(spec.head_dim, spec.norm_eps, torch.sigmoid)
+        self.output = Linear(width, d_model, bias=False)
+
+    def initial(self, leaf: str) -> Distribution | None:
+        """Those of the gates, and kernels uniform as in ``torch.nn.Conv1d``."""
+        kernel = leaf.endswith("_kernel")
+        return Distribution(bound=self.query_kernel.shape[1] ** -0.5) if kernel else initial_gate(leaf)
+
+    @property
+    def state(self) -> tuple[StateTensor, ...]:
+        """The last queries, keys and values before the convolution, and a matrix per head."""
+        width, kernel = self.query_kernel.shape
+        states = (self.heads, self.head_dim, self.head_dim)
+        return StateTensor("conv", (3 * width, kernel - 1)), StateTensor("recurrent", states, torch.float32)
+
+    def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
+        """x: B T D, past: B (3 H K) (W - 1) and B H K K -> B T D, and the same state."""
+        last_inputs, states = (None, None) if past is None else past
+        kernel = torch.cat((self.query_kernel, self.key_kernel, self.value_kernel))  # (3 H K) W
+        projected = torch.cat((self.query(x), self.key(x), self.value(x)), -1)
+        joined, last_inputs = functional.causal_convolution(
+            in_dtype(projected, kernel.dtype), kernel, None, last_inputs, context.alignment(kernel.shape[1])
+        )
+        query, key, value = (
+            part.unflatten(-1, (self.heads, self.head_dim)) for part in self.activation(joined).chunk(3, -1)
+        )  # B T H K
+        query, key, value = (
+            part.transpose(1, 2)
+            for part in (unit_length(query) * self.head_dim**-0.5, unit_length(key), value)
+        )  # B H T K
+        update = torch.sigmoid(self.update(x)).transpose(1, 2)  # B H T
+        mixed, states = functional.gated_delta_rule(
+            query, key, value, self._decay(x), update, states, context.real
+        )  # B H T K
+        gate = self.gate_out(self.gate_in(x)).unflatten(-1, (self.heads, self.head_dim))  # B T H K
+        return self.output(self.norm(mixed.transpose(1, 2), gate).flatten(2)), (last_inputs, states)
+
+    def _decay(self, x: Tensor) -> Tensor:
+        """The logarithm of the decay: B T D -> B H T K, in float32 at least."""
+        steps = F.softplus(wide(self.decay_out(self.decay_in(x))) + wide(self.step_bias))  # B T (H K)
+        rates = wide(self.rate_log).exp()  # H
+        return split_heads(steps, self.heads, self.head_dim) * -rates[:, None, None]

@@ -1,0 +1,77 @@
+"""Mamba-2: heads whose state decays by one factor per token.
+
+Shapes: batch B, tokens T, heads H, their width P, groups of heads G, state width N, width of all heads D = H P.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import specs.mamba2 as spec
+from zoo import functional
+from zoo.components.activation import activation
+from zoo.components.causal_convolution import CausalConvolution
+from zoo.components.decay import RATES, STEPS
+from zoo.components.gated_norm import Gate, GroupedGatedNorm
+from zoo.components.linear import Linear
+from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
+from zoo.context import BuildContext
+from zoo.initialization import Distribution
+from zoo.precision import wide
+from zoo.registry import builds
+
+
+@builds(spec.Mamba2)
+class Mamba2(Mixer):
+    """output(norm(S^T c + skip * x, gate)), where S is the state of a head: S_t = exp(step * a) S_(t-1) + step * b x^T."""
+
+    def __init__(self, spec: spec.Mamba2, context: BuildContext) -> None:
+        super().__init__()
+        self.heads, self.head_dim, self.groups = spec.heads, spec.head_dim, spec.groups
+        self.state_size, self.limit = spec.state_size, spec.step_limit
+        self.keys = spec.groups * spec.state_size
+        convolved = spec.width + 2 * self.keys
+        self.widths = (spec.width, convolved, spec.heads)
+        self.input = Linear(context.d_model, sum(self.widths), bias=spec.bias)
+        self.convolution = CausalConvolution(convolved, spec.kernel_size, bias=spec.convolution_bias)
+        self.activation = activation(spec.activation)
+        self.step_bias = nn.Parameter(torch.empty(spec.heads))
+        self.rate_log = nn.Parameter(torch.empty(spec.heads))
+        self.skip = nn.Parameter(torch.empty(spec.heads))
+        self.norm = GroupedGatedNorm(spec.norm, spec.width, spec.groups) if spec.norm else Gate()
+        self.output = Linear(spec.width, context.d_model, bias=spec.bias)
+
+    def initial(self, leaf: str) -> Distribution | None:
+        """Rates of decay between 1/16 and 16, and step sizes near 0.01."""
+        return {"step_bias": STEPS, "rate_log": RATES}.get(leaf)
+
+    @property
+    def state(self) -> tuple[StateTensor, ...]:
+        """The last inputs of the convolution, and a matrix per head."""
+        states = (self.heads, self.state_size, self.head_dim)
+        return self.convolution.state, StateTensor("ssm", states, torch.float32)
+
+    def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
+        """x: B T and d_model, past: B (D + 2 G N) (W - 1) and B H N P -> B T and d_model, and the same state."""
+        last_inputs, states = (None, None) if past is None else past
+        gate, x, step = self.input(x).split(self.widths, -1)  # B T D, B T (D + 2 G N), B T H
+        x, last_inputs = self.convolution(x, context, last_inputs)
+        x, key, query = self.activation(x).split((self.widths[0], self.keys, self.keys), -1)
+        heads = wide(x).unflatten(-1, (self.heads, self.head_dim))  # B T H P
+        key, query = (
+            part.unflatten(-1, (self.groups, -1)).transpose(1, 2) for part in (key, query)
+        )  # B G T N
+        step = self._step(step)  # B T H
+        decay = step * -wide(self.rate_log).exp()
+        mixed, states = functional.linear_attention(
+            query, key, (heads * step[..., None]).transpose(1, 2), decay.transpose(1, 2), states, context.real
+        )
+        mixed = mixed.transpose(1, 2) + heads * wide(self.skip)[:, None]  # B T H P
+        return self.output(self.norm(mixed.flatten(2), gate)), (last_inputs, states)
+
+    def _step(self, x: Tensor) -> Tensor:
+        """The size of each step, in float32 at least: ... H -> ... H."""
+        step = F.softplus(wide(x) + wide(self.step_bias))
+        return step if self.limit is None else step.clamp(self.limit.least, self.limit.most)

@@ -1,0 +1,59 @@
+"""The details of mixers in drawings: heads or channels, the state of each, and the width of convolutions."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from specs.base import Component
+from specs.delta import GatedDeltaNet, KimiDeltaAttention
+from specs.mamba import Mamba
+from specs.mamba2 import Mamba2
+from specs.rg_lru import RGLRU
+from specs.short_convolution import ShortConvolution
+from zoo.drawing.wording import TIMES, said
+
+
+@singledispatch
+def mixer_details(spec: Component) -> list[str]:
+    """Heads or channels, states and kernel of a mixer; the plain fields of a plugin's."""
+    return said(spec)
+
+
+@mixer_details.register
+def _(spec: ShortConvolution) -> list[str]:
+    return [_kernel(spec.kernel_size)]
+
+
+@mixer_details.register
+def _(spec: GatedDeltaNet) -> list[str]:
+    shared = [] if spec.key_heads == spec.heads else [f"{spec.key_heads:,} key heads"]
+    return [_heads(spec.heads, spec.key_width, spec.value_width), *shared, _kernel(spec.kernel_size)]
+
+
+@mixer_details.register
+def _(spec: KimiDeltaAttention) -> list[str]:
+    return [_heads(spec.heads, spec.head_dim, spec.head_dim), _kernel(spec.kernel_size)]
+
+
+@mixer_details.register
+def _(spec: Mamba) -> list[str]:
+    return [f"{spec.width:,} channels {TIMES} {spec.state_size:,} states", _kernel(spec.kernel_size)]
+
+
+@mixer_details.register
+def _(spec: Mamba2) -> list[str]:
+    shared = [] if spec.groups == 1 else [f"{spec.groups:,} groups"]
+    return [_heads(spec.heads, spec.state_size, spec.head_dim), *shared, _kernel(spec.kernel_size)]
+
+
+@mixer_details.register
+def _(spec: RGLRU) -> list[str]:
+    return [f"{spec.width:,} channels", f"gates in {spec.heads:,} blocks", _kernel(spec.kernel_size)]
+
+
+def _heads(count: int, keys: int, values: int) -> str:
+    return f"{count:,} heads, states {keys:,} {TIMES} {values:,}"
+
+
+def _kernel(size: int) -> str:
+    return f"convolution over {size} tokens"

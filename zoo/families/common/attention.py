@@ -1,0 +1,49 @@
+"""The config fields of attention heads."""
+
+from __future__ import annotations
+
+from specs.attention import MultiHeadShape
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.template import Data, Field, Place, UnfitError
+
+
+def per_head(d_model: Field, heads: Field) -> f.Derived:
+    """Return the head width that divides the model's width evenly."""
+    return f.Derived(lambda config: d_model.read(config) // max(heads.read(config), 1))
+
+
+class Heads(Field):
+    """The kind of an attention, and the number and width of its heads and of its key/value heads.
+
+    ``kv_heads`` is the default of num_key_value_heads (default: the number of heads), and ``head_dim`` the default of the
+    field of this name; a family without the field has ``stated`` false.
+    """
+
+    def __init__(
+        self,
+        d_model: Field,
+        heads: f.Int,
+        *,
+        kv_heads: int | None = None,
+        head_dim: int | None = None,
+        stated: bool = True,
+    ) -> None:
+        self.d_model, self.heads, self.kv_heads, self.stated = d_model, heads, kv_heads, stated
+        even = per_head(d_model, heads)
+        self.width = f.Int("head_dim", default=head_dim or even) if stated else even
+
+    def read(self, config: Config) -> Data:
+        heads, width = self.heads.read(config), self.width.read(config)
+        default = None if config.null("num_key_value_heads") else self.kv_heads
+        kv_heads = config.int("num_key_value_heads", default=default or heads)
+        shape: Data = {"kind": "multi_head", "heads": heads}
+        if kv_heads != heads:
+            shape = {"kind": "grouped_query", "heads": heads, "kv_heads": kv_heads}
+        return shape if width * heads == self.d_model.read(config) else {**shape, "head_dim": width}
+
+    def write(self, value: MultiHeadShape, place: Place) -> Data:
+        if not isinstance(value, MultiHeadShape):
+            raise UnfitError(f"attention kind {getattr(value, 'kind', None)}")
+        width = {"head_dim": place.head_width()} if self.stated else {}
+        return {**self.heads.write(value.heads, place), "num_key_value_heads": value.key_value_heads, **width}

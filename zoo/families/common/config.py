@@ -1,0 +1,282 @@
+"""A config.json, read field by field; fields that nothing reads are refused in the end, never ignored."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import json
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from specs.errors import UserError, shorten
+from specs.stack import MAX_LAYERS
+from specs.suggest import suggestion
+from zoo.json_values import read_object
+
+Value = TypeVar("Value")
+
+CONFIG = "config.json"
+REQUIRED: Any = object()
+"""The default of a required field."""
+
+NEUTRAL = frozenset(
+    [
+        "_attn_implementation",
+        "_commit_hash",
+        "_name_or_path",
+        "_num_labels",
+        "architectures",
+        "attn_implementation",
+        "auto_map",
+        "bad_words_ids",
+        "begin_suppress_tokens",
+        "bos_token_id",
+        "chunk_size_feed_forward",
+        "cls_token_id",
+        "decoder_start_token_id",
+        "diversity_penalty",
+        "do_sample",
+        "dtype",
+        "early_stopping",
+        "encoder_no_repeat_ngram_size",
+        "eos_token_id",
+        "exponential_decay_length_penalty",
+        "finetuning_task",
+        "forced_bos_token_id",
+        "forced_eos_token_id",
+        "gradient_checkpointing",
+        "id2label",
+        "initializer_range",
+        "is_encoder_decoder",
+        "keys_to_ignore_at_inference",
+        "label2id",
+        "length_penalty",
+        "mask_token_id",
+        "max_length",
+        "min_length",
+        "model_type",
+        "name_or_path",
+        "no_repeat_ngram_size",
+        "num_beam_groups",
+        "num_beams",
+        "num_labels",
+        "num_return_sequences",
+        "output_attentions",
+        "output_hidden_states",
+        "output_past",
+        "output_scores",
+        "pad_token_id",
+        "prefix",
+        "pretraining_tp",
+        "problem_type",
+        "remove_invalid_values",
+        "repetition_penalty",
+        "return_dict",
+        "return_dict_in_generate",
+        "sbert_ce_default_activation_function",
+        "sentence_transformers",
+        "sep_token_id",
+        "suppress_tokens",
+        "task_specific_params",
+        "temperature",
+        "tf_legacy_loss",
+        "tie_encoder_decoder",
+        "tie_word_embeddings",
+        "tokenizer_class",
+        "top_k",
+        "top_p",
+        "torch_dtype",
+        "torchscript",
+        "transformers_version",
+        "typical_p",
+        "unk_token_id",
+        "use_bfloat16",
+        "use_cache",
+        "xla_device",
+    ]
+)
+"""Fields of every family that do not affect the forward pass, or that the head reads."""
+
+
+class ConfigError(UserError):
+    """A config of an unknown family, or with a wrong or unsupported field; names the field."""
+
+
+_LISTED = 10
+
+
+class UnsupportedFieldsError(ConfigError):
+    """Fields of the reference that are not supported; ``fields`` are their names."""
+
+    def __init__(self, where: str, fields: Mapping[str, Any]) -> None:
+        shown = [
+            f"  {_name(name)}: {shorten(value)}" for name, value in itertools.islice(fields.items(), _LISTED)
+        ]
+        if len(fields) > _LISTED:
+            shown.append(f"  ... and {len(fields) - _LISTED:,} more")
+        super().__init__("\n".join([f"{where} has unsupported fields:", *shown]))
+        self.fields = tuple(fields)
+
+
+def listed(fields: Sequence[str]) -> str:
+    """Return the first few fields as text, and the number of further ones."""
+    more = f" and {len(fields) - _LISTED:,} more" if len(fields) > _LISTED else ""
+    return ", ".join(map(_name, fields[:_LISTED])) + more
+
+
+def _name(field: str) -> str:
+    """Return the name of a field, quoted and shortened where it is not printable or too long."""
+    return field if field.isprintable() and len(field) <= 80 else shorten(field)
+
+
+class Config:
+    """The fields of a config, or of a mapping inside one.
+
+    Every requested field counts as read; ``finish`` refuses the others. Except in :meth:`null`, null means absent. A
+    method with several names takes the first one present, since config fields have been renamed. All methods raise
+    :class:`ConfigError`.
+    """
+
+    def __init__(
+        self,
+        data: Mapping[str, Any],
+        where: str,
+        path: str = "",
+        tensors: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        self.data, self.where, self.path = data, where, path
+        self._read: set[str] = set()
+        self._tensors = tensors
+
+    @classmethod
+    def load(cls, path: Path, tensors: Callable[[], Collection[str]] = tuple) -> Config:
+        """Return the config in a file; ``tensors`` gives the names of the tensors in its directory."""
+        data = read_object(path, ConfigError)
+        return cls(data, str(path), tensors=tensors)
+
+    def refuse(self, field: str, rule: str, remedy: str = "") -> NoReturn:
+        """Raise an error with the field, the rule, the value and the remedy."""
+        value = f"\n  value: {shorten(self.data[field])}" if field in self.data else ""
+        raise ConfigError(
+            f"{self.where}: {self.path}{_name(field)}: {rule}{value}" + (f"\n  {remedy}" if remedy else "")
+        )
+
+    def stores(self, tensor: str) -> bool:
+        """Return whether the config's checkpoint is present and has a tensor: some configs do not say what they tie."""
+        return tensor in self._tensors()
+
+    def lacks(self, ending: str) -> bool:
+        """Return whether the config's checkpoint is present and has no tensor whose name has this ending."""
+        tensors = self._tensors()
+        return bool(tensors) and not any(name.endswith(ending) for name in tensors)
+
+    def has(self, name: str) -> bool:
+        """Return whether a field is present and not null."""
+        return self.data.get(name) is not None
+
+    def null(self, name: str) -> bool:
+        """Return whether a field is present and null, where null differs from the family's default."""
+        return name in self.data and self.data[name] is None
+
+    def any(self, *names: str) -> Any:
+        """Return the value of a field unchecked, or None."""
+        self._read.update(names)
+        return next((self.data[name] for name in names if self.has(name)), None)
+
+    def _typed(
+        self, names: tuple[str, ...], types: tuple[type, ...], what: str, default: Value
+    ) -> Any | Value:
+        value = self.any(*names)
+        if value is None:
+            if default is REQUIRED:
+                self.refuse(names[0], "is required")
+            return default
+        rule = "" if type(value) in types else f"must be {what}"
+        if isinstance(value, float) and not math.isfinite(value):
+            rule = f"must be {what}"
+        elif isinstance(value, int) and abs(value) >= 2**63:
+            rule = "must fit in 64 bits"
+        if rule:
+            self.refuse(next(name for name in names if self.has(name)), rule)
+        return value
+
+    def int(self, *names: str, default: Any = None) -> Any:
+        """Return a whole number."""
+        return self._typed(names, (int,), "a whole number", default)
+
+    def layers(self, *names: str, default: Any = None) -> Any:
+        """Return a number of layers, which is limited before anything is allocated per layer."""
+        value = self.int(*names, default=default)
+        if value is not None and value > MAX_LAYERS:
+            self.refuse(next(name for name in names if self.has(name)), f"must be at most {MAX_LAYERS:,}")
+        return value
+
+    def float(self, *names: str, default: Any = None) -> Any:
+        """Return a number."""
+        value = self._typed(names, (int, float), "a number", default)
+        return value if value is None else float(value)
+
+    def bool(self, *names: str, default: Any = None) -> Any:
+        """Return a boolean."""
+        return self._typed(names, (bool,), "true or false", default)
+
+    def text(self, *names: str, default: Any = None) -> Any:
+        """Return a string."""
+        return self._typed(names, (str,), "a string", default)
+
+    def list(self, *names: str, default: Any = None) -> Any:
+        """Return a list."""
+        return self._typed(names, (list,), "a list", default)
+
+    def part(self, *names: str) -> Config | None:
+        """Return a mapping inside the config, to be read and finished like the config itself."""
+        value = self._typed(names, (dict,), "a mapping", None)
+        if value is None:
+            return None
+        name = next(name for name in names if self.has(name))
+        return Config(value, self.where, f"{self.path}{name}.")
+
+    def choice(self, name: str, values: Mapping[str, Value], default: str | None = None) -> Value:
+        """Return the value that a word stands for; refuse unknown words with a suggestion."""
+        word = self.text(name, default=REQUIRED if default is None else default)
+        if word not in values:
+            self.refuse(name, "is not supported", suggestion(word, values))
+        return values[word]
+
+    def must(self, name: str, value: Any, because: str) -> None:
+        """Refuse a field that is present with any other value."""
+        given = self.any(name)
+        if given is not None and given != value:
+            self.refuse(name, f"must be {json.dumps(value)}: {because}")
+
+    def ignore(self, *names: str) -> None:
+        """Mark fields that do not affect the model's outputs as read."""
+        self._read.update(names)
+
+    def finish(self, ignored: Collection[str] = (), *, strict: builtins.bool = False) -> tuple[str, ...]:
+        """Refuse unread fields that the reference may read; return the names of those that the reference does not have.
+
+        The latter are refused as well where ``strict``, and in mappings inside a config.
+        """
+        neutral = NEUTRAL if not self.path else frozenset[str]()
+        left = {
+            f"{self.path}{name}": value
+            for name, value in self.data.items()
+            if value is not None
+            and name not in self._read
+            and name not in neutral
+            and f"{self.path}{name}" not in ignored
+        }
+        unread = () if self.path or strict else tuple(name for name in left if not self._has_reference(name))
+        refused = {name: value for name, value in left.items() if name not in unread}
+        if refused:
+            raise UnsupportedFieldsError(self.where, refused)
+        return unread
+
+    def _has_reference(self, name: str) -> builtins.bool:
+        """Return whether the reference has a field for the family that the config names."""
+        from zoo.families.common.reference_fields import FIELDS, SHARED
+
+        return name in SHARED.split() or name in FIELDS.get(str(self.data.get("model_type")), "").split()

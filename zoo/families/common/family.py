@@ -1,0 +1,76 @@
+"""A family: its config fields, its classes and its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from specs.model import Model
+from zoo.families.common.config import Config
+from zoo.families.common.template import Data, Place, Template, UnfitError, read, write
+from zoo.families.common.tensors import Tensors
+
+
+@dataclass(frozen=True)
+class HeadClass:
+    """A class of the reference implementation: the kind of its head in a spec, and the template of the head's other keys.
+
+    ``body`` is the template of the body where it differs from the family's.
+    """
+
+    kind: str
+    head: Mapping[str, Template] = field(default_factory=dict)
+    body: Template = None
+
+
+@dataclass(frozen=True)
+class Family:
+    """The configs and checkpoints of one model_type.
+
+    ``body`` is the template of a spec without name and head; ``classes`` are the classes by name, the default first.
+    ``fixed`` gives fields their only supported value, which may be a template, and the reason; ``ignored`` are fields that do
+    not change the spec.  A family that only names tensors has no body.
+    """
+
+    model_type: str
+    tensors: Tensors
+    body: Template = None
+    classes: Mapping[str, HeadClass] = field(default_factory=dict)
+    fixed: Mapping[str, tuple[Template, str]] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+    def spec(self, config: Config, class_name: str) -> Data:
+        """The spec of a config, without a name."""
+        head = self.classes[class_name]
+        return {**self.body_spec(config, class_name), "head": {"kind": head.kind, **read(head.head, config)}}
+
+    def body_spec(self, config: Config, class_name: str) -> Data:
+        """The spec of a config, without name and head."""
+        data: Data = read(self._body(class_name), config)
+        for name, (value, because) in self.fixed.items():
+            config.must(name, read(value, config), because)
+        config.ignore(*self.ignored)
+        return data
+
+    def config(self, model: Model, class_name: str) -> Data:
+        """Return the config of a spec for one of the classes of its head.
+
+        Where head and body share a field, it is written for the body.
+        """
+        body = self.body_config(model, class_name)
+        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "head")
+        head = write(self.classes[class_name].head, model.head, place)
+        return {**body, **{name: value for name, value in head.items() if name not in body}}
+
+    def body_config(self, model: Model, class_name: str) -> Data:
+        """The config of a spec for one of the classes, without the fields of its head."""
+        body = self._body(class_name)
+        start = {"architectures": [class_name], "model_type": self.model_type}
+        if body["architecture"] != model.architecture:
+            raise UnfitError(f"architecture {model.architecture}")
+        stack = body["encoder" if model.architecture == "encoder" else "decoder"]
+        block = stack.standing_for(model.last_stack)
+        return {**start, **write(body, model, Place(model, model.last_stack, block))}
+
+    def _body(self, class_name: str) -> Template:
+        return self.classes[class_name].body or self.body

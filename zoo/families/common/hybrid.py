@@ -1,0 +1,66 @@
+"""Stacks whose layers have different mixers: Mamba in most, attention in some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from specs.block import BlockParts
+from specs.mixture import Mixture
+from specs.suggest import suggestion
+from zoo.families.common.config import Config
+from zoo.families.common.layers import FULL, Varies
+from zoo.families.common.template import Data, Place, Template
+
+LINEAR = "linear_attention"
+"""The word for a layer whose state does not grow."""
+
+OLD_WORDS = {"mamba": LINEAR, "attention": FULL}
+"""Words of earlier configs."""
+
+MIXERS = (LINEAR, FULL)
+
+
+def kind_of(block: BlockParts) -> str:
+    """The word for a layer by its branches."""
+    if block.attention is not None:
+        return FULL
+    if block.mixer is not None:
+        return LINEAR
+    return "moe" if isinstance(block.feed_forward, Mixture) else "mlp"
+
+
+def read_kinds(config: Config, name: str, depth: int, words: Sequence[str]) -> list[str] | None:
+    """The words for all layers; None where the config has no list."""
+    stated = config.list(name)
+    if stated is None:
+        return None
+    if len(stated) != depth:
+        config.refuse(name, f"must have an entry for each of the {depth} layers")
+    kinds = [OLD_WORDS.get(word, word) for word in map(str, stated)]
+    for kind in kinds:
+        if kind not in words:
+            config.refuse(name, "must have supported kinds only", suggestion(kind, [*words]))
+    return kinds
+
+
+class LayersOf(Varies):
+    """The layers of one kind; ``kinds`` reads the words for all layers, and ``stated`` writes them."""
+
+    def __init__(
+        self,
+        kind: str,
+        differs: Mapping[str, Template],
+        kinds: Callable[[Config, int], Sequence[str]],
+        stated: Callable[[Sequence[str]], Data],
+    ) -> None:
+        self.name = {FULL: "attention"}.get(kind, kind)
+        self.kind, self.differs, self.kinds, self.stated = kind, differs, kinds, stated
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        return [kind == self.kind for kind in self.kinds(config, depth)]
+
+    def holds(self, block: BlockParts, index: int) -> bool:
+        return kind_of(block) == self.kind
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        return self.stated([kind_of(block) for block in place.stack.layer_blocks()])

@@ -1,0 +1,268 @@
+"""The layers of a stack, which may differ in several respects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate, groupby, pairwise
+
+from specs.block import BlockParts
+from specs.position import NoPosition
+from specs.stack import Stack
+from specs.suggest import suggestion
+from zoo.families.common.config import Config
+from zoo.families.common.fields import Depth, Int
+from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
+
+
+def pattern(names: Sequence[str | None]) -> int | list[Data]:
+    """The ``layers`` of a stack whose layers use these blocks (None: the stack's own), as short as they go.
+
+    ``[a, b, a, b]`` becomes one group of two runs, ``[a, b, c, b, c]`` a run and a group; ``[None, None]`` the count 2.
+    """
+    if all(name is None for name in names):
+        return len(names)
+    repeats = _repeats(names)
+    changes = list(accumulate((a != b for a, b in pairwise(names)), initial=0))
+
+    def runs(start: int, end: int) -> int:
+        return 1 + changes[end - 1] - changes[start] if start < end else 0
+
+    best, fewest = _runs(names), runs(0, len(names))
+    for (start, length), times in sorted(repeats.items()):
+        end = start + times * length
+        lines = runs(0, start) + runs(start, start + length) + runs(end, len(names))
+        if lines < fewest:
+            group: Data = {"pattern": _runs(names[start : start + length]), "repeat": times}
+            best, fewest = [*_runs(names[:start]), group, *_runs(names[end:])], lines
+    return best
+
+
+def _repeats(names: Sequence[str | None]) -> dict[tuple[int, int], int]:
+    """Where so many layers come several times in a row, and how often, by the first one and their number."""
+    found = {}
+    for length in range(2, min(len(names) // 2, _LONGEST) + 1):
+        alike = 0  # layers from here on that are as the ones so many later
+        for start in reversed(range(len(names) - length)):
+            alike = alike + 1 if names[start] == names[start + length] else 0
+            if start < _LONGEST and alike >= length:
+                found[start, length] = 1 + alike // length
+    return found
+
+
+_LONGEST = 32
+"""Layers before a group, or in a pattern, that are tried."""
+
+
+def _runs(names: Sequence[str | None]) -> list[Data]:
+    runs = []
+    for name, group in groupby(names):
+        count = len(list(group))
+        run: Data = {} if name is None else {"use": name}
+        runs.append({**run, "repeat": count} if count > 1 or not run else run)
+    return runs
+
+
+def layered(block: Data, variants: Mapping[str, Data], names: Sequence[str | None]) -> Data:
+    """The ``layers``, ``block`` and ``blocks`` of a stack whose layers are this block or, by name, variants of it.
+
+    A variant says what differs.  One that all layers are becomes the block itself.
+    """
+    used = list(dict.fromkeys(names))
+    if len(used) == 1:
+        return {
+            "layers": len(names),
+            "block": block if used[0] is None else laid_over(block, variants[used[0]]),
+        }
+    blocks = {name: variants[name] for name in used if name is not None}
+    return {"layers": pattern(names), "block": block, "blocks": blocks}
+
+
+def laid_over(base: Data, above: Data) -> Data:
+    """Plain data with other data laid over it; a mapping that gives its kind is whole."""
+    inner = {
+        key: laid_over(base[key], value)
+        for key, value in above.items()
+        if isinstance(value, dict) and isinstance(base.get(key), dict) and "kind" not in value
+    }
+    return {**base, **above, **inner}
+
+
+class Varies:
+    """A respect in which layers differ: where it holds, ``differs`` is laid over the block."""
+
+    name: str
+    differs: Template = None
+
+    def read(self, config: Config, depth: int) -> Sequence[bool]:
+        """Whether it holds, layer by layer."""
+        raise NotImplementedError
+
+    def holds(self, block: BlockParts, index: int) -> bool:
+        """Whether it holds in a layer of a model."""
+        raise NotImplementedError
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        """The fields that state where it holds."""
+        raise NotImplementedError
+
+
+class Layers(Field):
+    """A stack: how many layers, their block, in which respects they vary, and ``more`` keys of the stack."""
+
+    def __init__(
+        self, depth: Depth, block: Template, varies: Sequence[Varies] = (), **more: Template
+    ) -> None:
+        self.depth, self.block, self.varies, self.more = depth, block, varies, more
+
+    def read(self, config: Config) -> Data:
+        depth = self.depth.read(config)
+        base = read(self.block, config)
+        where = [each.read(config, depth) for each in self.varies]
+        differs = [read(each.differs, config) for each in self.varies]
+        names: list[str | None] = []
+        variants: dict[str, Data] = {}
+        for holding in zip(*where, strict=True) if where else [()] * depth:
+            name = "_".join(each.name for each, holds in zip(self.varies, holding, strict=True) if holds)
+            names.append(name or None)
+            if name and name not in variants:
+                laid: Data = {}
+                for part, holds in zip(differs, holding, strict=True):
+                    laid = laid_over(laid, part) if holds else laid
+                variants[name] = laid
+        layers = layered(base, variants, names) if depth > 0 else {"layers": depth, "block": base}
+        return {**read(self.more, config), **layers}
+
+    def standing_for(self, stack: Stack) -> BlockParts:
+        """The first block without variations, or else the first block.  Blocks that differ otherwise show up in reading back."""
+        blocks = stack.layer_blocks()
+        plain = (
+            block for i, block in enumerate(blocks) if not any(each.holds(block, i) for each in self.varies)
+        )
+        return next(plain, blocks[0])
+
+    def write(self, value: Stack | None, place: Place) -> Data:
+        if value is None:
+            raise UnfitError(f"architecture {place.model.architecture}")
+        blocks = value.layer_blocks()
+        place = Place(place.model, value, self.standing_for(value), place.key)
+        data = {**self.depth.write(value.depth, place), **write(self.more, value, place)}
+        for each in self.varies:
+            where = [each.holds(block, i) for i, block in enumerate(blocks)]
+            data |= each.write(where, place)
+            if any(where):
+                varied = blocks[where.index(True)]
+                data |= write(each.differs, varied, replace(place, block=varied))
+        for key, part in self.block.items():
+            block = self._showing(key, blocks)
+            if block is not None:
+                data |= write({key: part}, block, replace(place, block=block, key="block"))
+        return data
+
+    def _showing(self, key: str, blocks: Sequence[BlockParts]) -> BlockParts | None:
+        """The first block whose part of this key is unchanged, or else not replaced.  None where every layer replaces it."""
+
+        def first_without(varies: Sequence[Varies]) -> BlockParts | None:
+            plain = (
+                block for i, block in enumerate(blocks) if not any(each.holds(block, i) for each in varies)
+            )
+            return next(plain, None)
+
+        changing = [each for each in self.varies if key in each.differs]
+        replacing = [each for each in changing if each.differs[key] is None or "kind" in each.differs[key]]
+        return first_without(changing) or first_without(replacing)
+
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+"""The kinds of layers in ``layer_types``."""
+
+
+class Windows(Varies):
+    """Layers with a window, as listed in ``layer_types``; ``usual`` is the default."""
+
+    def __init__(
+        self,
+        name: str,
+        window: Template,
+        usual: Callable[[Config, int], list[bool]],
+        missing: tuple[str, ...] = ("sliding_window", f"must be a number: there are layers of {SLIDING}"),
+        **attention: Template,
+    ) -> None:
+        self.name, self.window, self.usual, self.missing = name, window, usual, missing
+        self.differs = {"attention": {"window": window, **attention}}
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        windowed = read_layer_types(config, self.usual(config, depth))
+        if any(windowed) and self.window.read(config) is None:
+            config.refuse(*self.missing)
+        return windowed
+
+    def holds(self, block: BlockParts, index: int) -> bool:
+        return getattr(block.attention, "window", None) is not None
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        return {"layer_types": [SLIDING if windowed else FULL for windowed in where]}
+
+
+def read_layer_types(config: Config, usual: list[bool]) -> list[bool]:
+    """Which layers have a window."""
+    stated = config.list("layer_types")
+    if stated is None:
+        return usual
+    if len(stated) != len(usual):
+        config.refuse("layer_types", f"must have an entry for each of the {len(usual)} layers")
+    for kind in stated:
+        if kind not in (FULL, SLIDING):
+            config.refuse(
+                "layer_types", "must have supported kinds only", suggestion(str(kind), [FULL, SLIDING])
+            )
+    return [kind == SLIDING for kind in stated]
+
+
+class SingleWindow(Int):
+    """The window of all layers, of a reference with one mask for all; null for none."""
+
+    def __init__(self, depth: Depth, *, default: int | None) -> None:
+        super().__init__("sliding_window", default=default, null=True)
+        self.depth = depth
+
+    def read(self, config: Config) -> int | None:
+        window: int | None = super().read(config)
+        every = [window is not None] * self.depth.read(config)
+        if read_layer_types(config, every) != every:
+            kind = FULL if window is None else SLIDING
+            config.refuse(
+                "layer_types", f"must be {kind} for every layer: the reference has one mask for all"
+            )
+        return window
+
+
+def all_but_every_fourth(config: Config, depth: int) -> list[bool]:
+    """Windows in all layers except every n-th, by default the fourth: the usual ones of configs without ``layer_types``."""
+    name = "sliding_window_pattern"
+    if config.has("layer_types"):
+        config.ignore(name)  # which may be text, such as LLLG
+        return [False] * depth
+    every = config.int(name, default=4)
+    if every < 1:
+        config.refuse(name, "must be at least 1")
+    return [(layer + 1) % every != 0 for layer in range(depth)]
+
+
+class GlobalLayers(Varies):
+    """The layers without a window, which do not rotate queries and keys."""
+
+    name = "global"
+    differs = {"attention": {"position": {"kind": "none"}}}
+
+    def __init__(self, windows: Windows) -> None:
+        self.windows = windows
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        return [not windowed for windowed in self.windows.read(config, depth)]
+
+    def holds(self, block: BlockParts, index: int) -> bool:
+        return isinstance(getattr(block.attention, "position", None), NoPosition)
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        return {}

@@ -1,0 +1,151 @@
+"""What mixtures of experts have in common: their fields, the layers that have none, and the tensors of their experts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from specs.block import BlockParts
+from specs.mixture import Groups, Mixture
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.layers import Varies
+from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields
+from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
+from zoo.families.common.tensors import Rule, same
+
+TRAINING = (
+    "output_router_logits",
+    "router_aux_loss_coef",
+    "router_jitter_noise",
+    "aux_loss_alpha",
+    "seq_aux",
+)
+"""Fields that say how routers are trained, or whether their scores are given out."""
+
+_FEED_FORWARD = f"{BLOCK}feed_forward"
+
+
+class DenseLayers(Varies):
+    """The layers with an ordinary feed-forward; where all have one, what a mixture would be is not written."""
+
+    name = "dense"
+
+    def __init__(self, feed_forward: Template) -> None:
+        self.differs = {"feed_forward": feed_forward}
+
+    def holds(self, block: BlockParts, index: int) -> bool:
+        return not isinstance(block.feed_forward, Mixture)
+
+
+class FirstLayers(DenseLayers):
+    """The first layers, which have an ordinary feed-forward."""
+
+    def __init__(self, feed_forward: Template, usual: int, name: str = "first_k_dense_replace") -> None:
+        super().__init__(feed_forward)
+        self.first = f.Int(name, default=usual)
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        first = self.first.read(config)
+        return [layer < first for layer in range(depth)]
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        return self.first.write(where.index(False) if False in where else len(where), place)
+
+
+class ExpertGroups(Field):
+    """The groups of experts, where there are several; ``score_top_k`` experts score a group, ``name`` is the field of the count."""
+
+    def __init__(self, count: int | None, top: int | None, score_top_k: int, name: str = "n_group") -> None:
+        self.count, self.top, self.score_top_k, self.name = count, top, score_top_k, name
+
+    def read(self, config: Config) -> Data | None:
+        count = config.int(self.name, default=self.count)
+        top = config.int("topk_group", default=self.top)
+        if count is None:
+            config.refuse(self.name, "must be a number: 1 for experts that are not grouped")
+        if top is None:
+            config.refuse("topk_group", f"must be a number: {self.name} for groups that are all open")
+        return None if count == 1 else {"count": count, "top": top, "group_score_top_k": self.score_top_k}
+
+    def write(self, value: Groups | None, place: Place) -> Data:
+        groups = value or Groups(count=1, top=1)
+        return {self.name: groups.count, "topk_group": groups.top}
+
+
+class Shared(Field):
+    """The feed-forward that every token passes, as wide as a number of experts together; with 0, there is none."""
+
+    def __init__(
+        self, feed_forward: dict[str, Template], hidden: f.Int, name: str, *, default: Template
+    ) -> None:
+        self.count = f.Int(name, default=default)
+        width = f.Derived(lambda config: self.count.read(config) * hidden.read(config))
+        self.part = {**feed_forward, "hidden": width}
+
+    def read(self, config: Config) -> Data | None:
+        return read(self.part, config) if self.count.read(config) else None
+
+    def write(self, value: Any, place: Place) -> Data:
+        if value is None:
+            return self.count.write(0, place)
+        mixture: Any = place.block.feed_forward
+        if value.hidden % mixture.expert.hidden:
+            raise UnfitError("a mixture without a shared feed-forward as wide as some experts together")
+        return {
+            **write(self.part, value, place),
+            **self.count.write(value.hidden // mixture.expert.hidden, place),
+        }
+
+
+def sigmoid_mixture(
+    fields: LlamaFields,
+    *,
+    experts: Template,
+    top_k: Template,
+    hidden: int,
+    shared: Template,
+    normalize: bool,
+    scale: float,
+    groups: ExpertGroups,
+) -> Template:
+    """DeepSeek-V3's mixture; the arguments are a family's defaults."""
+    width = f.Int("moe_intermediate_size", default=hidden)
+    return {
+        "kind": "mixture",
+        "experts": f.Int("n_routed_experts", "num_local_experts", default=experts),
+        "top_k": f.Int("num_experts_per_tok", default=top_k),
+        "expert": fields.feed_forward(hidden=width),
+        "shared": Shared(fields.feed_forward(), width, "n_shared_experts", default=shared),
+        "router": {
+            "scores": "sigmoid",
+            "score_correction_bias": True,
+            "normalize": f.Bool("norm_topk_prob", default=normalize),
+            "scale": f.Float("routed_scaling_factor", default=scale),
+            "groups": groups,
+        },
+    }
+
+
+def experts(mixture: str, gate: str, up: str, down: str, router: str = "gate") -> tuple[Rule, ...]:
+    """The router and the experts, whose matrices are each a tensor; ``mixture`` is the name of their module."""
+    expert = f"{LAYER}{mixture}.experts.{{expert}}"
+    return (
+        same(f"{LAYER}{mixture}.{router}.weight", f"{_FEED_FORWARD}.router.weight"),
+        same(f"{expert}.{gate}.weight", f"{_FEED_FORWARD}.experts.gate.weight"),
+        same(f"{expert}.{up}.weight", f"{_FEED_FORWARD}.experts.up.weight"),
+        same(f"{expert}.{down}.weight", f"{_FEED_FORWARD}.experts.down.weight"),
+    )
+
+
+EXPERTS = experts("mlp", "gate_proj", "up_proj", "down_proj")
+"""Experts with the names of an ordinary feed-forward (Qwen, DeepSeek)."""
+
+
+CORRECTION = same(f"{LAYER}mlp.gate.e_score_correction_bias", f"{_FEED_FORWARD}.router.score_correction_bias")
+"""What DeepSeek-V3 adds to the scores when experts are chosen."""
+
+
+def shared(stored: str) -> dict[str, str]:
+    """The modules of the feed-forward that every token passes."""
+    return {f"mlp.{stored}.{part}_proj": f"feed_forward.shared.{part}" for part in ("gate", "up", "down")}

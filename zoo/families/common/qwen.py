@@ -1,0 +1,85 @@
+"""What Qwen's configs have in common: windows, which a separate field switches on, and mixtures in some layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.layers import SLIDING, Windows
+from zoo.families.common.llama_like import LlamaFields
+from zoo.families.common.mixtures import DenseLayers
+from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+
+
+class QwenWindow(Field):
+    """A window that applies only with use_sliding_window."""
+
+    def read(self, config: Config) -> int | None:
+        usual = None if config.null("sliding_window") else 4096
+        window: int | None = config.int("sliding_window", default=usual)
+        return window if config.bool("use_sliding_window", default=False) else None
+
+    def write(self, value: int | None, place: Place) -> Data:
+        return {"use_sliding_window": value is not None, "sliding_window": value}
+
+
+class QwenWindows(Windows):
+    """The layers with such a window.  Without ``layer_types``, ``usual`` decides from the layer and max_window_layers."""
+
+    def __init__(self, usual: Callable[[int, int], bool]) -> None:
+        def windowed(config: Config, depth: int) -> list[bool]:
+            bound = config.int("max_window_layers", default=28)
+            there = self.window.read(config) is not None
+            return [there and usual(layer, bound) for layer in range(depth)]
+
+        missing = (
+            "layer_types",
+            f"has {SLIDING} without a window",
+            "set use_sliding_window and sliding_window",
+        )
+        super().__init__("windowed", QwenWindow(), windowed, missing)
+
+
+class LastLayers(QwenWindows):
+    """Windows from the layer max_window_layers on."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda layer, first: layer >= first)
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        first = where.index(True) if any(where) else len(where)
+        return {**super().write(where, place), "max_window_layers": first}
+
+
+class SparseStep(DenseLayers):
+    """The layers without a mixture: those of mlp_only_layers, and others than each decoder_sparse_step-th."""
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        step = config.int("decoder_sparse_step", default=1)
+        if step < 1:
+            config.refuse("decoder_sparse_step", "must be at least 1")
+        dense = config.list("mlp_only_layers", default=[])
+        if not all(type(layer) is int for layer in dense):
+            config.refuse("mlp_only_layers", "must be a list of layers by number, from 0")
+        return [layer in dense or (layer + 1) % step != 0 for layer in range(depth)]
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        if all(where):
+            raise UnfitError("layers that all have an ordinary feed-forward")
+        dense = [layer for layer, each in enumerate(where) if each]
+        return {"decoder_sparse_step": 1, "mlp_only_layers": dense}
+
+
+def qwen_mixture(
+    fields: LlamaFields, experts: int, top_k: int, hidden: int, *, normalize: bool = False, **more: Template
+) -> Template:
+    """The mixture whose experts are as the ordinary feed-forward, but narrower."""
+    return {
+        "kind": "mixture",
+        "experts": f.Int("num_experts", "num_local_experts", default=experts),
+        "top_k": f.Int("num_experts_per_tok", default=top_k),
+        "expert": fields.feed_forward(hidden=f.Int("moe_intermediate_size", default=hidden)),
+        "router": {"normalize": f.Bool("norm_topk_prob", default=normalize)},
+        **more,
+    }

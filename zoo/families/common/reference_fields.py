@@ -1,0 +1,428 @@
+"""The fields that the reference has for each family, written by ``python -m tests.parity.reference_fields``.
+
+The fields are those of transformers 5.23.0.
+"""
+
+SHARED = """
+_attn_implementation _commit_hash _experts_implementation architectures attention_chunk_size
+attention_dropout attn_implementation base_model_pp_plan base_model_tp_plan bos_token_id
+chain_hidden_post_norm chunk_size_feed_forward classifier_dropout create_compatible_mapping
+default_theta device_map device_mesh disable_mmap disk_offload_folder distributed_config dtype
+eos_token_id experts_implementation extra_files first_k_dense_replace fusion_config get
+gradient_checkpointing head_dim hf_quantizer hidden_act hidden_dropout hidden_size id2label
+ignore_mismatched_sizes init_std initializer_factor initializer_range is_causal is_encoder_decoder
+is_heterogeneous is_quantized json label2id layer_types logits_mup_width_multiplier
+max_position_embeddings mlp_layer_types model_type moe_intermediate_size mtp_hidden_states_first
+mtp_layer_types n_routed_experts name_or_path num_attention_heads num_hidden_layers num_labels
+output_attentions output_hidden_states pad_token_id per_layer_config pretrained_model_name_or_path
+problem_type quant_method return_dict rms_norm_eps rope_parameters rope_scaling rope_theta
+sanitize_kernel_mapping sep_token_id sharded_metadata sliding_window sub_config_name sub_configs
+tie_word_embeddings token_classification_bias torch_dtype transformers_version transformers_weights
+unpadded_vocab_size use_return_dict vocab_size weight_mapping
+"""
+"""The fields of every family."""
+
+FIELDS = {
+    "albert": """
+attention_probs_dropout_prob classifier_dropout_prob embedding_size hidden_dropout_prob
+inner_group_num intermediate_size layer_norm_eps num_hidden_groups type_vocab_size
+""",
+    "apertus": """
+attention_bias intermediate_size num_key_value_heads use_cache
+""",
+    "arcee": """
+attention_bias intermediate_size mlp_bias num_key_value_heads use_cache
+""",
+    "bamba": """
+attention_bias attn_layer_indices intermediate_size layers_block_type mamba_chunk_size
+mamba_conv_bias mamba_d_conv mamba_d_head mamba_d_state mamba_expand mamba_n_groups mamba_n_heads
+mamba_proj_bias mlp_bias num_key_value_heads num_logits_to_keep time_step_limit use_cache
+z_loss_coefficient
+""",
+    "bart": """
+activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
+decoder_layerdrop decoder_layers decoder_start_token_id dropout encoder_attention_heads
+encoder_ffn_dim encoder_layerdrop encoder_layers forced_eos_token_id is_decoder scale_embedding
+use_cache
+""",
+    "bert": """
+add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
+intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
+    "bloom": """
+apply_residual_connection_post_layernorm layer_norm_epsilon n_embed n_head n_layer pretraining_tp
+slow_but_exact use_cache
+""",
+    "clip": """
+image_size intermediate_size layer_norm_eps logit_scale_init_value num_channels patch_size
+projection_dim text_config text_config_dict vision_config vision_config_dict
+""",
+    "clip_text_model": """
+image_size intermediate_size layer_norm_eps logit_scale_init_value num_channels patch_size
+projection_dim text_config text_config_dict vision_config vision_config_dict
+""",
+    "codegen": """
+activation_function attn_pdrop embd_pdrop layer_norm_epsilon n_ctx n_embd n_head n_inner n_layer
+n_positions resid_pdrop rotary_dim use_cache
+""",
+    "cohere": """
+attention_bias intermediate_size layer_norm_eps logit_scale num_key_value_heads use_cache
+use_qk_norm
+""",
+    "cohere2": """
+attention_bias intermediate_size layer_norm_eps logit_scale num_key_value_heads
+sliding_window_pattern use_cache
+""",
+    "deepseek_v2": """
+attention_bias intermediate_size kv_lora_rank mlp_bias n_group n_shared_experts norm_topk_prob
+num_experts num_experts_per_tok num_key_value_heads output_router_logits pretraining_tp q_lora_rank
+qk_nope_head_dim qk_rope_head_dim routed_scaling_factor topk_group topk_method use_cache v_head_dim
+""",
+    "deepseek_v3": """
+attention_bias intermediate_size kv_lora_rank n_group n_shared_experts norm_topk_prob
+num_experts_per_tok num_key_value_heads num_local_experts num_mtp_layers num_nextn_predict_layers
+output_router_logits pretraining_tp q_lora_rank qk_nope_head_dim qk_rope_head_dim rope_interleave
+routed_scaling_factor topk_group use_cache v_head_dim
+""",
+    "distilbert": """
+activation dim dropout hidden_dim n_heads n_layers qa_dropout seq_classif_dropout
+sinusoidal_pos_embds
+""",
+    "dots1": """
+attention_bias intermediate_size max_window_layers n_group n_shared_experts norm_topk_prob
+num_experts_per_tok num_key_value_heads num_local_experts output_router_logits routed_scaling_factor
+topk_group use_cache
+""",
+    "electra": """
+add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
+intermediate_size is_decoder layer_norm_eps summary_activation summary_first_dropout
+summary_last_dropout summary_proj_to_labels summary_type summary_use_proj type_vocab_size use_cache
+""",
+    "ernie4_5": """
+intermediate_size num_key_value_heads use_bias use_cache
+""",
+    "ernie4_5_moe": """
+intermediate_size moe_k moe_layer_end_index moe_layer_interval moe_layer_start_index moe_norm_min
+moe_num_experts moe_num_shared_experts num_experts num_experts_per_tok num_key_value_heads
+output_router_logits router_aux_loss_coef use_bias use_cache
+""",
+    "exaone4": """
+intermediate_size num_key_value_heads sliding_window_pattern use_cache
+""",
+    "falcon": """
+_is_quantized activation alibi bias ffn_hidden_size layer_norm_epsilon multi_query n_embed
+new_decoder_architecture num_kv_heads num_ln_in_parallel_attn parallel_attn rotary use_cache
+""",
+    "falcon_mamba": """
+_is_quantized conv_kernel expand intermediate_size layer_norm_epsilon mixer_rms_eps
+rescale_prenorm_residual residual_in_fp32 state_size time_step_floor time_step_init_scheme
+time_step_max time_step_min time_step_rank time_step_scale use_associative_scan use_bias use_cache
+use_conv_bias use_falcon_mambapy use_mambapy
+""",
+    "gemma": """
+attention_bias intermediate_size num_key_value_heads use_bidirectional_attention use_cache
+""",
+    "gemma2": """
+attention_bias attn_logit_softcapping final_logit_softcapping hidden_activation intermediate_size
+num_key_value_heads query_pre_attn_scalar use_bidirectional_attention use_cache
+""",
+    "gemma3_text": """
+attention_bias attn_logit_softcapping final_logit_softcapping hidden_activation image_token_id
+intermediate_size mm_tokens_per_image num_key_value_heads query_pre_attn_scalar rope_local_base_freq
+sliding_window_pattern text_config use_bidirectional_attention use_cache vision_config
+""",
+    "glm": """
+attention_bias intermediate_size num_key_value_heads use_cache
+""",
+    "glm4": """
+attention_bias intermediate_size num_key_value_heads use_cache
+""",
+    "glm4_moe": """
+attention_bias intermediate_size n_group n_shared_experts norm_topk_prob num_experts_per_tok
+num_key_value_heads num_local_experts num_mtp_layers num_nextn_predict_layers output_router_logits
+routed_scaling_factor topk_group use_cache use_qk_norm
+""",
+    "gpt2": """
+activation_function add_cross_attention attn_pdrop embd_pdrop layer_norm_epsilon n_embd n_head
+n_inner n_layer n_positions reorder_and_upcast_attn resid_pdrop scale_attn_by_inverse_layer_idx
+scale_attn_weights summary_activation summary_first_dropout summary_last_dropout
+summary_proj_to_labels summary_type summary_use_proj use_cache
+""",
+    "gpt_bigcode": """
+activation_function add_cross_attention attention_softmax_in_fp32 attn_pdrop embd_pdrop
+layer_norm_epsilon multi_query n_embd n_head n_inner n_layer n_positions resid_pdrop
+scale_attention_softmax_in_fp32 scale_attn_weights use_cache
+""",
+    "gpt_neo": """
+_is_quantized activation_function attention_layers attention_types embed_dropout intermediate_size
+layer_norm_epsilon num_heads num_layers resid_dropout use_cache window_size
+""",
+    "gpt_neox": """
+attention_bias intermediate_size is_decoder layer_norm_eps rotary_emb_base rotary_pct use_cache
+use_parallel_residual
+""",
+    "gpt_oss": """
+attention_bias intermediate_size num_experts num_experts_per_tok num_key_value_heads
+num_local_experts output_router_logits router_aux_loss_coef swiglu_alpha swiglu_limit use_cache
+""",
+    "gptj": """
+_is_quantized activation_function attn_pdrop embd_pdrop layer_norm_epsilon n_embd n_head n_inner
+n_layer n_positions resid_pdrop rotary_dim use_cache
+""",
+    "granite": """
+attention_bias attention_multiplier embedding_multiplier intermediate_size logits_scaling mlp_bias
+num_key_value_heads residual_multiplier use_cache
+""",
+    "granitemoe": """
+attention_bias attention_multiplier embedding_multiplier intermediate_size logits_scaling
+num_experts_per_tok num_key_value_heads num_local_experts output_router_logits residual_multiplier
+router_aux_loss_coef use_cache
+""",
+    "granitemoehybrid": """
+attention_bias attention_multiplier embedding_multiplier intermediate_size layers_block_type
+logits_scaling mamba_chunk_size mamba_conv_bias mamba_d_conv mamba_d_head mamba_d_state mamba_expand
+mamba_n_groups mamba_n_heads mamba_proj_bias num_experts_per_tok num_key_value_heads
+num_local_experts output_router_logits position_embedding_type residual_multiplier
+router_aux_loss_coef shared_intermediate_size time_step_limit use_cache
+""",
+    "helium": """
+attention_bias intermediate_size mlp_bias num_key_value_heads use_cache
+""",
+    "hunyuan_v1_dense": """
+attention_bias eod_token_id intermediate_size num_key_value_heads pretraining_tp use_cache
+""",
+    "jamba": """
+_is_quantized attn_layer_offset attn_layer_period expert_layer_offset expert_layer_period
+intermediate_size layers_block_type layers_num_experts mamba_conv_bias mamba_d_conv mamba_d_state
+mamba_dt_rank mamba_expand mamba_proj_bias num_experts num_experts_per_tok num_key_value_heads
+num_local_experts output_router_logits router_aux_loss_coef use_associative_scan use_cache
+use_mamba_kernels use_mambapy
+""",
+    "kimi_linear": """
+attention_bias intermediate_size kv_lora_rank linear_attn_config linear_conv_kernel_dim
+linear_head_dim linear_num_heads model_max_length moe_renormalize n_group n_shared_experts
+norm_topk_prob num_expert_group num_experts num_experts_per_tok num_experts_per_token
+num_key_value_heads num_local_experts num_shared_experts output_router_logits pretraining_tp
+q_lora_rank qk_nope_head_dim qk_rope_head_dim routed_scaling_factor topk_group use_cache v_head_dim
+""",
+    "lfm2": """
+block_auto_adjust_ff_dim block_ff_dim block_ffn_dim_multiplier block_multiple_of conv_L_cache
+conv_bias full_attn_idxs intermediate_size norm_eps num_key_value_heads tie_embedding use_cache
+""",
+    "lfm2_moe": """
+conv_L_cache conv_bias intermediate_size norm_eps norm_topk_prob num_dense_layers num_experts
+num_experts_per_tok num_key_value_heads output_router_logits routed_scaling_factor tie_embedding
+use_cache use_expert_bias
+""",
+    "llama": """
+attention_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp use_cache
+""",
+    "mamba": """
+conv_kernel expand intermediate_size layer_norm_epsilon rescale_prenorm_residual residual_in_fp32
+state_size time_step_floor time_step_init_scheme time_step_max time_step_min time_step_rank
+time_step_scale use_associative_scan use_bias use_cache use_conv_bias use_mambapy
+""",
+    "mamba2": """
+chunk_size conv_kernel expand layer_norm_epsilon n_groups num_heads rescale_prenorm_residual
+residual_in_fp32 state_size time_step_floor time_step_limit time_step_max time_step_min
+time_step_rank use_bias use_cache use_conv_bias
+""",
+    "marian": """
+activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
+decoder_layerdrop decoder_layers decoder_start_token_id decoder_vocab_size dropout
+encoder_attention_heads encoder_ffn_dim encoder_layerdrop encoder_layers forced_eos_token_id
+is_decoder scale_embedding share_encoder_decoder_embeddings use_cache
+""",
+    "mbart": """
+activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
+decoder_layerdrop decoder_layers decoder_start_token_id dropout encoder_attention_heads
+encoder_ffn_dim encoder_layerdrop encoder_layers forced_eos_token_id is_decoder scale_embedding
+use_cache
+""",
+    "minimax_m2": """
+intermediate_size num_experts num_experts_per_tok num_key_value_heads num_local_experts
+output_router_logits rotary_dim router_aux_loss_coef router_jitter_noise use_cache
+""",
+    "ministral3": """
+intermediate_size num_key_value_heads use_cache
+""",
+    "mistral": """
+intermediate_size num_key_value_heads use_cache
+""",
+    "mixtral": """
+intermediate_size num_experts num_experts_per_tok num_key_value_heads num_local_experts
+output_router_logits router_aux_loss_coef router_jitter_noise use_cache
+""",
+    "modernbert": """
+attention_bias classifier_activation classifier_bias classifier_pooling cls_token_id decoder_bias
+deterministic_flash_attn embedding_dropout global_attn_every_n_layers global_rope_theta
+hidden_activation initializer_cutoff_factor intermediate_size local_attention local_rope_theta
+mlp_bias mlp_dropout norm_bias norm_eps sparse_pred_ignore_index sparse_prediction
+""",
+    "modernbert-decoder": """
+attention_bias classifier_activation classifier_bias cls_token_id decoder_bias embedding_dropout
+global_attn_every_n_layers global_rope_theta hidden_activation initializer_cutoff_factor
+intermediate_size local_attention local_rope_theta mlp_bias mlp_dropout norm_bias norm_eps use_cache
+""",
+    "mpt": """
+attn_config d_model emb_pdrop embedding_fraction expansion_ratio init_device layer_norm_epsilon
+learned_pos_emb logit_scale max_seq_len n_heads n_layers no_bias norm_type resid_pdrop use_cache
+""",
+    "mt5": """
+d_ff d_kv d_model decoder_start_token_id dense_act_fn dropout_rate feed_forward_proj is_decoder
+is_gated_act layer_norm_epsilon num_decoder_layers num_heads num_layers
+relative_attention_max_distance relative_attention_num_buckets use_cache
+""",
+    "nemotron": """
+attention_bias intermediate_size mlp_bias norm_eps num_key_value_heads use_cache
+""",
+    "nemotron_h": """
+attention_bias chunk_size conv_kernel expand hybrid_override_pattern intermediate_size
+layer_norm_epsilon layers_block_type mamba_chunk_size mamba_conv_bias mamba_d_conv
+mamba_dt_init_floor mamba_dt_limit mamba_dt_max mamba_dt_min mamba_expand mamba_head_dim
+mamba_hidden_act mamba_n_groups mamba_num_heads mamba_proj_bias mamba_ssm_cache_dtype mlp_bias
+mlp_hidden_act moe_latent_size moe_shared_expert_intermediate_size moe_shared_expert_overlap
+mtp_hybrid_override_pattern mtp_layers_block_type n_group n_groups n_shared_experts norm_topk_prob
+num_experts_per_tok num_key_value_heads num_local_experts num_logits_to_keep
+num_nextn_predict_layers output_router_logits rescale_prenorm_residual residual_in_fp32
+routed_scaling_factor ssm_state_size time_step_floor time_step_limit time_step_max time_step_min
+topk_group use_bias use_cache use_conv_bias use_mamba_kernels
+""",
+    "olmo": """
+attention_bias clip_qkv intermediate_size num_key_value_heads use_cache
+""",
+    "olmo2": """
+attention_bias intermediate_size num_key_value_heads use_cache
+""",
+    "olmo3": """
+attention_bias intermediate_size num_key_value_heads use_cache
+""",
+    "olmoe": """
+attention_bias clip_qkv intermediate_size norm_topk_prob num_experts num_experts_per_tok
+num_key_value_heads num_local_experts output_router_logits router_aux_loss_coef use_cache
+""",
+    "openai-gpt": """
+afn attn_pdrop embd_pdrop layer_norm_epsilon n_embd n_head n_layer n_positions resid_pdrop
+summary_activation summary_first_dropout summary_last_dropout summary_proj_to_labels summary_type
+summary_use_proj
+""",
+    "opt": """
+_remove_final_layer_norm activation_function do_layer_norm_before dropout enable_bias ffn_dim
+layer_norm_elementwise_affine layerdrop use_cache word_embed_proj_dim
+""",
+    "pegasus": """
+activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
+decoder_layerdrop decoder_layers decoder_start_token_id dropout encoder_attention_heads
+encoder_ffn_dim encoder_layerdrop encoder_layers forced_eos_token_id is_decoder scale_embedding
+use_cache
+""",
+    "phi": """
+embd_pdrop intermediate_size layer_norm_eps num_key_value_heads partial_rotary_factor qk_layernorm
+resid_pdrop use_cache
+""",
+    "phi3": """
+embd_pdrop intermediate_size num_key_value_heads original_max_position_embeddings
+partial_rotary_factor resid_pdrop use_cache
+""",
+    "phimoe": """
+attention_bias input_jitter_noise intermediate_size lm_head_bias num_experts_per_tok
+num_key_value_heads num_local_experts original_max_position_embeddings output_router_logits
+router_aux_loss_coef router_jitter_noise use_cache
+""",
+    "qwen2": """
+intermediate_size max_window_layers num_key_value_heads use_cache use_sliding_window
+""",
+    "qwen2_moe": """
+decoder_sparse_step intermediate_size max_window_layers mlp_only_layers norm_topk_prob num_experts
+num_experts_per_tok num_key_value_heads output_router_logits qkv_bias router_aux_loss_coef
+shared_expert_intermediate_size use_cache use_sliding_window
+""",
+    "qwen3": """
+attention_bias intermediate_size max_window_layers num_key_value_heads use_cache use_sliding_window
+""",
+    "qwen3_5_moe_text": """
+attention_bias depth full_attention_interval image_token_id in_channels intermediate_size
+linear_conv_kernel_dim linear_key_head_dim linear_num_key_heads linear_num_value_heads
+linear_value_head_dim num_experts num_experts_per_tok num_heads num_key_value_heads
+num_position_embeddings out_hidden_size output_router_logits patch_size router_aux_loss_coef
+shared_expert_intermediate_size spatial_merge_size temporal_patch_size text_config use_cache
+video_token_id vision_config
+""",
+    "qwen3_5_text": """
+attention_bias depth full_attention_interval image_token_id in_channels intermediate_size
+linear_conv_kernel_dim linear_key_head_dim linear_num_key_heads linear_num_value_heads
+linear_value_head_dim num_heads num_key_value_heads num_position_embeddings out_hidden_size
+patch_size spatial_merge_size temporal_patch_size text_config use_cache video_token_id vision_config
+""",
+    "qwen3_moe": """
+attention_bias decoder_sparse_step intermediate_size mlp_only_layers norm_topk_prob num_experts
+num_experts_per_tok num_key_value_heads num_local_experts output_router_logits router_aux_loss_coef
+use_cache use_sliding_window
+""",
+    "qwen3_next": """
+attention_bias decoder_sparse_step full_attention_interval intermediate_size linear_conv_kernel_dim
+linear_key_head_dim linear_num_key_heads linear_num_value_heads linear_value_head_dim
+mlp_only_layers norm_topk_prob num_experts num_experts_per_tok num_key_value_heads
+output_router_logits router_aux_loss_coef shared_expert_intermediate_size use_cache
+""",
+    "recurrent_gemma": """
+attention_bias attention_window_size block_types conv1d_width final_w_init_variance_scale
+hidden_activation intermediate_size layers_block_type logits_soft_cap lru_width num_key_value_heads
+use_cache w_init_variance_scale
+""",
+    "roberta": """
+add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
+intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
+    "seed_oss": """
+attention_bias attention_out_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp
+residual_dropout use_cache
+""",
+    "smollm3": """
+attention_bias intermediate_size mlp_bias no_rope_layer_interval no_rope_layers num_key_value_heads
+use_cache use_sliding_window
+""",
+    "stablelm": """
+intermediate_size layer_norm_eps num_key_value_heads partial_rotary_factor qk_layernorm use_cache
+use_parallel_residual use_qkv_bias
+""",
+    "starcoder2": """
+embedding_dropout intermediate_size norm_epsilon num_key_value_heads residual_dropout use_bias
+use_cache
+""",
+    "switch_transformers": """
+add_cross_attention add_router_probs d_ff d_kv d_model decoder_sparse_step decoder_start_token_id
+dense_act_fn dropout_rate encoder_sparse_step expert_capacity is_decoder layer_norm_epsilon
+num_decoder_layers num_experts num_heads num_layers num_sparse_decoder_layers
+num_sparse_encoder_layers relative_attention_max_distance relative_attention_num_buckets
+router_aux_loss_coef router_bias router_dtype router_ignore_padding_tokens router_jitter_noise
+router_z_loss_coef use_cache
+""",
+    "t5": """
+d_ff d_kv d_model decoder_start_token_id dense_act_fn dropout_rate feed_forward_proj is_decoder
+is_gated_act layer_norm_epsilon num_decoder_layers num_heads num_layers
+relative_attention_max_distance relative_attention_num_buckets scale_decoder_outputs use_cache
+""",
+    "vit": """
+attention_probs_dropout_prob encoder_stride hidden_dropout_prob image_size intermediate_size
+layer_norm_eps num_channels patch_size pooler_act pooler_output_size qkv_bias
+""",
+    "whisper": """
+activation_dropout activation_function apply_spec_augment begin_suppress_tokens classifier_proj_size
+d_model decoder_attention_heads decoder_ffn_dim decoder_layerdrop decoder_layers
+decoder_start_token_id dropout encoder_attention_heads encoder_ffn_dim encoder_layerdrop
+encoder_layers mask_feature_length mask_feature_min_masks mask_feature_prob mask_time_length
+mask_time_min_masks mask_time_prob max_source_positions max_target_positions median_filter_width
+n_positions num_key_value_heads num_mel_bins scale_embedding suppress_tokens use_cache
+use_weighted_layer_sum
+""",
+    "xglm": """
+activation_dropout activation_function add_cross_attention attention_heads d_model
+decoder_start_token_id dropout ffn_dim layerdrop num_layers scale_embedding use_cache
+""",
+    "xlm-roberta": """
+add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
+intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
+}
+"""The additional fields of each family, by model_type."""

@@ -1,0 +1,205 @@
+"""Rotary positions in a config: ``rope_parameters`` as configs have them now, or ``rope_theta`` and ``rope_scaling``.
+
+The reference is ``transformers.modeling_rope_utils``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from specs.position import PositionKind
+from specs.position import Rope as RopeSpec
+from specs.suggest import suggestion
+from zoo.families.common.config import REQUIRED, Config
+from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
+
+
+class RopeField(Field):
+    """The rotary position of heads of ``width``.
+
+    ``context`` is the field of the context length; ``theta`` and ``fraction``, the rotated part of a head, are the family's
+    defaults.  ``whole`` is why a family rotates only whole heads.  ``scalings`` are the scalings that a family takes, by
+    its names for them (default: all), ``original`` its default of original_max_position_embeddings outside the scaling, and
+    ``unstated`` the parameters of a config that states none.  ``ignored`` are parameters that make no difference to text.
+    ``more`` are further keys of the position.
+    """
+
+    def __init__(
+        self,
+        width: Template,
+        context: Field,
+        *,
+        theta: float = 10000.0,
+        fraction: Template = 1.0,
+        whole: str = "",
+        scalings: Mapping[str, str] | None = None,
+        original: int | None = None,
+        unstated: Mapping[str, Any] | None = None,
+        names: tuple[str, str] = ("rope_theta", "partial_rotary_factor"),
+        ignored: tuple[str, ...] = (),
+        **more: Template,
+    ) -> None:
+        self.width, self.context, self.theta, self.fraction, self.whole = (
+            width,
+            context,
+            theta,
+            fraction,
+            whole,
+        )
+        self.scalings = {kind: kind for kind in _SCALINGS} if scalings is None else scalings
+        self.original, self.unstated, self.names, self.more = original, unstated, names, more
+        self.ignored = ignored
+
+    def read(self, config: Config) -> Data:
+        stated = config.part("rope_scaling")
+        stated = stated or config.part("rope_parameters") or Config(self.unstated or {}, config.where)
+        return self.read_parameters(config, stated)
+
+    def read_parameters(self, config: Config, stated: Config, theta: float | None = None) -> Data:
+        """The position of a config whose parameters are in this part of it; ``theta`` is another default of their base."""
+        width, context = read(self.width, config), self.context.read(config)
+        old_theta = config.float("rope_theta", "rotary_emb_base") or (self.theta if theta is None else theta)
+        old_fraction = config.float("partial_rotary_factor", "rotary_pct") or read(self.fraction, config)
+        outside = config.int("original_max_position_embeddings", default=self.original)
+        base = stated.float("rope_theta", default=old_theta)
+        part = stated.float("partial_rotary_factor", default=old_fraction)
+        kind = stated.text("rope_type", "type", default="default")
+        stated.ignore("rope_type", "type", *self.ignored)
+        if not 0 <= width * part < width + 1:
+            holder = stated if stated.has("partial_rotary_factor") else config
+            name = "rotary_pct" if holder is config and config.has("rotary_pct") else "partial_rotary_factor"
+            holder.refuse(name, "must be from 0 to 1, the rotated share of a head")
+        position: Data = {"kind": "rope", "theta": base, **read(self.more, config)}
+        if int(width * part) != width:
+            if self.whole:
+                config.refuse("partial_rotary_factor", f"must be 1: {self.whole}")
+            position["dimensions"] = int(width * part)
+        if kind != "default":
+            if kind not in self.scalings:
+                name = "rope_type" if stated.has("rope_type") else "type"
+                stated.refuse(name, "is not supported", suggestion(kind, ["default", *self.scalings]))
+            position["scaling"] = _SCALINGS[self.scalings[kind]](stated, context, outside)
+        stated.finish()
+        return position
+
+    def write(self, value: PositionKind, place: Place) -> Data:
+        """The fields of a rotary position, in the spelling that old and new readers take."""
+        rope = rope_of(value)
+        theta, fraction = self.names
+        fields: Data = {theta: rope.theta, "rope_scaling": None}
+        if self.fraction != 1.0 or rope.dimensions not in (None, place.head_width()):
+            fields[fraction] = _rotated_part(rope, place.head_width())
+        fields |= write(self.more, rope, place)
+        if self.original is not None:
+            original = getattr(rope.scaling, "original_context_length", self.original)
+            fields["original_max_position_embeddings"] = original
+        if rope.scaling is None:
+            return {**fields, "rope_scaling": {"rope_type": "default"}} if self.unstated else fields
+        stated: dict[str, Any] = rope.scaling.model_dump(mode="json", exclude_none=True)
+        kind = stated.pop("kind")
+        if kind not in _KINDS:
+            raise UnfitError(f"rope scaling {kind}")
+        if kind == "dynamic_ntk":  # whose reference takes the context for the original one
+            fields |= self.context.write(stated.pop("original_context_length"), place)
+        scaling = {"rope_type": _KINDS[kind], **{_FIELDS.get(key, key): each for key, each in stated.items()}}
+        return {**fields, "rope_scaling": scaling}
+
+
+def _original(stated: Config, context: int, outside: int | None) -> int:
+    """Return the context length before scaling: a field outside the scaling overrides the one inside."""
+    inside: int = stated.int("original_max_position_embeddings", default=context)
+    return inside if outside is None else outside
+
+
+def _linear(stated: Config, context: int, outside: int | None) -> Data:
+    stated.ignore("original_max_position_embeddings")
+    return {"kind": "linear", "factor": stated.float("factor", default=REQUIRED)}
+
+
+def _dynamic(stated: Config, context: int, outside: int | None) -> Data:
+    stated.ignore("original_max_position_embeddings")  # the reference takes max_position_embeddings
+    factor = stated.float("factor", default=REQUIRED)
+    return {"kind": "dynamic_ntk", "factor": factor, "original_context_length": context}
+
+
+def _llama3(stated: Config, context: int, outside: int | None) -> Data:
+    fields = ("factor", "low_freq_factor", "high_freq_factor")
+    numbers = {name: stated.float(name, default=REQUIRED) for name in fields}
+    return {"kind": "llama3", **numbers, "original_context_length": _original(stated, context, outside)}
+
+
+def _yarn(stated: Config, context: int, outside: int | None) -> Data:
+    original = _original(stated, context, outside)
+    factor = stated.float("factor", default=context / original)
+    amplitude = stated.float("attention_factor")
+    mscale, mscale_all_dim = stated.float("mscale"), stated.float("mscale_all_dim")
+    if amplitude is None and mscale and mscale_all_dim:
+        amplitude = yarn_amplitude(factor, mscale) / yarn_amplitude(factor, mscale_all_dim)
+    scaling = {
+        "kind": "yarn",
+        "factor": factor,
+        "original_context_length": original,
+        "beta_fast": stated.float("beta_fast") or 32.0,
+        "beta_slow": stated.float("beta_slow") or 1.0,
+        "truncate": stated.bool("truncate", default=True),
+    }
+    return scaling if amplitude is None else {**scaling, "attention_factor": amplitude}
+
+
+def yarn_amplitude(factor: float, mscale: float = 1.0) -> float:
+    """The amplitude that YaRN gives cos and sin."""
+    return 0.1 * mscale * math.log(factor) + 1.0 if factor > 1 else 1.0
+
+
+def yarn_mscale(factor: float, amplitude: float) -> float:
+    """The mscale that gives an amplitude."""
+    return float(f"{(amplitude - 1.0) / (0.1 * math.log(factor)):.13g}")
+
+
+def _longrope(stated: Config, context: int, outside: int | None) -> Data:
+    original = _original(stated, context, outside)
+    factor = stated.float("factor", default=context / original)
+    amplitude = stated.float("attention_factor")
+    if amplitude is None:
+        amplitude = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
+    factors = {
+        name: [float(value) for value in stated.list(name, default=REQUIRED)]
+        for name in ("short_factor", "long_factor")
+    }
+    return {"kind": "longrope", **factors, "original_context_length": original, "attention_factor": amplitude}
+
+
+_SCALINGS: dict[str, Callable[[Config, int, int | None], Data]] = {
+    "linear": _linear,
+    "dynamic": _dynamic,
+    "llama3": _llama3,
+    "yarn": _yarn,
+    "longrope": _longrope,
+}
+
+_FIELDS = {"original_context_length": "original_max_position_embeddings"}
+"""The fields of scalings whose names differ between configs and specs."""
+
+_KINDS = {
+    "linear": "linear",
+    "dynamic_ntk": "dynamic",
+    "llama3": "llama3",
+    "yarn": "yarn",
+    "longrope": "longrope",
+}
+
+
+def rope_of(position: PositionKind) -> RopeSpec:
+    """Return the position, which must be rotary. Raises :class:`UnfitError` otherwise."""
+    if not isinstance(position, RopeSpec):
+        raise UnfitError(f"position kind {position.kind}")
+    return position
+
+
+def _rotated_part(rope: RopeSpec, width: int) -> float:
+    """Return the rotated fraction of a head, which gives the number of rotated dimensions when rounded down."""
+    dimensions = rope.dimensions or width
+    fraction = dimensions / width
+    return fraction if int(width * fraction) == dimensions else math.nextafter(fraction, 2.0)

@@ -1,0 +1,176 @@
+"""Common parts of BART and later encoder-decoders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zoo.families.common import fields as f
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import Labels
+from zoo.families.common.layers import Layers
+from zoo.families.common.template import Data, Template
+from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
+
+NORM: Data = {"kind": "layer_norm", "eps": 1e-5}
+"""The norm, for which none of their configs has a field."""
+
+SINUSOIDAL: Data = {"kind": "sinusoidal", "layout": "half_split", "table": True}
+
+_UNUSED = ("add_bias_logits", "classif_dropout", "do_blenderbot_90_layernorm", "extra_pos_embeddings",
+           "force_bos_token_to_be_generated", "output_past", "save_step", "_num_labels")  # fmt: skip
+"""Fields of old configs that no class reads."""
+
+LAYERDROP = ("encoder_layerdrop", "decoder_layerdrop")
+"""Fields that drop layers during training."""
+
+CONDITIONAL_GENERATION = HeadClass("language_modeling", {"tie_embeddings": True, "bias": "fixed"})
+"""Scores by the shared table, plus an untrained vector."""
+
+
+def stack(
+    side: str,
+    *,
+    kind: str,
+    layers: int = 12,
+    heads: int = 16,
+    hidden: int = 4096,
+    dropout: float = 0.1,
+    bias: Template = True,
+    **more: Template,
+) -> Layers:
+    """The encoder or the decoder of a config, whose fields begin with that word; ``more`` are keys of the stack."""
+    general = side == "encoder"  # whose fields also have general names
+    return Layers(
+        f.Depth(*[f"{side}_layers", *["num_hidden_layers"] * general], default=layers),
+        {
+            "kind": kind,
+            "norm": NORM,
+            "attention": {
+                "kind": "multi_head",
+                "heads": f.Int(
+                    *[f"{side}_attention_heads", *["num_attention_heads"] * general], default=heads
+                ),
+                "bias": bias,
+                "dropout": f.Float("attention_dropout", default=0.0),
+            },
+            "feed_forward": {
+                "kind": "mlp",
+                "hidden": f.Int(f"{side}_ffn_dim", default=hidden),
+                "activation": f.Activation("activation_function", "gelu"),
+                "dropout": f.Float("activation_dropout", default=0.0),
+            },
+            "dropout": f.Float("dropout", default=dropout),
+        },
+        **more,
+    )
+
+
+def bart_like(
+    model_type: str,
+    classes: dict[str, HeadClass],
+    *,
+    kind: str,
+    position: Data,
+    embedding_norm: bool,
+    vocab_size: f.Int | None = None,
+    fixed: dict[str, tuple[Any, str]] | None = None,
+) -> Family:
+    """BART, mBART, Marian or Pegasus."""
+    before = kind == "pre_norm"
+    body = {
+        "architecture": "encoder-decoder",
+        "*": f.Stated(tie_word_embeddings=True, is_encoder_decoder=True),
+        "vocab_size": vocab_size or f.Int("vocab_size", default=50265),
+        "d_model": f.Int("d_model", "hidden_size", default=1024),
+        "context_length": f.ContextLength("max_position_embeddings", default=1024, unlimited=1024),
+        "position": position,
+        "embedding": {
+            "scale": f.When(f.Bool("scale_embedding", default=False), "sqrt_d_model"),
+            "norm": NORM if embedding_norm else None,
+            "dropout": f.Float("dropout", default=0.1),
+        },
+        "encoder": stack("encoder", kind=kind),
+        "decoder": stack("decoder", kind=kind),
+        "initialization": f.normal("init_std"),
+    }
+    usual = {
+        "tie_word_embeddings": (True, "encoder, decoder and head share one table"),
+        "is_decoder": (False, "it is the decoder alone"),
+        "normalize_before": (before, "norms stand where all models of the family have them"),
+        "normalize_embedding": (embedding_norm, "the embedding is normalised as in all models of the family"),
+        "add_final_layer_norm": (before, "the stacks end as in all models of the family"),
+        "static_position_embeddings": (
+            position["kind"] != "learned",
+            "positions are those of all models of the family",
+        ),
+    }
+    ignored = ("classifier_dropout", *LAYERDROP, *_UNUSED)
+    return Family(model_type, BART, body, classes, fixed={**usual, **(fixed or {})}, ignored=ignored)
+
+
+def end_of_sequence_classification(labels: int) -> HeadClass:
+    """Classes of a sequence, scored at its end; ``labels`` is their default number.
+
+    The decoder reads the encoder's input shifted to the right: where the encoder has the end of sequence, the decoder has
+    its last token.
+    """
+    dropout = f.Float("classifier_dropout", default=0.0)
+    return HeadClass(
+        "classification",
+        {"labels": Labels(labels), "pooling": "last", "activation": "tanh", "dropout": dropout},
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- tensors
+
+
+def stack_rules(name: str) -> tuple[Rule, ...]:
+    """Return the rules for the layers of an encoder or a decoder, and for the parts before and after them."""
+    layer = {
+        "self_attn_layer_norm": "attention_norm",
+        **projections("self_attn."),
+        "encoder_attn_layer_norm": "cross_attention_norm",
+        **projections("encoder_attn.", ours="cross_attention"),
+        "final_layer_norm": "feed_forward_norm",
+        "fc1": "feed_forward.up",
+        "fc2": "feed_forward.down",
+    }
+    around = {
+        f"{name}.layernorm_embedding": f"{name}_embedding.norm",
+        f"{name}.layer_norm": f"{name}.final_norm",
+    }
+    return (
+        same(f"{name}.embed_positions.weight", f"{name}_embedding.position.table.weight"),
+        *modules(layer, f"{name}.layers.{{layer}}.", f"{name}.blocks.{{layer}}."),
+        *modules(around),
+    )
+
+
+SHARED = ("encoder.embed_tokens.weight",)
+"""Another name of the table that encoder and decoder share."""
+
+CLASSIFICATION = modules(
+    {"classification_head.dense": "head.dense", "classification_head.out_proj": "head.labels"}
+)
+
+BART = Tensors(
+    "bart",
+    (
+        same("shared.weight", "encoder_embedding.token.weight", also=SHARED),
+        same("decoder.embed_tokens.weight", "decoder_embedding.token.weight"),
+        *stack_rules("encoder"),
+        *stack_rules("decoder"),
+    ),
+    prefix="model.",
+    outside=("lm_head.", "final_logits_bias", "classification_head.", "qa_outputs."),
+    heads={
+        "language_modeling": (
+            same("lm_head.weight", "head.vocabulary.weight"),
+            same("final_logits_bias", "head.bias"),
+        ),
+        "classification": CLASSIFICATION,
+        "question_answering": modules({"qa_outputs": "head.span"}),
+    },
+    optional=("lm_head.weight", "final_logits_bias", "classification_head.*", "qa_outputs.*"),
+    unused=("encoder.version", "decoder.version"),
+)

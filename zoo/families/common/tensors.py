@@ -1,0 +1,252 @@
+"""The tensors of a family's checkpoints: a table of names that is read in both directions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from specs.head import TransformingHead
+from specs.model import Model
+from zoo.families.common.transforms import SAME, STACKED, Shape, Transform, Transposed
+from zoo.weights.modules import DENSE_PLACES, split_name
+
+OfSpec = Callable[[Model], Transform]
+"""A function that returns the transform for a spec, such as one that depends on the number of heads."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One stored tensor and the parameters it holds.
+
+    In both names, fields such as ``{layer}`` stand for numbers. Where ``stored`` has a field that the parameters lack,
+    such as ``{expert}``, each row of the parameters is a tensor of its own, and ``transform`` applies to a row. ``copies``
+    are names under which checkpoints store the tensor again; ``also`` are alternative names, used where ``stored`` is
+    absent. With ``beside``, the rule holds only for models that have that parameter too, and precedes rules without;
+    with ``where``, only for specs for which it is true.
+    """
+
+    stored: str
+    parameters: tuple[str, ...]
+    transform: Transform | OfSpec = SAME
+    copies: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    beside: str = ""
+    where: Callable[[Model], bool] | None = None
+
+    def transform_of(self, spec: Model) -> Transform:
+        """The transform for a spec that the rule holds for."""
+        return self.transform(spec) if callable(self.transform) else self.transform
+
+
+def same(
+    stored: str, parameter: str, *, copies: tuple[str, ...] = (), also: tuple[str, ...] = (), beside: str = ""
+) -> Rule:
+    """Return the rule of a tensor that is stored unchanged."""
+    return Rule(stored, (parameter,), copies=copies, also=also, beside=beside)
+
+
+def affine(stored: str, module: str) -> tuple[Rule, Rule]:
+    """Return the rules of a module's weight and bias, which are stored unchanged."""
+    return same(f"{stored}.weight", f"{module}.weight"), same(f"{stored}.bias", f"{module}.bias")
+
+
+def modules(pairs: Mapping[str, str], stored: str = "", ours: str = "") -> tuple[Rule, ...]:
+    """Return the rules of several modules, stored name -> ours; ``stored`` and ``ours`` are prefixes of the names."""
+    return tuple(rule for theirs, own in pairs.items() for rule in affine(stored + theirs, ours + own))
+
+
+def weights(pairs: Mapping[str, str], stored: str = "", ours: str = "") -> tuple[Rule, ...]:
+    """Return the rules of several modules without biases."""
+    return tuple(same(f"{stored}{theirs}.weight", f"{ours}{own}.weight") for theirs, own in pairs.items())
+
+
+def projections(
+    stored: str, names: str = "q_proj k_proj v_proj out_proj", ours: str = "attention"
+) -> dict[str, str]:
+    """Return the projections of an attention by the stored names of query, key, value and output, as far as given."""
+    own = ("query", "key", "value", "output")
+    return {f"{stored}{name}": f"{ours}.{each}" for name, each in zip(names.split(), own, strict=False)}
+
+
+def transposed(stored: str, module: str) -> tuple[Rule, Rule]:
+    """Return the rules of a module whose weight is stored d_in x d_out, as by GPT-2's Conv1D."""
+    return Rule(f"{stored}.weight", (f"{module}.weight",), Transposed()), same(
+        f"{stored}.bias", f"{module}.bias"
+    )
+
+
+def fused(
+    stored: str,
+    modules: tuple[str, ...],
+    transform: Transform | OfSpec = STACKED,
+    bias_transform: Transform | OfSpec = STACKED,
+) -> tuple[Rule, Rule]:
+    """Return the rules of several modules with fused weights (by ``transform``) and fused biases."""
+    weights, biases = (tuple(f"{module}.{leaf}" for module in modules) for leaf in ("weight", "bias"))
+    return Rule(f"{stored}.weight", weights, transform), Rule(f"{stored}.bias", biases, bias_transform)
+
+
+def _dense(place: str, module: str, where: Callable[[Model], bool] | None = None) -> tuple[Rule, Rule]:
+    """Return the rules of a head's module that sentence-transformers stores as a Dense module."""
+    weight, bias = (
+        Rule(f"{place}.linear.{leaf}", (f"head.{module}.{leaf}",), where=where) for leaf in ("weight", "bias")
+    )
+    return weight, bias
+
+
+def _has_dense(spec: Model) -> bool:
+    return isinstance(spec.head, TransformingHead) and spec.head.activation is not None
+
+
+_MODULES = {
+    "pooled": (
+        *_dense(DENSE_PLACES[0], "dense"),
+        *_dense(DENSE_PLACES[0], "projection", lambda spec: not _has_dense(spec)),
+        *_dense(DENSE_PLACES[1], "projection", _has_dense),
+    )
+}
+"""Heads of sentence-transformers modules, which checkpoints of every family may have, by their kind in a spec."""
+
+
+@dataclass(frozen=True)
+class StoredParameter:
+    """The stored tensor of a parameter: its possible names, of which the first one present counts, and the ``index`` of
+    the parameter among the ``parameters`` that it holds. It is written under the first name and the ``copies`` after it.
+
+    Where it consists of ``rows`` tensors, one per row of the parameters, ``field`` in the names stands for the row.
+    """
+
+    stored: tuple[str, ...]
+    parameters: tuple[str, ...]
+    index: int = 0
+    transform: Transform = SAME
+    field: str = ""
+    rows: int = 0
+    copies: int = 0
+
+    def names(self, stored: str) -> tuple[str, ...]:
+        """Return the names of the tensors behind one of the possible names."""
+        return (
+            tuple(stored.replace(self.field, str(row)) for row in range(self.rows))
+            if self.field
+            else (stored,)
+        )
+
+    def part_shapes(self, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+        """Return the shapes of the parts that one tensor holds, from the shapes of the parameters."""
+        return tuple(shape[1:] for shape in shapes) if self.field else tuple(shapes)
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """The names of tensors in the checkpoints of one or more families; ``name`` is their name in messages.
+
+    ``rules`` name the body, ``heads`` each head by its kind in a spec. Names outside ``outside`` may carry ``prefix``,
+    and do so with any head except ``bare_heads``; ``head_prefixes`` are the prefixes of heads that have another one.
+    ``renamed`` maps endings in old files to present ones. ``places`` returns, for a spec whose layers are not stored by
+    index, the numbers of each layer that stored names have instead of ``{layer}``. ``optional`` and ``unused`` are patterns
+    of whole names: tensors that a spec need not use, such as other heads, and tensors that no model reads, such as
+    buffers. ``unused_layers`` identify, by a tensor, layers that no model reads, such as those that predict further tokens.
+    ``remedies`` are hints for missing tensors.
+    """
+
+    name: str
+    rules: tuple[Rule, ...]
+    heads: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict)
+    prefix: str = ""
+    head_prefixes: Mapping[str, str] = field(default_factory=dict)
+    outside: tuple[str, ...] = ()
+    bare_heads: tuple[str, ...] = ("none", "pooler", "pooled")
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    places: Callable[[Model], Sequence[Mapping[str, int]]] | None = None
+    optional: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    unused_layers: str = ""
+    remedies: Mapping[str, str] = field(default_factory=dict)
+
+    def plain(self, name: str) -> str:
+        """Return a stored name without prefix and with present endings."""
+        for prefix in (self.prefix, *self.head_prefixes.values()):
+            name = name.removeprefix(prefix)
+        for old, new in self.renamed.items():
+            if name.endswith(old):
+                return name.removesuffix(old) + new
+        return name
+
+    def full(self, name: str, head: str) -> str:
+        """Return the full form of a plain name in the checkpoints of models with this head."""
+        bare = head in self.bare_heads or name.startswith(self.outside)
+        return name if bare else self.head_prefixes.get(head, self.prefix) + name
+
+    def is_optional(self, name: str) -> bool:
+        """Return whether the tensor of a plain stored name may remain unused."""
+        return bool(split_name(name)[0]) or any(fnmatchcase(name, pattern) for pattern in self.optional)
+
+    def unread(self, names: Iterable[str]) -> list[str]:
+        """Return those plain stored names that no model reads."""
+        names = list(names)
+        marks = (name for name in names if self.unused_layers and fnmatchcase(name, self.unused_layers))
+        layers = tuple(f"{name.rpartition('.')[0].rpartition('.')[0]}." for name in marks)
+        return [
+            name
+            for name in names
+            if (layers and name.startswith(layers))
+            or any(fnmatchcase(name, pattern) for pattern in self.unused)
+        ]
+
+    def table(self, spec: Model, parameters: Mapping[str, Shape]) -> TensorRules:
+        """The names for the model of a spec, whose parameters have these shapes."""
+        places = self.places(spec) if self.places else ()
+        head = self.heads.get(spec.head.kind, _MODULES.get(spec.head.kind, ()))
+        return TensorRules((*self.rules, *head), spec, parameters, places)
+
+
+class TensorRules:
+    """The rules of a family for one model."""
+
+    def __init__(
+        self,
+        rules: tuple[Rule, ...],
+        spec: Model,
+        parameters: Mapping[str, Shape],
+        places: Sequence[Mapping[str, int]] = (),
+    ) -> None:
+        self._spec, self._parameters, self._places = spec, parameters, places
+        self._rules: dict[str, list[tuple[Rule, int]]] = {}
+        holding = (rule for rule in rules if rule.where is None or rule.where(spec))
+        for rule in sorted(holding, key=lambda rule: not rule.beside):
+            for index, parameter in enumerate(rule.parameters):
+                self._rules.setdefault(_FIELD.sub("#", parameter), []).append((rule, index))
+
+    def find(self, parameter: str) -> StoredParameter | None:
+        """Return the stored tensor of a parameter, or None where the family has none."""
+        for rule, index in self._rules.get(_NUMBER.sub("#", parameter), ()):
+            fields = _FIELD.findall(rule.parameters[index])
+            numbers = dict(zip(fields, _NUMBER.findall(parameter), strict=True))
+            held = tuple(name.format(**numbers) for name in rule.parameters)
+            needed = (*held, *([rule.beside.format(**numbers)] if rule.beside else ()))
+            if all(name in self._parameters for name in needed):
+                if self._places and "layer" in numbers:
+                    numbers |= {field: str(i) for field, i in self._places[int(numbers["layer"])].items()}
+                row = next((field for field in _FIELD.findall(rule.stored) if field not in numbers), "")
+                kept = {row: f"{{{row}}}"} if row else {}
+                stored = tuple(
+                    name.format(**numbers, **kept) for name in (rule.stored, *rule.copies, *rule.also)
+                )
+                rows = self._parameters[parameter][0] if row else 0
+                transform = rule.transform_of(self._spec)
+                return StoredParameter(
+                    stored, held, index, transform, kept.get(row, ""), rows, len(rule.copies)
+                )
+        return None
+
+    def names(self) -> Iterator[tuple[str, ...]]:
+        """Return the possible stored names of every parameter that has any."""
+        for slot in filter(None, map(self.find, self._parameters)):
+            yield tuple(name for stored in slot.stored for name in slot.names(stored))
+
+
+_FIELD = re.compile(r"\{(\w+)\}")
+_NUMBER = re.compile(r"(?<=\.)(\d+)(?=\.)")

@@ -1,0 +1,226 @@
+"""Transforms between stored tensors and parameters: reversible, and views where possible.
+
+Families name transforms without using tensors, so torch is imported only when a transform runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Shape = tuple[int, ...]
+
+
+class Transform(Protocol):
+    """From one stored tensor to one or more parameters, and back.
+
+    ``by_rows``: parameters consist of whole rows of the stored tensor, in any order.
+    """
+
+    @property
+    def by_rows(self) -> bool: ...
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        """The shape of the stored tensor for parameters of these shapes."""
+        ...
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        """The parameters, of these shapes."""
+        ...
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        """The stored tensor."""
+        ...
+
+
+@dataclass(frozen=True)
+class Same:
+    """One parameter, stored unchanged."""
+
+    by_rows: ClassVar[bool] = True
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return shapes[0]
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return (stored,)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0]
+
+
+SAME = Same()
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Parameters concatenated along an axis, such as fused queries, keys and values."""
+
+    axis: int = 0
+
+    @property
+    def by_rows(self) -> bool:
+        return self.axis == 0
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        first, axis = shapes[0], self.axis
+        return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :])
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return stored.split([shape[self.axis] for shape in shapes], self.axis)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        import torch
+
+        return torch.cat(list(parts), self.axis)
+
+
+STACKED = Stacked()
+
+
+@dataclass(frozen=True)
+class Interleaved:
+    """Parameters interleaved along an axis, such as the gate and up of GPT-OSS."""
+
+    axis: int
+
+    @property
+    def by_rows(self) -> bool:
+        return self.axis == 0
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        first, axis = shapes[0], self.axis
+        return (*first[:axis], len(shapes) * first[axis], *first[axis + 1 :])
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return stored.unflatten(self.axis, (-1, len(shapes))).unbind(self.axis + 1)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        import torch
+
+        return torch.stack(list(parts), self.axis + 1).flatten(self.axis, self.axis + 1)
+
+
+@dataclass(frozen=True)
+class Transposed:
+    """A matrix, or one per expert, stored d_in x d_out (GPT-2's Conv1D); ``inner`` applies after transposition."""
+
+    inner: Transform = SAME
+    by_rows: ClassVar[bool] = False
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        *outer, rows, columns = self.inner.stored_shape(shapes)
+        return (*outer, columns, rows)
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return self.inner.split(stored.mT, shapes)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return self.inner.join(parts).mT
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Fused queries, keys and values, group by group of query heads with a common key: in each group the rows of its query
+    heads, then of its key, then of its value (Falcon; GPT-NeoX and BLOOM with one query head per group)."""
+
+    groups: int
+    by_rows: ClassVar[bool] = True
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return STACKED.stored_shape(shapes)
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        rows = [shape[0] // self.groups for shape in shapes]
+        parts = stored.unflatten(0, (self.groups, -1)).split(rows, dim=1)
+        return [part.flatten(0, 1) for part in parts]
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        import torch
+
+        return torch.cat([part.unflatten(0, (self.groups, -1)) for part in parts], dim=1).flatten(0, 1)
+
+
+@dataclass(frozen=True)
+class GroupedByKey:
+    """Two parameters, queries, keys and values stacked and gates, stored key head by key head: in each the rows of its query,
+    of its key, of its values, and of the gates of these (Qwen3-Next)."""
+
+    groups: int
+    by_rows: ClassVar[bool] = True
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return STACKED.stored_shape(shapes)
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        import torch
+
+        keys, values = self._rows(shapes[0][0], shapes[1][0])
+        heads = stored.unflatten(0, (self.groups, -1)).split([keys, keys, values, values], 1)
+        *joined, gate = (part.flatten(0, 1) for part in heads)
+        return [torch.cat(joined), gate]
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        import torch
+
+        joined, gate = parts
+        keys, values = (self.groups * rows for rows in self._rows(len(joined), len(gate)))
+        each = (*joined.split([keys, keys, values]), gate)
+        return torch.cat([part.unflatten(0, (self.groups, -1)) for part in each], 1).flatten(0, 1)
+
+    def _rows(self, joined: int, gates: int) -> tuple[int, int]:
+        """The rows of a key and of the values of one key head."""
+        return (joined - gates) // (2 * self.groups), gates // self.groups
+
+
+@dataclass(frozen=True)
+class PerHead:
+    """One number per head, stored as 1 1 H 1 (Kimi Linear)."""
+
+    by_rows: ClassVar[bool] = False
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return (1, 1, *shapes[0], 1)
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return (stored[0, 0, :, 0],)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0][None, None, :, None]
+
+
+@dataclass(frozen=True)
+class Unsqueezed:
+    """One parameter, stored with an additional leading axis of length 1 (ViT's positions)."""
+
+    by_rows: ClassVar[bool] = False
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return (1, *shapes[0])
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return (stored[0],)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0][None]
+
+
+@dataclass(frozen=True)
+class Depthwise:
+    """The kernels of a depthwise convolution, D W, stored as D 1 W."""
+
+    by_rows: ClassVar[bool] = True
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        channels, width = shapes[0]
+        return (channels, 1, width)
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return (stored[:, 0],)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0][:, None]

@@ -1,0 +1,88 @@
+"""StarCoder (Li et al., 2023): ``GPTBigCodeConfig``, ``GPTBigCodeModel`` and its heads: GPT-2 with one key/value head.
+
+Queries, keys and values are stored as one: all queries, then key and value; head by head where each head has its own.
+"""
+
+from __future__ import annotations
+
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.decoders import decoder_tensors, grouped, layer_norm, query_key_value
+from zoo.families.common.family import Family
+from zoo.families.common.heads import decoder_classes
+from zoo.families.common.layers import Layers
+from zoo.families.common.tensors import fused, modules, same
+
+_D_MODEL = f.Int("n_embd", "hidden_size", default=768)
+_HEADS = f.Int("n_head", "num_attention_heads", default=12)
+_MULTI_QUERY = f.Bool("multi_query", default=True)
+_BODY = {
+    "architecture": "decoder",
+    "vocab_size": f.Int("vocab_size", default=50257),
+    "d_model": _D_MODEL,
+    "context_length": f.Int("n_positions", "max_position_embeddings", default=1024),
+    "position": {"kind": "learned"},
+    "embedding": {"dropout": f.Float("embd_pdrop", default=0.1)},
+    "decoder": Layers(
+        f.Depth("n_layer", "num_hidden_layers", default=12),
+        {
+            "kind": "pre_norm",
+            "norm": layer_norm("layer_norm_epsilon"),
+            "attention": {
+                "*": f.Kinds(
+                    _MULTI_QUERY,
+                    on={"kind": "multi_query"},
+                    off={"kind": "multi_head"},
+                ),
+                "heads": _HEADS,
+                "scale": f.Choice("scale_attn_weights", {True: None, False: 1.0}, True),
+                "dropout": f.Float("attn_pdrop", default=0.1),
+            },
+            "feed_forward": {
+                "kind": "mlp",
+                "hidden": f.Int("n_inner", default=f.times(4, _D_MODEL)),
+                "activation": f.Activation("activation_function", "gelu_pytorch_tanh"),
+            },
+            "dropout": f.Float("resid_pdrop", default=0.1),
+        },
+    ),
+    "initialization": f.normal(depth_scaled=True),
+}
+
+_STORED, _BLOCK = "h.{layer}", "decoder.blocks.{layer}"
+_LAYER = {
+    "ln_1": "attention_norm",
+    "attn.c_proj": "attention.output",
+    "ln_2": "feed_forward_norm",
+    "mlp.c_fc": "feed_forward.up",
+    "mlp.c_proj": "feed_forward.down",
+}
+_TENSORS = decoder_tensors(
+    "gpt_bigcode",
+    "transformer.",
+    *modules({"wte": "embedding.token", "ln_f": "decoder.final_norm"}),
+    same("wpe.weight", "embedding.position.table.weight"),
+    *modules(_LAYER, f"{_STORED}.", f"{_BLOCK}."),
+    *fused(f"{_STORED}.attn.c_attn", query_key_value(_BLOCK), grouped, grouped),
+    unused=("h.*.attn.bias", "h.*.attn.masked_bias"),
+)
+
+
+def _kv_heads(config: Config) -> int:
+    heads: int = _HEADS.read(config)
+    return 1 if _MULTI_QUERY.read(config) else heads
+
+
+FAMILIES = (
+    Family(
+        "gpt_bigcode",
+        _TENSORS,
+        _BODY,
+        decoder_classes("GPTBigCode", tied=True, without=("ForQuestionAnswering",)),
+        fixed={
+            "add_cross_attention": (False, "GPT-BigCode with an encoder is not supported"),
+            "num_key_value_heads": (f.Derived(_kv_heads), "it follows from multi_query"),
+        },
+        ignored=("attention_softmax_in_fp32", "scale_attention_softmax_in_fp32"),  # of reduced precisions
+    ),
+)

@@ -1,0 +1,196 @@
+"""Kimi Linear (Kimi team, 2025): ``KimiLinearConfig``, ``KimiLinearModel`` and its head: Kimi Delta Attention in most layers, latent
+attention without positions in the others, and mixtures of experts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family
+from zoo.families.common.heads import BODY, language_modeling
+from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
+from zoo.families.common.layers import FULL
+from zoo.families.common.llama_like import (
+    BLOCK,
+    LAYER,
+    LlamaFields,
+    layer_modules,
+    layer_weights,
+    llama_tensors,
+)
+from zoo.families.common.mixtures import TRAINING, DenseLayers, ExpertGroups, Shared, experts
+from zoo.families.common.template import Data, Place, Template
+from zoo.families.common.tensors import Rule, projections, same
+from zoo.families.common.transforms import Depthwise, PerHead
+
+DENSE, SPARSE = "dense", "sparse"
+"""The kinds of feed-forwards in ``mlp_layer_types``."""
+
+
+def _kinds(config: Config, depth: int) -> list[str]:
+    """The words for all layers: listed, or numbered from 1 in linear_attn_config, or by default attention in every fourth."""
+    listed = read_kinds(config, "layer_types", depth, MIXERS)
+    if listed is not None:
+        return listed
+    stated = config.part("linear_attn_config")
+    attending = None if stated is None else stated.list("full_attn_layers")
+    if attending is None:
+        return [FULL if layer and layer % 4 == 0 else LINEAR for layer in range(depth)]
+    return [FULL if layer + 1 in attending else LINEAR for layer in range(depth)]
+
+
+def _stated(kinds: Sequence[str]) -> Data:
+    return {"layer_types": [*kinds]}
+
+
+class _Linear(f.Int):
+    """A size of Kimi Delta Attention: a field, or one of linear_attn_config, which comes first."""
+
+    def __init__(self, name: str, inner: str, *, default: int) -> None:
+        super().__init__(name, default=default)
+        self.inner = inner
+
+    def read(self, config: Config) -> int:
+        own: int = super().read(config)
+        stated = config.part("linear_attn_config")
+        return own if stated is None else stated.int(self.inner, default=own)
+
+
+class _ListedFeedForwards(DenseLayers):
+    """The layers with an ordinary feed-forward: listed, or the first ones."""
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        first = config.int("first_k_dense_replace", default=1)
+        kinds = config.list("mlp_layer_types", default=[DENSE if i < first else SPARSE for i in range(depth)])
+        if len(kinds) != depth or not {*kinds} <= {DENSE, SPARSE}:
+            config.refuse("mlp_layer_types", f"must be {DENSE} or {SPARSE} for each of the {depth} layers")
+        return [kind == DENSE for kind in kinds]
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        return {"mlp_layer_types": [DENSE if each else SPARSE for each in where]}
+
+
+_FIELDS = LlamaFields(
+    vocab_size=163840, hidden_size=2304, intermediate_size=9216, layers=27, heads=32, context=1048576, eps=1e-5,
+    context_names=("model_max_length", "max_position_embeddings"),
+)  # fmt: skip
+_ROTATED = f.Int("qk_rope_head_dim", default=64)
+_HEADS = f.Int("num_attention_heads", default=32, written=("num_attention_heads", "num_key_value_heads"))
+_ATTENTION = {
+    "kind": "latent",
+    "heads": _HEADS,
+    "query_rank": f.Int("q_lora_rank", null=True),
+    "kv_rank": f.Int("kv_lora_rank", default=512),
+    "head_dim": f.Int("qk_nope_head_dim", default=128),
+    "rope_dim": _ROTATED,
+    "value_dim": f.Int("v_head_dim", default=128),
+    "bias": f.Bool("attention_bias", default=False),
+    "dropout": f.Float("attention_dropout", default=0.0),
+}
+_DELTA: Template = {
+    "kind": "kimi_delta_attention",
+    "heads": _Linear("linear_num_heads", "num_heads", default=32),
+    "head_dim": _Linear("linear_head_dim", "head_dim", default=128),
+    "kernel_size": _Linear("linear_conv_kernel_dim", "short_conv_kernel_size", default=4),
+    "activation": f.Activation("hidden_act", "silu"),
+    "norm_eps": _FIELDS.eps,
+}
+_EXPERT_WIDTH = f.Int("moe_intermediate_size", default=1024)
+_MIXTURE = {
+    "kind": "mixture",
+    "experts": f.Int("num_experts", "num_local_experts", default=256),
+    "top_k": f.Int("num_experts_per_token", "num_experts_per_tok", default=8),
+    "expert": _FIELDS.feed_forward(hidden=_EXPERT_WIDTH),
+    "shared": Shared(_FIELDS.feed_forward(), _EXPERT_WIDTH, "num_shared_experts", default=1),
+    "router": {
+        "scores": "sigmoid",
+        "score_correction_bias": True,
+        "normalize": f.Bool("moe_renormalize", "norm_topk_prob", default=True),
+        "scale": f.Float("routed_scaling_factor", default=2.446),
+        "groups": ExpertGroups(1, 1, 2, "num_expert_group"),
+    },
+}
+_STORED, _OURS = f"{LAYER}self_attn.", f"{BLOCK}mixer."
+_TENSORS = llama_tensors(
+    "kimi_linear",
+    *layer_modules(
+        {
+            "input_layernorm": "mixer_norm",
+            **projections("self_attn.", "q_proj k_proj v_proj o_proj", "mixer"),
+            "self_attn.kv_a_proj_with_mqa": "attention.key_value_down",
+            "self_attn.q_a_proj": "attention.query_down",
+            **{
+                f"block_sparse_moe.shared_experts.{part}_proj": f"feed_forward.shared.{part}"
+                for part in ("gate", "up", "down")
+            },
+        }
+    ),
+    *layer_weights(
+        {
+            "self_attn.q_a_layernorm": "attention.query_norm",
+            "self_attn.q_b_proj": "attention.query_up",
+            "self_attn.kv_a_layernorm": "attention.key_value_norm",
+            "self_attn.kv_b_proj": "attention.key_value_up",
+            "self_attn.f_a_proj": "mixer.decay_in",
+            "self_attn.f_b_proj": "mixer.decay_out",
+            "self_attn.g_a_proj": "mixer.gate_in",
+            "self_attn.g_b_proj": "mixer.gate_out",
+            "self_attn.b_proj": "mixer.update",
+            "self_attn.o_norm": "mixer.norm",
+        }
+    ),
+    *(
+        Rule(f"{_STORED}{part[0]}_conv1d.weight", (f"{_OURS}{part}_kernel",), Depthwise())
+        for part in ("query", "key", "value")
+    ),
+    Rule(f"{_STORED}A_log", (f"{_OURS}rate_log",), PerHead()),
+    same(f"{_STORED}dt_bias", f"{_OURS}step_bias"),
+    *experts("block_sparse_moe", "w1", "w3", "w2"),
+    same(
+        f"{LAYER}block_sparse_moe.gate.e_score_correction_bias",
+        f"{BLOCK}feed_forward.router.score_correction_bias",
+    ),
+    *(
+        same(
+            f"{LAYER}mlp.{part}_proj.weight",
+            f"{BLOCK}feed_forward.{part}.weight",
+            also=(f"{LAYER}block_sparse_moe.{part}_proj.weight",),  # as transformers writes it
+        )
+        for part in ("gate", "up", "down")
+    ),
+    without=("q_norm", "k_norm", "mlp."),
+)
+
+FAMILIES = (
+    Family(
+        "kimi_linear",
+        _TENSORS,
+        _FIELDS.body(
+            attention=_ATTENTION,
+            position={"kind": "none"},
+            feed_forward=_MIXTURE,
+            varies=(
+                LayersOf(LINEAR, {"attention": None, "mixer": _DELTA}, _kinds, _stated),
+                _ListedFeedForwards(_FIELDS.feed_forward()),
+            ),
+        ),
+        {"KimiLinearForCausalLM": language_modeling(tied=False, bias=False), "KimiLinearModel": BODY},
+        fixed={
+            "num_key_value_heads": (_HEADS, "every head has keys and values of its own"),
+            "moe_router_activation_func": ("sigmoid", "the reference has no other"),
+            "mla_use_nope": (True, "the reference rotates nothing"),
+            "moe_layer_freq": (1, "layers after the first few have a mixture"),
+        },
+        ignored=(
+            "head_dim",
+            "num_nextn_predict_layers",
+            "pretraining_tp",
+            "qk_head_dim",
+            "rope_scaling",
+            "rope_theta",
+            "use_grouped_topk",
+            *TRAINING,
+        ),
+    ),
+)

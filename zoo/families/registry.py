@@ -1,0 +1,168 @@
+"""The families, in the order in which they are tried.  A module is imported when one of its families is requested."""
+
+from __future__ import annotations
+
+import importlib
+import textwrap
+from collections.abc import Iterator
+
+from specs.suggest import nearest
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family
+from zoo.families.common.tensors import Tensors
+
+MODULES = {
+    "zoo": "own",
+    "bart": "bart",
+    "bert": "bert",
+    "bloom": "bloom",
+    "falcon": "falcon",
+    "albert": "albert",
+    "clip_text_model": "clip",
+    "clip": "clip",
+    "distilbert": "distilbert",
+    "electra": "electra",
+    "gpt2": "gpt2",
+    "gpt_neo": "gpt_neo",
+    "gpt_neox": "gpt_neox",
+    "gptj": "gptj",
+    "llama": "llama",
+    "deepseek_v2": "deepseek",
+    "deepseek_v3": "deepseek",
+    "gemma": "gemma",
+    "gemma2": "gemma",
+    "gemma3_text": "gemma3",
+    "gpt_oss": "gpt_oss",
+    "mistral": "mistral",
+    "mixtral": "mixtral",
+    "olmo": "olmo",
+    "olmo2": "olmo2",
+    "olmoe": "olmoe",
+    "openai-gpt": "openai_gpt",
+    "opt": "opt",
+    "pegasus": "marian",
+    "phi": "phi",
+    "phi3": "phi3",
+    "qwen2": "qwen2",
+    "qwen2_moe": "qwen_moe",
+    "qwen3": "qwen3",
+    "qwen3_moe": "qwen_moe",
+    "qwen3_next": "qwen3_next",
+    "qwen3_5_text": "qwen3_next",
+    "qwen3_5_moe_text": "qwen3_next",
+    "seed_oss": "seed_oss",
+    "smollm3": "smollm3",
+    "stablelm": "stablelm",
+    "apertus": "apertus",
+    "arcee": "arcee",
+    "codegen": "codegen",
+    "cohere": "cohere",
+    "cohere2": "cohere",
+    "dots1": "dots1",
+    "ernie4_5": "ernie4_5",
+    "ernie4_5_moe": "ernie4_5",
+    "exaone4": "exaone4",
+    "glm": "glm",
+    "glm4": "glm",
+    "glm4_moe": "glm4_moe",
+    "gpt_bigcode": "gpt_bigcode",
+    "granite": "granite",
+    "granitemoe": "granite",
+    "granitemoehybrid": "granite",
+    "mamba": "mamba",
+    "falcon_mamba": "mamba",
+    "mamba2": "mamba2",
+    "bamba": "bamba",
+    "jamba": "jamba",
+    "nemotron_h": "nemotron_h",
+    "helium": "helium",
+    "hunyuan_v1_dense": "hunyuan_v1_dense",
+    "kimi_linear": "kimi_linear",
+    "lfm2": "lfm2",
+    "lfm2_moe": "lfm2",
+    "minimax_m2": "minimax_m2",
+    "ministral3": "ministral3",
+    "mpt": "mpt",
+    "nemotron": "nemotron",
+    "olmo3": "olmo3",
+    "phimoe": "phimoe",
+    "recurrent_gemma": "recurrent_gemma",
+    "starcoder2": "starcoder2",
+    "xglm": "xglm",
+    "modernbert": "modernbert",
+    "modernbert-decoder": "modernbert_decoder",
+    "roberta": "roberta",
+    "t5": "t5",
+    "mt5": "t5",
+    "switch_transformers": "switch_transformers",
+    "vit": "vit",
+    "whisper": "whisper",
+    "xlm-roberta": "roberta",
+    "marian": "marian",
+    "mbart": "bart",
+    "torch": "torch_nn",
+}
+"""model_type -> the module of this package that has its family.
+
+The order is one of preference: ``convert`` takes the first family whose config can express the whole spec, and tensors
+without a config belong to the first family that names most of them.
+"""
+
+INEXPRESSIBLE = {
+    "falcon_h1": "factors of the outputs of attention and Mamba-2, of the parts of Mamba-2's projection, and of gates",
+    "gemma3n_text": "several residual streams that each layer predicts and corrects (AltUp), embeddings per layer, "
+    "low-rank residuals (Laurel), sparse activations, and layers that reuse the keys and values of others",
+    "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "
+    "are values too, and factors of layers",
+    "minimax": "lightning attention, and residuals that begin after the norm, with factors of both branches",
+    "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
+}
+"""model_type -> what a spec cannot express of a family that is known."""
+
+MODEL_TYPES = tuple(name for name in MODULES if name not in ("zoo", "torch"))
+"""The families with configs; the others only name tensors."""
+
+
+def family(model_type: str) -> Family:
+    """The family of a known model_type."""
+    families: tuple[Family, ...] = importlib.import_module(f"zoo.families.{MODULES[model_type]}").FAMILIES
+    return next(each for each in families if each.model_type == model_type)
+
+
+def families() -> Iterator[Family]:
+    """Every family that has configs, in order."""
+    return map(family, MODEL_TYPES)
+
+
+def tensor_names() -> list[Tensors]:
+    """Every table of tensor names once, in order."""
+    return list({id(table): table for table in (family(name).tensors for name in MODULES)}.values())
+
+
+def family_of_config(config: Config) -> Family:
+    """Return the family that a config names. Raises :class:`ConfigError` with a suggestion for an unknown one."""
+    model_type = config.any("model_type")
+    if isinstance(model_type, str) and model_type not in MODEL_TYPES and config.has("text_config"):
+        config.refuse(
+            "model_type",
+            "must be a text model: its other parts are not supported",
+            "Save text_config as a config.json of its own, with the tensors of the text model.",
+        )
+    if isinstance(model_type, str) and model_type in INEXPRESSIBLE:
+        config.refuse(
+            "model_type",
+            f"is not supported: specs cannot express {INEXPRESSIBLE[model_type]}",
+            "Export it with the tools of its authors.",
+        )
+    if not isinstance(model_type, str) or model_type not in MODEL_TYPES:
+        near = nearest(str(model_type), sorted(MODEL_TYPES))
+        supported = textwrap.fill(
+            f"Supported families: {', '.join(sorted(MODEL_TYPES))}.",
+            100,
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
+        config.refuse(
+            "model_type", "is not a supported family", f"Did you mean {near!r}?" if near else supported
+        )
+    return family(model_type)

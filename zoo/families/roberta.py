@@ -1,0 +1,91 @@
+"""RoBERTa (Liu et al., 2019) and XLM-RoBERTa (Conneau et al., 2020): ``RobertaConfig``, ``XLMRobertaConfig`` and their models.
+
+BERT with other names for the heads.  Positions start after the padding token's id, as in fairseq: the rows of the table
+up to it are unused.
+"""
+
+from __future__ import annotations
+
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.encoders import (
+    BERT_RULES,
+    CLASSIFIER_RULES,
+    FIXED,
+    IGNORED,
+    RENAMED,
+    UNUSED,
+    bert_body,
+    classifiers,
+    masked,
+    masked_rules,
+    pooler,
+)
+from zoo.families.common.family import Family
+from zoo.families.common.template import Data, Place, UnfitError
+from zoo.families.common.tensors import Tensors, affine, modules
+
+
+class _Offset(f.Int):
+    """The row of the first position, after that of the padding token's id."""
+
+    def read(self, config: Config) -> int:
+        return int(super().read(config) + 1)
+
+    def write(self, value: int, place: Place) -> Data:
+        if not value:
+            raise UnfitError("position.offset 0: it is 1 after the padding token's id")
+        return super().write(value - 1, place)
+
+
+_OFFSET = _Offset("pad_token_id", default=1)
+
+
+class _Context(f.Rows):
+    """The rows that positions use."""
+
+    def read(self, config: Config) -> int:
+        start = _OFFSET.read(config)
+        context = int(super().read(config) - start)
+        if context < 1:
+            config.refuse(
+                "max_position_embeddings", f"must exceed {start}, where positions start: pad_token_id + 1"
+            )
+        return context
+
+
+_TENSORS = Tensors(
+    "roberta",
+    BERT_RULES,
+    prefix="roberta.",
+    outside=("lm_head.", "classifier.", "qa_outputs."),
+    heads={
+        "pooler": affine("pooler.dense", "head.dense"),
+        "masked_language_modeling": masked_rules(
+            "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias"
+        ),
+        "classification": modules({"classifier.dense": "head.dense", "classifier.out_proj": "head.labels"}),
+        **CLASSIFIER_RULES,
+    },
+    renamed=RENAMED,
+    optional=("pooler.*", "lm_head.*", "classifier.*", "qa_outputs.*"),
+    unused=UNUSED,
+)
+
+
+def _family(model_type: str, prefix: str, vocab_size: int) -> Family:
+    body = {
+        **bert_body(vocab_size=vocab_size),
+        "context_length": _Context("max_position_embeddings", default=512),
+        "position": {"kind": "learned", "offset": _OFFSET},
+    }
+    classes = {
+        f"{prefix}Model": pooler(),
+        f"{prefix}ForMaskedLM": masked("gelu"),
+        **classifiers(prefix, "tanh"),
+    }
+    ignored = ("classifier_dropout", *IGNORED)  # of some heads
+    return Family(model_type, _TENSORS, body, classes, fixed=FIXED, ignored=ignored)
+
+
+FAMILIES = (_family("roberta", "Roberta", 50265), _family("xlm-roberta", "XLMRoberta", 30522))

@@ -1,0 +1,101 @@
+"""ViT (Dosovitskiy et al., 2020): ``ViTConfig``, ``ViTModel``, ``ViTForImageClassification``."""
+
+from __future__ import annotations
+
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.encoders import NORM
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import Labels
+from zoo.families.common.layers import Layers
+from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections
+from zoo.families.common.transforms import Unsqueezed
+
+
+class _Side(f.Int):
+    """The side of a square, which may be given as height and width."""
+
+    def read(self, config: Config) -> int:
+        value = config.any(self.names[0])
+        if isinstance(value, list) and len(value) == 2 and value[0] == value[1]:
+            value = value[0]
+        if value is not None and type(value) is not int:
+            config.refuse(self.names[0], "must be a whole number", "Use square images and patches.")
+        return int(self.default if value is None else value)
+
+
+_WIDTH = f.Int("hidden_size", default=768)
+_DROPOUT = f.Float("hidden_dropout_prob", default=0.0)
+_BIAS = f.Bool("qkv_bias", default=True)
+_BODY = {
+    "architecture": "encoder",
+    "d_model": _WIDTH,
+    "position": {"kind": "learned"},
+    "embedding": {
+        "kind": "patches",
+        "image_size": _Side("image_size", default=224),
+        "patch_size": _Side("patch_size", default=16),
+        "channels": f.Int("num_channels", default=3),
+        "dropout": _DROPOUT,
+    },
+    "encoder": Layers(
+        f.Depth("num_hidden_layers", default=12),
+        {
+            "kind": "pre_norm",
+            "norm": NORM,
+            "attention": {
+                "kind": "multi_head",
+                "heads": f.Int("num_attention_heads", default=12),
+                "bias": {"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": True},
+                "dropout": f.Float("attention_probs_dropout_prob", default=0.0),
+            },
+            "feed_forward": {
+                "kind": "mlp",
+                "hidden": f.Int("intermediate_size", default=3072),
+                "activation": f.Activation("hidden_act", "gelu"),
+            },
+            "dropout": _DROPOUT,
+        },
+    ),
+    "initialization": f.normal(),
+}
+
+_LAYER = {
+    "layernorm_before": "attention_norm",
+    **projections("attention.attention.", "query key value"),
+    "attention.output.dense": "attention.output",
+    "layernorm_after": "feed_forward_norm",
+    "intermediate.dense": "feed_forward.up",
+    "output.dense": "feed_forward.down",
+}
+_AROUND = {"embeddings.patch_embeddings.projection": "embedding.patch", "layernorm": "encoder.final_norm"}
+_TENSORS = Tensors(
+    "vit",
+    (
+        Rule("embeddings.cls_token", ("embedding.class_token.weight",), Unsqueezed()),
+        Rule("embeddings.position_embeddings", ("embedding.position.table.weight",), Unsqueezed()),
+        *modules(_AROUND),
+        *modules(_LAYER, "encoder.layer.{layer}.", "encoder.blocks.{layer}."),
+    ),
+    prefix="vit.",
+    outside=("classifier.",),
+    heads={
+        "pooler": affine("pooler.dense", "head.dense"),
+        "classification": affine("classifier", "head.labels"),
+    },
+    optional=("pooler.*", "classifier.*", "embeddings.mask_token"),
+)
+
+FAMILIES = (
+    Family(
+        "vit",
+        _TENSORS,
+        _BODY,
+        {
+            "ViTForImageClassification": HeadClass("classification", {"labels": Labels()}),
+            "ViTModel": HeadClass("pooler", {"activation": f.Activation("pooler_act", "tanh")}),
+        },
+        fixed={"pooler_output_size": (_WIDTH, "the pooler keeps the width")},
+        ignored=("encoder_stride", "pooler_act"),  # of the image decoder, and of the pooler
+    ),
+)

@@ -1,0 +1,38 @@
+"""``README.md`` of an export, the model card: zoo's own until someone edits it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from pathlib import Path
+
+CARD = "README.md"
+
+_LARGEST = 2**20
+"""Bytes of a model card at most; what is larger was not written by zoo."""
+
+_SEAL = "<!-- written by zoo; edit this file and zoo keeps your version; sha256:{} -->\n"
+_SEALED = re.compile(re.escape(_SEAL).replace(r"\{\}", "([0-9a-f]{64})").encode() + rb"\Z")
+
+
+def sealed(text: str) -> bytes:
+    """The content of a card with a last line that has its digest, by which an unedited card is known."""
+    content = text.encode()
+    return content + _SEAL.format(hashlib.sha256(content).hexdigest()).encode()
+
+
+def has_own_card(directory: Path) -> bool:
+    """Whether a directory has a card that zoo wrote and nobody edited."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe would wait
+    try:
+        with open(os.open(directory / CARD, flags), "rb") as file:
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            content = file.read(_LARGEST + 1) if regular else b""
+    except OSError:
+        return False
+    found = _SEALED.search(content)
+    if found is None or len(content) > _LARGEST:
+        return False
+    return hashlib.sha256(content[: found.start()]).hexdigest().encode() == found[1]

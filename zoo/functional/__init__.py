@@ -1,0 +1,79 @@
+"""Functions that an exporter may replace as a whole, and those that they consist of.
+
+Each runs as ordinary PyTorch.  A tracer follows each into its body and records the call on the result, so that a target that
+has an operation for it can use that operation: the maths is written once.
+"""
+
+from zoo.functional.cache import append, write
+from zoo.functional.channel_recurrence import diagonal_recurrence, selective_scan
+from zoo.functional.convolution import (
+    TokenAlignment,
+    causal_convolution,
+    depthwise_convolution,
+    token_alignment,
+)
+from zoo.functional.decorator import semantic_op
+from zoo.functional.delta_operation import gated_delta_rule
+from zoo.functional.matrix_recurrence import linear_attention
+from zoo.functional.mixture import ExpertMatrices, expert_linear, mixture_of_experts
+from zoo.functional.rotary import (
+    angles,
+    dynamic_frequencies,
+    frequencies_by_length,
+    rotary_embedding,
+    rotate,
+)
+from zoo.functional.routing import (
+    among_largest,
+    in_best_groups,
+    routing_weights,
+    select_experts,
+    sparse_mixer_margin,
+    sparse_mixer_scores,
+)
+from zoo.functional.scores import alibi_bias, attention, attention_bias, attention_weights, forbidden
+from zoo.functional.tensors import (
+    constant,
+    positions_from,
+    relative_positions,
+    rounded_to_bfloat16,
+    token_positions,
+)
+
+__all__ = [
+    "ExpertMatrices",
+    "TokenAlignment",
+    "alibi_bias",
+    "among_largest",
+    "angles",
+    "append",
+    "attention",
+    "attention_bias",
+    "attention_weights",
+    "causal_convolution",
+    "constant",
+    "depthwise_convolution",
+    "diagonal_recurrence",
+    "dynamic_frequencies",
+    "expert_linear",
+    "forbidden",
+    "frequencies_by_length",
+    "gated_delta_rule",
+    "in_best_groups",
+    "linear_attention",
+    "mixture_of_experts",
+    "positions_from",
+    "relative_positions",
+    "rotary_embedding",
+    "rotate",
+    "rounded_to_bfloat16",
+    "routing_weights",
+    "select_experts",
+    "selective_scan",
+    "semantic_op",
+    "sparse_mixer_margin",
+    "sparse_mixer_scores",
+    "token_alignment",
+    "token_positions",
+    "write",
+]

@@ -1,0 +1,46 @@
+"""Constants, positions and stated rounding.
+
+Shapes: batch B, query length T, key length S.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from zoo.functional.decorator import semantic_op
+
+
+@semantic_op
+def constant(values: tuple[float, ...] | tuple[int, ...], like: Tensor) -> Tensor:
+    """A constant vector, float32 or int64, on the device of ``like``."""
+    dtype = torch.int64 if isinstance(values[0], int) else torch.float32
+    return torch.tensor(values, dtype=dtype, device=like.device)
+
+
+@semantic_op
+def rounded_to_bfloat16(x: Tensor) -> Tensor:
+    """x rounded to bfloat16, in float32: for rounding that the architecture states, whatever the precision."""
+    return x.to(torch.float32).to(torch.bfloat16).to(torch.float32)
+
+
+@semantic_op
+def positions_from(start: int, length: int, like: Tensor) -> Tensor:
+    """start, start + 1, ... on the device of ``like`` -> length, int64."""
+    return torch.arange(start, start + length, device=like.device)
+
+
+@semantic_op
+def token_positions(mask: Tensor, query_length: int) -> Tensor:
+    """The number of real tokens before each of the last T, so that padding on either side shifts no position.
+
+    mask: B S with 1 for real tokens -> B T, int64.
+    """
+    positions = (mask.cumsum(1) - 1).clamp(min=0)  # B S
+    return positions[:, mask.shape[1] - query_length :]
+
+
+@semantic_op
+def relative_positions(queries: Tensor, keys: Tensor) -> Tensor:
+    """Position of each key minus that of each query: (B or 1) T and (B or 1) S -> (B or 1) T S, int64."""
+    return keys[:, None, :] - queries[:, :, None]

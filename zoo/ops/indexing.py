@@ -1,0 +1,94 @@
+"""Indexing with integers, slices, None and an ellipsis."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from torch import fx
+
+from zoo.ops.flops import no_flops
+from zoo.ops.operation import always, register_operation
+from zoo.ops.saved import saves_nothing
+from zoo.ops.tensor_info import Shape, TensorInfo
+from zoo.ops.tokens import separate
+
+
+def _getitem(x: Any, index: Any) -> Any:
+    if not isinstance(x, TensorInfo):
+        return x[index]
+    return x.with_shape(*(size for size, _, _ in indexed_axes(x.shape, index) if size is not None))
+
+
+def indexed_axes(
+    shape: Shape, index: Any, number: Callable[[Any], Any] = lambda part: part
+) -> list[tuple[int | None, int | None, Any]]:
+    """(size, axis, part) for each axis that an index reads or adds.
+
+    The size is None where an integer drops the axis; the axis is None where None adds one.  ``number`` turns a part into
+    one of plain numbers.
+
+    Raises TypeError, IndexError or ValueError for what torch refuses, and for indexing with tensors.
+    """
+    parts = list(index) if isinstance(index, tuple) else [index]
+    if any(isinstance(part, TensorInfo | list | bool) for part in parts):
+        raise TypeError("indexing with a tensor or a list is not traced: use F.embedding to look up rows")
+    if not any(part is Ellipsis for part in parts):
+        parts.append(Ellipsis)
+    used = sum(part is not None and part is not Ellipsis for part in parts)
+    if used > len(shape):
+        raise IndexError(f"{used} indices for a tensor with {len(shape)} axes")
+    at = next(place for place, part in enumerate(parts) if part is Ellipsis)
+    parts[at : at + 1] = [slice(None)] * (len(shape) - used)
+    result: list[tuple[int | None, int | None, Any]] = []
+    axis = 0
+    for part in parts:
+        if part is None:
+            result.append((1, None, None))
+            continue
+        result.append((_indexed_size(shape[axis], number(part)), axis, part))
+        axis += 1
+    return result
+
+
+def _indexed_size(size: int, part: Any) -> int | None:
+    """The size of an axis after a slice, or None after an integer."""
+    if isinstance(part, slice):
+        if (part.step or 1) < 1:
+            raise ValueError("slice steps must be positive")
+        return len(range(*part.indices(size)))
+    if not -size <= part < size:
+        raise IndexError(f"index {part} is out of range for an axis of size {size}")
+    return None
+
+
+def refuse_clamped_slice(node: fx.Node) -> None:
+    """Raise TypeError if a fixed axis is sliced at a symbolic size beyond its end.
+
+    The numbers that stand for symbols are larger than real sizes, so the clamped result would be wrong.
+    """
+    x, second = node.args[0].meta["info"]  # type: ignore[union-attr]
+    if not isinstance(x, TensorInfo):
+        return
+    here = fx.map_arg(node.args[1], lambda n: n.meta["info"][0])
+    there = fx.map_arg(node.args[1], lambda n: n.meta["info"][1])
+    for (_, axis, part), (_, _, other) in zip(
+        indexed_axes(x.shape, here), indexed_axes(second.shape, there), strict=True
+    ):
+        if axis is None or part == other or not isinstance(part, slice):
+            continue
+        if x.shape[axis] != second.shape[axis]:
+            continue
+        bounds = (bound for each in (part, other) for bound in (each.start, each.stop) if bound is not None)
+        if any(abs(bound) > x.shape[axis] for bound in bounds):
+            raise TypeError(
+                f"an axis of size {x.shape[axis]} is sliced at a size known only at run time: "
+                "use F.embedding to look up rows"
+            )
+
+
+register_operation(
+    operator.getitem,
+    shape=_getitem, flops=no_flops, saved=saves_nothing, mixing=separate, shares_memory=always,
+)  # fmt: skip

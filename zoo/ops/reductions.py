@@ -1,0 +1,110 @@
+"""Operations along an axis: sums, largest values, softmax and norms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from zoo.ops.elementwise import same
+from zoo.ops.flops import per_element, per_input_element
+from zoo.ops.operation import register_operation
+from zoo.ops.saved import GradientCall, SavedTensor, saves_all, saves_nothing, saves_result
+from zoo.ops.tensor_info import TensorInfo, byte_count, from_front
+from zoo.ops.tokens import separate, separate_unless_along
+
+
+def reduced_axes(rank: int, dim: int | tuple[int, ...] | None) -> list[int]:
+    """The axes of a reduction, counted from the front; all for None."""
+    given = range(rank) if dim is None or dim == () else (dim,) if isinstance(dim, int) else dim
+    return [from_front(axis, rank) for axis in given]
+
+
+def _reduced(x: TensorInfo, dim: Any = None, keepdim: bool = False) -> TensorInfo:
+    axes = reduced_axes(x.ndim, dim)
+    sizes = (
+        (1 if axis in axes else size) for axis, size in enumerate(x.shape) if keepdim or axis not in axes
+    )
+    return x.with_shape(*sizes)
+
+
+def _accumulated(dtype: torch.dtype) -> torch.dtype:
+    return dtype if dtype.is_floating_point else torch.int64
+
+
+def _sum(x: TensorInfo, dim: Any = None, keepdim: bool = False) -> TensorInfo:
+    return TensorInfo(_reduced(x, dim, keepdim).shape, _accumulated(x.dtype))
+
+
+def _cumsum(x: TensorInfo, dim: int) -> TensorInfo:
+    return TensorInfo(x.shape, _accumulated(x.dtype))
+
+
+def _topk(
+    x: TensorInfo, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[TensorInfo, TensorInfo]:
+    axis = x.axis(dim)
+    if k > x.shape[axis]:
+        raise ValueError(f"topk of {k} exceeds the axis size {x.shape[axis]}")
+    values = x.with_shape(*x.shape[:axis], k, *x.shape[axis + 1 :])
+    return values, TensorInfo(values.shape, torch.int64)
+
+
+def _topk_indices(call: GradientCall) -> Iterator[SavedTensor]:
+    yield call.make(lambda infos: byte_count(infos[call.node][1]))
+
+
+def _softmax(x: TensorInfo, dim: int, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> TensorInfo:
+    return TensorInfo(x.shape, dtype or x.dtype)
+
+
+def _norm_input(statistics: int, scaled: bool) -> Callable[[GradientCall], Iterable[SavedTensor]]:
+    """A norm's input, ``statistics`` float32 numbers per vector, and a weight that is computed.
+
+    ``scaled``: without a fused kernel, the normalized input before the weight is saved too.
+    """
+
+    def rule(call: GradientCall) -> Iterator[SavedTensor]:
+        x, shape = call.args[:2]
+        axes = len(shape)
+        yield call.save(x)
+        yield call.make(
+            lambda infos: (
+                4 * statistics * infos[x].with_shape(*infos[x].shape[: infos[x].ndim - axes]).elements
+            )
+        )
+        yield from (call.save(weight) for weight in call.tensors[1:2])
+        if scaled and not call.fused:
+            yield call.make(lambda infos: byte_count(infos[call.node]))
+
+    return rule
+
+
+READS = {"flops": per_input_element, "mixing": separate}
+
+register_operation(torch.sum, "sum", shape=_sum, saved=saves_nothing, **READS)
+register_operation(torch.mean, "mean", shape=_reduced, saved=saves_nothing, **READS)
+register_operation(torch.amax, "amax", shape=_reduced, saved=saves_all, **READS)
+register_operation(torch.topk, "topk", shape=_topk, saved=_topk_indices, **READS)
+register_operation(
+    torch.cumsum, "cumsum",
+    shape=_cumsum, flops=per_input_element, saved=saves_nothing, mixing=separate_unless_along(1),
+)  # fmt: skip
+SOFTMAX_STEPS = 5
+"""Softmax finds the maximum, subtracts it, exponentiates, sums and divides."""
+
+register_operation(
+    F.softmax, "softmax",
+    shape=_softmax, flops=per_element(SOFTMAX_STEPS), saved=saves_result, mixing=separate_unless_along(1),
+)  # fmt: skip
+register_operation(
+    F.normalize, shape=same, flops=per_element(3), saved=saves_all, mixing=separate_unless_along(2, 1)
+)
+register_operation(
+    F.layer_norm, shape=same, flops=per_element(7), saved=_norm_input(2, scaled=False), mixing=separate
+)
+register_operation(
+    F.rms_norm, shape=same, flops=per_element(4), saved=_norm_input(1, scaled=True), mixing=separate
+)

@@ -1,0 +1,81 @@
+// The table of a zoo: search, filters, order, and the details of one artefact at a time.
+{
+  const body = document.querySelector("#artefacts tbody");
+  const rows = [...body.rows];
+  const facets = new Map(rows.map((row) => [row, JSON.parse(row.dataset.facets)]));
+  const search = document.getElementById("search");
+  const selects = [...document.querySelectorAll("[data-facet]")];
+  const count = document.getElementById("count");
+  let open = null;
+
+  function close() {
+    if (!open) return;
+    open.querySelector("button").setAttribute("aria-expanded", "false");
+    open.nextElementSibling.remove();
+    open = null;
+  }
+
+  function filter() {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of rows) {
+      const own = facets.get(row);
+      const fits =
+        words.every((word) => row.dataset.search.includes(word)) &&
+        selects.every((select) => !select.value || own[select.dataset.facet] === select.value);
+      row.hidden = !fits;
+      shown += fits;
+      if (!fits && row === open) close();
+    }
+    count.textContent = `${shown.toLocaleString("en-US")} of ${rows.length.toLocaleString("en-US")} artefacts`;
+  }
+
+  const key = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent;
+
+  function sort(head) {
+    close();
+    const ascending = head.getAttribute("aria-sort") !== "ascending";
+    for (const each of head.parentElement.cells) each.setAttribute("aria-sort", "none");
+    head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+    const sign = ascending ? 1 : -1;
+    const order = new Intl.Collator("en", { numeric: true });
+    rows.sort((a, b) => sign * order.compare(key(a, head.cellIndex), key(b, head.cellIndex)));
+    body.append(...rows);
+  }
+
+  async function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+  }
+
+  async function show(row) {
+    const wasOpen = row === open;
+    close();
+    if (wasOpen) return;
+    const [model, artefact] = DETAILS.artefacts[row.dataset.name];
+    const parts = await Promise.all([artefact, DETAILS.models[model]].map(unpacked));
+    close(); // another row may have been chosen meanwhile
+    const detail = body.insertRow(row.sectionRowIndex + 1);
+    detail.className = "detail";
+    const cell = detail.insertCell();
+    cell.colSpan = row.cells.length;
+    const inner = document.createElement("div");
+    inner.innerHTML = parts.join(""); // HTML of this page's own making, in which all text is escaped
+    cell.append(inner);
+    open = row;
+    row.querySelector("button").setAttribute("aria-expanded", "true");
+    history.replaceState(null, "", `#${encodeURIComponent(row.dataset.name)}`);
+  }
+
+  document.querySelector(".filters").addEventListener("submit", (event) => event.preventDefault());
+  search.addEventListener("input", filter);
+  for (const select of selects) select.addEventListener("change", filter);
+  for (const head of document.querySelectorAll("#artefacts thead th")) {
+    head.firstElementChild.addEventListener("click", () => sort(head));
+  }
+  for (const row of rows) row.querySelector("button").addEventListener("click", () => show(row));
+  filter();
+  const named = decodeURIComponent(location.hash.slice(1));
+  const chosen = rows.find((row) => row.dataset.name === named);
+  if (chosen) show(chosen).then(() => chosen.scrollIntoView());
+}

@@ -1,0 +1,203 @@
+"""Reduced models: smaller specs that stand in for one too large to run, with fewer layers or experts, or narrower ones.
+
+Sizes are found by the role that a field states (:mod:`specs.roles`), so that the parts of plugins are reduced as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from specs.base import Component, Spec
+from specs.embedding import Patches
+from specs.head import AtToken, sought_token
+from specs.mixture import Mixture
+from specs.model import Expectation, Model
+from specs.roles import Role, fields_by_role, rewritten
+from specs.stack import LayerRun, Stack
+
+SMALL_VOCABULARY = 1024
+SMALL_CONTEXT = 1024
+SMALL_SIDE, SMALL_AUDIO = 3, 24
+SMALL_LIMITS = {Role.WINDOW: 4, Role.SOFTCAP: 2.0, Role.CLIP: 1.0}
+SMALL_SWITCH_LENGTH = 16
+
+
+def reduced_models(spec: Model) -> Iterator[tuple[Model, str]]:
+    """Ever smaller stand-ins for a spec, each with its description."""
+    smaller = fewer_layers(spec)
+    depths = {name: (stack.depth, getattr(smaller, name).depth) for name, stack in spec.stacks()}
+    shortened = " and ".join(f"{kept} of {depth} {name} layers" for name, (depth, kept) in depths.items())
+    description = f"a reduced model of {shortened}"
+    yield smaller, description
+    if small_tables(smaller) != smaller:
+        smaller = small_tables(smaller)
+        description += (
+            f" with a vocabulary of {smaller.vocab_size:,}"
+            if smaller.vocab_size
+            else " with a shorter context"
+        )
+        yield smaller, description
+    if fewer_experts(smaller) != smaller:
+        smaller = fewer_experts(smaller)
+        description += " and fewer experts"
+        yield smaller, description
+    for divisor in (2, 4, 8, 16, 32, 64):
+        try:
+            yield narrowed(smaller, divisor), f"{description}, at 1/{divisor} of the widths"
+        except ValidationError:
+            continue
+
+
+def fewer_layers(spec: Model, layers: int = 2) -> Model:
+    """The same model with at most ``layers`` layers in each stack, or one per kind of block if there are more kinds.
+
+    Every block in use occurs, in the order of the original, and the first and the last layer are its own.
+    """
+    stacks: dict[str, Stack] = {name: _shortened(stack, layers) for name, stack in spec.stacks()}
+    return spec.model_copy(update={**stacks, "expect": Expectation()})
+
+
+def kept_layers(stack: Stack, layers: int) -> list[int]:
+    """The indices of the layers that a reduced model keeps."""
+    names = stack.block_names()
+    first_use = {name: index for index, name in reversed(list(enumerate(names)))}
+    first_use[names[-1]] = len(names) - 1
+    kept = set(first_use.values())
+    others = (index for index in range(len(names)) if index not in kept)
+    return sorted([*kept, *(index for index, _ in zip(others, range(layers - len(kept)), strict=False))])
+
+
+def small_tables(spec: Model) -> Model:
+    """The same model with a vocabulary and a context of at most 1024."""
+    vocabulary = _at_most(spec.vocab_size, SMALL_VOCABULARY)
+    sizes = {
+        "vocab_size": vocabulary,
+        "context_length": _at_most(spec.context_length, SMALL_CONTEXT),
+        "head": _seeking_below(spec.head, vocabulary or 0),
+    }
+    stacks: dict[str, Stack] = {
+        name: stack.model_copy(update={"context_length": _at_most(stack.context_length, SMALL_CONTEXT)})
+        for name, stack in spec.stacks()
+    }
+    return spec.model_copy(update={**sizes, **stacks, "expect": Expectation()})
+
+
+def small_inputs(spec: Model) -> Model:
+    """The same model for images of at most 3 x 3 patches and audio of at most 24 vectors; tokens are unchanged."""
+    stacks: dict[str, Stack] = {}
+    for name, stack in spec.stacks():
+        embedding = spec.embedding_of(stack)
+        if isinstance(embedding, Patches):
+            size = min(embedding.image_size, SMALL_SIDE * embedding.patch_size)
+            smaller = embedding.model_copy(update={"image_size": size})
+            stacks[name] = stack.model_copy(update={"embedding": smaller})
+        elif not embedding.takes_tokens:
+            context = _at_most(spec.context_length_of(stack), SMALL_AUDIO)
+            stacks[name] = stack.model_copy(update={"context_length": context})
+    return spec.model_copy(update={**stacks, "expect": Expectation()}) if stacks else spec
+
+
+def _at_most(size: int | None, limit: int) -> int | None:
+    return None if size is None else min(size, limit)
+
+
+def small_limits(spec: Model) -> Model:
+    """The same model with windows, soft caps and clips so small that a few tokens of ordinary size meet them."""
+
+    def lower(part: Spec) -> dict[str, Any]:
+        limits = ((name, SMALL_LIMITS.get(role), value) for name, role, value in fields_by_role(part))
+        return {name: min(value, most) for name, most, value in limits if most and value is not None}
+
+    return validated(spec, lower)
+
+
+def narrowed(spec: Model, divisor: int) -> Model:
+    """The same model with its widths divided by ``divisor``, and as many heads, each narrower.
+
+    Even widths stay even.  Raises :class:`pydantic.ValidationError` where a kind does not allow the smaller widths.
+    """
+
+    def narrow(part: Spec) -> dict[str, Any]:
+        changes: dict[str, Any] = {}
+        for name, role, value in _stated_widths(part, spec.d_model):
+            if role is Role.PER_ROTATED_PAIR:
+                changes[name] = value[: _divided(2 * len(value), divisor) // 2]
+            elif role in (Role.WIDTH, Role.HEAD_WIDTH, Role.ROTATED):
+                changes[name] = _divided(value, divisor)
+        return changes
+
+    return validated(spec, narrow)
+
+
+def _stated_widths(part: Spec, d_model: int) -> Iterator[tuple[str, Role, Any]]:
+    """The fields of a part with a role and a value; the width of a head is derived where it is not stated."""
+    heads = 0
+    for name, role, value in fields_by_role(part):
+        heads = value if role is Role.HEADS else heads
+        if role is Role.HEAD_WIDTH and value is None and heads:
+            value = d_model // heads
+        if value is not None:
+            yield name, role, value
+
+
+def fewer_experts(spec: Model) -> Model:
+    """The same model with the fewest experts that show how they are chosen: some are not, and some groups are not."""
+
+    def drop(part: Spec) -> dict[str, Any]:
+        if not isinstance(part, Mixture):
+            return {}
+        groups = part.router.groups
+        count, top, score_top_k = (
+            (groups.count, groups.top, groups.group_score_top_k) if groups else (1, 1, 1)
+        )
+        size = max(part.top_k // top + 1, score_top_k, -(-2 * part.top_k // count))
+        return {"experts": min(part.experts, count * size)}
+
+    return validated(spec, drop)
+
+
+def short_switch_lengths(spec: Model) -> Model:
+    """The same model with rope switch lengths of at most 16 tokens."""
+
+    def shorten(part: Spec) -> dict[str, Any]:
+        lengths = (
+            (name, value) for name, role, value in fields_by_role(part) if role is Role.ROPE_SWITCH_LENGTH
+        )
+        return {name: min(length, SMALL_SWITCH_LENGTH) for name, length in lengths}
+
+    return validated(spec, shorten)
+
+
+def validated(spec: Model, change: Callable[[Spec], Mapping[str, Any]]) -> Model:
+    """The spec with ``change`` applied to every part, checked again and without expected parameter counts.
+
+    Raises :class:`pydantic.ValidationError` where the new values do not go together.
+    """
+    return Model.model_validate(rewritten(spec, change).model_dump(exclude={"expect"}))
+
+
+def _seeking_below(head: Component, vocabulary: int) -> Component:
+    """A head that looks for a token of a smaller vocabulary, where it looks for one."""
+    token = sought_token(head)
+    if token is None or token < vocabulary:
+        return head
+    return head.model_copy(update={"pooling": AtToken(token=vocabulary - 1)})
+
+
+def _shortened(stack: Stack, layers: int) -> Stack:
+    names, owners = stack.block_names(), stack.owners()
+    kept = kept_layers(stack, layers)
+    same = [list(group) for _, group in itertools.groupby(kept, lambda index: owners[index])]
+    runs = tuple(LayerRun(use=names[group[0]], repeat=len(group), shared=len(group) > 1) for group in same)
+    used = {run.use for run in runs}
+    blocks = {name: block for name, block in stack.blocks.items() if name in used}
+    return stack.model_copy(update={"layers": runs, "blocks": blocks})
+
+
+def _divided(width: int, divisor: int) -> int:
+    smaller = max(width // divisor, min(width, 8))
+    return smaller + (smaller % 2 if width % 2 == 0 else 0)

@@ -1,0 +1,173 @@
+"""The tasks of a model with an encoder and a decoder.
+
+Clients differ in where the keys and values that the decoder attends to are projected: with the encoder, in a decoder for the
+first step, or in one decoder for every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from specs.model import Model
+from zoo import functional
+from zoo.components.mixer import State
+from zoo.state_names import MOMENTS
+from zoo.tracing.symbols import Placeholder
+from zoo.tracing.task import (
+    BATCH,
+    ENCODER,
+    ENCODER_HIDDEN,
+    HIDDEN,
+    StateNames,
+    Task,
+    constant_names,
+    encoder_state,
+    gather_state,
+    ids_input,
+    spread_state,
+    stack_inputs,
+    state_inputs,
+    state_names,
+)
+
+
+def encode_task(model: Any, spec: Model) -> Task:
+    assert spec.encoder is not None
+    inputs = stack_inputs(spec, spec.encoder, "encoder_sequence_length")
+    present = state_names("present", encoder_state(model.decoder), "encoder")
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        outputs = model.encode(
+            values[inputs[0].name], values.get("attention_mask"), values.get("token_type_ids")
+        )
+        return {**outputs, **spread_state(present, outputs.present_key_values)}
+
+    return Task(ENCODER, inputs, call)
+
+
+def encode_alone_task(model: Any, spec: Model) -> Task:
+    """The encoder, without the keys and values that the decoder projects from its output."""
+    task = encode_task(model, spec)
+    return replace(task, call=lambda model, values: {HIDDEN: task.call(model, values)[HIDDEN]})
+
+
+def next_decoder_task(
+    model: Any, spec: Model, name: str, last_only: bool, cache_slots: int | None = None
+) -> Task:
+    """The decoder, given the keys and values of earlier tokens and of the encoder's."""
+    past, encoded, present, _ = _decoder_names(model)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        outputs = model.decode(
+            values["input_ids"],
+            gather_state(encoded, values),
+            values.get("encoder_attention_mask"),
+            gather_state(past, values),
+            position_ids=values.get("position_ids"),
+            last_only=last_only,
+        )
+        return {**outputs, **spread_state(present, outputs.present_key_values)}
+
+    caches = _decoder_caches(model, "encoder_sequence_length", cache_slots)
+    at = [] if cache_slots is None else [ids_input("position_ids", "decoder_sequence_length")]
+    inputs = (_NEW_TOKENS, *at, *_encoder_mask(spec), *caches)
+    constant = constant_names(past, model.decoder.states)
+    return Task(
+        name, inputs, call, () if cache_slots else (_TOKENS_SO_FAR,), last_only, cache_slots, constant
+    )
+
+
+def first_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
+    """The decoder's first step: it projects the encoder's output, and returns those keys and values too."""
+    _, _, present, encoded = _decoder_names(model)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        projected = model.keys_values(values[ENCODER_HIDDEN])
+        mask = values.get("encoder_attention_mask")
+        outputs = model.decode(values["input_ids"], projected, mask, last_only=last_only)
+        return {
+            **outputs,
+            **spread_state(present, outputs.present_key_values),
+            **spread_state(encoded, projected),
+        }
+
+    return Task(
+        "decoder_model",
+        (_NEW_TOKENS, _encoder_hidden(spec), *_encoder_mask(spec)),
+        call,
+        (),
+        last_only,
+    )
+
+
+def merged_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
+    """The decoder for every step: it projects the encoder's output on the first step and reuses the cache afterwards."""
+    past, encoded, present, encoded_present = _decoder_names(model)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        cached = gather_state(encoded, values)
+        projected = [
+            (functional.append(key, new_key), functional.append(value, new_value))
+            for (key, value), (new_key, new_value) in zip(
+                cached, model.keys_values(values[ENCODER_HIDDEN][:, projected_length(cached) :]), strict=True
+            )
+        ]
+        outputs = model.decode(
+            values["input_ids"],
+            projected,
+            values.get("encoder_attention_mask"),
+            gather_state(past, values),
+            last_only=last_only,
+        )
+        return {
+            **outputs,
+            **spread_state(present, outputs.present_key_values),
+            **spread_state(encoded_present, projected),
+        }
+
+    # Symbols are traced as numbers that grow in the order of the inputs: the cache is never longer than the encoder output.
+    caches = _decoder_caches(model, "past_encoder_sequence_length")
+    inputs = (_NEW_TOKENS, *caches, _encoder_hidden(spec), *_encoder_mask(spec))
+    constant = constant_names(past, model.decoder.states)
+    return Task("decoder_model_merged", inputs, call, (_TOKENS_SO_FAR,), last_only, constant=constant)
+
+
+def projected_length(cached: Sequence[State]) -> int:
+    """The number of an encoder's tokens whose keys and values are in a cache."""
+    return cached[0][0].shape[2]
+
+
+_NEW_TOKENS = ids_input("input_ids", "decoder_sequence_length")
+_TOKENS_SO_FAR = "past_decoder_sequence_length + decoder_sequence_length"
+
+
+def _decoder_names(model: Any) -> list[StateNames]:
+    """Names of the decoder's own state and of the encoder's keys and values, as inputs and then as outputs."""
+    states = {"decoder": model.decoder.states, "encoder": encoder_state(model.decoder)}
+    return [state_names(moment, state, part) for moment in MOMENTS for part, state in states.items()]
+
+
+def _decoder_caches(model: Any, encoder_length: str, cache_slots: int | None = None) -> Iterator[Placeholder]:
+    """The state of a decoder that attends to an encoder, layer by layer."""
+    past, encoded, _, _ = _decoder_names(model)
+    decoder = model.decoder
+    own = state_inputs(past, decoder.states, decoder, cache_slots or "past_decoder_sequence_length")
+    cross = state_inputs(encoded, encoder_state(decoder), decoder, encoder_length)
+    for layer, crossed in zip(own, cross, strict=True):
+        yield from (*layer, *crossed)
+
+
+def _encoder_mask(spec: Model) -> list[Placeholder]:
+    """The mask of the encoder's tokens; images and audio have no padding."""
+    assert spec.encoder is not None
+    masked = spec.embedding_of(spec.encoder).takes_tokens
+    return [ids_input("encoder_attention_mask", "encoder_sequence_length")] if masked else []
+
+
+def _encoder_hidden(spec: Model) -> Placeholder:
+    """The encoder's output: float32 like all outputs, whatever the dtype of the weights."""
+    return Placeholder(ENCODER_HIDDEN, torch.float32, (BATCH, "encoder_sequence_length", spec.d_model))

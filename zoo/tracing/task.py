@@ -1,0 +1,111 @@
+"""A task, and the inputs and outputs of tasks, with the names and dims that ONNX clients expect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from specs.embedding import Tokens
+from specs.model import Model
+from specs.stack import Stack as StackSpec
+from zoo.components.mixer import State, StateTensor
+from zoo.models.stack import Stack
+from zoo.state_names import Moment, state_name
+from zoo.tracing.symbols import Placeholder
+from zoo.tracing.tracer import GraphCall
+
+BATCH = "batch_size"
+ENCODER = "encoder_model"
+"""The name of the encoder's graph in an encoder-decoder."""
+HIDDEN, ENCODER_HIDDEN = "last_hidden_state", "encoder_hidden_states"
+"""The encoder's output, and its name as an input of the decoder."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One graph: the name of its file (without .onnx), its inputs, and the call that computes its outputs.
+
+    ``sums`` are the sizes of outputs that no input has.  With ``last_only`` a decoder returns the scores of the last real
+    token of each row alone, B 1 vocabulary.  ``cache_slots`` is the length of a decoder's static caches; None if its caches
+    grow.  ``constant`` names the inputs that hold a state without a length, which begins with zeros.
+    """
+
+    name: str
+    inputs: tuple[Placeholder, ...]
+    call: GraphCall
+    sums: tuple[str, ...] = ()
+    last_only: bool = False
+    cache_slots: int | None = None
+    constant: frozenset[str] = frozenset()
+
+
+def ids_input(name: str, *dims: str) -> Placeholder:
+    return Placeholder(name, torch.int64, (BATCH, *dims))
+
+
+def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholder, ...]:
+    """The inputs of a stack: tokens of any length with their mask, or one input of fixed sizes."""
+    embedding = spec.embedding_of(stack)
+    if not embedding.takes_tokens:
+        shape = embedding.input_shape(spec.context_length_of(stack))
+        return (Placeholder(embedding.input_name, torch.float32, (BATCH, *shape)),)
+    typed = isinstance(embedding, Tokens) and embedding.token_types > 1
+    names = [embedding.input_name, "attention_mask", *(["token_type_ids"] if typed else [])]
+    return tuple(ids_input(name, length) for name in names)
+
+
+StateNames = list[tuple[str, ...]]
+"""The names of the tensors in the state of each layer."""
+
+
+def encoder_state(stack: Stack) -> list[tuple[StateTensor, ...]]:
+    """The keys and values of an encoder's output, for each layer of a decoder."""
+    return [block.cross_attention.state for block in stack.blocks]  # type: ignore[union-attr, misc]
+
+
+def state_names(moment: Moment, state: Sequence[Sequence[StateTensor]], part: str = "") -> StateNames:
+    """The names of inputs or outputs, such as ``past_key_values.0.key``."""
+    return [
+        tuple(state_name(moment, i, each.name, grows=each.grows, part=part) for each in layer)
+        for i, layer in enumerate(state)
+    ]
+
+
+def state_inputs(
+    names: StateNames, state: Sequence[Sequence[StateTensor]], stack: Stack, length: str | int
+) -> list[list[Placeholder]]:
+    """The inputs that take the state of each layer, with the name or number of its tokens."""
+    dtype = next(stack.parameters()).dtype
+    return [
+        [
+            Placeholder(
+                name,
+                tensor.dtype or dtype,
+                (BATCH, *(length if isinstance(dim, str) else dim for dim in tensor.dims)),
+            )
+            for name, tensor in zip(layer, declared, strict=True)
+        ]
+        for layer, declared in zip(names, state, strict=True)
+    ]
+
+
+def constant_names(names: StateNames, state: Sequence[Sequence[StateTensor]]) -> frozenset[str]:
+    """The names of the tensors that have no length."""
+    return frozenset(
+        name
+        for layer, declared in zip(names, state, strict=True)
+        for name, tensor in zip(layer, declared, strict=True)
+        if not tensor.grows
+    )
+
+
+def gather_state(names: StateNames, values: Mapping[str, Any]) -> list[State]:
+    return [tuple(values[name] for name in layer) for layer in names]
+
+
+def spread_state(names: StateNames, state: Sequence[State]) -> dict[str, Any]:
+    return {name: tensor for layer, tensors in zip(names, state, strict=True)
+            for name, tensor in zip(layer, tensors, strict=True)}  # fmt: skip
