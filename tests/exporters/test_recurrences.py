@@ -18,7 +18,7 @@ from zoo import functional
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.tracer import Tracer
 
-EXACT = {"atol": 5e-6, "rtol": 5e-6}
+EXACT: dict[str, Any] = {"atol": 5e-6, "rtol": 5e-6}
 LENGTHS = (1, 2, 63, 64, 65, 150)
 FUSED = ("cpu", "cuda")
 

@@ -81,7 +81,8 @@ def test_a_mixer_declares_the_state_that_it_returns(spec: Any) -> None:
 
 
 def test_a_gate_scales_the_output_of_attention() -> None:
-    spec = GroupedQuery(heads=4, kv_heads=2, output_gate=True, bias=False)
+    data = {"kind": "grouped_query", "heads": 4, "kv_heads": 2, "output_gate": True, "bias": False}
+    spec = GroupedQuery.model_validate(data)
     attention: Any = initialized(SelfAttention(spec, CONTEXT))
     query, key, value = drawn(2, 4, 3, 3), drawn(2, 2, 3, 3, seed=1), drawn(2, 2, 3, 3, seed=2)
     x = drawn(2, 3, WIDTH, seed=3)

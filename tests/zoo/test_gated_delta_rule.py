@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from zoo.functional.delta import delta_rule, unit_lower_inverse
 from zoo.ops import TensorInfo, operation_of
 
 PER_CHANNEL = pytest.mark.parametrize("per_channel", [False, True], ids=["per head", "per channel"])
-EXACT = {"atol": 1e-10, "rtol": 1e-10}
+EXACT: dict[str, Any] = {"atol": 1e-10, "rtol": 1e-10}
 
 
 @PER_CHANNEL
@@ -38,7 +39,7 @@ def test_pieces_and_the_whole_agree(cut: int, per_channel: bool) -> None:
     whole, last = gated_delta_rule(*inputs, real)
     pieces, state = [], inputs.state
     for *parts, part_real in zip(*(x.split(cut, 2) for x in inputs[:5]), real.split(cut, 1), strict=True):
-        piece, state = gated_delta_rule(*parts, state, part_real)
+        piece, state = gated_delta_rule(*DeltaInputs(*(*parts, state)), part_real)
         pieces.append(piece)
     torch.testing.assert_close(torch.cat(pieces, 2), whole, **EXACT)
     torch.testing.assert_close(state, last, **EXACT)
@@ -56,7 +57,7 @@ def test_gradients_are_those_of_differences(per_channel: bool) -> None:
     inputs = drawn_delta_inputs(5, batch=1, groups=1, heads=2, width=2, out=2, per_channel=per_channel)
     given = [each.requires_grad_() for each in inputs]
     real = torch.tensor([[1, 1, 0, 1, 1]])
-    assert torch.autograd.gradcheck(lambda *parts: gated_delta_rule(*parts, real), given)
+    assert torch.autograd.gradcheck(lambda *parts: gated_delta_rule(*DeltaInputs(*parts), real), given)
 
 
 @PER_CHANNEL
@@ -64,7 +65,7 @@ def test_gradients_through_chunks_are_those_through_tokens(per_channel: bool) ->
     inputs, real = drawn_delta_inputs(100, per_channel=per_channel), drawn_mask(2, 100)
     weights = drawn_delta_inputs(100, seed=1)
 
-    def gradients(rule: Any) -> tuple[Tensor, ...]:
+    def gradients(rule: Callable[[DeltaInputs], tuple[Tensor, Tensor]]) -> tuple[Tensor, ...]:
         given = DeltaInputs(*(each.detach().requires_grad_() for each in inputs))
         out, state = rule(given)
         return torch.autograd.grad((out * weights.value).sum() + (state * weights.state).sum(), given)
@@ -155,8 +156,11 @@ def test_the_products_that_are_counted_are_those_that_run(tokens: int, per_chann
 def test_only_what_is_trained_gets_a_gradient(per_channel: bool) -> None:
     inputs = drawn_delta_inputs(3, per_channel=per_channel)
     for frozen in range(6):
-        given = [each.detach().requires_grad_(place != frozen) for place, each in enumerate(inputs)]
-        sum(part.sum() for part in gated_delta_rule(*given, None)).backward()  # type: ignore[union-attr]
+        given = DeltaInputs(
+            *(each.detach().requires_grad_(place != frozen) for place, each in enumerate(inputs))
+        )
+        mixed, state = gated_delta_rule(*given, None)
+        (mixed.sum() + state.sum()).backward()
         assert [each.grad is None for each in given] == [place == frozen for place in range(6)]
 
 

@@ -45,8 +45,8 @@ def smallest(name: str) -> Model:
     return small
 
 
-def given_bytes(*pairs: tuple[Tensor, Tensor]) -> int:
-    return sum(key.nbytes + value.nbytes for key, value in pairs)
+def given_bytes(*states: tuple[Tensor, ...]) -> int:
+    return sum(each.nbytes for state in states for each in state)
 
 
 # --------------------------------------------------------------------------------------------------------- caches

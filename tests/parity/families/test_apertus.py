@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 from transformers import ApertusConfig, ApertusForCausalLM
 
@@ -13,7 +15,7 @@ from zoo.families.common.config import Config
 
 def test_a_config_without_positions_is_scaled() -> None:
     data = {"architectures": ["ApertusForCausalLM"], "model_type": "apertus"}
-    position = spec_of_config(Config(data, "config.json"), name="tiny").position
+    position: Any = spec_of_config(Config(data, "config.json"), name="tiny").position
     reference = ApertusConfig().rope_parameters
     assert (position.theta, position.scaling.kind) == (reference["rope_theta"], reference["rope_type"])
     assert position.scaling.factor == reference["factor"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 from transformers import KimiLinearConfig, KimiLinearForCausalLM, KimiLinearModel
 
@@ -13,7 +15,7 @@ from zoo.families.common.config import Config
 
 FULL, LINEAR = "full_attention", "linear_attention"
 
-CONFIGS = {
+CONFIGS: dict[str, dict[str, Any]] = {
     "every fourth": dict(
         vocab_size=61, hidden_size=36, num_hidden_layers=5, num_attention_heads=3, num_key_value_heads=3,
         intermediate_size=41, moe_intermediate_size=13, num_local_experts=5, num_experts_per_tok=2, rms_norm_eps=1e-3,

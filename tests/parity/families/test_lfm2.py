@@ -7,6 +7,7 @@ configurations are padded on the right.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from hypothesis import strategies as st
 from transformers import Lfm2Config, Lfm2ForCausalLM, Lfm2MoeConfig, Lfm2MoeForCausalLM
@@ -19,7 +20,7 @@ from tests.parity.families.mixtures import check as check_mixture
 
 FULL, CONV = "full_attention", "conv"
 
-CONFIGS = {
+CONFIGS: dict[str, dict[str, Any]] = {
     "both kinds": dict(
         vocab_size=61, hidden_size=36, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
         norm_eps=1e-3, max_position_embeddings=128, layer_types=[CONV, CONV, FULL, CONV, FULL],
@@ -35,13 +36,13 @@ CONFIGS = {
         max_position_embeddings=128, layer_types=[FULL, FULL], conv_L_cache=4, rope_parameters=LLAMA3,
     ),
 }  # fmt: skip
-DENSE = {
+DENSE: dict[str, dict[str, Any]] = {
     "both kinds": dict(intermediate_size=90, block_multiple_of=8),
     "biases": dict(intermediate_size=60, block_multiple_of=16, block_ffn_dim_multiplier=1.3),
     "attention alone": dict(intermediate_size=33, block_auto_adjust_ff_dim=False),
 }
 """The widths of LFM2."""
-SPARSE = {
+SPARSE: dict[str, dict[str, Any]] = {
     "both kinds": dict(
         intermediate_size=41, moe_intermediate_size=13, num_experts=5, num_experts_per_tok=2, num_dense_layers=2
     ),

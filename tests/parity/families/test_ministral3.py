@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 from transformers import Ministral3Config, Ministral3ForCausalLM
 
@@ -21,7 +23,7 @@ PLAIN = {
 
 def test_a_config_without_positions_is_that_of_8b() -> None:
     data = {"architectures": ["Ministral3ForCausalLM"], "model_type": "ministral3"}
-    position = spec_of_config(Config(data, "config.json"), name="tiny").position
+    position: Any = spec_of_config(Config(data, "config.json"), name="tiny").position
     assert (position.theta, position.scaling.factor, position.scaling.attention_factor) == (1e6, 16.0, 1.0)
     assert (position.query_scaling.beta, position.query_scaling.length) == (0.1, 16384)
 

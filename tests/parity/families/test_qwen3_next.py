@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
@@ -33,7 +34,7 @@ from zoo.families.common.config import Config, ConfigError
 
 FULL, LINEAR = "full_attention", "linear_attention"
 
-CONFIGS = {
+CONFIGS: dict[str, dict[str, Any]] = {
     "every fourth": dict(
         vocab_size=61, hidden_size=36, num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=2, head_dim=8,
         intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, tie_word_embeddings=True,
@@ -52,7 +53,7 @@ CONFIGS = {
         rope_parameters={**LLAMA3, "partial_rotary_factor": 1.0},
     ),
 }  # fmt: skip
-SPARSE = {
+SPARSE: dict[str, dict[str, Any]] = {
     "every fourth": dict(
         moe_intermediate_size=13, num_experts=5, num_experts_per_tok=2, shared_expert_intermediate_size=17,
         mlp_only_layers=[1],
