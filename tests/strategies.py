@@ -217,8 +217,9 @@ def mixers(draw: st.DrawFn) -> Data:
         case "kimi_delta_attention":
             data["heads"], data["head_dim"] = draw(st.sampled_from([(1, 4), (2, 3)]))
         case "mamba":
-            data["width"], data["step_rank"] = draw(st.sampled_from([(8, 2), (12, 3)]))
-            data["state_size"], data["norm"] = draw(st.sampled_from([1, 4])), draw(st.none() | norms())
+            data["width"], data["step_rank"] = draw(st.sampled_from([(8, 3), (12, 4)]))
+            data["norm"] = draw(st.none() | norms())
+            data["state_size"] = 4 if data["norm"] else draw(st.sampled_from([1, 4]))
         case "mamba2":
             data["heads"], data["groups"] = draw(st.sampled_from([(1, 1), (4, 1), (4, 2)]))
             data["head_dim"], data["state_size"] = draw(st.sampled_from([(4, 3), (2, 4)]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from specs.attention import MultiHeadShape
 from specs.embedding import Tokens
 from specs.head import MaskedLanguageModeling, Pooled, TransformingHead
+from specs.mamba import Mamba
 from specs.model import Model
 from specs.norm import NoNorm
 from specs.residual import NoResidual
@@ -15,7 +16,7 @@ def why_insensitive(spec: Model) -> str:
     if spec.vocab_size == 1:
         return "the vocabulary has only one token"
     widths = [spec.d_model] if any(not isinstance(norm, NoNorm) for norm in _stack_norms(spec)) else []
-    widths += _query_key_widths(spec)
+    widths += _query_key_widths(spec) + _selection_widths(spec)
     embeddings = [spec.embedding_of(stack) for _, stack in spec.stacks()]
     if any(isinstance(each, Tokens) and each.norm is not None for each in embeddings):
         widths.append(min(each.position_width(spec.d_model) for each in embeddings))
@@ -35,6 +36,18 @@ def _query_key_widths(spec: Model) -> list[int]:
     attentions = [block.attention for _, stack in spec.stacks() for block in stack.layer_blocks()]
     shapes = [each for each in attentions if isinstance(each, MultiHeadShape) and each.qk_norm is not None]
     return [each.head_width(spec.d_model) for each in shapes]
+
+
+def _selection_widths(spec: Model) -> list[int]:
+    """The widths over which the inputs of Mamba's states and step sizes are normalised."""
+    mixers = [block.mixer for _, stack in spec.stacks() for block in stack.layer_blocks()]
+    normed = [each for each in mixers if isinstance(each, Mamba) and each.norm is not None]
+    return [
+        width
+        for each in normed
+        if not isinstance(each.norm, NoNorm)
+        for width in (each.state_size, each.step_rank)
+    ]
 
 
 def may_fade(spec: Model) -> str:
