@@ -73,6 +73,8 @@ class _VisionEncoderDecoder(Family):
 
     def spec(self, config: Config, class_name: str) -> Data:
         encoder, decoder = config.model("encoder", _ENCODERS), config.model("decoder", _DECODERS, _ATTENDS)
+        for name in ("is_decoder", "add_cross_attention"):
+            encoder.must(name, False, "it is the encoder")
         images, class_of_images = _ENCODERS[encoder.data["model_type"]]
         words, class_of_words = _DECODERS[decoder.data["model_type"]]
         seen, said = images.body_spec(encoder, class_of_images), words.spec(decoder, class_of_words)

@@ -84,6 +84,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
      "map the encoder's output"),
     ("decoder", {"activation_function": "gellu"}, "decoder.activation_function: is not supported", "gelu"),
     ("decoder", {"scale_heads": True}, "unsupported fields", "decoder.scale_heads"),
+    ("encoder", {"is_decoder": True}, "encoder.is_decoder: must be false", "it is the encoder"),
     ("encoder", {"model_type": None}, "encoder.model_type: is required", "vit"),
     ("encoder", {"num_register_tokens": 4}, "unsupported fields", "encoder.num_register_tokens"),
 ]  # fmt: skip
