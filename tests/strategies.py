@@ -10,6 +10,9 @@ ACTIVATIONS = ["relu", "relu2", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh
 EMBEDDED = ["learned", "sinusoidal"]
 ARCHITECTURES = ["encoder", "decoder", "encoder-decoder"]
 
+WIDTHS = [8, 16, 24]
+"""Widths of stacks: every number of heads below leaves heads of even width."""
+
 Data = dict[str, Any]
 
 
@@ -17,7 +20,7 @@ Data = dict[str, Any]
 def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Data:
     """The plain data of a model spec."""
     architecture = draw(st.sampled_from(architectures))
-    d_model = draw(st.sampled_from([8, 16, 24]))  # every number of heads below leaves heads of even width
+    d_model = draw(st.sampled_from(WIDTHS))
     data: Data = {"name": "drawn", "architecture": architecture, "d_model": d_model}
     data["vocab_size"] = draw(st.integers(7, 40))
     data["context_length"] = draw(st.sampled_from([8, 32]))
@@ -52,6 +55,8 @@ def draw_whole_inputs(draw: st.DrawFn, data: Data) -> None:
     embedding = draw(patches() | spectrograms())
     if data["architecture"] == "encoder-decoder":
         encoder["embedding"] = embedding
+        if draw(st.booleans()):
+            encoder["d_model"] = draw(st.sampled_from(WIDTHS))
     else:
         del data["vocab_size"]
         data["embedding"] = embedding

@@ -5,7 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import math
+<<<<<<< HEAD
 from contextlib import suppress
+=======
+from collections.abc import Callable
+>>>>>>> stacks
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +95,23 @@ DEPTHS = (
 )
 
 
+INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
+    "clip": lambda fields: {"text_config": fields},
+    "vision-encoder-decoder": lambda fields: {
+        "encoder": {"model_type": "vit", **fields},
+        "decoder": {"model_type": "gpt2"},
+    },
+}
+"""How fields stand in configs that hold others."""
+
+
 @pytest.mark.parametrize("model_type", MODEL_TYPES)
 @pytest.mark.parametrize("count", [10_001, 2_000_000_000, 2**63])
 def test_layers_are_bounded_before_anything_is_made_of_them(model_type: str, count: int) -> None:
     found = []
     for name in DEPTHS:
         fields = {name: count}
-        data = {"text_config": fields} if model_type == "clip" else fields
+        data = INSIDE[model_type](fields) if model_type in INSIDE else fields
         try:
             spec_of_config(
                 Config({"model_type": model_type, "num_experts_per_tok": 1, **data}, "config.json"), name="x"
