@@ -75,6 +75,7 @@ def fused(result: Export) -> dict[str, int]:
         ("phi-3.5-mini", 2),  # angles that depend on the length of the input
         ("olmo2-1b", 4),  # norms behind the branches
         ("mixtral-8x7b", 8),
+        ("falcon-h1-0.5b", 8),  # beside Mamba-2, with a factor on its output
     ],
 )
 def test_a_decoders_attention_is_one_operation_with_its_cache(
@@ -157,8 +158,9 @@ def test_logits_choose_and_weight_experts_where_their_softmax_does(
     assert ("TopK" not in operations) == from_logits
 
 
-def test_queries_keys_and_values_are_one_product(tmp_path: Path) -> None:
-    written(small("gpt2", 8), tmp_path)
+@pytest.mark.parametrize("multipliers", ["{}", "{input: 0.5, output: 1.5}"])
+def test_queries_keys_and_values_are_one_product(multipliers: str, tmp_path: Path) -> None:
+    written(small("gpt2", 8, f"decoder.block.attention.multipliers={multipliers}"), tmp_path)
     graph = onnx.load(tmp_path / "out/model.onnx", load_external_data=False).graph
     names = {tensor.name for tensor in graph.initializer}
     assert "decoder.blocks.0.attention.query_key_value.weight" in names
