@@ -75,7 +75,6 @@ def fused(result: Export) -> dict[str, int]:
         ("phi-3.5-mini", 2),  # angles that depend on the length of the input
         ("olmo2-1b", 4),  # norms behind the branches
         ("mixtral-8x7b", 8),
-        ("falcon-h1-0.5b", 8),  # beside Mamba-2, with a factor on its output
     ],
 )
 def test_a_decoders_attention_is_one_operation_with_its_cache(
@@ -167,6 +166,17 @@ def test_queries_keys_and_values_are_one_product(multipliers: str, tmp_path: Pat
     assert not any(name.endswith("attention.query.weight") for name in names)
     products = [node.name for node in graph.node if node.op_type == "Gemm"]
     assert len([name for name in products if ".attention/" in name or ".attention." in name]) == 2 * 2
+
+
+def test_attention_beside_a_mixer_is_fused_too(tmp_path: Path) -> None:
+    found = fused(written(small("falcon-h1-0.5b", 8), tmp_path))
+    assert [found[name] for name in ("GroupQueryAttention", "CausalConvWithState", "LinearAttention")] == [
+        2
+    ] * 3
+    graph = onnx.load(tmp_path / "out/model.onnx", load_external_data=False).graph
+    assert "decoder.blocks.0.attention.query_key_value.weight" in {
+        tensor.name for tensor in graph.initializer
+    }
 
 
 def test_weights_side_by_side_take_no_more_room(tmp_path: Path) -> None:
