@@ -169,7 +169,7 @@ def test_queries_keys_and_values_are_one_product(multipliers: str, tmp_path: Pat
 
 
 def test_attention_beside_a_mixer_is_fused_too(tmp_path: Path) -> None:
-    found = fused(written(small("falcon-h1-0.5b", 8), tmp_path))
+    found = fused(written(small("falcon-h1-0.5b", 4), tmp_path))
     assert [found[name] for name in ("GroupQueryAttention", "CausalConvWithState", "LinearAttention")] == [
         2
     ] * 3
