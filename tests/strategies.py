@@ -315,7 +315,9 @@ def attentions(draw: st.DrawFn, head_count: int, *, local: bool = True) -> Data:
     data["sinks"] = draw(st.sampled_from([False, False, True]))
     data["clip"] = draw(st.sampled_from([None, None, 1.5]))
     data["multipliers"] = draw(multipliers("input", "output"))
-    if data["head_dim"] != 2 and draw(st.integers(0, 3)) == 0:  # a layer norm leaves two values their signs alone
+    if (
+        data["head_dim"] != 2 and draw(st.integers(0, 3)) == 0
+    ):  # a layer norm leaves two values their signs alone
         norm = draw(norms(or_none=False))
         data["qk_norm"] = {"norm": norm, "over": draw(st.sampled_from(["head", "width", "each_head"]))}
     if local:

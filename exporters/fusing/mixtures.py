@@ -71,7 +71,9 @@ def _words(inner: nn.Module) -> str:
     name = getattr(inner, "activation_name", type(inner).__name__)
     if not isinstance(inner, GatedInner):
         return f"experts with activation {name}"
-    return f"gated experts with {f'activation {name}' if inner.multiplier == 1.0 else 'a multiplier of the gate'}"
+    if inner.multiplier != 1.0:
+        return "gated experts with a multiplier of the gate"
+    return f"gated experts with activation {name}"
 
 
 def unquantized_mixtures(graph: fx.Graph, quantization: Quantization) -> list[str]:

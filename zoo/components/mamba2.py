@@ -60,9 +60,8 @@ class Mamba2(Mixer):
         """x: B T and d_model, past: B (D + 2 G N) (W - 1) and B H N P -> B T and d_model, and the same state."""
         last_inputs, states = (None, None) if past is None else past
         factors = self.multipliers
-        gate, x, step = self.input(scaled(x, factors.input)).split(
-            self.widths, -1
-        )  # B T D, B T (D + 2 G N), B T H
+        x = self.input(scaled(x, factors.input))  # B T (2 D + 2 G N + H)
+        gate, x, step = x.split(self.widths, -1)  # B T D, B T (D + 2 G N), B T H
         gate, x, step = scaled(gate, factors.gate), self._scaled_parts(x), scaled(step, factors.step)
         x, last_inputs = self.convolution(x, context, last_inputs)
         x, key, query = self.activation(x).split(self.parts, -1)

@@ -40,7 +40,7 @@ class _Multipliers(Field):
         return {self.name: [getattr(value, key) for key in self.keys]}
 
 
-class _ScoreScale(Field):
+class _KeyMultiplier(Field):
     """The factor on attention scores: that of heads of their width, times the multiplier of the keys."""
 
     multiplier = _multiplier("key_multiplier")
@@ -147,7 +147,7 @@ FAMILIES = (
         _FIELDS.body(
             attention={
                 "bias": f.Bias("attention_bias", default=False),
-                "scale": _ScoreScale(),
+                "scale": _KeyMultiplier(),
                 "multipliers": {
                     "input": _multiplier("attention_in_multiplier"),
                     "output": _multiplier("attention_out_multiplier"),
