@@ -81,14 +81,14 @@ def _images(given: Sequence[Path], exported: Exported) -> RunInputs:
     from exporters.preprocessing.images import Pixels, image_files, read_images
 
     form = Pixels.beside(exported.directory)
+    paths = [path for each in given for path in image_files(each)]
+    pixels, _ = read_images(paths, form, exported.spec)
     if form is None:
         say(
             f"There is no {PREPROCESSOR}: images are resized to the model's size, with values from -1 to 1",
             "dim",
             err=True,
         )
-    paths = [path for each in given for path in image_files(each)]
-    pixels, _ = read_images(paths, form, exported.spec)
     return RunInputs(pixels, "image", [path.name for path in paths])
 
 

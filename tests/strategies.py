@@ -208,6 +208,11 @@ def draw_without_attention(draw: st.DrawFn, block: Data, *, cross: bool) -> None
         block.pop("feed_forward_norm", None)
 
 
+def multipliers(*parts: str) -> st.SearchStrategy[Data]:
+    """Constant factors on some parts of a component."""
+    return st.just({}) | st.dictionaries(st.sampled_from(parts), st.sampled_from([1.0, 0.5, 1.5]))
+
+
 @st.composite
 def mixers(draw: st.DrawFn) -> Data:
     """A mixer with a state of constant size."""
@@ -230,6 +235,9 @@ def mixers(draw: st.DrawFn) -> Data:
             data["head_dim"], data["state_size"] = draw(st.sampled_from([(4, 3), (2, 4)]))
             data["norm"] = draw(st.sampled_from([None, {"gate": "before"}, {"gate": "after"}]))
             data["step_limit"] = draw(st.sampled_from([None, {"least": 0.01, "most": 0.2}]))
+            data["multipliers"] = draw(
+                multipliers("input", "gate", "value", "key", "query", "step", "output")
+            )
         case "rg_lru":
             data["width"], data["heads"] = draw(st.sampled_from([(8, 1), (12, 3)]))
     if data["kind"] in ("mamba", "mamba2"):
@@ -273,6 +281,7 @@ def feed_forwards(draw: st.DrawFn) -> Data:
             draw(st.sampled_from([None, 0.7])),
             draw(st.sampled_from([None, 1.0])),
         )
+        data["multipliers"] = draw(multipliers("gate", "output"))
     return data
 
 
@@ -311,7 +320,10 @@ def attentions(draw: st.DrawFn, head_count: int, *, local: bool = True) -> Data:
     data["softcap"] = draw(st.sampled_from([None, None, 2.0]))
     data["sinks"] = draw(st.sampled_from([False, False, True]))
     data["clip"] = draw(st.sampled_from([None, None, 1.5]))
-    if draw(st.integers(0, 3)) == 0:
+    data["multipliers"] = draw(multipliers("input", "output"))
+    if (
+        data["head_dim"] != 2 and draw(st.integers(0, 3)) == 0
+    ):  # a layer norm leaves two values their signs alone
         norm = draw(norms(or_none=False))
         data["qk_norm"] = {"norm": norm, "over": draw(st.sampled_from(["head", "width", "each_head"]))}
     if local:

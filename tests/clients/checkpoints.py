@@ -83,6 +83,19 @@ def granite_hybrid() -> PreTrainedModel:
     return transformers.GraniteMoeHybridForCausalLM(config)
 
 
+def falcon_h1() -> PreTrainedModel:
+    """Attention and Mamba-2 side by side in every layer, with multipliers."""
+    mamba = {
+        "mamba_d_ssm": 96,
+        "mamba_n_heads": 4,
+        "mamba_d_state": 16,
+        "ssm_multipliers": [1.0, 0.5, 0.7, 0.7, 1.0],
+    }
+    factors = {"key_multiplier": 0.5, "attention_out_multiplier": 0.9, "mlp_multipliers": [0.9, 0.6]}
+    config = transformers.FalconH1Config(vocab_size=VOCABULARY, **mamba, **factors, **GROUPED, **TOKENS)
+    return transformers.FalconH1ForCausalLM(config)
+
+
 def qwen3_next() -> PreTrainedModel:
     """The gated delta rule, gated attention in every second layer, and experts."""
     sizes = {"moe_intermediate_size": 32, "num_experts": 6, "num_experts_per_tok": 2, "head_dim": 16}

@@ -267,13 +267,6 @@ def test_a_named_block_may_unset_a_field_of_its_block(write):
     assert load(write("shown.yaml", shown)) == model
 
 
-def test_null_is_written_where_the_default_is_another(write):
-    ungated = "decoder.block.mixer={kind: mamba2, heads: 4, head_dim: 3, state_size: 5, norm: null}"
-    model = load("tiny-gpt", ["position.kind=none", "decoder.block.attention=null", ungated, "expect={}"])
-    assert resolved(model)["decoder"]["block"]["mixer"]["norm"] is None
-    assert load(write("shown.yaml", dump(resolved(model)))) == model
-
-
 def test_a_default_that_is_left_out_is_written_where_it_unsets_something(write):
     model = load(
         "gpt2",

@@ -5,11 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
-<<<<<<< HEAD
-from contextlib import suppress
-=======
 from collections.abc import Callable
->>>>>>> stacks
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +44,6 @@ def read(**changes: Any) -> Any:
         ({"model_type": "rwkv"}, "config.json: model_type: is not a supported family\n  value: 'rwkv'\n  Supported families: albert, apertus, arcee, bamba, bart, bert,"),
         ({"model_type": "gemma3n_text"}, "config.json: model_type: is not supported: specs cannot express several residual streams"),
         ({"model_type": "gemma4_text"}, "config.json: model_type: is not supported: specs cannot express embeddings per layer"),
-        ({"model_type": "falcon_h1"}, "config.json: model_type: is not supported: specs cannot express factors of the outputs of attention and Mamba-2"),
         ({"model_type": "minimax"}, "config.json: model_type: is not supported: specs cannot express lightning attention"),
         ({"model_type": "zamba2"}, "config.json: model_type: is not supported: specs cannot express layers that share weights but for"),
         ({"model_type": None}, "config.json: model_type: is not a supported family"),

@@ -318,6 +318,14 @@ def test_labels_of_attention():
     assert attentions(read(load("pythia-70m")))[0].on_queries_keys[0].details[1] == "16 of 64 dims"
 
 
+def test_labels_of_multipliers():
+    diagram = read(load("falcon-h1-0.5b"))
+    (attention,) = attentions(diagram)
+    assert attention.details[-1] == "output \u00d7 0.938"
+    (gated,) = (part for part in diagram.parts() if part.role == "feed-forward")
+    assert gated.details[-2:] == ("gate \u00d7 0.884", "output \u00d7 0.586")
+
+
 def test_biases_are_drawn_next_to_the_scores():
     encoder, decoder, cross = attentions(read(load("t5-small")))
     assert (encoder.on_scores.modules, encoder.on_scores.parameters) == (("encoder.position",), 256)

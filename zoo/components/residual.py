@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 import specs.residual as spec
+from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.registry import builds
 
@@ -18,7 +19,7 @@ class Add(nn.Module):
         self.scale = spec.scale
 
     def forward(self, x: Tensor, branch: Tensor) -> Tensor:
-        return x + (branch if self.scale == 1.0 else branch * self.scale)
+        return x + scaled(branch, self.scale)
 
 
 @builds(spec.NoResidual)

@@ -73,6 +73,7 @@ MODULES = {
     "falcon_mamba": "mamba",
     "mamba2": "mamba2",
     "bamba": "bamba",
+    "falcon_h1": "falcon_h1",
     "jamba": "jamba",
     "nemotron_h": "nemotron_h",
     "helium": "helium",
@@ -110,7 +111,6 @@ without a config belong to the first family that names most of them.
 """
 
 INEXPRESSIBLE = {
-    "falcon_h1": "factors of the outputs of attention and Mamba-2, of the parts of Mamba-2's projection, and of gates",
     "gemma3n_text": "several residual streams that each layer predicts and corrects (AltUp), embeddings per layer, "
     "low-rank residuals (Laurel), sparse activations, and layers that reuse the keys and values of others",
     "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "

@@ -113,6 +113,14 @@ intermediate_size num_key_value_heads sliding_window_pattern use_cache
 _is_quantized activation alibi bias ffn_hidden_size layer_norm_epsilon multi_query n_embed
 new_decoder_architecture num_kv_heads num_ln_in_parallel_attn parallel_attn rotary use_cache
 """,
+    "falcon_h1": """
+attention_bias attention_in_multiplier attention_out_multiplier embedding_multiplier
+intermediate_size key_multiplier layers_block_type lm_head_multiplier mamba_chunk_size
+mamba_conv_bias mamba_d_conv mamba_d_head mamba_d_ssm mamba_d_state mamba_expand mamba_n_groups
+mamba_n_heads mamba_norm_before_gate mamba_proj_bias mamba_rms_norm mlp_bias mlp_multipliers
+num_key_value_heads num_logits_to_keep projectors_bias ssm_in_multiplier ssm_multipliers
+ssm_out_multiplier time_step_limit use_cache
+""",
     "falcon_mamba": """
 _is_quantized conv_kernel expand intermediate_size layer_norm_epsilon mixer_rms_eps
 rescale_prenorm_residual residual_in_fp32 state_size time_step_floor time_step_init_scheme
