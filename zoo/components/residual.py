@@ -11,13 +11,14 @@ from zoo.registry import builds
 
 @builds(spec.Add)
 class Add(nn.Module):
-    """x + scale * branch."""
+    """stream_scale * x + scale * branch."""
 
     def __init__(self, spec: spec.Add, context: BuildContext) -> None:
         super().__init__()
-        self.scale = spec.scale
+        self.scale, self.stream_scale = spec.scale, spec.stream_scale
 
     def forward(self, x: Tensor, branch: Tensor) -> Tensor:
+        x = x if self.stream_scale == 1.0 else x * self.stream_scale
         return x + (branch if self.scale == 1.0 else branch * self.scale)
 
 
