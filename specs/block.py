@@ -109,7 +109,7 @@ class BlockParts(Component):
                 "Add one of the three.",
             )
         yield from self._norm_faults()
-        yield from self._residual_faults()
+        yield from self._residual_faults(self.branches(cross=context.cross))
         if self.mixer is not None and not context.causal:
             yield Fault(
                 ("mixer", "kind"),
@@ -161,13 +161,16 @@ class BlockParts(Component):
                 remedy = "Set attention_norm." if beside else f"Remove it, or add {branch}."
                 yield Fault((f"{branch}_norm",), rule, own.kind, remedy)
 
-    def _residual_faults(self) -> Iterable[Fault]:
+    def _residual_faults(self, branches: tuple[str, ...]) -> Iterable[Fault]:
         """A residual of its own for a feed-forward that is missing, or alone."""
         own = self.feed_forward_residual
-        if own is None or (self.feed_forward is not None and self.mixers):
+        if own is None or ("feed_forward" in branches and len(branches) > 1):
             return
-        if self.feed_forward is None:
-            rule, remedy = "must not be set in a block without feed_forward", "Remove it, or add feed_forward."
+        if "feed_forward" not in branches:
+            rule, remedy = (
+                "must not be set in a block without feed_forward",
+                "Remove it, or add feed_forward.",
+            )
         else:
             rule, remedy = "must not be set in a block with feed_forward alone", "Set residual."
         yield Fault(("feed_forward_residual",), rule, own.kind, remedy)

@@ -43,7 +43,9 @@ def may_fade(spec: Model) -> str:
     Attention alone makes all tokens alike, doubly exponentially in depth (Dong et al., 2021).
     """
     blocks = [block for _, stack in spec.stacks() for block in stack.layer_blocks()]
-    if any(isinstance(block.residual_of(branch), NoResidual) for block in blocks for branch in block.branches()):
+    if any(
+        isinstance(block.residual_of(branch), NoResidual) for block in blocks for branch in block.branches()
+    ):
         return "a signal was lost, which is expected: without residuals, attention makes all tokens alike"
     return ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specs.base import Component
 from specs.linear_attention import LinearAttention
 from specs.model import Model
 from specs.position import PositionKind
@@ -25,7 +26,7 @@ from zoo.families.common.llama_like import (
 )
 from zoo.families.common.mixtures import TRAINING, experts
 from zoo.families.common.rope import RopeField, rope_of
-from zoo.families.common.template import Data, Place, Template, UnfitError, read
+from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
 from zoo.families.common.tensors import fused
 from zoo.families.common.transforms import Grouped
 
@@ -62,6 +63,19 @@ def _residual(branch: str) -> dict[str, Template]:
         "scale": f.Float(f"{branch}_beta_factor", default=1.0),
         "stream_scale": f.Float(f"{branch}_alpha_factor", default=1.0),
     }
+
+
+class _FeedForwardResidual(Field):
+    """The factors of feed-forwards, which a spec may leave to those of the other branch."""
+
+    part = _residual("mlp")
+
+    def read(self, config: Config) -> Data:
+        found: Data = read(self.part, config)
+        return found
+
+    def write(self, value: Component | None, place: Place) -> Data:
+        return write(self.part, value or place.block.residual, place)
 
 
 def _heads(spec: Model) -> Grouped:
@@ -119,7 +133,7 @@ FAMILIES = (
             attention={"bias": False, "window": f.Int("sliding_window")},
             feed_forward=_MIXTURE,
             residual=_residual("full_attn"),
-            feed_forward_residual=_residual("mlp"),
+            feed_forward_residual=_FeedForwardResidual(),
             position=_Rope(_FIELDS.heads.width, _FIELDS.context, theta=1e6, whole=WHOLE_HEADS),
             varies=(LayersOf(LINEAR, _LINEAR, _kinds, _stated),),
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import strategies as st
 from transformers import (
     MiniMaxConfig,
@@ -15,7 +16,17 @@ from transformers import (
     MiniMaxModel,
 )
 
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_head_dim, draw_llama, labels, rotation
+from specs.load import load
+from tests.parity.families.llamas import (
+    EPS,
+    LINEAR,
+    SPECIAL,
+    YARN,
+    draw_head_dim,
+    draw_llama,
+    labels,
+    rotation,
+)
 from tests.parity.families.mixers import MixerTests
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import spec_of_config
@@ -93,6 +104,18 @@ def test_the_rotated_part_that_published_configs_state_is_read_and_not_written()
     """The reference rotates whole heads, whatever ``rotary_dim`` is; the published model was trained with half."""
     data = {**config_of(**CONFIGS["six factors"]).to_dict(), "rotary_dim": 4}
     spec = spec_of_config(Config(data, "config.json"), name="tiny")
-    assert spec.position.dimensions == 4
+    position: Any = spec.position
+    assert position.dimensions == 4
     with pytest.raises(NoFamilyError, match="a rotated part of each head: the reference rotates whole heads"):
         write_config(spec, "minimax")
+
+
+def test_the_reference_has_as_many_parameters_as_the_preset():
+    """456 billion; without the two tables, a token passes 45.9 billion, as published."""
+    preset: Any = load("minimax-text-01")
+    config = write_config(load("minimax-text-01", ["position.dimensions=null"]), "minimax")
+    with torch.device("meta"):
+        model = MiniMaxForCausalLM(MiniMaxConfig.from_dict(config))
+    assert sum(each.numel() for each in model.parameters()) == preset.expect.parameters
+    tables = 2 * preset.vocab_size * preset.d_model
+    assert round((preset.expect.active_parameters - tables) / 1e9, 1) == 45.9
