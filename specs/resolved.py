@@ -34,7 +34,7 @@ def _compact(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
     for key, value in data.items():
         is_part = isinstance(value, Mapping) and key != "blocks"
         kept = _compact(value, getattr(spec, key, None)) if is_part else value
-        stated = kept not in (None, "", {}) or (value is None and _is_required(spec, key))
+        stated = kept not in (None, "", {}) or (value is None and _null_says_something(spec, key))
         if stated and not _is_omitted(spec, key, value):
             compact[key] = kept
     return compact
@@ -48,7 +48,7 @@ def _changes(data: Mapping[str, Any], base: Mapping[str, Any], spec: Any) -> dic
     for key, value in data.items():
         below, part = base.get(key), getattr(spec, key, None)
         if below is None:
-            changes |= {} if value is None else _compact({key: value}, spec)
+            changes |= {} if value is None and key in base else _compact({key: value}, spec)
         elif isinstance(value, Mapping) and isinstance(below, Mapping):
             if inner := _changes(value, below, part):
                 changes[key] = inner
@@ -67,10 +67,10 @@ def _without_omitted(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
     return kept
 
 
-def _is_required(spec: Any, key: str) -> bool:
-    """Whether a field has no default."""
+def _null_says_something(spec: Any, key: str) -> bool:
+    """Whether a field has no default, or one that is not null."""
     field = type(spec).model_fields.get(key) if isinstance(spec, BaseModel) else None
-    return field is not None and field.is_required()
+    return field is not None and (field.is_required() or field.default is not None)
 
 
 def _is_omitted(spec: Any, key: str, value: Any) -> bool:

@@ -165,3 +165,10 @@ def test_a_branch_that_is_left_out_stays_so_when_the_spec_is_written() -> None:
     assert block["attention"] is None
     assert block["feed_forward"] is None
     assert Model.model_validate(resolved(model)) == model
+
+
+def test_a_norm_that_is_left_out_stays_so_when_the_spec_is_written() -> None:
+    changes = ["decoder.block.attention=null", "position.kind=none", f"decoder.block.mixer={MAMBA2}"]
+    model = load("tiny-gpt", [*changes, "decoder.block.mixer.norm=null"])
+    assert resolved(model)["decoder"]["block"]["mixer"]["norm"] is None
+    assert Model.model_validate(resolved(model)) == model
