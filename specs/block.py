@@ -243,6 +243,6 @@ class Sandwich(BlockParts):
 
 @register("block")
 class NormedResidual(BlockParts):
-    """Norm before each branch f and its residual: norm(x) + f(norm(x)) (MiniMax-01)."""
+    """Norm before each branch f and its residual: norm(x) + f(norm(x)) (MiniMax-01; BLOOM allows it)."""
 
     kind: Literal["normed_residual"] = "normed_residual"
