@@ -17,7 +17,7 @@ Decay = Annotated[Component, Slot("decay")]
 @register("decay")
 class Slopes(Component):
     """`exp(-slope)`, with the slope `2 ** (-8 * h / heads)` of head h, from 1, times a factor that falls from 1 in the first
-    layer to nearly 0 in the last: `1 - layer / (layers - 1)` (TransNormerLLM, MiniMax-01). For 2, 4, 8, ... heads, the slopes
+    layer to nearly 0 in the last, `1 - layer / (layers - 1) + 1e-5` (MiniMax-01). Where `heads` is a power of 2, the slopes
     are those of ALiBi."""
 
     kind: Literal["slopes"] = "slopes"

@@ -525,7 +525,7 @@ def test_a_scene_as_data():
         ("kimi-linear-48b-a3b", ["Kimi Delta Attention", "32 heads, states 128 \u00d7 128"]),
         (
             "minimax-text-01",
-            ["Linear attention", "64 heads, states 128 \u00d7 128", "decays by head and layer"],
+            ["Linear attention", "64 heads, states 128 \u00d7 128", "decay: slopes"],
         ),
         ("recurrentgemma-2b", ["RG-LRU", "2,560 channels", "gates in 10 blocks"]),
     ],

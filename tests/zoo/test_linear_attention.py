@@ -110,14 +110,10 @@ def test_padding_anywhere_changes_nothing(spec: LinearAttention) -> None:
 
 
 def test_half_precision_keeps_sums_over_many_tokens_in_range() -> None:
-    mixer = built(replace_activation(LIGHTNING, "identity")).half()
+    mixer = built(LIGHTNING.model_copy(update={"activation": "identity"})).half()
     y, _ = mixer(40 * drawn(1, 500, WIDTH).half(), given(), None)
     assert y.dtype == torch.float16
     assert y.isfinite().all()
-
-
-def replace_activation(spec: LinearAttention, name: str) -> LinearAttention:
-    return spec.model_copy(update={"activation": name})
 
 
 # ------------------------------------------------------------------------------------------------------- retention

@@ -38,11 +38,7 @@ def _(spec: KimiDeltaAttention) -> list[str]:
 
 @mixer_details.register
 def _(spec: LinearAttention) -> list[str]:
-    decays = {"slopes": "decays by head and layer", "retention": "decays by head"}
-    return [
-        _heads(spec.heads, spec.key_width, spec.value_width),
-        decays.get(spec.decay.kind, f"{spec.decay.kind} decays"),
-    ]
+    return [_heads(spec.heads, spec.key_width, spec.value_width), f"decay: {spec.decay.kind}"]
 
 
 @mixer_details.register
