@@ -34,7 +34,7 @@ def _compact(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
     for key, value in data.items():
         is_part = isinstance(value, Mapping) and key != "blocks"
         kept = _compact(value, getattr(spec, key, None)) if is_part else value
-        stated = kept not in (None, "", {}) or (value is None and _null_says_something(spec, key))
+        stated = kept not in (None, "", {}) or (value is None and not _is_null_by_default(spec, key))
         if stated and not _is_omitted(spec, key, value):
             compact[key] = kept
     return compact
@@ -67,10 +67,10 @@ def _without_omitted(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
     return kept
 
 
-def _null_says_something(spec: Any, key: str) -> bool:
-    """Whether a field has no default, or one that is not null."""
+def _is_null_by_default(spec: Any, key: str) -> bool:
+    """Whether a field is null where nothing is stated."""
     field = type(spec).model_fields.get(key) if isinstance(spec, BaseModel) else None
-    return field is not None and (field.is_required() or field.default is not None)
+    return field is None or field.default is None
 
 
 def _is_omitted(spec: Any, key: str, value: Any) -> bool:

@@ -10,6 +10,9 @@ ACTIVATIONS = ["relu", "relu2", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh
 EMBEDDED = ["learned", "sinusoidal"]
 ARCHITECTURES = ["encoder", "decoder", "encoder-decoder"]
 
+WIDTHS = [8, 16, 24]
+"""Widths of stacks: every number of heads below leaves heads of even width."""
+
 Data = dict[str, Any]
 
 
@@ -17,7 +20,7 @@ Data = dict[str, Any]
 def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Data:
     """The plain data of a model spec."""
     architecture = draw(st.sampled_from(architectures))
-    d_model = draw(st.sampled_from([8, 16, 24]))  # every number of heads below leaves heads of even width
+    d_model = draw(st.sampled_from(WIDTHS))
     data: Data = {"name": "drawn", "architecture": architecture, "d_model": d_model}
     data["vocab_size"] = draw(st.integers(7, 40))
     data["context_length"] = draw(st.sampled_from([8, 32]))
@@ -52,6 +55,8 @@ def draw_whole_inputs(draw: st.DrawFn, data: Data) -> None:
     embedding = draw(patches() | spectrograms())
     if data["architecture"] == "encoder-decoder":
         encoder["embedding"] = embedding
+        if draw(st.booleans()):
+            encoder["d_model"] = draw(st.sampled_from(WIDTHS))
     else:
         del data["vocab_size"]
         data["embedding"] = embedding
@@ -222,7 +227,7 @@ def mixers(draw: st.DrawFn) -> Data:
             data["heads"], data["head_dim"] = draw(st.sampled_from([(1, 4), (2, 3)]))
         case "linear_attention":
             data["heads"] = draw(st.sampled_from([1, 3, 4]))
-            data["key_width"], data["value_width"] = draw(st.sampled_from([(4, 4), (3, 6)]))
+            data["key_width"], data["value_width"] = draw(st.sampled_from([(4, 4), (3, 6), (1, 2)]))
             data["activation"], data["gate"] = (
                 draw(st.sampled_from(ACTIVATIONS)),
                 draw(st.sampled_from(ACTIVATIONS)),
@@ -230,8 +235,9 @@ def mixers(draw: st.DrawFn) -> Data:
             data["decay"] = {"kind": draw(st.sampled_from(["slopes", "retention"]))}
             data["output_norm"] = {"norm": draw(norms()), "over": draw(st.sampled_from(["width", "head"]))}
         case "mamba":
-            data["width"], data["step_rank"] = draw(st.sampled_from([(8, 2), (12, 3)]))
-            data["state_size"], data["norm"] = draw(st.sampled_from([1, 4])), draw(st.none() | norms())
+            data["width"], data["step_rank"] = draw(st.sampled_from([(8, 3), (12, 4)]))
+            data["norm"] = draw(st.none() | norms())
+            data["state_size"] = 4 if data["norm"] else draw(st.sampled_from([1, 4]))
         case "mamba2":
             data["heads"], data["groups"] = draw(st.sampled_from([(1, 1), (4, 1), (4, 2)]))
             data["head_dim"], data["state_size"] = draw(st.sampled_from([(4, 3), (2, 4)]))

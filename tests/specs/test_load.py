@@ -267,6 +267,13 @@ def test_a_named_block_may_unset_a_field_of_its_block(write):
     assert load(write("shown.yaml", shown)) == model
 
 
+def test_null_is_written_where_the_default_is_another(write):
+    ungated = "decoder.block.mixer={kind: mamba2, heads: 4, head_dim: 3, state_size: 5, norm: null}"
+    model = load("tiny-gpt", ["position.kind=none", "decoder.block.attention=null", ungated, "expect={}"])
+    assert resolved(model)["decoder"]["block"]["mixer"]["norm"] is None
+    assert load(write("shown.yaml", dump(resolved(model)))) == model
+
+
 def test_a_default_that_is_left_out_is_written_where_it_unsets_something(write):
     model = load(
         "gpt2",
@@ -481,6 +488,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "must be false in a norm without a weight\n  value: True\n  Remove it, or set weight: true."),
         (["decoder.block={kind: parallel, attention_norm: {kind: none}}"], "decoder.block.attention_norm: must not "
          "be set if the branches share one norm\n  value: 'none'\n  Set norms: separate, or remove it."),
+        (["decoder.d_model=512"], "decoder.d_model: must equal that of the model, which has no other stack\n  value: 512\n"
+         "  Remove it, and set d_model of the model."),
         (["position={kind: rope, scaling: {kind: linear, factor: 0.5}}"],
          "position.scaling.factor: must be greater than or equal to 1\n  value: 0.5\n  Use 1.0 or more."),
         (["position={kind: rope, scaling: {kind: yarn, factor: 2, original_context_length: 9, beta_fast: 1}}"],

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from specs.document import Document
 from specs.errors import SpecError
 from specs.load import load
 from specs.model import Model
+from specs.named_blocks import with_named_blocks
 from specs.resolved import resolved
+from specs.validation import validate
 
 MIXER = "{kind: short_convolution}"
 MAMBA2 = "{kind: mamba2, heads: 4, head_dim: 8, state_size: 8}"
@@ -167,8 +170,10 @@ def test_a_branch_that_is_left_out_stays_so_when_the_spec_is_written() -> None:
     assert Model.model_validate(resolved(model)) == model
 
 
-def test_a_norm_that_is_left_out_stays_so_when_the_spec_is_written() -> None:
-    changes = ["decoder.block.attention=null", "position.kind=none", f"decoder.block.mixer={MAMBA2}"]
-    model = load("tiny-gpt", [*changes, "decoder.block.mixer.norm=null"])
-    assert resolved(model)["decoder"]["block"]["mixer"]["norm"] is None
-    assert Model.model_validate(resolved(model)) == model
+@pytest.mark.parametrize("base", ["null", "{kind: short_convolution}"])
+def test_a_norm_that_is_left_out_stays_so_in_a_named_block(base: str) -> None:
+    changes = ["position.kind=none", "decoder.block.attention=null", f"decoder.block.mixer={base}"]
+    layers = ["decoder.layers=[{use: other}, {}]", f"decoder.blocks={{other: {{mixer: {MAMBA2}}}}}"]
+    model = load("tiny-gpt", [*changes, *layers, "decoder.blocks.other.mixer.norm=null"])
+    assert resolved(model)["decoder"]["blocks"]["other"]["mixer"]["norm"] is None
+    assert validate(with_named_blocks(Document(resolved(model)))) == model

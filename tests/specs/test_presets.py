@@ -307,6 +307,9 @@ PUBLISHED = {
     "whisper-medium": 763_857_920,
     "whisper-small": 241_734_912,
     "whisper-tiny": 37_760_640,
+    "trocr-base": 333_921_792 - (768 + 1) * 768,  # without the pooler of its ViT, which nothing reads
+    "trocr-large": 558_226_432 - (1024 + 1) * 1024,
+    "vit-gpt2": 239_195_904 - (768 + 1) * 768,
     "xglm-1.7b": 1_732_907_008,
     "xglm-2.9b": 2_941_505_536,
     "xglm-4.5b": 4_552_511_488,

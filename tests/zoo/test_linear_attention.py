@@ -14,7 +14,9 @@ from transformers.models.minimax.modeling_minimax import MiniMaxLightningAttenti
 from specs.base import Component
 from specs.errors import PluginError
 from specs.linear_attention import LinearAttention, OutputNorm, Retention, Slopes
+from specs.load import load
 from specs.norm import RMSNorm
+from zoo.checks.degenerate import why_insensitive
 from zoo.components.decay import fixed_decays, log_decays
 from zoo.components.mixer import MixerContext
 from zoo.context import BuildContext
@@ -114,6 +116,15 @@ def test_half_precision_keeps_sums_over_many_tokens_in_range() -> None:
     y, _ = mixer(40 * drawn(1, 500, WIDTH).half(), given(), None)
     assert y.dtype == torch.float16
     assert y.isfinite().all()
+
+
+@pytest.mark.parametrize(("over", "narrow"), [("head", True), ("width", False)])
+def test_outputs_of_which_a_norm_keeps_only_signs_are_not_checked(over: str, narrow: bool) -> None:
+    mixer = (
+        f"{{kind: linear_attention, heads: 2, key_width: 4, value_width: 2, output_norm: {{over: {over}}}}}"
+    )
+    changes = ["decoder.block.attention=null", "position.kind=none", f"decoder.block.mixer={mixer}"]
+    assert why_insensitive(load("tiny-gpt", changes)).startswith("a normalized vector of width 2") == narrow
 
 
 # ------------------------------------------------------------------------------------------------------- retention

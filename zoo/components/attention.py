@@ -57,15 +57,17 @@ class Projections(nn.Module):
 
     norms_rotated = False
 
-    def __init__(self, spec: spec.MultiHeadShape, context: BuildContext) -> None:
+    def __init__(self, spec: spec.MultiHeadShape, context: BuildContext, source: int | None = None) -> None:
+        """source: the width of what keys and values are computed from; that of the queries unless given."""
         super().__init__()
         d_model, width = context.d_model, spec.head_width(context.d_model)
+        source = source or d_model
         self.heads, self.key_value_heads, self.width = spec.heads, spec.key_value_heads, width
         self.scale = width**-0.5 if spec.scale is None else spec.scale
         self.dropout = spec.dropout
         self.query = Linear(d_model, spec.heads * width, bias=spec.bias.query)
-        self.key = Linear(d_model, spec.key_value_heads * width, bias=spec.bias.key)
-        self.value = Linear(d_model, spec.key_value_heads * width, bias=spec.bias.value)
+        self.key = Linear(source, spec.key_value_heads * width, bias=spec.bias.key)
+        self.value = Linear(source, spec.key_value_heads * width, bias=spec.bias.value)
         self.gate = Linear(d_model, spec.heads * width, bias=spec.bias.query) if spec.output_gate else None
         self.output = Linear(spec.heads * width, d_model, bias=spec.bias.output)
         self.clip, self.softcap = spec.clip, spec.softcap
@@ -93,7 +95,7 @@ class Projections(nn.Module):
         return self._heads(self._clipped(self.query(x)), self.heads, self.query_norm)
 
     def keys_values(self, x: Tensor) -> KeyValue:
-        """B S D -> B G S K twice."""
+        """B S D, or of another width, -> B G S K twice."""
         key = self._heads(self._clipped(self.key(x)), self.key_value_heads, self.key_norm)
         value = split_heads(self._clipped(self.value(x)), self.key_value_heads, self.width)
         return key, value
@@ -153,7 +155,13 @@ class SelfAttention(Projections, Mixer):
 
 
 class CrossAttention(Projections):
-    """Attention of a decoder to the output of its encoder, which is projected once per sequence."""
+    """Attention of a decoder to the output of its encoder, which is projected once per sequence.
+
+    The encoder's width E may be another than the decoder's.
+    """
+
+    def __init__(self, spec: spec.MultiHeadShape, context: BuildContext) -> None:
+        super().__init__(spec, context, context.encoder_width)
 
     def forward(self, x: Tensor, context: MixerContext, encoded: State) -> Tensor:
         """x: B T D, encoded: B G S K twice, from ``keys_values`` of the encoder's output -> B T D."""

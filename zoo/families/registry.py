@@ -97,6 +97,7 @@ MODULES = {
     "mt5": "t5",
     "switch_transformers": "switch_transformers",
     "vit": "vit",
+    "vision-encoder-decoder": "vision_encoder_decoder",
     "whisper": "whisper",
     "xlm-roberta": "roberta",
     "marian": "marian",

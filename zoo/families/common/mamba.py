@@ -35,7 +35,9 @@ class Expand(Field):
             config.refuse(self.name, rule)
         return {}
 
-    def write(self, value: Mamba2, place: Place) -> Data:
+    def write(self, value: Any, place: Place) -> Data:
+        if not isinstance(value, Mamba2):
+            raise UnfitError(f"mixer kind {value.kind}")
         expand, rest = divmod(value.width, place.model.d_model)
         if rest:
             raise UnfitError("heads that together are no multiple of d_model")

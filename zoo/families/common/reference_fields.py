@@ -409,6 +409,9 @@ d_ff d_kv d_model decoder_start_token_id dense_act_fn dropout_rate feed_forward_
 is_gated_act layer_norm_epsilon num_decoder_layers num_heads num_layers
 relative_attention_max_distance relative_attention_num_buckets scale_decoder_outputs use_cache
 """,
+    "vision-encoder-decoder": """
+add_cross_attention cross_attention_hidden_size decoder decoder_start_token_id encoder is_decoder
+""",
     "vit": """
 attention_probs_dropout_prob encoder_stride hidden_dropout_prob image_size intermediate_size
 layer_norm_eps num_channels patch_size pooler_act pooler_output_size qkv_bias
