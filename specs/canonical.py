@@ -90,6 +90,8 @@ def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
 
 def _block(block: BlockParts, stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
     data: dict[str, Any] = block.model_dump(mode="json", exclude={"norm", *_NORMS})
+    if block.feed_forward_residual == block.residual:
+        data["feed_forward_residual"] = None
     width = model.width_of(stack)
     norms = {f"{branch}_norm": full(block.norm_of(branch)) for branch in block.branches()}
     if block.attention is not None:

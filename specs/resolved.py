@@ -48,7 +48,7 @@ def _changes(data: Mapping[str, Any], base: Mapping[str, Any], spec: Any) -> dic
     for key, value in data.items():
         below, part = base.get(key), getattr(spec, key, None)
         if below is None:
-            changes |= {} if key in base and value is None else _compact({key: value}, spec)
+            changes |= {} if value is None and key in base else _compact({key: value}, spec)
         elif isinstance(value, Mapping) and isinstance(below, Mapping):
             if inner := _changes(value, below, part):
                 changes[key] = inner

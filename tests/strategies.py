@@ -201,11 +201,13 @@ def draw_without_attention(draw: st.DrawFn, block: Data, *, cross: bool) -> None
     block["attention"] = None
     block.pop("attention_norm", None)
     if draw(st.integers(0, 5)) == 0:
+        block.pop("feed_forward_residual", None)
         return
     block["mixer"] = draw(mixers())
     if draw(st.integers(0, 2)) == 0:
         block["feed_forward"] = None
         block.pop("feed_forward_norm", None)
+        block.pop("feed_forward_residual", None)
 
 
 def multipliers(*parts: str) -> st.SearchStrategy[Data]:
@@ -216,8 +218,10 @@ def multipliers(*parts: str) -> st.SearchStrategy[Data]:
 @st.composite
 def mixers(draw: st.DrawFn) -> Data:
     """A mixer with a state of constant size."""
-    kinds = ["short_convolution", "gated_delta_net", "kimi_delta_attention", "mamba", "mamba2", "rg_lru"]
-    data: Data = {"kind": draw(st.sampled_from(kinds)), "kernel_size": draw(st.sampled_from([2, 3, 5]))}
+    convolving = ["short_convolution", "gated_delta_net", "kimi_delta_attention", "mamba", "mamba2", "rg_lru"]
+    data: Data = {"kind": draw(st.sampled_from([*convolving, "linear_attention"]))}
+    if data["kind"] in convolving:
+        data["kernel_size"] = draw(st.sampled_from([2, 3, 5]))
     match data["kind"]:
         case "short_convolution":
             data["bias"] = draw(st.booleans())
@@ -226,6 +230,15 @@ def mixers(draw: st.DrawFn) -> Data:
             data["key_width"], data["value_width"] = draw(st.sampled_from([(4, 4), (3, 6)]))
         case "kimi_delta_attention":
             data["heads"], data["head_dim"] = draw(st.sampled_from([(1, 4), (2, 3)]))
+        case "linear_attention":
+            data["heads"] = draw(st.sampled_from([1, 3, 4]))
+            data["key_width"], data["value_width"] = draw(st.sampled_from([(4, 4), (3, 6), (1, 2)]))
+            data["activation"], data["gate"] = (
+                draw(st.sampled_from(ACTIVATIONS)),
+                draw(st.sampled_from(ACTIVATIONS)),
+            )
+            data["decay"] = {"kind": draw(st.sampled_from(["slopes", "retention"]))}
+            data["output_norm"] = {"norm": draw(norms()), "over": draw(st.sampled_from(["width", "head"]))}
         case "mamba":
             data["width"], data["step_rank"] = draw(st.sampled_from([(8, 3), (12, 4)]))
             data["norm"] = draw(st.none() | norms())
@@ -248,7 +261,7 @@ def mixers(draw: st.DrawFn) -> Data:
 @st.composite
 def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
     """A block whose self-attention has ``head_count`` heads; residuals are seldom off."""
-    kinds = ["pre_norm", "post_norm", "parallel", "sandwich", "reordered_norm"]
+    kinds = ["pre_norm", "post_norm", "parallel", "sandwich", "reordered_norm", "normed_residual"]
     data: Data = {"kind": draw(st.sampled_from(kinds))}
     data["norm"] = draw(norms())
     data["attention"] = draw(
@@ -260,6 +273,9 @@ def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
     data["residual"] = {"kind": draw(st.sampled_from(["add", "add", "add", "add" if faint else "none"]))}
     if data["residual"]["kind"] == "add":
         data["residual"]["scale"] = draw(st.sampled_from([1.0, 1.0, 0.5]))
+        data["residual"]["stream_scale"] = draw(st.sampled_from([1.0, 1.0, 1.5]))
+        if data["kind"] != "parallel" and draw(st.integers(0, 4)) == 0:
+            data["feed_forward_residual"] = {"kind": "add", "scale": draw(st.sampled_from([1.0, 0.25]))}
     data["dropout"] = draw(st.sampled_from([0.0, 0.1]))
     if data["kind"] == "parallel":
         data["norms"] = draw(st.sampled_from(["shared", "separate"]))

@@ -16,6 +16,7 @@ MIXERS: dict[str, dict[str, Any]] = {
     "short_convolution": {},
     "gated_delta_net": {"heads": 4, "key_heads": 2, "key_width": 4, "value_width": 6},
     "kimi_delta_attention": {"heads": 2, "head_dim": 4},
+    "linear_attention": {"heads": 2, "key_width": 4, "value_width": 6},
     "mamba": {"width": 16, "state_size": 4, "step_rank": 2},
     "mamba2": {
         "heads": 4,

@@ -56,6 +56,7 @@ SAME = {
     "layers": ("gpt2", ["decoder.layers=[{repeat: 4}, {pattern: [{repeat: 2}], repeat: 4}]"]),
     "position": ("llama-3-8b", ["decoder.position={kind: rope, theta: 500000.0}"]),
     "norms": ("gpt2", ["decoder.block.attention_norm={kind: layer_norm, eps: 1.0e-5}"]),
+    "residuals": ("gpt2", ["decoder.block.feed_forward_residual={kind: add, scale: 1.0}"]),
     "names": ("gpt2", ["name=other", "summary=Another", "year=2020", "source=nowhere"]),
 }  # fmt: skip
 

@@ -18,6 +18,8 @@ from specs.writing import dump
 MIXER = "{kind: short_convolution}"
 MAMBA2 = "{kind: mamba2, heads: 4, head_dim: 8, state_size: 8}"
 MAMBA = "{kind: mamba, width: 64, step_rank: 4}"
+LINEAR = "{kind: linear_attention, heads: 4, key_width: 8, value_width: 8}"
+HALF = "decoder.block.feed_forward_residual={kind: add, scale: 0.5}"
 PLAIN = ("decoder.block.attention=null", f"decoder.block.mixer={MIXER}", "position.kind=none")
 
 
@@ -104,6 +106,31 @@ def faults(spec: str, *changes: str) -> list[str]:
             ),
             "decoder.block.mixer.norm.unit_offset: must be false in a norm without a weight",
             "Remove it, or set weight: true.",
+        ),
+        (
+            (
+                *PLAIN[:2],
+                "position.kind=none",
+                f"decoder.block.mixer={LINEAR}",
+                "decoder.block.mixer.output_norm={norm: {kind: rms_norm, weight: false, unit_offset: true}}",
+            ),
+            "decoder.block.mixer.output_norm.norm.unit_offset: must be false in a norm without a weight",
+            "Remove it, or set weight: true.",
+        ),
+        (
+            (*PLAIN, "decoder.block.feed_forward=null", HALF),
+            "decoder.block.feed_forward_residual: must not be set in a block without feed_forward",
+            "Remove it, or add feed_forward.",
+        ),
+        (
+            ("decoder.block.attention=null", "position.kind=none", HALF),
+            "decoder.block.feed_forward_residual: must not be set in a block with feed_forward alone",
+            "Set residual.",
+        ),
+        (
+            ("decoder.block.kind=parallel", HALF),
+            "decoder.block.feed_forward_residual: must not be set in a parallel block",
+            "Set residual.",
         ),
         (
             (

@@ -182,6 +182,7 @@ PUBLISHED = {
     "minilm-l12": 33_360_000,
     "minilm-l6": 22_713_216,
     "minimax-m2": 228_689_748_992,
+    "minimax-text-01": 456_089_655_296,
     "ministral-3-14b-text": 13_506_073_600,
     "ministral-3-3b-text": 3_429_006_336,
     "ministral-3-8b-text": 8_489_553_920,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from specs.attention import MultiHeadShape
 from specs.embedding import Tokens
 from specs.head import MaskedLanguageModeling, Pooled, TransformingHead
+from specs.linear_attention import LinearAttention
 from specs.mamba import Mamba
 from specs.model import Model
 from specs.norm import NoNorm
@@ -20,7 +21,7 @@ def why_insensitive(spec: Model) -> str:
         if any(not isinstance(norm, NoNorm) for norm in _stack_norms(spec))
         else []
     )
-    widths += _query_key_widths(spec) + _selection_widths(spec)
+    widths += _query_key_widths(spec) + _selection_widths(spec) + _output_widths(spec)
     for _, stack in spec.stacks():
         embedding = spec.embedding_of(stack)
         if isinstance(embedding, Tokens) and embedding.norm is not None:
@@ -66,13 +67,25 @@ def _selection_widths(spec: Model) -> list[int]:
     ]
 
 
+def _output_widths(spec: Model) -> list[int]:
+    """The widths over which the outputs of linear attention are normalised."""
+    mixers = [block.mixer for _, stack in spec.stacks() for block in stack.layer_blocks()]
+    return [
+        each.value_width if each.output_norm.over == "head" else each.heads * each.value_width
+        for each in mixers
+        if isinstance(each, LinearAttention) and not isinstance(each.output_norm.norm, NoNorm)
+    ]
+
+
 def may_fade(spec: Model) -> str:
     """Return the reason why signals may vanish on their way through random weights; empty where they must not.
 
     Attention alone makes all tokens alike, doubly exponentially in depth (Dong et al., 2021).
     """
     blocks = [block for _, stack in spec.stacks() for block in stack.layer_blocks()]
-    if any(isinstance(block.residual, NoResidual) for block in blocks):
+    if any(
+        isinstance(block.residual_of(branch), NoResidual) for block in blocks for branch in block.branches()
+    ):
         return "a signal was lost, which is expected: without residuals, attention makes all tokens alike"
     return ""
 

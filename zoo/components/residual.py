@@ -12,14 +12,14 @@ from zoo.registry import builds
 
 @builds(spec.Add)
 class Add(nn.Module):
-    """x + scale * branch."""
+    """stream_scale * x + scale * branch."""
 
     def __init__(self, spec: spec.Add, context: BuildContext) -> None:
         super().__init__()
-        self.scale = spec.scale
+        self.scale, self.stream_scale = spec.scale, spec.stream_scale
 
     def forward(self, x: Tensor, branch: Tensor) -> Tensor:
-        return x + scaled(branch, self.scale)
+        return scaled(x, self.stream_scale) + scaled(branch, self.scale)
 
 
 @builds(spec.NoResidual)

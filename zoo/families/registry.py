@@ -81,6 +81,7 @@ MODULES = {
     "kimi_linear": "kimi_linear",
     "lfm2": "lfm2",
     "lfm2_moe": "lfm2",
+    "minimax": "minimax",
     "minimax_m2": "minimax_m2",
     "ministral3": "ministral3",
     "mpt": "mpt",
@@ -115,7 +116,6 @@ INEXPRESSIBLE = {
     "low-rank residuals (Laurel), sparse activations, and layers that reuse the keys and values of others",
     "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "
     "are values too, and factors of layers",
-    "minimax": "lightning attention, and residuals that begin after the norm, with factors of both branches",
     "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
 }
 """model_type -> what a spec cannot express of a family that is known."""

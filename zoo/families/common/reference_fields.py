@@ -247,6 +247,12 @@ decoder_layerdrop decoder_layers decoder_start_token_id dropout encoder_attentio
 encoder_ffn_dim encoder_layerdrop encoder_layers forced_eos_token_id is_decoder scale_embedding
 use_cache
 """,
+    "minimax": """
+block_size full_attn_alpha_factor full_attn_beta_factor intermediate_size linear_attn_alpha_factor
+linear_attn_beta_factor mlp_alpha_factor mlp_beta_factor num_experts num_experts_per_tok
+num_key_value_heads num_local_experts output_router_logits router_aux_loss_coef router_jitter_noise
+use_cache
+""",
     "minimax_m2": """
 intermediate_size num_experts num_experts_per_tok num_key_value_heads num_local_experts
 output_router_logits rotary_dim router_aux_loss_coef router_jitter_noise use_cache
