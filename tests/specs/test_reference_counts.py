@@ -26,8 +26,14 @@ WITHOUT_FAMILY = {
 TIED_TILL_LOADED = {"t5", "mt5"}
 """Families whose head transformers ties until it loads a checkpoint that has one, as those of T5 1.1 have."""
 
-UNREAD = ("e_score_correction_bias", "embeddings.mask_token")
-"""Parameters that are not trained (ERNIE's, which other families have as a buffer), or that only training reads (DINOv2's)."""
+UNREAD = (
+    "e_score_correction_bias",
+    "embeddings.mask_token",
+    "encoder.pooler.dense.weight",
+    "encoder.pooler.dense.bias",
+)
+"""Parameters that are not trained (ERNIE's, which other families have as a buffer), that only training reads (DINOv2's mask token),
+or that nothing reads (the pooler of a ViT before a decoder)."""
 
 
 @one_in(6)

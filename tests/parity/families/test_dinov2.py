@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+import onnxruntime
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import Dinov2Config, Dinov2Model, Dinov2WithRegistersConfig, Dinov2WithRegistersModel
+from PIL import Image
+from sklearn.datasets import load_sample_images
+from transformers import (
+    BitImageProcessorPil,
+    Dinov2Config,
+    Dinov2Model,
+    Dinov2WithRegistersConfig,
+    Dinov2WithRegistersModel,
+)
 
+from exporters.export import export
+from exporters.options import Options
+from exporters.preprocessing.images import Pixels, read_images
 from specs.load import load
-from tests.parity.families.harness import check
-from tests.parity.reference import ACTIVATIONS
+from tests.parity.families.harness import TOLERANCE, check
+from tests.parity.reference import ACTIVATIONS, build, difference
 from tests.thinned import one_in
 from zoo.configs.exporting import write_config
-from zoo.configs.importing import spec_of_config
+from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config, ConfigError
 from zoo.families.common.template import UnfitError
 from zoo.families.registry import family
@@ -49,6 +61,34 @@ def test_configuration(name, tmp_path):
 def test_registers(name, tmp_path):
     config = Dinov2WithRegistersConfig(**CONFIGS[name], num_register_tokens=REGISTERS[name])
     check(Dinov2WithRegistersModel, config, tmp_path, sides=("right",), without=MASK)
+
+
+def test_photographs(tmp_path):
+    config = Dinov2WithRegistersConfig(
+        **{**CONFIGS["gated"], "image_size": 28, "patch_size": 4, "num_channels": 3}
+    )
+    reference = build(Dinov2WithRegistersModel, config, 1)
+    processor = BitImageProcessorPil(
+        size={"shortest_edge": 32}, crop_size={"height": 28, "width": 28}, resample=3,
+        image_mean=[0.485, 0.456, 0.406], image_std=[0.229, 0.224, 0.225],
+    )  # fmt: skip
+    for each in (reference, processor):
+        each.save_pretrained(tmp_path / "reference")
+    spec = import_spec(tmp_path / "reference")
+    export(spec, tmp_path / "onnx", Options(weights=str(tmp_path / "reference")))
+    photographs = [Image.fromarray(image) for image in load_sample_images().images]
+    paths = [tmp_path / "temple.png", tmp_path / "flower.png"]
+    for photograph, path in zip(photographs, paths, strict=True):
+        photograph.save(path)
+    pixels, _ = read_images(paths, Pixels.beside(tmp_path / "reference"), spec)
+    session = onnxruntime.InferenceSession(
+        tmp_path / "onnx" / "model.onnx", providers=["CPUExecutionProvider"]
+    )
+    found = session.run(["last_hidden_state", "pooler_output"], {"pixel_values": pixels})
+    with torch.no_grad():
+        expected = reference(**processor(photographs, return_tensors="pt"))
+    for ours, theirs in zip(found, (expected.last_hidden_state, expected.pooler_output), strict=True):
+        assert difference(torch.from_numpy(ours), theirs) <= TOLERANCE
 
 
 SIZES = {"small": 22_056_576, "base": 86_580_480, "large": 304_368_640, "giant": 1_136_480_768}
