@@ -83,9 +83,7 @@ class BlockLinear(nn.Module):
         return Distribution(constant=0.0) if leaf == "bias" else None
 
     def forward(self, x: Tensor) -> Tensor:
-        rows = in_dtype(x, self.weight.dtype).flatten(
-            0, 1
-        )  # (B T) D: one product per block, which copies nothing
+        rows = in_dtype(x, self.weight.dtype).flatten(0, 1)  # (B T) D
         blocks = rows.unflatten(-1, (self.heads, -1)).transpose(0, 1)  # H (B T) K
         mapped = blocks @ self.weight + self.bias[:, None]  # H (B T) K
         return mapped.transpose(0, 1).flatten(1).unflatten(0, x.shape[:2])
