@@ -261,5 +261,5 @@ class Model(Spec):
                 f"needs an embedding as wide as d_model, which is {self.d_model}; "
                 f"embedding.width is {self.embedding_width}",
                 True,
-                f"Set projection: true, tie_embeddings: false, or embedding.width: {self.d_model}.",
+                f"Set {self.head.narrowed_by}, tie_embeddings: false, or embedding.width: {self.d_model}.",
             )

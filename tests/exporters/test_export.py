@@ -149,6 +149,8 @@ HEADS: list[dict[str, Any]] = [
     {"kind": "language_modeling", "softcap": 2.0, "bias": "fixed"},
     {"kind": "language_modeling", "activation": "gelu", "dense_bias": False, "norm": {"kind": "layer_norm"}},
     {"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}, "dense_bias": False},
+    {"kind": "masked_language_modeling", "activation": None, "bias": False},
+    {"kind": "classification", "labels": 3, "pooling": "mean", "activation": "gelu", "transform": "tokens"},
     {"kind": "token_classification", "labels": 3},
     {"kind": "token_classification", "labels": 3, "activation": "gelu", "norm": {"kind": "layer_norm"}},
     {"kind": "question_answering"},

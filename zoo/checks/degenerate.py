@@ -19,7 +19,7 @@ def why_insensitive(spec: Model) -> str:
     embeddings = [spec.embedding_of(stack) for _, stack in spec.stacks()]
     if any(isinstance(each, Tokens) and each.norm is not None for each in embeddings):
         widths.append(min(each.position_width(spec.d_model) for each in embeddings))
-    if isinstance(spec.head, MaskedLanguageModeling):
+    if isinstance(spec.head, MaskedLanguageModeling) and spec.head.norm is not None:
         widths.append(spec.embedding_width)
     if isinstance(spec.head, TransformingHead) and spec.head.norm is not None:
         widths.append(spec.d_model)

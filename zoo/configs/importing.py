@@ -139,14 +139,14 @@ def _name(file: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._+=,@-]+", "-", stem).strip("-._+=,@")[:200] or "imported"
 
 
-_BRANCHES = ("attention", "mixer", "feed_forward")
-"""Parts of a block for which None says that the block has none."""
+_OPTIONAL = ("attention", "mixer", "feed_forward", "activation")
+"""Keys for which None says that there is none: branches of a block, and the dense layer of a head."""
 
 
 def _tidy(data: Data) -> Data:
-    """Return plain data without None values, except those of branches."""
+    """Return plain data without None values, except those that say something."""
     return {
         key: _tidy(value) if isinstance(value, dict) else value
         for key, value in data.items()
-        if value is not None or key in _BRANCHES
+        if value is not None or key in _OPTIONAL
     }

@@ -89,6 +89,7 @@ MODULES = {
     "recurrent_gemma": "recurrent_gemma",
     "starcoder2": "starcoder2",
     "xglm": "xglm",
+    "eurobert": "eurobert",
     "modernbert": "modernbert",
     "modernbert-decoder": "modernbert_decoder",
     "roberta": "roberta",

@@ -106,6 +106,10 @@ intermediate_size moe_k moe_layer_end_index moe_layer_interval moe_layer_start_i
 moe_num_experts moe_num_shared_experts num_experts num_experts_per_tok num_key_value_heads
 output_router_logits router_aux_loss_coef use_bias use_cache
 """,
+    "eurobert": """
+attention_bias classifier_pooling intermediate_size mask_token_id mlp_bias num_key_value_heads
+pretraining_tp use_cache
+""",
     "exaone4": """
 intermediate_size num_key_value_heads sliding_window_pattern use_cache
 """,
