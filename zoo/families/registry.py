@@ -90,6 +90,7 @@ MODULES = {
     "starcoder2": "starcoder2",
     "xglm": "xglm",
     "eurobert": "eurobert",
+    "nomic_bert": "nomic_bert",
     "modernbert": "modernbert",
     "modernbert-decoder": "modernbert_decoder",
     "roberta": "roberta",

@@ -292,6 +292,9 @@ num_nextn_predict_layers output_router_logits rescale_prenorm_residual residual_
 routed_scaling_factor ssm_state_size time_step_floor time_step_limit time_step_max time_step_min
 topk_group use_bias use_cache use_conv_bias use_mamba_kernels
 """,
+    "nomic_bert": """
+attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_eps type_vocab_size
+""",
     "olmo": """
 attention_bias clip_qkv intermediate_size num_key_value_heads use_cache
 """,
