@@ -23,6 +23,14 @@ ENCODERS: dict[str, dict[str, Any]] = {
         **EUROBERT, "hidden_size": 2304, "intermediate_size": 6144, "num_attention_heads": 18,
         "num_hidden_layers": 32, "num_key_value_heads": 6,
     },
+    "all-mpnet-base-v2": {
+        "_name_or_path": "microsoft/mpnet-base", "architectures": ["MPNetModel"],
+        "attention_probs_dropout_prob": 0.1, "bos_token_id": 0, "eos_token_id": 2, "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072,
+        "layer_norm_eps": 1e-05, "max_position_embeddings": 514, "model_type": "mpnet", "num_attention_heads": 12,
+        "num_hidden_layers": 12, "pad_token_id": 1, "relative_attention_num_buckets": 32,
+        "transformers_version": "4.8.2", "vocab_size": 30527,
+    },
     "nomic-embed-text-v1.5": {
         "activation_function": "swiglu", "architectures": ["NomicBertModel"], "attn_pdrop": 0.0,
         "auto_map": {"AutoModel": "nomic-ai/nomic-bert-2048--modeling_hf_nomic_bert.NomicBertModel"},

@@ -91,6 +91,7 @@ MODULES = {
     "xglm": "xglm",
     "eurobert": "eurobert",
     "nomic_bert": "nomic_bert",
+    "mpnet": "mpnet",
     "modernbert": "modernbert",
     "modernbert-decoder": "modernbert_decoder",
     "roberta": "roberta",

@@ -125,7 +125,8 @@ class Rows(_NamedField):
     _read = Config.int
 
     def write(self, value: Any, place: Place) -> Data:
-        return super().write((value or 0) + getattr(place.position, "offset", 0), place)
+        embedded = place.model.position_of(place.stack)
+        return super().write((value or 0) + getattr(embedded, "offset", 0), place)
 
 
 class Choice(Field):

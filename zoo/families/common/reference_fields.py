@@ -268,6 +268,10 @@ attention_bias classifier_activation classifier_bias cls_token_id decoder_bias e
 global_attn_every_n_layers global_rope_theta hidden_activation initializer_cutoff_factor
 intermediate_size local_attention local_rope_theta mlp_bias mlp_dropout norm_bias norm_eps use_cache
 """,
+    "mpnet": """
+attention_probs_dropout_prob embedding_size hidden_dropout_prob intermediate_size layer_norm_eps
+relative_attention_num_buckets
+""",
     "mpt": """
 attn_config d_model emb_pdrop embedding_fraction expansion_ratio init_device layer_norm_epsilon
 learned_pos_emb logit_scale max_seq_len n_heads n_layers no_bias norm_type resid_pdrop use_cache
