@@ -115,11 +115,13 @@ FEED_FORWARDS: list[dict[str, Any]] = [
     *[{"kind": "mlp", "hidden": 12, "activation": activation} for activation in ACTIVATIONS],
     *[{"kind": "gated", "hidden": 12, "activation": name, "bias": False} for name in ("silu", "gelu_tanh")],
     {"kind": "gated", "hidden": 12, "activation": "quick_gelu", "limit": 0.5, "up_offset": 1.0},
+    {"kind": "gated", "hidden": 12, "activation": "gelu", "bias": "output"},
     *[
         {"kind": "mixture", "experts": 8, "top_k": 2, "expert": {**expert, "hidden": 6}, **parts}
         for expert, parts in (
             ({"kind": "gated", "activation": "silu", "bias": False}, {}),
             ({"kind": "mlp", "activation": "relu"}, {"router": {"bias": True, "normalize": False}}),
+            ({"kind": "gated", "activation": "gelu", "bias": "output"}, {}),
             (
                 {"kind": "gated", "activation": "silu"},
                 {

@@ -46,6 +46,8 @@ SHAPE = {
 }  # fmt: skip
 BODIES = {
     "eurobert": (hf.EuroBertModel, hf.EuroBertConfig(**SHAPE, num_key_value_heads=2), "mean"),
+    "gte": (hf.GteModel, hf.GteConfig(**SHAPE), "mean"),
+    "jina_embeddings_v3": (hf.JinaEmbeddingsV3Model, hf.JinaEmbeddingsV3Config(**SHAPE), "mean"),
     "mpnet": (hf.MPNetModel, hf.MPNetConfig(**SHAPE), "mean"),
     "nomic_bert": (hf.NomicBertModel, hf.NomicBertConfig(**SHAPE), "mean"),
 }

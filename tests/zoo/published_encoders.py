@@ -23,6 +23,17 @@ ENCODERS: dict[str, dict[str, Any]] = {
         **EUROBERT, "hidden_size": 2304, "intermediate_size": 6144, "num_attention_heads": 18,
         "num_hidden_layers": 32, "num_key_value_heads": 6,
     },
+    "snowflake-arctic-embed-m-v2.0": {
+        "architectures": ["GteModel"], "attention_probs_dropout_prob": 0.0,
+        "auto_map": {"AutoModel": "modeling_hf_alibaba_nlp_gte.GteModel"}, "classifier_dropout": 0.1,
+        "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02,
+        "intermediate_size": 3072, "layer_norm_eps": 1e-12, "layer_norm_type": "layer_norm",
+        "logn_attention_clip1": False, "logn_attention_scale": False, "max_position_embeddings": 8192,
+        "model_type": "gte", "num_attention_heads": 12, "num_hidden_layers": 12, "pack_qkv": True,
+        "pad_token_id": 1, "position_embedding_type": "rope", "rope_scaling": None, "rope_theta": 160000,
+        "torch_dtype": "float32", "transformers_version": "4.39.3", "type_vocab_size": 1, "unpad_inputs": "true",
+        "use_memory_efficient_attention": "true", "vocab_size": 250048,
+    },
     "all-mpnet-base-v2": {
         "_name_or_path": "microsoft/mpnet-base", "architectures": ["MPNetModel"],
         "attention_probs_dropout_prob": 0.1, "bos_token_id": 0, "eos_token_id": 2, "hidden_act": "gelu",

@@ -92,6 +92,8 @@ MODULES = {
     "eurobert": "eurobert",
     "nomic_bert": "nomic_bert",
     "mpnet": "mpnet",
+    "gte": "gte",
+    "jina_embeddings_v3": "jina_embeddings_v3",
     "modernbert": "modernbert",
     "modernbert-decoder": "modernbert_decoder",
     "roberta": "roberta",

@@ -12,7 +12,7 @@ from transformers import (
     NomicBertModel,
 )
 
-from tests.parity.families.encoders import ACTIVATIONS, EPS, EncoderTests
+from tests.parity.families.encoders import EncoderTests, draw_rotary
 from tests.parity.families.llamas import LINEAR, YARN, rotation
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config, ConfigError
@@ -100,18 +100,5 @@ class TestNomicBert(EncoderTests):
 
     @staticmethod
     def draw(data):
-        heads = data.draw(st.integers(1, 5), "heads")
-        return dict(
-            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-            hidden_size=heads * 2 * data.draw(st.integers(2, 6), "pairs"),
-            head_dim=data.draw(st.sampled_from([None, 4, 6]), "head_dim"),
-            num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-            num_attention_heads=heads,
-            intermediate_size=data.draw(st.integers(1, 70), "hidden"),
-            hidden_act=data.draw(ACTIVATIONS, "activation"),
-            layer_norm_eps=data.draw(EPS, "eps"),
-            type_vocab_size=data.draw(st.integers(1, 4), "token_types"),
-            max_position_embeddings=data.draw(st.integers(32, 128), "context_length"),
-            rope_parameters=data.draw(st.sampled_from([rotation(50.0), LINEAR, YARN]), "rope"),
-            tie_word_embeddings=data.draw(st.booleans(), "tied"),
-        )
+        width = data.draw(st.sampled_from([None, 4, 6]), "head_dim")
+        return {**draw_rotary(data, token_types=st.integers(1, 4)), "head_dim": width}

@@ -72,6 +72,11 @@ class Bool(_NamedField):
 
     _read = Config.bool
 
+    def write(self, value: Any, place: Place) -> Data:
+        if isinstance(value, str):
+            raise UnfitError(f"{place.key} with {self.names[0]} {value}")
+        return super().write(value, place)
+
 
 class Bias(_NamedField):
     """Whether all projections of an attention add a bias."""

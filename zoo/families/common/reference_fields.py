@@ -189,6 +189,9 @@ mamba_n_groups mamba_n_heads mamba_proj_bias num_experts_per_tok num_key_value_h
 num_local_experts output_router_logits position_embedding_type residual_multiplier
 router_aux_loss_coef shared_intermediate_size time_step_limit use_cache
 """,
+    "gte": """
+attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_eps type_vocab_size
+""",
     "helium": """
 attention_bias intermediate_size mlp_bias num_key_value_heads use_cache
 """,
@@ -201,6 +204,10 @@ intermediate_size layers_block_type layers_num_experts mamba_conv_bias mamba_d_c
 mamba_dt_rank mamba_expand mamba_proj_bias num_experts num_experts_per_tok num_key_value_heads
 num_local_experts output_router_logits router_aux_loss_coef use_associative_scan use_cache
 use_mamba_kernels use_mambapy
+""",
+    "jina_embeddings_v3": """
+attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_eps type_vocab_size
+use_cache
 """,
     "kimi_linear": """
 attention_bias intermediate_size kv_lora_rank linear_attn_config linear_conv_kernel_dim
