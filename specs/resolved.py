@@ -29,12 +29,12 @@ def resolved(model: Model) -> dict[str, Any]:
 
 
 def _compact(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
-    """The data of a spec without null, empty and omitted defaults; a null that must be stated is kept."""
+    """The data of a spec without null, empty and omitted defaults; a null that is not the default is kept."""
     compact = {}
     for key, value in data.items():
         is_part = isinstance(value, Mapping) and key != "blocks"
         kept = _compact(value, getattr(spec, key, None)) if is_part else value
-        stated = kept not in (None, "", {}) or (value is None and _is_required(spec, key))
+        stated = kept not in (None, "", {}) or (value is None and not _is_null_by_default(spec, key))
         if stated and not _is_omitted(spec, key, value):
             compact[key] = kept
     return compact
@@ -67,10 +67,10 @@ def _without_omitted(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
     return kept
 
 
-def _is_required(spec: Any, key: str) -> bool:
-    """Whether a field has no default."""
+def _is_null_by_default(spec: Any, key: str) -> bool:
+    """Whether a field that is not stated is null."""
     field = type(spec).model_fields.get(key) if isinstance(spec, BaseModel) else None
-    return field is not None and field.is_required()
+    return field is None or field.default is None
 
 
 def _is_omitted(spec: Any, key: str, value: Any) -> bool:
