@@ -20,6 +20,8 @@ from exporters.export import export
 from exporters.options import Options
 from tests.parity.reference import assert_close, load, redraw
 from zoo.checkpoints.converting import convert
+from zoo.configs.causal_encoder import as_decoder
+from zoo.configs.exporting import write_config
 from zoo.configs.importing import import_spec
 
 WORDS = [
@@ -49,6 +51,12 @@ BODIES = {
     "gte": (hf.GteModel, hf.GteConfig(**SHAPE), "mean"),
     "jina_embeddings_v3": (hf.JinaEmbeddingsV3Model, hf.JinaEmbeddingsV3Config(**SHAPE), "mean"),
     "mpnet": (hf.MPNetModel, hf.MPNetConfig(**SHAPE), "mean"),
+    "falcon": (
+        hf.FalconModel,
+        hf.FalconConfig(**{**SHAPE, "ffn_hidden_size": 20}, num_kv_heads=2, new_decoder_architecture=True),
+        "weightedmean",
+    ),
+    "qwen3": (hf.Qwen3Model, hf.Qwen3Config(**SHAPE, num_key_value_heads=2, head_dim=8), "lasttoken"),
     "nomic_bert": (hf.NomicBertModel, hf.NomicBertConfig(**SHAPE), "mean"),
 }
 
@@ -77,6 +85,13 @@ def saved(family: str, side: str, directory: Path) -> Path:
 def vectors(directory: Path) -> Tensor:
     """The vectors that sentence-transformers gives the sentences, in one padded batch."""
     return SentenceTransformer(str(directory), device="cpu").encode(list(SENTENCES), convert_to_tensor=True)
+
+
+def test_a_decoder_is_a_causal_encoder_without_a_cache(tmp_path: Path) -> None:
+    spec = import_spec(saved("qwen3", "right", tmp_path))
+    assert (spec.architecture, spec.is_causal("encoder")) == ("encoder", True)
+    assert write_config(as_decoder(spec), "qwen3") == write_config(spec, "qwen3")
+    assert write_config(spec)["model_type"] == "qwen3"
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
