@@ -13,8 +13,8 @@ from specs.errors import SpecPath, UserError, path_text, shorten
 from specs.head import Pooled
 from specs.model import Model
 from specs.suggest import suggestion
-from zoo.configs.importing import spec_of_config
 from zoo.configs.causal_encoder import as_decoder, as_encoder
+from zoo.configs.importing import spec_of_config
 from zoo.configs.sentence import body_class, write_modules
 from zoo.families.common.config import Config, ConfigError
 from zoo.families.common.family import Family

@@ -103,6 +103,8 @@ MODULES = {
     "vit": "vit",
     "whisper": "whisper",
     "xlm-roberta": "roberta",
+    "camembert": "roberta",
+    "data2vec-text": "roberta",
     "marian": "marian",
     "mbart": "bart",
     "torch": "torch_nn",

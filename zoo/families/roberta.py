@@ -1,10 +1,13 @@
-"""RoBERTa (Liu et al., 2019) and XLM-RoBERTa (Conneau et al., 2020): ``RobertaConfig``, ``XLMRobertaConfig`` and their models.
+"""RoBERTa (Liu et al., 2019) and the models with its layers: XLM-RoBERTa (Conneau et al., 2020), CamemBERT (Martin et al., 2020)
+and data2vec for text (Baevski et al., 2022).
 
 BERT with other names for the heads.  Positions start after the padding token's id, as in fairseq: the rows of the table
 up to it are unused.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
@@ -73,7 +76,7 @@ _TENSORS = Tensors(
 )
 
 
-def _family(model_type: str, prefix: str, vocab_size: int) -> Family:
+def _family(model_type: str, prefix: str, vocab_size: int, tensors: Tensors = _TENSORS) -> Family:
     body = {
         **bert_body(vocab_size=vocab_size),
         "context_length": _Context("max_position_embeddings", default=512),
@@ -85,7 +88,14 @@ def _family(model_type: str, prefix: str, vocab_size: int) -> Family:
         **classifiers(prefix, "tanh"),
     }
     ignored = ("classifier_dropout", *IGNORED)  # of some heads
-    return Family(model_type, _TENSORS, body, classes, fixed=FIXED, ignored=ignored)
+    return Family(model_type, tensors, body, classes, fixed=FIXED, ignored=ignored)
 
 
-FAMILIES = (_family("roberta", "Roberta", 50265), _family("xlm-roberta", "XLMRoberta", 30522))
+_DATA2VEC = replace(_TENSORS, name="data2vec-text", prefix="data2vec_text.")
+
+FAMILIES = (
+    _family("roberta", "Roberta", 50265),
+    _family("xlm-roberta", "XLMRoberta", 30522),
+    _family("camembert", "Camembert", 30522),
+    _family("data2vec-text", "Data2VecText", 30522, _DATA2VEC),
+)

@@ -53,6 +53,10 @@ intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 apply_residual_connection_post_layernorm layer_norm_epsilon n_embed n_head n_layer pretraining_tp
 slow_but_exact use_cache
 """,
+    "camembert": """
+add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
+intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
     "clip": """
 image_size intermediate_size layer_norm_eps logit_scale_init_value num_channels patch_size
 projection_dim text_config text_config_dict vision_config vision_config_dict
@@ -72,6 +76,21 @@ use_qk_norm
     "cohere2": """
 attention_bias intermediate_size layer_norm_eps logit_scale num_key_value_heads
 sliding_window_pattern use_cache
+""",
+    "data2vec-text": """
+activation_dropout adapter_kernel_size adapter_stride add_adapter add_cross_attention
+apply_spec_augment attention_probs_dropout_prob auxiliary_channels auxiliary_concat_input
+auxiliary_loss_weight auxiliary_num_convs classifier_proj_size conv_bias conv_dim conv_kernel
+conv_pos_kernel_size conv_stride ctc_loss_reduction ctc_zero_infinity drop_path_rate embedding_size
+feat_extract_activation feat_proj_dropout final_dropout hidden_dropout_prob image_size
+intermediate_size is_decoder layer_norm_eps layer_scale_init_value layerdrop mask_feature_length
+mask_feature_min_masks mask_feature_prob mask_time_length mask_time_min_masks mask_time_prob
+num_adapter_layers num_channels num_conv_pos_embedding_groups num_conv_pos_embeddings
+num_feat_extract_layers out_indices output_hidden_size patch_size pool_scales proj_codevector_dim
+semantic_loss_ignore_index tdnn_dilation tdnn_dim tdnn_kernel type_vocab_size
+use_absolute_position_embeddings use_auxiliary_head use_cache use_mask_token use_mean_pooling
+use_relative_position_bias use_shared_relative_position_bias use_weighted_layer_sum
+xvector_output_dim
 """,
     "deepseek_v2": """
 attention_bias intermediate_size kv_lora_rank mlp_bias n_group n_shared_experts norm_topk_prob
