@@ -49,6 +49,7 @@ PUBLISHED = {
     "bloom-3b": 3_002_557_440,
     "bloom-560m": 559_214_592,
     "bloom-7b1": 7_069_016_064,
+    "camembert-base": 110_621_952,
     "clip-vit-b32-text": 63_165_952,
     "clip-vit-l14-text": 123_060_480,
     "codegen-2b": 2_779_356_160,

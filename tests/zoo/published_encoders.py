@@ -23,6 +23,14 @@ ENCODERS: dict[str, dict[str, Any]] = {
         **EUROBERT, "hidden_size": 2304, "intermediate_size": 6144, "num_attention_heads": 18,
         "num_hidden_layers": 32, "num_key_value_heads": 6,
     },
+    "camembert-base": {
+        "architectures": ["CamembertModel"], "attention_probs_dropout_prob": 0.1, "bos_token_id": 5,
+        "eos_token_id": 6, "gradient_checkpointing": False, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
+        "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072, "layer_norm_eps": 1e-05,
+        "max_position_embeddings": 514, "model_type": "camembert", "num_attention_heads": 12,
+        "num_hidden_layers": 12, "output_past": True, "pad_token_id": 1, "position_embedding_type": "absolute",
+        "type_vocab_size": 1, "use_cache": True, "vocab_size": 32005,
+    },
     "snowflake-arctic-embed-m-v2.0": {
         "architectures": ["GteModel"], "attention_probs_dropout_prob": 0.0,
         "auto_map": {"AutoModel": "modeling_hf_alibaba_nlp_gte.GteModel"}, "classifier_dropout": 0.1,

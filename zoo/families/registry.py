@@ -105,6 +105,7 @@ MODULES = {
     "xlm-roberta": "roberta",
     "camembert": "roberta",
     "data2vec-text": "roberta",
+    "roberta-prelayernorm": "roberta",
     "marian": "marian",
     "mbart": "bart",
     "torch": "torch_nn",

@@ -1,5 +1,5 @@
-"""RoBERTa (Liu et al., 2019) and the models with its layers: XLM-RoBERTa (Conneau et al., 2020), CamemBERT (Martin et al., 2020)
-and data2vec for text (Baevski et al., 2022).
+"""RoBERTa (Liu et al., 2019) and the models with its layers: XLM-RoBERTa (Conneau et al., 2020), CamemBERT (Martin et al., 2020),
+data2vec for text (Baevski et al., 2022), and RoBERTa with norms before its branches (Ott et al., 2019, fairseq).
 
 BERT with other names for the heads.  Positions start after the padding token's id, as in fairseq: the rows of the table
 up to it are unused.
@@ -14,6 +14,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.encoders import (
     BERT_RULES,
     CLASSIFIER_RULES,
+    EMBEDDINGS,
     FIXED,
     IGNORED,
     RENAMED,
@@ -25,8 +26,8 @@ from zoo.families.common.encoders import (
     pooler,
 )
 from zoo.families.common.family import Family
-from zoo.families.common.template import Data, Place, UnfitError
-from zoo.families.common.tensors import Tensors, affine, modules
+from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.tensors import Tensors, affine, modules, projections
 
 
 class _Offset(f.Int):
@@ -76,9 +77,11 @@ _TENSORS = Tensors(
 )
 
 
-def _family(model_type: str, prefix: str, vocab_size: int, tensors: Tensors = _TENSORS) -> Family:
+def _family(
+    model_type: str, prefix: str, vocab_size: int, tensors: Tensors = _TENSORS, **options: Template
+) -> Family:
     body = {
-        **bert_body(vocab_size=vocab_size),
+        **bert_body(vocab_size=vocab_size, **options),
         "context_length": _Context("max_position_embeddings", default=512),
         "position": {"kind": "learned", "offset": _OFFSET},
     }
@@ -92,10 +95,32 @@ def _family(model_type: str, prefix: str, vocab_size: int, tensors: Tensors = _T
 
 
 _DATA2VEC = replace(_TENSORS, name="data2vec-text", prefix="data2vec_text.")
+_PRE_NORM = replace(
+    _TENSORS,
+    name="roberta-prelayernorm",
+    prefix="roberta_prelayernorm.",
+    rules=(
+        *EMBEDDINGS,
+        *modules(
+            {
+                **projections("attention.self.", "query key value"),
+                "attention.LayerNorm": "attention_norm",
+                "attention.output.dense": "attention.output",
+                "intermediate.LayerNorm": "feed_forward_norm",
+                "intermediate.dense": "feed_forward.up",
+                "output.dense": "feed_forward.down",
+            },
+            "encoder.layer.{layer}.",
+            "encoder.blocks.{layer}.",
+        ),
+        *affine("LayerNorm", "encoder.final_norm"),
+    ),
+)
 
 FAMILIES = (
     _family("roberta", "Roberta", 50265),
     _family("xlm-roberta", "XLMRoberta", 30522),
     _family("camembert", "Camembert", 30522),
     _family("data2vec-text", "Data2VecText", 30522, _DATA2VEC),
+    _family("roberta-prelayernorm", "RobertaPreLayerNorm", 50265, _PRE_NORM, kind="pre_norm"),
 )

@@ -10,6 +10,7 @@ from transformers import (
     Data2VecTextConfig,
     RobertaConfig,
     RobertaForMaskedLM,
+    RobertaPreLayerNormConfig,
     XLMRobertaConfig,
     XLMRobertaForMaskedLM,
 )
@@ -44,7 +45,12 @@ def check_roberta(model_class, config, directory, **options):
     return check_encoder(model_class, config, directory, position_ids=False, **options)
 
 
-ALIKE = {"XLMRoberta": XLMRobertaConfig, "Camembert": CamembertConfig, "Data2VecText": Data2VecTextConfig}
+ALIKE = {
+    "XLMRoberta": XLMRobertaConfig,
+    "Camembert": CamembertConfig,
+    "Data2VecText": Data2VecTextConfig,
+    "RobertaPreLayerNorm": RobertaPreLayerNormConfig,
+}
 
 
 @one_in(3)

@@ -59,6 +59,7 @@ def bert_body(
     activation: str = "gelu",
     dropout: float = 0.1,
     attention_dropout: float | None = None,
+    kind: str = "post_norm",
     norm: Template = NORM,
     feed_forward: Template = None,
     layers: type[Layers] = Layers,
@@ -85,7 +86,7 @@ def bert_body(
         "encoder": layers(
             f.Depth("num_hidden_layers", default=depth),
             {
-                "kind": "post_norm",
+                "kind": kind,
                 "norm": norm,
                 "attention": {
                     "kind": "multi_head",

@@ -411,6 +411,10 @@ use_cache w_init_variance_scale
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 """,
+    "roberta-prelayernorm": """
+add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
+intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
     "seed_oss": """
 attention_bias attention_out_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp
 residual_dropout use_cache
