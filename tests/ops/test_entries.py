@@ -151,11 +151,15 @@ def real(x: Any) -> Any:
     return (x.sum(-1) * 0).detach() + 1
 
 
-def linear_attention(groups: int, masked: bool, trains_state: bool, m: Applied, x: Any) -> Any:
+def linear_attention(
+    groups: int, masked: bool, trains_state: bool, m: Applied, x: Any, *, fixed: bool = False
+) -> Any:
     """Three heads of width 2, in chunks of 2 tokens."""
     heads = x.unflatten(-1, (3, 2)).transpose(1, 2)  # B 3 T 2
     query, key, decay = heads[:, :groups] + 1, heads[:, :groups] + 2, heads.sum(-1) + 3
     given = real(x) if masked else None
+    if fixed:
+        decay = functional.constant((-1.0,), x)[None, :, None].expand(x.shape[0], 3, x.shape[1])
     out, state = functional.linear_attention(query, key, heads, decay, None, given)
     return out.sum() + state.sum() if trains_state else out.sum() + 0
 
@@ -228,6 +232,12 @@ SAVED: dict[str, Callable[[Applied, Any], Any]] = {
         for groups in (1, 3)
         for masked, of in ((False, ""), (True, " with padding"))
         for trains_state, trained in ((True, ""), (False, ", whose state is not trained"))
+    },
+    **{
+        f"linear_attention of {groups} groups with fixed decays": partial(
+            linear_attention, groups, False, True, fixed=True
+        )
+        for groups in (1, 3)
     },
     **{
         f"{scan.__name__}{of}": partial(scan, masked)

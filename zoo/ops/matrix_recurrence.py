@@ -75,23 +75,28 @@ def _flops(
 def _saved(call: GradientCall) -> Iterator[SavedTensor]:
     """What each chunk makes: copies of queries, keys and values, whose heads are not apart in memory, and the rest.
 
-    An upper bound where one of them, or the decay, gets no gradient.
+    An upper bound where a query, key or value gets no gradient.
     """
-    _, key, _, _, state, real = call.args
+    _, key, _, decay, state, real = call.args
     yield from (call.save(given) for given in (state, real) if given is not None)
     last = any(user in call.trained and user.args[1] == 1 for user in call.node.users)
 
     def made(infos: NodeInfos) -> int:
         value, new = infos[call.node]
-        return _made(infos[key], value, new, from_zeros=state is None, last=last)
+        return _made(
+            infos[key], value, new, from_zeros=state is None, last=last, decays=decay in call.trained
+        )
 
     yield call.make(made)
 
 
-def _made(key: TensorInfo, value: TensorInfo, state: TensorInfo, *, from_zeros: bool, last: bool) -> int:
+def _made(
+    key: TensorInfo, value: TensorInfo, state: TensorInfo, *, from_zeros: bool, last: bool, decays: bool
+) -> int:
     """Bytes of copies, scores and decays, values weighted by decays, and states.
 
     ``last``: the last state gets a gradient, so that the keys and values that make it are saved too.
+    ``decays``: decays get a gradient, so that what they scale is saved too.
     """
     batch, heads, length, width = value.shape
     _, groups, _, keys = key.shape
@@ -100,10 +105,11 @@ def _made(key: TensorInfo, value: TensorInfo, state: TensorInfo, *, from_zeros: 
     elements = (
         length * (2 * groups * keys + heads * width) + (len(lengths) - 1 + from_zeros) * heads * keys * width
     )
+    pairs = 2 * heads + decays * (heads + groups)
     for place, chunk in enumerate(lengths):
-        reads = heads * (1 + width) + (place > 0) * repeated
+        reads = heads * (1 + decays * width) + (place > 0) * repeated
         writes = (place < len(lengths) - 1 or last) * (heads * width + repeated)
-        elements += chunk * (chunk * (3 * heads + groups) + reads + writes)
+        elements += chunk * (chunk * pairs + reads + writes)
     return batch * elements * state.dtype.itemsize
 
 
