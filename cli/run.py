@@ -113,7 +113,7 @@ def run(
       zoo run build/vit-base-16 --image cat.png --image dog.jpg
       zoo run build/whisper-tiny --audio speech.wav
     """
-    from cli.run_inputs import Stated, read_inputs
+    from cli.run_inputs import GivenOptions, read_inputs
     from cli.run_output import RunContext, print_encoded, print_generated
     from exporters.runtime.exported import open_export
     from exporters.runtime.text import find_text
@@ -121,7 +121,7 @@ def run(
 
     exported = open_export(directory)
     found = find_text(directory, tokenizer, needed=bool(text))
-    stated = Stated(text or [], ids or [], image or [], audio or [])
+    stated = GivenOptions(text or [], ids or [], image or [], audio or [])
     shown = RunContext(exported, found, read_inputs(stated, exported, found), as_json)
     generating = {
         "--max-new-tokens": max_new_tokens,

@@ -31,7 +31,7 @@ class RunInputs:
 
 
 @dataclass(frozen=True)
-class Stated:
+class GivenOptions:
     """The inputs as the options state them."""
 
     texts: Sequence[str]
@@ -46,7 +46,7 @@ class Stated:
         return [option for option, given in named.items() if given]
 
 
-def read_inputs(stated: Stated, exported: Exported, tokenizer: TextTokenizer | None) -> RunInputs:
+def read_inputs(stated: GivenOptions, exported: Exported, tokenizer: TextTokenizer | None) -> RunInputs:
     """The inputs of an export.  Raises :class:`specs.errors.UserError` for those that it does not take."""
     from specs.errors import UserError
 

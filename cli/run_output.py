@@ -14,7 +14,7 @@ from zoo.units import time_text
 
 if TYPE_CHECKING:
     from cli.run_inputs import RunInputs
-    from exporters.runtime.encoding import EncoderRunner, Vectors
+    from exporters.runtime.encoding import EncodedVectors, EncoderRunner
     from exporters.runtime.exported import Exported
     from exporters.runtime.generation import Continuation
     from exporters.runtime.graph import Floats
@@ -158,7 +158,7 @@ def _print_vectors(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
     }
 
 
-def _vector_tables(shown: RunContext, vectors: Vectors) -> None:
+def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
     width = vectors.values.shape[1]
     rows = []
     for row, vector in enumerate(vectors.values):

@@ -144,6 +144,7 @@ class MultiHeadShape(Component):
     """Bound c on the projected queries, keys and values, which are clamped to [-c, c] (OLMo). Default: unbounded."""
     position: Annotated[Component, Slot("position")] | None = None
     """Position kind of this attention: `rope`, `alibi`, `relative_bias` or `none` (as in some layers of SmolLM3).
+    Attentions with equal ones share its weights; beside a `learned` or `sinusoidal` position of the stack, both act (MPNet).
     Default: that of the stack."""
     multipliers: AttentionMultipliers = AttentionMultipliers()
     """Constant factors on the input and the output (Falcon-H1). Default: 1."""

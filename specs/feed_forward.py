@@ -19,10 +19,20 @@ class TwoLayer(Component):
     """Width of the hidden layer (GPT-2: `4 * d_model`)."""
     activation: Activation
     """Activation of the hidden layer, or of the gate in `gated`."""
-    bias: bool = True
-    """Whether all layers of the feed-forward add a bias."""
+    bias: bool | Literal["output"] = True
+    """Whether all layers of the feed-forward add a bias; `output`: only the last (GTE)."""
     dropout: Dropout = 0.0
     """Dropout probability on the hidden layer during training."""
+
+    @property
+    def hidden_bias(self) -> bool:
+        """Whether the layers before the product or activation add a bias."""
+        return self.bias is True
+
+    @property
+    def output_bias(self) -> bool:
+        """Whether the last layer adds a bias."""
+        return self.bias is not False
 
 
 @register("feed_forward")

@@ -1,13 +1,14 @@
 """Heads: outputs computed from the last hidden state."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from specs.activation import Activation
 from specs.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot, Spec, Width
 from specs.descriptions import ValueDescriptions
+from specs.errors import MISSING
 from specs.norm import Norm
 from specs.registry import register
 from specs.roles import Role
@@ -43,6 +44,24 @@ Pooling = Annotated[
 """The vector for a sequence: that of the first, last or a given token, or a combination of all tokens."""
 
 
+def dense_layer_faults(head: "TransformingHead | MaskedLanguageModeling") -> Iterable[Fault]:
+    """The settings of a dense layer in a head without one."""
+    if head.activation is None and head.norm is not None:
+        yield Fault(
+            ("norm",),
+            "requires a dense layer, which activation adds",
+            head.norm.kind,
+            "Add activation: (identity for none), or remove norm.",
+        )
+    if head.activation is None and not head.dense_bias:
+        yield Fault(
+            ("dense_bias",),
+            "belongs to a dense layer, which activation adds",
+            False,
+            "Add activation: (identity for none), or remove dense_bias.",
+        )
+
+
 class VocabularyHead(Component):
     """A head that scores every token of the vocabulary."""
 
@@ -50,6 +69,8 @@ class VocabularyHead(Component):
     """Whether the scores use the matrix of the token embedding, which is then stored and counted once."""
     bias: bool | Literal["fixed"] = False
     """Whether scores add a trained bias; `fixed` adds a stored vector that is neither trained nor counted (BART)."""
+    narrowed_by: ClassVar[str]
+    """The setting that gives the scored vectors the width of the embedding."""
 
     @property
     def scores_embeddings(self) -> bool:
@@ -68,20 +89,7 @@ class TransformingHead(Component):
     """Norm after the dense layer (ModernBERT). Default: none."""
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if self.activation is None and self.norm is not None:
-            yield Fault(
-                ("norm",),
-                "requires a dense layer, which activation adds",
-                self.norm.kind,
-                "Add activation: (identity for none), or remove norm.",
-            )
-        if self.activation is None and not self.dense_bias:
-            yield Fault(
-                ("dense_bias",),
-                "belongs to a dense layer, which activation adds",
-                False,
-                "Add activation: (identity for none), or remove dense_bias.",
-            )
+        return dense_layer_faults(self)
 
 
 @register("head")
@@ -95,6 +103,7 @@ class LanguageModeling(VocabularyHead, TransformingHead):
     """Whether a projection without bias to the width of the embedding comes first (OPT-350m)."""
     softcap: Annotated[PositiveFloat | None, Role.SOFTCAP] = None
     """Bound c on the scores, which become `c * tanh(score / c)` (Gemma 2). Default: unbounded."""
+    narrowed_by: ClassVar[str] = "projection: true"
 
     @property
     def scores_embeddings(self) -> bool:
@@ -106,18 +115,30 @@ class MaskedLanguageModeling(VocabularyHead):
     """Scores of masked tokens: dense layer, activation, norm, vocabulary (BERT). Gives `logits`, batch x tokens x vocabulary."""
 
     kind: Literal["masked_language_modeling"] = "masked_language_modeling"
-    activation: Activation = "gelu"
-    """Activation of the dense layer, whose output is as wide as the token table (ALBERT, ELECTRA)."""
+    activation: Activation | None = "gelu"
+    """Activation of the dense layer, whose output is as wide as the token table (ALBERT, ELECTRA); null for scores of the
+    last hidden state itself, without dense layer and norm (EuroBERT)."""
     dense_bias: Annotated[bool, OmitDefault()] = True
     """Whether the dense layer adds a bias (ModernBERT: false)."""
-    norm: Norm
-    """Norm between the dense layer and the scores."""
+    norm: Norm | None = None
+    """Norm between the dense layer and the scores, which requires one. Default: none."""
     bias: bool = True
     """Whether the scores add a trained bias."""
+    narrowed_by: ClassVar[str] = "activation: gelu"
 
     @property
     def scores_embeddings(self) -> bool:
-        return True
+        return self.activation is not None
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from dense_layer_faults(self)
+        if self.activation is not None and self.norm is None:
+            yield Fault(
+                ("norm",),
+                "is required after the dense layer",
+                MISSING,
+                "Add norm: {kind: layer_norm}, or remove the dense layer with activation: null.",
+            )
 
 
 @register("head")
@@ -134,9 +155,27 @@ class SequenceHead(TransformingHead):
 
     pooling: Pooling = "first"
     """Reduction of the tokens to one vector; `{token: ID}` selects the first token with that id."""
+    transform: Annotated[
+        Literal["vector", "tokens"],
+        ValueDescriptions(
+            {
+                "vector": "The pooled vector (BERT).",
+                "tokens": "Every token, before pooling (EuroBERT).",
+            }
+        ),
+        OmitDefault(),
+    ] = "vector"
+    """Input of the dense layer and norm."""
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)
+        if self.activation is None and self.transform == "tokens":
+            yield Fault(
+                ("transform",),
+                "belongs to a dense layer, which activation adds",
+                self.transform,
+                "Add activation: (identity for none), or remove transform.",
+            )
         if context.causal and self.pooling == "first":
             yield Fault(
                 ("pooling",),

@@ -293,5 +293,5 @@ class Model(Spec):
                 f"needs an embedding as wide as d_model, which is {self.output_width}; "
                 f"embedding.width is {self.embedding_width}",
                 True,
-                f"Set projection: true, tie_embeddings: false, or embedding.width: {self.output_width}.",
+                f"Set {self.head.narrowed_by}, tie_embeddings: false, or embedding.width: {self.output_width}.",
             )

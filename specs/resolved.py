@@ -29,7 +29,7 @@ def resolved(model: Model) -> dict[str, Any]:
 
 
 def _compact(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
-    """The data of a spec without null, empty and omitted defaults; a null that must be stated is kept."""
+    """The data of a spec without null, empty and omitted defaults; a null that is not the default is kept."""
     compact = {}
     for key, value in data.items():
         is_part = isinstance(value, Mapping) and key != "blocks"

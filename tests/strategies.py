@@ -293,7 +293,8 @@ def feed_forwards(draw: st.DrawFn) -> Data:
     """A feed-forward with a hidden layer."""
     data: Data = {"kind": draw(st.sampled_from(["mlp", "gated"]))}
     data["hidden"] = draw(st.sampled_from([5, 16, 32]))
-    data["activation"], data["bias"] = draw(st.sampled_from(ACTIVATIONS)), draw(st.booleans())
+    data["activation"] = draw(st.sampled_from(ACTIVATIONS))
+    data["bias"] = draw(st.sampled_from([True, False, "output"]))
     if data["kind"] == "gated" and draw(st.booleans()):
         data["limit"], data["up_offset"] = (
             draw(st.sampled_from([None, 0.7])),
@@ -387,8 +388,11 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -
             data["scale"] = draw(st.sampled_from([None, "inverse_sqrt_d_model", 0.5]))
         case "masked_language_modeling":
             data["tie_embeddings"], data["bias"] = draw(st.booleans()), draw(st.booleans())
-            data["norm"], data["activation"] = draw(norms()), draw(st.sampled_from(ACTIVATIONS))
-            data["dense_bias"] = draw(st.booleans())
+            data["activation"] = draw(st.sampled_from([None, *ACTIVATIONS]))
+            if data["activation"]:
+                data["norm"], data["dense_bias"] = draw(norms()), draw(st.booleans())
+            elif own_width:
+                data["tie_embeddings"] = False
         case "classification" | "token_classification":
             data["labels"] = draw(st.integers(1, 8))
             data["bias"] = draw(st.booleans())
@@ -406,4 +410,6 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -
         if data["activation"]:
             data["dense_bias"] = draw(st.booleans())
             data["norm"] = draw(st.none() | norms())
+            if "pooling" in data:
+                data["transform"] = draw(st.sampled_from(["vector", "vector", "tokens"]))
     return data

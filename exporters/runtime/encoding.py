@@ -21,7 +21,7 @@ VECTORS, CLASSES, MASKS = (NoHead, Pooler, Pooled), Classification, MaskedLangua
 
 
 @dataclass(frozen=True)
-class Vectors:
+class EncodedVectors:
     """One vector per input, B D, and its kind; ``similarities`` are the cosines between them, B B."""
 
     kind: str
@@ -62,15 +62,15 @@ class EncoderRunner:
         found = self.graph.run(inputs, dict.fromkeys(self.graph.outputs, "cpu"))
         return {name: host_array(value).astype(np.float32) for name, value in found.items()}, mask
 
-    def vectors(self, given: Given) -> Vectors:
+    def vectors(self, given: Given) -> EncodedVectors:
         """One vector per input: the head's, or the mean over its tokens, patches or frames."""
         (outputs, mask), head = self.outputs(given), self.spec.head
         if isinstance(head, Pooled):
-            return Vectors(head.output, outputs[head.output])
+            return EncodedVectors(head.output, outputs[head.output])
         hidden = outputs["last_hidden_state"]  # B T D
         weights = np.ones(hidden.shape[:2], np.float32) if mask is None else mask.astype(np.float32)
         mean = (hidden * weights[..., None]).sum(1) / weights.sum(1, keepdims=True)
-        return Vectors("mean of last_hidden_state", mean)
+        return EncodedVectors("mean of last_hidden_state", mean)
 
     def classes(self, given: Given) -> Floats:
         """The probability of each label, B labels."""

@@ -118,11 +118,13 @@ FEED_FORWARDS: list[dict[str, Any]] = [
     *[{"kind": "mlp", "hidden": 12, "activation": activation} for activation in ACTIVATIONS],
     *[{"kind": "gated", "hidden": 12, "activation": name, "bias": False} for name in ("silu", "gelu_tanh")],
     {"kind": "gated", "hidden": 12, "activation": "quick_gelu", "limit": 0.5, "up_offset": 1.0},
+    {"kind": "gated", "hidden": 12, "activation": "gelu", "bias": "output"},
     *[
         {"kind": "mixture", "experts": 8, "top_k": 2, "expert": {**expert, "hidden": 6}, **parts}
         for expert, parts in (
             ({"kind": "gated", "activation": "silu", "bias": False}, {}),
             ({"kind": "mlp", "activation": "relu"}, {"router": {"bias": True, "normalize": False}}),
+            ({"kind": "gated", "activation": "gelu", "bias": "output"}, {}),
             (
                 {"kind": "gated", "activation": "silu"},
                 {
@@ -152,6 +154,8 @@ HEADS: list[dict[str, Any]] = [
     {"kind": "language_modeling", "softcap": 2.0, "bias": "fixed"},
     {"kind": "language_modeling", "activation": "gelu", "dense_bias": False, "norm": {"kind": "layer_norm"}},
     {"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}, "dense_bias": False},
+    {"kind": "masked_language_modeling", "activation": None, "bias": False},
+    {"kind": "classification", "labels": 3, "pooling": "mean", "activation": "gelu", "transform": "tokens"},
     {"kind": "token_classification", "labels": 3},
     {"kind": "token_classification", "labels": 3, "activation": "gelu", "norm": {"kind": "layer_norm"}},
     {"kind": "question_answering"},

@@ -240,6 +240,7 @@ def test_modules_after_a_family_without_a_bare_class_are_refused(changed: Path) 
     [
         ({"activation": "quick_gelu"}, "head.activation quick_gelu"),
         ({"activation": "tanh", "norm": {"kind": "layer_norm"}}, "head.norm layer_norm"),
+        ({"activation": "tanh", "transform": "tokens"}, "head.transform tokens"),
         ({"pooling": {"token": 3}}, "head.pooling token=3"),
     ],
 )

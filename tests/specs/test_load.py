@@ -434,6 +434,17 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "activation adds\n  value: 'layer_norm'\n  Add activation: (identity for none), or remove norm."),
         (["head={kind: question_answering, dense_bias: false}"], "head.dense_bias: belongs to a dense layer, which "
          "activation adds\n  value: False\n  Add activation: (identity for none), or remove dense_bias."),
+        (["head={kind: classification, labels: 2, pooling: last, transform: tokens}"], "head.transform: belongs to a "
+         "dense layer, which activation adds\n  value: 'tokens'\n"
+         "  Add activation: (identity for none), or remove transform."),
+        (["head={kind: masked_language_modeling}"], "head.norm: is required after the dense layer\n"
+         "  Add norm: {kind: layer_norm}, or remove the dense layer with activation: null."),
+        (["head={kind: masked_language_modeling, activation: null, norm: {kind: layer_norm}}"], "head.norm: requires a "
+         "dense layer, which activation adds\n  value: 'layer_norm'\n"
+         "  Add activation: (identity for none), or remove norm."),
+        (["head={kind: masked_language_modeling, activation: null, tie_embeddings: true}", "embedding.width=128"],
+         "head.tie_embeddings: needs an embedding as wide as d_model, which is 768; embedding.width is 128\n"
+         "  value: True\n  Set activation: gelu, tie_embeddings: false, or embedding.width: 768."),
         (["head={kind: pooled}"], "head.pooling: must not be first in a decoder, whose first token sees no other\n"
          "  value: 'first'\n  Use last or mean."),
         (["head={kind: pooled, pooling: {token: 50257}}"], "head.pooling.token: must be below vocab_size, "

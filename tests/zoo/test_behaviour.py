@@ -381,6 +381,7 @@ HEADS: list[dict[str, Any]] = [
         "norm": NORM,
         "dense_bias": False,
     },
+    {"kind": "classification", "labels": 2, "pooling": "max", "activation": "gelu", "transform": "tokens"},
     {"kind": "pooled", "pooling": {"token": 3}, "projection": 5},
     {"kind": "pooled", "pooling": "mean", "normalize": True},
     {"kind": "token_classification", "labels": 6},

@@ -9,6 +9,7 @@ import pytest
 from specs.canonical import canonical, differences
 from specs.load import load
 from tests.zoo.published_dense import DENSE
+from tests.zoo.published_encoders import ENCODERS
 from tests.zoo.published_hybrids import HYBRIDS
 from tests.zoo.published_llamas import LLAMAS
 from tests.zoo.published_mixtures import MIXTURES
@@ -147,6 +148,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     **HYBRIDS,
     **STATE_SPACES,
     **MIXTURES,
+    **ENCODERS,
     **OTHERS,
     "t5-small": T5,
     "t5-11b": {**T5, "d_ff": 65536, "d_kv": 128, "d_model": 1024, "num_heads": 128, "num_layers": 24},

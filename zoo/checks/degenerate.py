@@ -26,7 +26,7 @@ def why_insensitive(spec: Model) -> str:
         embedding = spec.embedding_of(stack)
         if isinstance(embedding, Tokens) and embedding.norm is not None:
             widths.append(embedding.position_width(spec.width_of(stack)))
-    if isinstance(spec.head, MaskedLanguageModeling):
+    if isinstance(spec.head, MaskedLanguageModeling) and spec.head.norm is not None:
         widths.append(spec.embedding_width)
     if isinstance(spec.head, TransformingHead) and spec.head.norm is not None:
         widths.append(spec.output_width)

@@ -49,9 +49,9 @@ class MLP(nn.Module):
 
     def __init__(self, spec: spec.MLP, context: BuildContext) -> None:
         super().__init__()
-        self.up = Linear(context.d_model, spec.hidden, bias=spec.bias)
+        self.up = Linear(context.d_model, spec.hidden, bias=spec.hidden_bias)
         self.inner = Inner(spec)
-        self.down = Linear(spec.hidden, context.d_model, bias=spec.bias)
+        self.down = Linear(spec.hidden, context.d_model, bias=spec.output_bias)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down(self.inner(self.up(x)))
@@ -63,10 +63,10 @@ class Gated(nn.Module):
 
     def __init__(self, spec: spec.Gated, context: BuildContext) -> None:
         super().__init__()
-        self.gate = Linear(context.d_model, spec.hidden, bias=spec.bias)
-        self.up = Linear(context.d_model, spec.hidden, bias=spec.bias)
+        self.gate = Linear(context.d_model, spec.hidden, bias=spec.hidden_bias)
+        self.up = Linear(context.d_model, spec.hidden, bias=spec.hidden_bias)
         self.inner = GatedInner(spec)
-        self.down = Linear(spec.hidden, context.d_model, bias=spec.bias)
+        self.down = Linear(spec.hidden, context.d_model, bias=spec.output_bias)
         self.multiplier = spec.multipliers.output
 
     def forward(self, x: Tensor) -> Tensor:

@@ -51,17 +51,25 @@ def vocabulary_scores(spec: spec.VocabularyHead, context: BuildContext) -> Linea
 
 
 class TransformingHead(nn.Module):
-    """A head with norm(activation(dense(x))), each part optional: ... D -> ... D."""
+    """A head with norm(activation(dense(x))), each part optional: ... D -> ... W, with W the ``width`` (default: D)."""
 
-    def __init__(self, spec: spec.TransformingHead, context: BuildContext) -> None:
+    def __init__(
+        self,
+        spec: spec.TransformingHead | spec.MaskedLanguageModeling,
+        context: BuildContext,
+        width: int | None = None,
+    ) -> None:
         super().__init__()
+        width = width or context.d_model
         self.dense = (
-            nn.Identity()
-            if spec.activation is None
-            else Linear(context.d_model, context.d_model, bias=spec.dense_bias)
+            nn.Identity() if spec.activation is None else Linear(context.d_model, width, bias=spec.dense_bias)
         )
         self.activation = activation(spec.activation or "identity")
-        self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, context)
+        self.norm = (
+            nn.Identity()
+            if spec.norm is None
+            else build_component(spec.norm, replace(context, d_model=width))
+        )
 
     def transform(self, x: Tensor) -> Tensor:
         return self.norm(self.activation(self.dense(x)))
@@ -103,19 +111,15 @@ class LanguageModeling(TransformingHead):
 
 
 @builds(spec.MaskedLanguageModeling)
-class MaskedLanguageModeling(nn.Module):
-    """logits: B T vocabulary, of norm(activation(dense(x)))."""
+class MaskedLanguageModeling(TransformingHead):
+    """logits: B T vocabulary."""
 
     def __init__(self, spec: spec.MaskedLanguageModeling, context: BuildContext) -> None:
-        super().__init__()
-        width = scored_width(spec, context)
-        self.dense = Linear(context.d_model, width, bias=spec.dense_bias)
-        self.activation = activation(spec.activation)
-        self.norm = build_component(spec.norm, replace(context, d_model=width))
+        super().__init__(spec, context, scored_width(spec, context))
         self.vocabulary = vocabulary_scores(spec, context)
 
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
-        return {"logits": self.vocabulary(self.norm(self.activation(self.dense(x))))}
+        return {"logits": self.vocabulary(self.transform(x))}
 
 
 @builds(spec.Pooler)
@@ -134,33 +138,44 @@ class Pooler(nn.Module):
         }
 
 
+class SequenceHead(TransformingHead):
+    """A head with one transformed vector per sequence: B T D -> B D."""
+
+    def __init__(self, spec: spec.SequenceHead, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.pooling, self.transforms_tokens = spec.pooling, spec.transform == "tokens"
+
+    def vector(self, x: Tensor, tokens: TokenSequence) -> Tensor:
+        if self.transforms_tokens:
+            return pool(self.transform(x), tokens, self.pooling)
+        return self.transform(pool(x, tokens, self.pooling))
+
+
 @builds(spec.Classification)
-class Classification(TransformingHead):
+class Classification(SequenceHead):
     """logits: B labels, of one vector per sequence."""
 
     def __init__(self, spec: spec.Classification, context: BuildContext) -> None:
         super().__init__(spec, context)
-        self.pooling = spec.pooling
         self.dropout = nn.Dropout(spec.dropout)
         self.labels = Linear(context.d_model, spec.labels, bias=spec.bias)
 
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
-        x = self.transform(pool(x, tokens, self.pooling))  # B D
-        return {"logits": self.labels(self.dropout(x))}
+        return {"logits": self.labels(self.dropout(self.vector(x, tokens)))}
 
 
 @builds(spec.Pooled)
-class Pooled(TransformingHead):
+class Pooled(SequenceHead):
     """last_hidden_state: B T D, and one vector per sequence, B W, under the name that the spec gives it."""
 
     def __init__(self, spec: spec.Pooled, context: BuildContext) -> None:
         super().__init__(spec, context)
-        self.pooling, self.output, self.normalize = spec.pooling, spec.output, spec.normalize
+        self.output, self.normalize = spec.output, spec.normalize
         width = spec.projection
         self.projection = nn.Identity() if width is None else Linear(context.d_model, width, bias=False)
 
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
-        vector = self.projection(self.transform(pool(x, tokens, self.pooling)))  # B W
+        vector = self.projection(self.vector(x, tokens))  # B W
         if self.normalize:
             vector = F.normalize(wide(vector), dim=-1)
         return {"last_hidden_state": x, self.output: vector}

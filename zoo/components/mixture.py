@@ -51,11 +51,13 @@ class Experts(nn.Module):
         expert, width, count = spec.expert, context.d_model, spec.experts
         assert isinstance(expert, TwoLayer)
         self.gate = (
-            Matrices(count, width, expert.hidden, bias=expert.bias) if isinstance(expert, Gated) else None
+            Matrices(count, width, expert.hidden, bias=expert.hidden_bias)
+            if isinstance(expert, Gated)
+            else None
         )
-        self.up = Matrices(count, width, expert.hidden, bias=expert.bias)
+        self.up = Matrices(count, width, expert.hidden, bias=expert.hidden_bias)
         self.inner = GatedInner(expert) if isinstance(expert, Gated) else Inner(expert)
-        self.down = Matrices(count, expert.hidden, width, bias=expert.bias)
+        self.down = Matrices(count, expert.hidden, width, bias=expert.output_bias)
         self.multiplier = expert.multipliers.output if isinstance(expert, Gated) else 1.0
 
     def forward(self, x: Tensor, weights: Tensor, experts: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from specs.errors import SpecPath, UserError, path_text, shorten
 from specs.head import Pooled
 from specs.model import Model
 from specs.suggest import suggestion
+from zoo.configs.causal_encoder import as_decoder, as_encoder
 from zoo.configs.importing import spec_of_config
 from zoo.configs.sentence import body_class, write_modules
 from zoo.families.common.config import Config, ConfigError
@@ -83,8 +84,10 @@ def _fitted(model: Model, candidate: Family, class_name: str, *, sentence: bool)
     try:
         if sentence:
             write_modules(model, {})
-        write = candidate.body_config if sentence else candidate.config
-        data = write(model, class_name)
+            model = as_encoder(model)
+            data = candidate.body_config(as_decoder(model), class_name)
+        else:
+            data = candidate.config(model, class_name)
         own_head = model.head.model_dump(mode="json", exclude_none=True)
         back = spec_of_config(
             Config(data, "the written config"),

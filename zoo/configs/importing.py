@@ -13,6 +13,7 @@ from specs.model import Model
 from specs.named_blocks import with_named_blocks
 from specs.suggest import suggestion
 from specs.validation import validate
+from zoo.configs.causal_encoder import causal_encoder
 from zoo.configs.sentence import body_class, read_head, sentence_modules
 from zoo.families.common.config import CONFIG, Config, ConfigError
 from zoo.families.common.family import Family
@@ -79,7 +80,7 @@ def spec_of_config(
             config.refuse(
                 "model_type", "must be a family that has a class without a head, which modules need"
             )
-        data = family.body_spec(config, bare)
+        data = causal_encoder(family.body_spec(config, bare))
         data["head"] = sentence_head(data["d_model"])
     if passed_over := config.finish(ignored, strict=strict):
         tell(passed_over)
@@ -142,8 +143,8 @@ def _name(file: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._+=,@-]+", "-", stem).strip("-._+=,@")[:200] or "imported"
 
 
-_STATED_NULLS = ("attention", "mixer", "feed_forward", "norm")
-"""Keys for which None says that there is none: the branches of a block, and the norm of Mamba-2."""
+_STATED_NULLS = ("attention", "mixer", "feed_forward", "norm", "activation")
+"""Keys for which None says that there is none: the branches of a block, the norm of Mamba-2, the dense layer of a head."""
 
 
 def _tidy(data: Data) -> Data:

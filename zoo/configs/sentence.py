@@ -205,6 +205,8 @@ def _following(head: Pooled, d_model: int) -> Iterator[tuple[str, Data]]:
         raise UnfitError(f"head.pooling {head.pooling}")
     if head.norm is not None:
         raise UnfitError(f"head.norm {head.norm.kind}")
+    if head.transform != "vector":
+        raise UnfitError(f"head.transform {head.transform}")
     yield (
         "Pooling",
         {"word_embedding_dimension": d_model, **{flag: each == mode for flag, each in _FLAGS.items()}},

@@ -94,8 +94,9 @@ class _Head:
 
     def pooled(self, head: heads.SequenceHead) -> Iterator[Element]:
         """One transformed vector per sequence."""
-        yield Part("head", "Pooling", (wording.pooling_words(head.pooling),))
-        yield from self.dense(head)
+        pooling = Part("head", "Pooling", (wording.pooling_words(head.pooling),))
+        dense = list(self.dense(head))
+        yield from [*dense, pooling] if head.transform == "tokens" else [pooling, *dense]
 
     def dense(self, head: heads.TransformingHead | heads.MaskedLanguageModeling) -> Iterator[Element]:
         """The head's dense layer, activation and norm, each if present."""

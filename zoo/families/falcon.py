@@ -136,7 +136,7 @@ _STORED, _BLOCK = "h.{layer}", "decoder.blocks.{layer}"
 
 
 def _parallel(spec: Model) -> bool:
-    return spec.decoder is not None and isinstance(spec.decoder.layer_blocks()[0], Parallel)
+    return isinstance(spec.last_stack.layer_blocks()[0], Parallel)
 
 
 def _sequential(spec: Model) -> bool:

@@ -1,4 +1,5 @@
-"""RoBERTa (Liu et al., 2019) and XLM-RoBERTa (Conneau et al., 2020): ``RobertaConfig``, ``XLMRobertaConfig`` and their models.
+"""RoBERTa (Liu et al., 2019) and the models with its layers: XLM-RoBERTa (Conneau et al., 2020), CamemBERT (Martin et al., 2020),
+data2vec for text (Baevski et al., 2022), and RoBERTa with norms before its branches (Ott et al., 2019, fairseq).
 
 BERT with other names for the heads.  Positions start after the padding token's id, as in fairseq: the rows of the table
 up to it are unused.
@@ -6,11 +7,14 @@ up to it are unused.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.encoders import (
     BERT_RULES,
     CLASSIFIER_RULES,
+    EMBEDDINGS,
     FIXED,
     IGNORED,
     RENAMED,
@@ -22,8 +26,8 @@ from zoo.families.common.encoders import (
     pooler,
 )
 from zoo.families.common.family import Family
-from zoo.families.common.template import Data, Place, UnfitError
-from zoo.families.common.tensors import Tensors, affine, modules
+from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.tensors import Tensors, affine, modules, projections
 
 
 class _Offset(f.Int):
@@ -73,9 +77,11 @@ _TENSORS = Tensors(
 )
 
 
-def _family(model_type: str, prefix: str, vocab_size: int) -> Family:
+def _family(
+    model_type: str, prefix: str, vocab_size: int, tensors: Tensors = _TENSORS, **options: Template
+) -> Family:
     body = {
-        **bert_body(vocab_size=vocab_size),
+        **bert_body(vocab_size=vocab_size, **options),
         "context_length": _Context("max_position_embeddings", default=512),
         "position": {"kind": "learned", "offset": _OFFSET},
     }
@@ -85,7 +91,36 @@ def _family(model_type: str, prefix: str, vocab_size: int) -> Family:
         **classifiers(prefix, "tanh"),
     }
     ignored = ("classifier_dropout", *IGNORED)  # of some heads
-    return Family(model_type, _TENSORS, body, classes, fixed=FIXED, ignored=ignored)
+    return Family(model_type, tensors, body, classes, fixed=FIXED, ignored=ignored)
 
 
-FAMILIES = (_family("roberta", "Roberta", 50265), _family("xlm-roberta", "XLMRoberta", 30522))
+_DATA2VEC = replace(_TENSORS, name="data2vec-text", prefix="data2vec_text.")
+_PRE_NORM = replace(
+    _TENSORS,
+    name="roberta-prelayernorm",
+    prefix="roberta_prelayernorm.",
+    rules=(
+        *EMBEDDINGS,
+        *modules(
+            {
+                **projections("attention.self.", "query key value"),
+                "attention.LayerNorm": "attention_norm",
+                "attention.output.dense": "attention.output",
+                "intermediate.LayerNorm": "feed_forward_norm",
+                "intermediate.dense": "feed_forward.up",
+                "output.dense": "feed_forward.down",
+            },
+            "encoder.layer.{layer}.",
+            "encoder.blocks.{layer}.",
+        ),
+        *affine("LayerNorm", "encoder.final_norm"),
+    ),
+)
+
+FAMILIES = (
+    _family("roberta", "Roberta", 50265),
+    _family("xlm-roberta", "XLMRoberta", 30522),
+    _family("camembert", "Camembert", 30522),
+    _family("data2vec-text", "Data2VecText", 30522, _DATA2VEC),
+    _family("roberta-prelayernorm", "RobertaPreLayerNorm", 50265, _PRE_NORM, kind="pre_norm"),
+)

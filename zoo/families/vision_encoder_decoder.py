@@ -60,12 +60,11 @@ _ATTENDS = ("is_decoder", "add_cross_attention", _WIDTH)
 
 def _has_trocr(model: Model) -> bool:
     """Whether the decoder is TrOCR's and not GPT-2's: norms follow its branches."""
-    assert model.decoder is not None
-    return model.decoder.named_block(None).kind == "post_norm"
+    return model.decoder is not None and model.decoder.named_block(None).kind == "post_norm"
 
 
 def _has_gpt2(model: Model) -> bool:
-    return not _has_trocr(model)
+    return model.decoder is not None and not _has_trocr(model)
 
 
 class _VisionEncoderDecoder(Family):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from specs.model import Model
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.harness import check
+from tests.parity.families.llamas import LINEAR, YARN, rotation
 
 ACTIVATIONS = st.sampled_from(["gelu", "gelu_new", "relu", "silu"])
 EPS = st.sampled_from([1e-12, 1e-5, 1e-2])
@@ -47,6 +48,19 @@ def draw_bert(data: st.DataObject) -> dict[str, Any]:
         max_position_embeddings=data.draw(st.integers(1, 40), "context_length"),
         tie_word_embeddings=data.draw(st.booleans(), "tied"),
     )
+
+
+def draw_rotary(data: st.DataObject, *, token_types: st.SearchStrategy[int]) -> dict[str, Any]:
+    """Any fields of a config with BERT's whose heads are rotated."""
+    heads = data.draw(st.integers(1, 5), "heads")
+    fields = {
+        "hidden_size": heads * 2 * data.draw(st.integers(2, 6), "pairs"),
+        "num_attention_heads": heads,
+        "type_vocab_size": data.draw(token_types, "token_types"),
+        "max_position_embeddings": data.draw(st.integers(32, 128), "context_length"),
+        "rope_parameters": dict(data.draw(st.sampled_from([rotation(50.0), LINEAR, YARN]), "rope")),
+    }
+    return {**draw_bert(data), **fields}
 
 
 def check_encoder(model_class: type, config: Any, directory: Any, **options: Any) -> Model:

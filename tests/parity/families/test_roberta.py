@@ -1,13 +1,23 @@
-"""RoBERTa and XLM-RoBERTa against transformers, which count real tokens themselves: by their ids."""
+"""RoBERTa and the models with its layers against transformers, which count real tokens themselves: by their ids."""
 
 from __future__ import annotations
 
 import pytest
+import transformers
 from hypothesis import strategies as st
-from transformers import RobertaConfig, RobertaForMaskedLM, XLMRobertaConfig, XLMRobertaForMaskedLM
+from transformers import (
+    CamembertConfig,
+    Data2VecTextConfig,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    RobertaPreLayerNormConfig,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
+)
 
 from tests.parity.families.encoders import EncoderTests, check_encoder, classes, draw_bert, labels
 from tests.parity.reference import build
+from tests.thinned import one_in
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 
@@ -28,13 +38,27 @@ CONFIGS = {
 }  # fmt: skip
 
 
+HEADS = ("ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+
+
 def check_roberta(model_class, config, directory, **options):
     return check_encoder(model_class, config, directory, position_ids=False, **options)
 
 
-@pytest.mark.parametrize("model_class", [XLMRobertaForMaskedLM, *classes("XLMRoberta")])
-def test_xlm_roberta(model_class, tmp_path):
-    check_roberta(model_class, XLMRobertaConfig(**CONFIGS["other padding"], **labels(model_class)), tmp_path)
+ALIKE = {
+    "XLMRoberta": XLMRobertaConfig,
+    "Camembert": CamembertConfig,
+    "Data2VecText": Data2VecTextConfig,
+    "RobertaPreLayerNorm": RobertaPreLayerNormConfig,
+}
+
+
+@one_in(3)
+@pytest.mark.parametrize("head", ["Model", *HEADS])
+@pytest.mark.parametrize("prefix", ALIKE)
+def test_models_with_the_same_layers(prefix, head, tmp_path):
+    model_class = getattr(transformers, f"{prefix}{head}")
+    check_roberta(model_class, ALIKE[prefix](**CONFIGS["other padding"], **labels(model_class)), tmp_path)
 
 
 def test_weights_keep_their_family(tmp_path):

@@ -49,7 +49,6 @@ def query_key_value(block: str) -> tuple[str, str, str]:
 
 def grouped(spec: Model) -> Grouped:
     """Queries, keys and values fused group by group: as many groups as the first such attention has, or one."""
-    assert spec.decoder is not None
-    attentions = (block.attention for block in spec.decoder.layer_blocks())
+    attentions = (block.attention for block in spec.last_stack.layer_blocks())
     heads = (each.key_value_heads for each in attentions if isinstance(each, MultiHeadShape))
     return Grouped(next(heads, 1))

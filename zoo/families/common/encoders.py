@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from zoo.families.common import fields as f
+from zoo.families.common.attention import per_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import HeadClass
 from zoo.families.common.heads import QUESTION_ANSWERING, Labels, token_classes
 from zoo.families.common.layers import Layers
+from zoo.families.common.llama_like import WHOLE_HEADS
+from zoo.families.common.rope import RopeField
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError
 from zoo.families.common.tensors import Rule, affine, modules, projections, same
 
@@ -52,13 +55,22 @@ def bert_body(
     d_model: int = 768,
     heads: int = 12,
     hidden: int = 3072,
+    depth: int = 12,
     activation: str = "gelu",
     dropout: float = 0.1,
+    attention_dropout: float | None = None,
+    kind: str = "post_norm",
+    norm: Template = NORM,
+    feed_forward: Template = None,
     layers: type[Layers] = Layers,
     **more: Template,
 ) -> dict[str, Template]:
-    """Return the body of a config with BERT's fields and the family's defaults; ``more`` are keys of the embedding."""
+    """Return the body of a config with BERT's fields and the family's defaults.
+
+    ``feed_forward`` replaces the usual keys of that part; ``more`` are keys of the embedding.
+    """
     rate = f.Float("hidden_dropout_prob", default=dropout)
+    attention_rate = dropout if attention_dropout is None else attention_dropout
     return {
         "architecture": "encoder",
         "vocab_size": f.Int("vocab_size", default=vocab_size),
@@ -67,30 +79,40 @@ def bert_body(
         "position": {"kind": "learned"},
         "embedding": {
             "token_types": TokenTypes("type_vocab_size", default=2),
-            "norm": NORM,
+            "norm": norm,
             "dropout": rate,
             **more,
         },
         "encoder": layers(
-            f.Depth("num_hidden_layers", default=12),
+            f.Depth("num_hidden_layers", default=depth),
             {
-                "kind": "post_norm",
-                "norm": NORM,
+                "kind": kind,
+                "norm": norm,
                 "attention": {
                     "kind": "multi_head",
                     "heads": f.Int("num_attention_heads", default=heads),
-                    "dropout": f.Float("attention_probs_dropout_prob", default=dropout),
+                    "dropout": f.Float("attention_probs_dropout_prob", default=attention_rate),
                 },
                 "feed_forward": {
                     "kind": "mlp",
                     "hidden": f.Int("intermediate_size", default=hidden),
                     "activation": f.Activation("hidden_act", activation),
+                    **(feed_forward or {}),
                 },
                 "dropout": rate,
             },
         ),
         "initialization": f.normal(),
     }
+
+
+def rotary_body(theta: float, *, context: int, heads: int = 12, **options: Any) -> dict[str, Template]:
+    """Return the body of a config with BERT's fields whose heads are rotated; ``options`` are those of :func:`bert_body`."""
+    body = bert_body(heads=heads, **options)
+    length = f.ContextLength("max_position_embeddings", default=context)
+    width = per_head(body["d_model"], f.Int("num_attention_heads", default=heads))
+    position = RopeField(width, length, theta=theta, whole=WHOLE_HEADS)
+    return {**body, "context_length": length, "position": position}
 
 
 # ------------------------------------------------------------------------------------------------------------ heads

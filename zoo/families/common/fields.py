@@ -72,6 +72,11 @@ class Bool(_NamedField):
 
     _read = Config.bool
 
+    def write(self, value: Any, place: Place) -> Data:
+        if isinstance(value, str):
+            raise UnfitError(f"{place.key} with {self.names[0]} {value}")
+        return super().write(value, place)
+
 
 class Bias(_NamedField):
     """Whether all projections of an attention add a bias."""
@@ -125,7 +130,8 @@ class Rows(_NamedField):
     _read = Config.int
 
     def write(self, value: Any, place: Place) -> Data:
-        return super().write((value or 0) + getattr(place.position, "offset", 0), place)
+        embedded = place.model.position_of(place.stack)
+        return super().write((value or 0) + getattr(embedded, "offset", 0), place)
 
 
 class Choice(Field):

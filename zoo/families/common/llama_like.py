@@ -68,26 +68,27 @@ class LlamaFields:
         self,
         *,
         attention: dict[str, Template] | None,
+        architecture: str = "decoder",
         position: Template = None,
         feed_forward: Template = None,
         varies: Sequence[Varies] = (),
         more: dict[str, Template] | None = None,
         **block: Template,
     ) -> dict[str, Template]:
-        """The template of a decoder: ``attention`` and ``block`` add keys to these parts, ``more`` to the model.
+        """The template of a decoder, or an encoder: ``attention`` and ``block`` add keys to these parts, ``more`` to the model.
 
         An ``attention`` that states its kind replaces the usual one; None is for layers without.
         """
         if attention is not None and "kind" not in attention:
             attention = self.attention(**attention)
         return {
-            "architecture": "decoder",
+            "architecture": architecture,
             "vocab_size": self.vocab_size,
             "d_model": self.d_model,
             "context_length": self.context,
             "position": position or self.rope(whole=WHOLE_HEADS),
             **(more or {}),
-            "decoder": Layers(
+            architecture: Layers(
                 self.depth,
                 {
                     "kind": "pre_norm",
@@ -133,6 +134,7 @@ def layer_weights(pairs: dict[str, str]) -> tuple[Rule, ...]:
 def llama_tensors(
     name: str,
     *rules: Rule,
+    stack: str = "decoder",
     without: tuple[str, ...] = (),
     unused: tuple[str, ...] = (),
     final_norm: str = "norm",
@@ -140,7 +142,7 @@ def llama_tensors(
 ) -> Tensors:
     """Llama's tensors and further ``rules``, except Llama's modules whose names contain a part in ``without``.
 
-    ``unused`` are further tensors that no model reads.
+    ``stack`` holds the layers, and ``unused`` are further tensors that no model reads.
     """
 
     def kept(pairs: dict[str, str]) -> dict[str, str]:
@@ -149,22 +151,26 @@ def llama_tensors(
     return Tensors(
         name,
         (
-            *modules({"embed_tokens": "embedding.token", final_norm: "decoder.final_norm"}),
-            *layer_modules(kept({**_NORMS, **_LAYER})),
+            *modules({"embed_tokens": "embedding.token", final_norm: f"{stack}.final_norm"}),
+            *modules(kept({**_NORMS, **_LAYER}), LAYER, f"{stack}.blocks.{{layer}}."),
             *rules,
         ),
         prefix="model.",
-        outside=("lm_head.", "score.", "qa_outputs."),
-        heads={
-            "language_modeling": affine("lm_head", "head.vocabulary"),
-            "classification": (same("score.weight", "head.labels.weight"),),
-            "token_classification": affine("score", "head.labels"),
-            "question_answering": affine("qa_outputs", "head.span"),
-        },
-        optional=("lm_head.weight", "score.*", "qa_outputs.*"),
         unused=(*ROTATIONS, *unused),
-        **more,
+        **{**_HEADS, **more},
     )
+
+
+_HEADS: dict[str, Any] = {
+    "outside": ("lm_head.", "score.", "qa_outputs."),
+    "heads": {
+        "language_modeling": affine("lm_head", "head.vocabulary"),
+        "classification": (same("score.weight", "head.labels.weight"),),
+        "token_classification": affine("score", "head.labels"),
+        "question_answering": affine("qa_outputs", "head.span"),
+    },
+    "optional": ("lm_head.weight", "score.*", "qa_outputs.*"),
+}
 
 
 LLAMA = llama_tensors("llama", head_prefixes={"question_answering": "transformer."})

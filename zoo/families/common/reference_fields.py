@@ -53,6 +53,10 @@ intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 apply_residual_connection_post_layernorm layer_norm_epsilon n_embed n_head n_layer pretraining_tp
 slow_but_exact use_cache
 """,
+    "camembert": """
+add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
+intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
     "clip": """
 image_size intermediate_size layer_norm_eps logit_scale_init_value num_channels patch_size
 projection_dim text_config text_config_dict vision_config vision_config_dict
@@ -72,6 +76,21 @@ use_qk_norm
     "cohere2": """
 attention_bias intermediate_size layer_norm_eps logit_scale num_key_value_heads
 sliding_window_pattern use_cache
+""",
+    "data2vec-text": """
+activation_dropout adapter_kernel_size adapter_stride add_adapter add_cross_attention
+apply_spec_augment attention_probs_dropout_prob auxiliary_channels auxiliary_concat_input
+auxiliary_loss_weight auxiliary_num_convs classifier_proj_size conv_bias conv_dim conv_kernel
+conv_pos_kernel_size conv_stride ctc_loss_reduction ctc_zero_infinity drop_path_rate embedding_size
+feat_extract_activation feat_proj_dropout final_dropout hidden_dropout_prob image_size
+intermediate_size is_decoder layer_norm_eps layer_scale_init_value layerdrop mask_feature_length
+mask_feature_min_masks mask_feature_prob mask_time_length mask_time_min_masks mask_time_prob
+num_adapter_layers num_channels num_conv_pos_embedding_groups num_conv_pos_embeddings
+num_feat_extract_layers out_indices output_hidden_size patch_size pool_scales proj_codevector_dim
+semantic_loss_ignore_index tdnn_dilation tdnn_dim tdnn_kernel type_vocab_size
+use_absolute_position_embeddings use_auxiliary_head use_cache use_mask_token use_mean_pooling
+use_relative_position_bias use_shared_relative_position_bias use_weighted_layer_sum
+xvector_output_dim
 """,
     "deepseek_v2": """
 attention_bias intermediate_size kv_lora_rank mlp_bias n_group n_shared_experts norm_topk_prob
@@ -116,6 +135,10 @@ intermediate_size num_key_value_heads use_bias use_cache
 intermediate_size moe_k moe_layer_end_index moe_layer_interval moe_layer_start_index moe_norm_min
 moe_num_experts moe_num_shared_experts num_experts num_experts_per_tok num_key_value_heads
 output_router_logits router_aux_loss_coef use_bias use_cache
+""",
+    "eurobert": """
+attention_bias classifier_pooling intermediate_size mask_token_id mlp_bias num_key_value_heads
+pretraining_tp use_cache
 """,
     "exaone4": """
 intermediate_size num_key_value_heads sliding_window_pattern use_cache
@@ -204,6 +227,9 @@ mamba_n_groups mamba_n_heads mamba_proj_bias num_experts_per_tok num_key_value_h
 num_local_experts output_router_logits position_embedding_type residual_multiplier
 router_aux_loss_coef shared_intermediate_size time_step_limit use_cache
 """,
+    "gte": """
+attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_eps type_vocab_size
+""",
     "helium": """
 attention_bias intermediate_size mlp_bias num_key_value_heads use_cache
 """,
@@ -216,6 +242,10 @@ intermediate_size layers_block_type layers_num_experts mamba_conv_bias mamba_d_c
 mamba_dt_rank mamba_expand mamba_proj_bias num_experts num_experts_per_tok num_key_value_heads
 num_local_experts output_router_logits router_aux_loss_coef use_associative_scan use_cache
 use_mamba_kernels use_mambapy
+""",
+    "jina_embeddings_v3": """
+attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_eps type_vocab_size
+use_cache
 """,
     "kimi_linear": """
 attention_bias intermediate_size kv_lora_rank linear_attn_config linear_conv_kernel_dim
@@ -289,6 +319,10 @@ attention_bias classifier_activation classifier_bias cls_token_id decoder_bias e
 global_attn_every_n_layers global_rope_theta hidden_activation initializer_cutoff_factor
 intermediate_size local_attention local_rope_theta mlp_bias mlp_dropout norm_bias norm_eps use_cache
 """,
+    "mpnet": """
+attention_probs_dropout_prob embedding_size hidden_dropout_prob intermediate_size layer_norm_eps
+relative_attention_num_buckets
+""",
     "mpt": """
 attn_config d_model emb_pdrop embedding_fraction expansion_ratio init_device layer_norm_epsilon
 learned_pos_emb logit_scale max_seq_len n_heads n_layers no_bias norm_type resid_pdrop use_cache
@@ -312,6 +346,9 @@ num_experts_per_tok num_key_value_heads num_local_experts num_logits_to_keep
 num_nextn_predict_layers output_router_logits rescale_prenorm_residual residual_in_fp32
 routed_scaling_factor ssm_state_size time_step_floor time_step_limit time_step_max time_step_min
 topk_group use_bias use_cache use_conv_bias use_mamba_kernels
+""",
+    "nomic_bert": """
+attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_eps type_vocab_size
 """,
     "olmo": """
 attention_bias clip_qkv intermediate_size num_key_value_heads use_cache
@@ -396,6 +433,10 @@ hidden_activation intermediate_size layers_block_type logits_soft_cap lru_width 
 use_cache w_init_variance_scale
 """,
     "roberta": """
+add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
+intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
+    "roberta-prelayernorm": """
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 """,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from specs.head import TransformingHead
@@ -200,7 +200,22 @@ class Tensors:
         """The names for the model of a spec, whose parameters have these shapes."""
         places = self.places(spec) if self.places else ()
         head = self.heads.get(spec.head.kind, _MODULES.get(spec.head.kind, ()))
-        return TensorRules((*self.rules, *head), spec, parameters, places)
+        rules = _of_encoder(self.rules) if spec.architecture == "encoder" else self.rules
+        return TensorRules((*rules, *head), spec, parameters, places)
+
+
+def _of_encoder(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """Return the rules for an encoder: a causal one has the layers of a family's decoder, where it has no encoder."""
+
+    def renamed(parameter: str) -> str:
+        return re.sub("^decoder[.]", "encoder.", parameter)
+
+    if any(name.startswith("encoder.") for rule in rules for name in rule.parameters):
+        return rules
+    return tuple(
+        replace(rule, parameters=tuple(map(renamed, rule.parameters)), beside=renamed(rule.beside))
+        for rule in rules
+    )
 
 
 class TensorRules:

@@ -1,0 +1,69 @@
+"""Configs of encoders of text, as they were published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+EUROBERT = {
+    "architectures": ["EuroBertModel"], "attention_bias": False, "attention_dropout": 0.0,
+    "auto_map": {"AutoModel": "modeling_eurobert.EuroBertModel"}, "bos_token": "<|begin_of_text|>",
+    "bos_token_id": 128000, "clf_pooling": "late", "eos_token": "<|end_of_text|>", "eos_token_id": 128001,
+    "hidden_act": "silu", "hidden_dropout": 0.0, "initializer_range": 0.02, "is_decoder": False,
+    "mask_token": "<|mask|>", "mask_token_id": 128002, "max_position_embeddings": 8192, "mlp_bias": False,
+    "model_type": "eurobert", "pad_token": "<|end_of_text|>", "pad_token_id": 128001, "pretraining_tp": 1,
+    "rms_norm_eps": 1e-05, "rope_scaling": None, "rope_theta": 250000, "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16", "transformers_version": "4.40.0.dev0", "vocab_size": 128256,
+}  # fmt: skip
+ENCODERS: dict[str, dict[str, Any]] = {
+    "eurobert-210m": {
+        **EUROBERT, "head_dim": 64, "hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12,
+        "num_hidden_layers": 12, "num_key_value_heads": 12,
+    },
+    "eurobert-2.1b": {
+        **EUROBERT, "hidden_size": 2304, "intermediate_size": 6144, "num_attention_heads": 18,
+        "num_hidden_layers": 32, "num_key_value_heads": 6,
+    },
+    "camembert-base": {
+        "architectures": ["CamembertModel"], "attention_probs_dropout_prob": 0.1, "bos_token_id": 5,
+        "eos_token_id": 6, "gradient_checkpointing": False, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
+        "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072, "layer_norm_eps": 1e-05,
+        "max_position_embeddings": 514, "model_type": "camembert", "num_attention_heads": 12,
+        "num_hidden_layers": 12, "output_past": True, "pad_token_id": 1, "position_embedding_type": "absolute",
+        "type_vocab_size": 1, "use_cache": True, "vocab_size": 32005,
+    },
+    "snowflake-arctic-embed-m-v2.0": {
+        "architectures": ["GteModel"], "attention_probs_dropout_prob": 0.0,
+        "auto_map": {"AutoModel": "modeling_hf_alibaba_nlp_gte.GteModel"}, "classifier_dropout": 0.1,
+        "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02,
+        "intermediate_size": 3072, "layer_norm_eps": 1e-12, "layer_norm_type": "layer_norm",
+        "logn_attention_clip1": False, "logn_attention_scale": False, "max_position_embeddings": 8192,
+        "model_type": "gte", "num_attention_heads": 12, "num_hidden_layers": 12, "pack_qkv": True,
+        "pad_token_id": 1, "position_embedding_type": "rope", "rope_scaling": None, "rope_theta": 160000,
+        "torch_dtype": "float32", "transformers_version": "4.39.3", "type_vocab_size": 1, "unpad_inputs": "true",
+        "use_memory_efficient_attention": "true", "vocab_size": 250048,
+    },
+    "all-mpnet-base-v2": {
+        "_name_or_path": "microsoft/mpnet-base", "architectures": ["MPNetModel"],
+        "attention_probs_dropout_prob": 0.1, "bos_token_id": 0, "eos_token_id": 2, "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072,
+        "layer_norm_eps": 1e-05, "max_position_embeddings": 514, "model_type": "mpnet", "num_attention_heads": 12,
+        "num_hidden_layers": 12, "pad_token_id": 1, "relative_attention_num_buckets": 32,
+        "transformers_version": "4.8.2", "vocab_size": 30527,
+    },
+    "nomic-embed-text-v1.5": {
+        "activation_function": "swiglu", "architectures": ["NomicBertModel"], "attn_pdrop": 0.0,
+        "auto_map": {"AutoModel": "nomic-ai/nomic-bert-2048--modeling_hf_nomic_bert.NomicBertModel"},
+        "bos_token_id": None, "causal": False, "dense_seq_output": True, "embd_pdrop": 0.0, "eos_token_id": None,
+        "fused_bias_fc": True, "fused_dropout_add_ln": True, "initializer_range": 0.02,
+        "layer_norm_epsilon": 1e-12, "max_trained_positions": 2048, "mlp_fc1_bias": False, "mlp_fc2_bias": False,
+        "model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_inner": 3072, "n_layer": 12,
+        "n_positions": 8192, "pad_vocab_size_multiple": 64, "parallel_block": False,
+        "parallel_block_tied_norm": False, "prenorm": False, "qkv_proj_bias": False,
+        "reorder_and_upcast_attn": False, "resid_pdrop": 0.0, "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0,
+        "rotary_emb_interleaved": False, "rotary_emb_scale_base": None, "rotary_scaling_factor": None,
+        "scale_attn_by_inverse_layer_idx": False, "scale_attn_weights": True, "summary_activation": None,
+        "summary_first_dropout": 0.0, "summary_proj_to_labels": True, "summary_type": "cls_index",
+        "summary_use_proj": True, "torch_dtype": "float32", "transformers_version": "4.37.2", "type_vocab_size": 2,
+        "use_cache": True, "use_flash_attn": True, "use_rms_norm": False, "use_xentropy": True, "vocab_size": 30528,
+    },
+}  # fmt: skip

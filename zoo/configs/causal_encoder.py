@@ -1,0 +1,33 @@
+"""Sentence encoders whose body is a decoder, such as Qwen3-Embedding: the same layers, as an encoder that is causal.
+
+Their vectors are of whole texts, so that nothing is decoded step by step, and their graph has no cache.
+"""
+
+from __future__ import annotations
+
+from specs.model import Model
+from zoo.families.common.template import Data
+
+
+def causal_encoder(data: Data) -> Data:
+    """Return the plain data of a spec with its decoder, if that is its only stack, as a causal encoder."""
+    if data["architecture"] != "decoder":
+        return data
+    renamed = {"encoder" if key == "decoder" else key: value for key, value in data.items()}
+    return {**renamed, "architecture": "encoder", "encoder": {**renamed["encoder"], "causal": True}}
+
+
+def as_encoder(model: Model) -> Model:
+    """Return a model with its decoder, if that is its only stack, as a causal encoder."""
+    if model.architecture != "decoder" or model.decoder is None:
+        return model
+    stack = model.decoder.model_copy(update={"causal": True})
+    return model.model_copy(update={"architecture": "encoder", "encoder": stack, "decoder": None})
+
+
+def as_decoder(model: Model) -> Model:
+    """Return a model with its causal encoder, if that is its only stack, as a decoder."""
+    if model.architecture != "encoder" or model.encoder is None or not model.is_causal("encoder"):
+        return model
+    stack = model.encoder.model_copy(update={"causal": None})
+    return model.model_copy(update={"architecture": "decoder", "encoder": None, "decoder": stack})

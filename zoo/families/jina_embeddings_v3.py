@@ -1,0 +1,77 @@
+"""Jina Embeddings 3 (Sturua et al., 2024): ``JinaEmbeddingsV3Config``, ``JinaEmbeddingsV3Model`` and its heads.
+
+XLM-RoBERTa with rotary positions. Adapters are stored beside its checkpoints, and are not part of the class.
+"""
+
+from __future__ import annotations
+
+from zoo.families.common.decoders import layer_norm, query_key_value
+from zoo.families.common.encoders import (
+    CLASSIFIER_RULES,
+    TokenTypes,
+    classifiers,
+    masked,
+    masked_rules,
+    pooler,
+    rotary_body,
+)
+from zoo.families.common.family import Family
+from zoo.families.common.tensors import Tensors, affine, fused, modules, weights
+
+_NORM = layer_norm("layer_norm_eps", default=1e-5)
+_BODY = rotary_body(
+    20000.0,
+    context=8194,
+    vocab_size=250002,
+    d_model=1024,
+    heads=16,
+    hidden=4096,
+    depth=24,
+    norm=_NORM,
+    token_types=TokenTypes("type_vocab_size", default=1),
+)
+
+_STORED, _BLOCK = "encoder.layers.{layer}.", "encoder.blocks.{layer}."
+_LAYER = {
+    "mixer.out_proj": "attention.output",
+    "norm1": "attention_norm",
+    "mlp.fc1": "feed_forward.up",
+    "mlp.fc2": "feed_forward.down",
+    "norm2": "feed_forward_norm",
+}
+_TENSORS = Tensors(
+    "jina_embeddings_v3",
+    (
+        *weights(
+            {"word_embeddings": "token", "token_type_embeddings": "token_type"}, "embeddings.", "embedding."
+        ),
+        *affine("emb_ln", "embedding.norm"),
+        *fused(f"{_STORED}mixer.Wqkv", query_key_value("encoder.blocks.{layer}")),
+        *modules(_LAYER, _STORED, _BLOCK),
+    ),
+    prefix="roberta.",
+    outside=("lm_head.", "classifier.", "qa_outputs."),
+    heads={
+        "pooler": affine("pooler.dense", "head.dense"),
+        "masked_language_modeling": masked_rules(
+            "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias"
+        ),
+        "classification": modules({"classifier.dense": "head.dense", "classifier.out_proj": "head.labels"}),
+        **CLASSIFIER_RULES,
+    },
+    optional=("pooler.*", "lm_head.*", "classifier.*", "qa_outputs.*"),
+)
+
+FAMILIES = (
+    Family(
+        "jina_embeddings_v3",
+        _TENSORS,
+        _BODY,
+        {
+            "JinaEmbeddingsV3Model": pooler(),
+            "JinaEmbeddingsV3ForMaskedLM": masked("gelu", _NORM),
+            **classifiers("JinaEmbeddingsV3", "tanh"),
+        },
+        ignored=("classifier_dropout",),  # of some heads
+    ),
+)

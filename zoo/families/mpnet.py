@@ -1,0 +1,108 @@
+"""MPNet (Song et al., 2020): ``MPNetConfig``, ``MPNetModel`` and its heads.
+
+RoBERTa without token types, and with T5's bias of relative positions, one for all layers, beside the learned positions.
+"""
+
+from __future__ import annotations
+
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.encoders import CLASSIFIER_RULES, NORM, classifiers, masked, masked_rules, pooler
+from zoo.families.common.family import Family
+from zoo.families.common.layers import Layers
+from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
+
+_OFFSET = 2
+_BUCKETS = 32
+
+
+class _Context(f.Rows):
+    """The rows that positions use."""
+
+    def read(self, config: Config) -> int:
+        context = int(super().read(config) - _OFFSET)
+        if context < 1:
+            config.refuse("max_position_embeddings", f"must exceed {_OFFSET}, where positions start")
+        return context
+
+
+_DROPOUT = f.Float("hidden_dropout_prob", default=0.1)
+_BODY = {
+    "architecture": "encoder",
+    "vocab_size": f.Int("vocab_size", default=30527),
+    "d_model": f.Int("hidden_size", default=768),
+    "context_length": _Context("max_position_embeddings", default=512),
+    "position": {"kind": "learned", "offset": _OFFSET},
+    "embedding": {"norm": NORM, "dropout": _DROPOUT},
+    "encoder": Layers(
+        f.Depth("num_hidden_layers", default=12),
+        {
+            "kind": "post_norm",
+            "norm": NORM,
+            "attention": {
+                "kind": "multi_head",
+                "heads": f.Int("num_attention_heads", default=12),
+                "position": {"kind": "relative_bias", "buckets": _BUCKETS, "max_distance": 128},
+                "dropout": f.Float("attention_probs_dropout_prob", default=0.1),
+            },
+            "feed_forward": {
+                "kind": "mlp",
+                "hidden": f.Int("intermediate_size", default=3072),
+                "activation": f.Activation("hidden_act", "gelu"),
+            },
+            "dropout": _DROPOUT,
+        },
+    ),
+    "initialization": f.normal(),
+}
+
+_LAYER = {
+    **projections("attention.attn.", "q k v o"),
+    "attention.LayerNorm": "attention_norm",
+    "intermediate.dense": "feed_forward.up",
+    "output.dense": "feed_forward.down",
+    "output.LayerNorm": "feed_forward_norm",
+}
+_TENSORS = Tensors(
+    "mpnet",
+    (
+        *modules({"word_embeddings": "token", "LayerNorm": "norm"}, "embeddings.", "embedding."),
+        same("embeddings.position_embeddings.weight", "embedding.position.table.weight"),
+        *modules(_LAYER, "encoder.layer.{layer}.", "encoder.blocks.{layer}."),
+        Rule(
+            "encoder.relative_attention_bias.weight",
+            ("encoder.blocks.{layer}.attention.position.table.weight",),
+        ),
+    ),
+    prefix="mpnet.",
+    outside=("lm_head.", "classifier.", "qa_outputs."),
+    heads={
+        "pooler": affine("pooler.dense", "head.dense"),
+        "masked_language_modeling": masked_rules(
+            "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias"
+        ),
+        "classification": modules({"classifier.dense": "head.dense", "classifier.out_proj": "head.labels"}),
+        **CLASSIFIER_RULES,
+    },
+    optional=("pooler.*", "lm_head.*", "classifier.*", "qa_outputs.*"),
+    unused=("embeddings.position_ids",),
+)
+
+FAMILIES = (
+    Family(
+        "mpnet",
+        _TENSORS,
+        _BODY,
+        {
+            "MPNetModel": pooler(),
+            "MPNetForMaskedLM": masked("gelu"),
+            **classifiers("MPNet", "tanh", _DROPOUT),
+        },
+        fixed={
+            "relative_attention_num_buckets": (
+                _BUCKETS,
+                "the reference computes with as many, whatever it says",
+            ),
+        },
+    ),
+)

@@ -1,0 +1,153 @@
+"""Nomic BERT (Nussbaum et al., 2024): ``NomicBertConfig``, ``NomicBertModel`` and its heads.
+
+BERT with rotary positions and gated feed-forwards, and without biases in its layers.  Its first releases, whose code was
+their own, have GPT-2's names for the fields.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zoo.families.common import fields as f
+from zoo.families.common.attention import per_head
+from zoo.families.common.config import Config
+from zoo.families.common.decoders import query_key_value
+from zoo.families.common.encoders import TokenTypes, classification, masked, masked_rules
+from zoo.families.common.family import Family
+from zoo.families.common.heads import BODY, SUMMARY, token_classes
+from zoo.families.common.layers import Layers
+from zoo.families.common.llama_like import WHOLE_HEADS
+from zoo.families.common.rope import RopeField
+from zoo.families.common.tensors import Tensors, affine, fused, modules, weights
+
+
+class _Activation(f.Activation):
+    """The activation of the gates, which the first releases name with them."""
+
+    old = "activation_function"
+
+    def read(self, config: Config) -> Any:
+        if config.has(self.name) or not config.has(self.old):
+            config.ignore(self.old)
+            return super().read(config)
+        return config.choice(self.old, {"swiglu": "silu", "geglu": "gelu"})
+
+
+_D_MODEL = f.Int("hidden_size", "n_embd", default=768)
+_HEADS = f.Int("num_attention_heads", "n_head", default=12)
+_HEAD_DIM = f.HeadWidth("head_dim", default=per_head(_D_MODEL, _HEADS))
+_CONTEXT = f.ContextLength("max_position_embeddings", "n_positions", default=2048)
+_NORM = {"kind": "layer_norm", "eps": f.Float("layer_norm_eps", "layer_norm_epsilon", default=1e-12)}
+_ACTIVATION = _Activation("hidden_act", "silu")
+_DROPOUT = f.Float("hidden_dropout_prob", "resid_pdrop", default=0.0)
+_CLASSIFIER_DROPOUT = f.Float("classifier_dropout", default=_DROPOUT)
+_BODY = {
+    "architecture": "encoder",
+    "vocab_size": f.Int("vocab_size", default=30528),
+    "d_model": _D_MODEL,
+    "context_length": _CONTEXT,
+    "position": RopeField(_HEAD_DIM, _CONTEXT, theta=1000.0, whole=WHOLE_HEADS),
+    "embedding": {
+        "token_types": TokenTypes("type_vocab_size", default=2),
+        "norm": _NORM,
+        "dropout": f.Float("hidden_dropout_prob", "embd_pdrop", default=0.0),
+    },
+    "encoder": Layers(
+        f.Depth("num_hidden_layers", "n_layer", default=12),
+        {
+            "kind": "post_norm",
+            "norm": _NORM,
+            "attention": {
+                "kind": "multi_head",
+                "heads": _HEADS,
+                "head_dim": _HEAD_DIM,
+                "bias": False,
+                "dropout": f.Float("attention_probs_dropout_prob", "attn_pdrop", default=0.0),
+            },
+            "feed_forward": {
+                "kind": "gated",
+                "hidden": f.Int("intermediate_size", "n_inner", default=3072),
+                "activation": _ACTIVATION,
+                "bias": False,
+            },
+            "dropout": _DROPOUT,
+        },
+    ),
+    "initialization": f.normal(),
+}
+
+_STORED, _BLOCK = "encoder.layers.{layer}.", "encoder.blocks.{layer}."
+_TENSORS = Tensors(
+    "nomic_bert",
+    (
+        *weights(
+            {"word_embeddings": "token", "token_type_embeddings": "token_type"}, "embeddings.", "embedding."
+        ),
+        *affine("emb_ln", "embedding.norm"),
+        *fused(f"{_STORED}attn.Wqkv", query_key_value("encoder.blocks.{layer}")),
+        *weights(
+            {
+                "attn.out_proj": "attention.output",
+                "mlp.fc11": "feed_forward.up",
+                "mlp.fc12": "feed_forward.gate",
+                "mlp.fc2": "feed_forward.down",
+            },
+            _STORED,
+            _BLOCK,
+        ),
+        *modules({"norm1": "attention_norm", "norm2": "feed_forward_norm"}, _STORED, _BLOCK),
+    ),
+    prefix="nomic_bert.",
+    outside=("cls.", "classifier."),
+    heads={
+        "masked_language_modeling": masked_rules(
+            "cls.predictions.transform.dense",
+            "cls.predictions.transform.layer_norm",
+            "cls.predictions.decoder",
+            "cls.predictions.bias",
+        ),
+        "classification": modules({"pooler.dense": "head.dense", "classifier": "head.labels"}),
+        "token_classification": affine("classifier", "head.labels"),
+    },
+    optional=("pooler.*", "cls.*", "classifier.*"),
+)
+
+_OF_THE_FIRST = "the present class has no field for it"
+_OF_CODE = (
+    "dense_seq_output", "fused_bias_fc", "fused_dropout_add_ln", "max_trained_positions", "pad_vocab_size_multiple",
+    "parallel_block_tied_norm", "reorder_and_upcast_attn", "use_flash_attn", "use_xentropy", *SUMMARY,
+)  # fmt: skip
+
+FAMILIES = (
+    Family(
+        "nomic_bert",
+        _TENSORS,
+        _BODY,
+        {
+            "NomicBertModel": BODY,
+            "NomicBertForMaskedLM": masked(_ACTIVATION, _NORM),
+            "NomicBertForSequenceClassification": classification("tanh", _CLASSIFIER_DROPOUT),
+            "NomicBertForTokenClassification": token_classes(_CLASSIFIER_DROPOUT),
+        },
+        fixed={
+            **dict.fromkeys(
+                (
+                    "causal",
+                    "mlp_fc1_bias",
+                    "mlp_fc2_bias",
+                    "parallel_block",
+                    "prenorm",
+                    "qkv_proj_bias",
+                    "rotary_emb_interleaved",
+                    "scale_attn_by_inverse_layer_idx",
+                    "use_rms_norm",
+                ),
+                (False, _OF_THE_FIRST),
+            ),
+            **dict.fromkeys(("rotary_emb_scale_base", "rotary_scaling_factor"), (None, _OF_THE_FIRST)),
+            "rotary_emb_fraction": (1.0, WHOLE_HEADS),
+            "scale_attn_weights": (True, _OF_THE_FIRST),
+        },
+        ignored=("classifier_dropout", *_OF_CODE),
+    ),
+)
