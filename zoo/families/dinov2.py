@@ -9,7 +9,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.images import Side
+from zoo.families.common.images import SquareSide
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, fused, modules, projections, same
@@ -57,8 +57,8 @@ def _body(patch_size: int, **more: Template) -> dict[str, Template]:
         "position": {"kind": "learned"},
         "embedding": {
             "kind": "patches",
-            "image_size": Side("image_size", default=224),
-            "patch_size": Side("patch_size", default=patch_size),
+            "image_size": SquareSide("image_size", default=224),
+            "patch_size": SquareSide("patch_size", default=patch_size),
             "channels": f.Int("num_channels", default=3),
             "dropout": _DROPOUT,
             **more,

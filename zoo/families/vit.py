@@ -6,7 +6,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.encoders import NORM
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import Labels
-from zoo.families.common.images import Side
+from zoo.families.common.images import SquareSide
 from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections
 from zoo.families.common.transforms import Unsqueezed
@@ -20,8 +20,8 @@ _BODY = {
     "position": {"kind": "learned"},
     "embedding": {
         "kind": "patches",
-        "image_size": Side("image_size", default=224),
-        "patch_size": Side("patch_size", default=16),
+        "image_size": SquareSide("image_size", default=224),
+        "patch_size": SquareSide("patch_size", default=16),
         "channels": f.Int("num_channels", default=3),
         "dropout": _DROPOUT,
     },

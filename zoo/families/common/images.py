@@ -6,7 +6,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 
 
-class Side(f.Int):
+class SquareSide(f.Int):
     """The side of a square, which may be given as height and width."""
 
     def read(self, config: Config) -> int:
