@@ -73,8 +73,8 @@ class Stack(Spec):
     position: Position | None = None
     """Position kind of this stack. Default: the model's."""
     causal: bool | None = None
-    """Whether each token sees only itself and the tokens before it, in an encoder (CLIP's text encoder, Qwen3 Embedding: true). Default:
-    false for encoders; decoders are always causal."""
+    """Whether each token sees only itself and the tokens before it, in an encoder (CLIP's text encoder, Qwen3 Embedding:
+    true). Default: false for encoders; decoders are always causal."""
     context_length: Width | None = None
     """Longest input of this stack, in tokens or other vectors. Default: the model's."""
 
