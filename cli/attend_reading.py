@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cli.run import token_ids
+from cli.run_inputs import token_ids
 from specs.embedding import Tokens
 from specs.errors import UserError
 from zoo.attention_maps.reading import AttentionInput

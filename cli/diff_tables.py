@@ -61,7 +61,7 @@ def print_specs(found: SpecDifference) -> None:
 def _outline(side: Side) -> str:
     spec, label = side.spec, side.label
     depths = " + ".join(str(stack.depth) for _, stack in spec.stacks())
-    return f"{label}: {spec.architecture}, {depths} layers, {spec.d_model} wide"
+    return f"{label}: {spec.architecture}, {depths} layers, {spec.widths_text} wide"
 
 
 def _print_line(mark: str, text: str) -> None:

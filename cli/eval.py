@@ -32,7 +32,7 @@ def evaluate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Inputs: UTF-8 text, token ids (.npy), named arrays (.npz) or audio (.wav, or a directory of them).  "
+            help="Inputs: UTF-8 text, token ids (.npy), named arrays (.npz), an image or audio (.wav), or a directory of them.  "
             "[default: built-in prose; random ids for random weights]",
             show_default=False,
         ),

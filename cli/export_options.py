@@ -138,8 +138,8 @@ Calibrate = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Representative inputs for calibration and quality: UTF-8 text, token ids (.npy), named arrays (.npz) or audio "
-        "(.wav, or a directory of them).  [default: built-in prose, or generated text; none for images and audio]",
+        help="Representative inputs for calibration and quality: UTF-8 text, token ids (.npy), named arrays (.npz), an image "
+        "or audio (.wav), or a directory of them.  [default: built-in prose, or generated text; none for images and audio]",
         show_default=False,
     ),
 ]

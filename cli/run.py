@@ -11,7 +11,6 @@ from cli.options import AsJson
 
 if TYPE_CHECKING:
     from cli.run_output import RunContext
-    from exporters.runtime.text import TextTokenizer
     from zoo.generation.sampling import Sampling
 
 
@@ -24,6 +23,20 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="1,2,3", help="Input token ids, instead of --text; repeatable.", show_default=False
+        ),
+    ] = None,
+    image: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH", help="Input image, or a directory of them; repeatable.", show_default=False
+        ),
+    ] = None,
+    audio: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Input recording (.wav), or a directory of them; repeatable.",
+            show_default=False,
         ),
     ] = None,
     tokenizer: Annotated[
@@ -86,9 +99,10 @@ def run(
 ) -> None:
     """Run an export in ONNX Runtime.
 
-    Decoders and encoder-decoders continue each text, greedily unless a sampling option is given. Encoders print vectors
-    and their cosines, classes, or the most likely tokens for each mask, depending on the head. Text needs a tokenizer;
-    --ids does not. Timings go to stderr.
+    Decoders and encoder-decoders continue each text, or say what is in each image or recording, greedily unless a
+    sampling option is given. Encoders print vectors and their cosines, classes, or the most likely tokens for each mask,
+    depending on the head. Text needs a tokenizer; --ids does not. Images and recordings are prepared as the checkpoint's
+    preprocessor_config.json states. Timings go to stderr.
 
     \b
     Examples:
@@ -96,7 +110,10 @@ def run(
       zoo run build/tiny-gpt --ids 1,2,3 --max-new-tokens 20
       zoo run build/llama --text "Once upon" --temperature 0.8 --top-p 0.9 --seed 1
       zoo run build/minilm --text "A cat sat." --text "A cat was sitting." --text "Rain."
+      zoo run build/vit-base-16 --image cat.png --image dog.jpg
+      zoo run build/whisper-tiny --audio speech.wav
     """
+    from cli.run_inputs import GivenOptions, read_inputs
     from cli.run_output import RunContext, print_encoded, print_generated
     from exporters.runtime.exported import open_export
     from exporters.runtime.text import find_text
@@ -104,7 +121,8 @@ def run(
 
     exported = open_export(directory)
     found = find_text(directory, tokenizer, needed=bool(text))
-    shown = RunContext(exported, found, _prompts(text, ids, found), as_json)
+    stated = GivenOptions(text or [], ids or [], image or [], audio or [])
+    shown = RunContext(exported, found, read_inputs(stated, exported, found), as_json)
     generating = {
         "--max-new-tokens": max_new_tokens,
         "--temperature": temperature,
@@ -124,35 +142,6 @@ def run(
         )
     else:
         print_encoded(shown)
-
-
-def _prompts(
-    texts: list[str] | None, ids: list[str] | None, tokenizer: TextTokenizer | None
-) -> list[list[int]]:
-    """The token ids of the texts, then those of --ids."""
-    from specs.errors import UserError
-
-    if not texts and not ids:
-        raise UserError("No input.\n  Pass --text, or token ids such as --ids 1,2,3.")
-    if texts and tokenizer is None:
-        raise UserError(
-            "--text needs a tokenizer, and there is no tokenizer.json beside the model.\n"
-            "  Pass --tokenizer PATH, or token ids with --ids."
-        )
-    read = tokenizer.ids(texts) if texts and tokenizer else []
-    return [*read, *map(token_ids, ids or ())]
-
-
-def token_ids(given: str, option: str = "--ids") -> list[int]:
-    """Parse the token ids of an option.  Raises :class:`specs.errors.UserError`."""
-    from specs.errors import UserError
-
-    try:
-        return [int(part) for part in given.replace(",", " ").split()]
-    except ValueError:
-        raise UserError(
-            f"{option} must be comma-separated whole numbers.\n  value: {given!r}\n  Pass a list such as 1,2,3."
-        ) from None
 
 
 def _sampling(

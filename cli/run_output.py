@@ -13,14 +13,14 @@ from exporters.runtime.text import Stream
 from zoo.units import time_text
 
 if TYPE_CHECKING:
-    from exporters.runtime.encoding import EncoderRunner, TextVectors
+    from cli.run_inputs import RunInputs
+    from exporters.runtime.encoding import EncodedVectors, EncoderRunner
     from exporters.runtime.exported import Exported
     from exporters.runtime.generation import Continuation
     from exporters.runtime.graph import Floats
+    from exporters.runtime.model_inputs import Given
     from exporters.runtime.text import TextTokenizer
     from zoo.generation.sampling import Sampling
-
-_TEXT = Column("text", prose=20, pinned=True)
 
 BEST = 5
 """Number of tokens or classes to print."""
@@ -28,12 +28,22 @@ BEST = 5
 
 @dataclass(frozen=True)
 class RunContext:
-    """An export, its tokenizer if any, the prompts, and whether to print JSON."""
+    """An export, its tokenizer if any, its inputs, and whether to print JSON."""
 
     exported: Exported
     text: TextTokenizer | None
-    prompts: list[list[int]]
+    inputs: RunInputs
     as_json: bool
+
+    @property
+    def given(self) -> Given:
+        """What the model reads."""
+        return self.inputs.given
+
+    @property
+    def column(self) -> Column:
+        """The column that names the inputs."""
+        return Column(self.inputs.what, prose=20, pinned=True)
 
     def name(self, token: int) -> str:
         """The text of a token, or its id."""
@@ -43,9 +53,9 @@ class RunContext:
         """Tokens as text, or as comma-separated ids."""
         return ",".join(map(str, ids)) if self.text is None else self.text.text(ids)
 
-    def label(self, prompt: int) -> str:
-        """A prompt, cut to fit a table row."""
-        words = " ".join(self.words(self.prompts[prompt]).split())
+    def label(self, place: int) -> str:
+        """The name of a file, or a prompt; cut to fit a table row."""
+        words = self.inputs.names[place] or " ".join(self.words(self.given[place]).split())
         return words if len(words) <= 60 else f"{words[:57]}..."
 
 
@@ -58,9 +68,9 @@ def print_generated(
     exported = shown.exported
     generator = Generator(exported)
     first_id = exported.settings.get("decoder_start_token_id", 0) if start is None else start
-    streamed = not shown.as_json and len(shown.prompts) == 1
+    streamed = not shown.as_json and len(shown.given) == 1
     tell = _token_printer(shown) if streamed else lambda tokens: None
-    done = generator.generate(shown.prompts, most, sampling, stop=stop, start=first_id, tell=tell)
+    done = generator.generate(shown.given, most, sampling, stop=stop, start=first_id, tell=tell)
     rate = done.tokens_per_second
     if shown.as_json:
         print_json(
@@ -70,15 +80,16 @@ def print_generated(
                 "load_seconds": generator.load_seconds,
                 "first_token_seconds": done.first,
                 "tokens_per_second": rate,
-                "sequences": [_data(shown, each) for each in done.continuations],
+                "sequences": [_data(shown, place, each) for place, each in enumerate(done.continuations)],
             }
         )
         return
     if streamed:
         say()
     else:
-        for each in done.continuations:
-            say(f"{shown.words(each.prompt)} -> {shown.words(each.ids)}")
+        for place, each in enumerate(done.continuations):
+            source = shown.inputs.names[place] or shown.words(each.prompt)
+            say(f"{source} -> {shown.words(each.ids)}")
     endings = ", ".join(dict.fromkeys(each.ending for each in done.continuations))
     count = sum(len(each.ids) for each in done.continuations)
     speed = "" if rate is None else f", then {rate:,.1f} tokens/s"
@@ -93,7 +104,7 @@ def _token_printer(shown: RunContext) -> Callable[[list[int]], None]:
     """Print the prompt if it is continued, and return a callback that prints each new token."""
     piece = _ids_with_commas() if shown.text is None else Stream(shown.text).piece
     if shown.exported.spec.architecture == "decoder":
-        say_piece("".join(map(piece, shown.prompts[0])))
+        say_piece("".join(map(piece, shown.given[0])))
     return lambda tokens: say_piece(piece(tokens[0]))
 
 
@@ -102,8 +113,10 @@ def _ids_with_commas() -> Callable[[int], str]:
     return lambda token: f"{next(separators)}{token}"
 
 
-def _data(shown: RunContext, found: Continuation) -> dict[str, Any]:
-    data = {"prompt_ids": found.prompt, "ids": found.ids, "ending": found.ending}
+def _data(shown: RunContext, place: int, found: Continuation) -> dict[str, Any]:
+    name = shown.inputs.names[place]
+    source = {shown.inputs.what: name} if name else {"prompt_ids": found.prompt}
+    data = {**source, "ids": found.ids, "ending": found.ending}
     return data if shown.text is None else {**data, "text": shown.text.text(found.ids)}
 
 
@@ -125,27 +138,27 @@ def print_encoded(shown: RunContext) -> None:
         facts = {"model": shown.exported.spec.name, "provider": encoder.provider}
         print_json({**facts, "load_seconds": encoder.load_seconds, "seconds": took, **data})
     else:
-        count = len(shown.prompts)
+        count = len(shown.given)
         _tell_how(
             encoder.provider,
             encoder.load_seconds,
-            f"{count} text{'s' * (count > 1)} in {time_text(took)}",
+            f"{count} {shown.inputs.what}{'s' * (count > 1)} in {time_text(took)}",
         )
 
 
 def _print_vectors(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
-    vectors = encoder.vectors(shown.prompts)
+    vectors = encoder.vectors(shown.given)
     if not shown.as_json:
         _vector_tables(shown, vectors)
     return {
-        "prompt_ids": shown.prompts,
+        **shown.inputs.data,
         "kind": vectors.kind,
         "vectors": vectors.values.tolist(),
         "similarities": vectors.similarities.tolist(),
     }
 
 
-def _vector_tables(shown: RunContext, vectors: TextVectors) -> None:
+def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
     width = vectors.values.shape[1]
     rows = []
     for row, vector in enumerate(vectors.values):
@@ -154,13 +167,13 @@ def _vector_tables(shown: RunContext, vectors: TextVectors) -> None:
         rows.append((str(row), shown.label(row), f"{start}  ... {width} numbers", length))
     columns = [
         Column("", right=True, pinned=True),
-        _TEXT,
+        shown.column,
         Column(vectors.kind, prose=16),
         Column("length", right=True),
     ]
     print_table(columns, rows)
-    if len(shown.prompts) > 1:
-        names = [str(row) for row in range(len(shown.prompts))]
+    if len(shown.given) > 1:
+        names = [str(row) for row in range(len(shown.given))]
         cosines = [
             [name, *(f"{value:.4f}" for value in row)]
             for name, row in zip(names, vectors.similarities, strict=True)
@@ -170,17 +183,18 @@ def _vector_tables(shown: RunContext, vectors: TextVectors) -> None:
 
 
 def _print_classes(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
-    found = encoder.classes(shown.prompts)
+    found = encoder.classes(shown.given)
+    names = shown.exported.settings.get("id2label", {})
     if not shown.as_json:
         print_table(
-            [_TEXT, Column("label", right=True), Column("probability", right=True)],
+            [shown.column, Column("label", right=True), Column("probability", right=True)],
             [
-                (shown.label(row), str(label), f"{shares[label]:.2%}")
+                (shown.label(row), str(names.get(str(label), label)), f"{shares[label]:.2%}")
                 for row, shares in enumerate(found)
                 for label in _best(shares)
             ],
         )
-    return {"prompt_ids": shown.prompts, "probabilities": found.tolist()}
+    return {**shown.inputs.data, "probabilities": found.tolist()}
 
 
 def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
@@ -192,15 +206,16 @@ def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
             "Filling masks needs a tokenizer with a [MASK] or <mask> token.\n"
             "  Pass --tokenizer PATH, or run the graph with onnxruntime."
         )
-    if not any(mask in prompt for prompt in shown.prompts):
+    prompts = [*shown.given]
+    if not any(mask in prompt for prompt in prompts):
         raise UserError(f"No text has a {shown.name(mask)} token to fill.\n  Replace a word with it.")
-    found = encoder.masked(shown.prompts, mask)
+    found = encoder.masked(prompts, mask)
     best = [
         [[(token, float(shares[token])) for token in _best(shares)] for shares in masks] for masks in found
     ]
     if not shown.as_json:
         print_table(
-            [_TEXT, "mask", Column("most likely tokens", prose=24)],
+            [shown.column, "mask", Column("most likely tokens", prose=24)],
             [
                 (
                     shown.label(row),
@@ -212,7 +227,7 @@ def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
             ],
         )
     return {
-        "prompt_ids": shown.prompts,
+        "prompt_ids": prompts,
         "masks": [
             [
                 [{"id": token, "token": shown.name(token), "probability": share} for token, share in tokens]

@@ -52,4 +52,4 @@ def validate(specs: SpecArguments, assignments: Assignments = None, as_json: AsJ
 
 def _outline(model: Model) -> str:
     depths = " + ".join(str(stack.depth) for _, stack in model.stacks())
-    return f"{model.name}: {model.architecture}, {depths} layers, {model.d_model} wide"
+    return f"{model.name}: {model.architecture}, {depths} layers, {model.widths_text} wide"

@@ -106,7 +106,7 @@ def _facts(spec: Model, manifest: Manifest, base_model: str | None) -> str:
         ("parameters", f"{total:,}"),
         ("active per token", f"{active:,}" if active != total else ""),
         ("layers", " + ".join(str(stack.depth) for _, stack in spec.stacks())),
-        ("d_model", f"{spec.d_model:,}"),
+        ("d_model", spec.widths_text),
         ("vocabulary", f"{spec.vocab_size:,}" if spec.vocab_size else ""),
         ("context length", " + ".join(f"{length:,}" for length in lengths if length)),
         ("weights", weights[manifest.weights]),

@@ -136,7 +136,7 @@ def expect(
         progress("the weights as they are stored, PyTorch")
         weights = reference.take_stored(take_stored)
         found = [run_again(model, each, full_pass) for each in found]
-    per_token = frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.d_model)
+    per_token = frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.output_width)
     comparable = [each for each in found if each.case.decided is None or bool(each.case.decided.any())]
     return Expected(tuple(comparable), weights, per_token)
 
@@ -228,7 +228,7 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
         )
     if case.gap:
         assert case.batch.mask is not None
-        width = model.spec.d_model
+        width = model.spec.output_width
         for name in results.keys() & {PRESENT, *token_outputs(model.head, width)}:
             results[name] = at_their_places(results[name], case.batch.mask)
     return apart | results

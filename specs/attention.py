@@ -9,6 +9,7 @@ from specs.base import (
     Component,
     Dropout,
     Fault,
+    Multiplier,
     OmitDefault,
     PositiveFloat,
     RuleContext,
@@ -99,6 +100,15 @@ class QKNorm(Spec):
             )
 
 
+class AttentionMultipliers(Spec):
+    """Constant factors on the input and the output of an attention. A factor on the keys is part of `scale`."""
+
+    input: Multiplier = 1.0
+    """Factor on the input of the query, key and value projections."""
+    output: Multiplier = 1.0
+    """Factor on the result of the output projection."""
+
+
 def divisors(number: int) -> str:
     """The divisors of ``number`` as text, for a remedy."""
     found = [candidate for candidate in range(1, min(number, 512) + 1) if number % candidate == 0]
@@ -136,6 +146,8 @@ class MultiHeadShape(Component):
     """Position kind of this attention: `rope`, `alibi`, `relative_bias` or `none` (as in some layers of SmolLM3).
     Attentions with equal ones share its weights; beside a `learned` or `sinusoidal` position of the stack, both act (MPNet).
     Default: that of the stack."""
+    multipliers: AttentionMultipliers = AttentionMultipliers()
+    """Constant factors on the input and the output (Falcon-H1). Default: 1."""
 
     @property
     def key_value_heads(self) -> int:

@@ -116,6 +116,10 @@ class OmitDefault:
     """Annotation of a field that a resolved spec omits if it has its default."""
 
 
+Multiplier = Annotated[PositiveFloat, OmitDefault()]
+"""A factor that a resolved spec omits if it is 1."""
+
+
 class Slot:
     """Annotation of a field that holds any kind of one slot: ``Annotated[Component, Slot("norm")]``."""
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
 import specs.delta
+import specs.linear_attention
 import specs.mamba
 import specs.mamba2
 import specs.mixture
@@ -44,6 +45,8 @@ class BlockParts(Component):
     """Feed-forward network, the last branch; `null` for none (Mamba)."""
     residual: Residual = Add()
     """How the output of a branch joins the residual stream. Default: `add`."""
+    feed_forward_residual: Residual | None = None
+    """How the output of the feed-forward joins the residual stream, where it differs. Default: `residual`."""
     dropout: Dropout = 0.0
     """Dropout probability on the output of each branch during training."""
 
@@ -61,6 +64,7 @@ class BlockParts(Component):
             "cross_attention",
             "feed_forward",
             "residual",
+            "feed_forward_residual",
         )
         for key in keys:
             part = getattr(self, key)
@@ -71,6 +75,11 @@ class BlockParts(Component):
         """The norm of a branch: attention, cross_attention or feed_forward."""
         own: Component | None = getattr(self, f"{branch}_norm", None)
         return own or self.norm
+
+    def residual_of(self, branch: str) -> Component:
+        """The residual connection of a branch."""
+        own = self.feed_forward_residual if branch == "feed_forward" else None
+        return own or self.residual
 
     @property
     def mixers(self) -> tuple[Component, ...]:
@@ -100,6 +109,7 @@ class BlockParts(Component):
                 "Add one of the three.",
             )
         yield from self._norm_faults()
+        yield from self._residual_faults(self.branches(cross=context.cross))
         if self.mixer is not None and not context.causal:
             yield Fault(
                 ("mixer", "kind"),
@@ -151,6 +161,20 @@ class BlockParts(Component):
                 remedy = "Set attention_norm." if beside else f"Remove it, or add {branch}."
                 yield Fault((f"{branch}_norm",), rule, own.kind, remedy)
 
+    def _residual_faults(self, branches: tuple[str, ...]) -> Iterable[Fault]:
+        """A residual of its own for a feed-forward that is missing, or alone."""
+        own = self.feed_forward_residual
+        if own is None or ("feed_forward" in branches and len(branches) > 1):
+            return
+        if "feed_forward" not in branches:
+            rule, remedy = (
+                "must not be set in a block without feed_forward",
+                "Remove it, or add feed_forward.",
+            )
+        else:
+            rule, remedy = "must not be set in a block with feed_forward alone", "Set residual."
+        yield Fault(("feed_forward_residual",), rule, own.kind, remedy)
+
 
 @register("block")
 class PreNorm(BlockParts):
@@ -185,6 +209,13 @@ class Parallel(BlockParts):
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)
+        if self.feed_forward_residual is not None:
+            yield Fault(
+                ("feed_forward_residual",),
+                "must not be set in a parallel block, because its branches join the residual stream together",
+                self.feed_forward_residual.kind,
+                "Set residual.",
+            )
         for key in ("attention_norm", "mixer_norm", "feed_forward_norm"):
             own = getattr(self, key)
             if self.norms == "shared" and own is not None:
@@ -208,3 +239,10 @@ class Sandwich(BlockParts):
     """Norms before and after each branch f: x + norm(f(norm(x))) (CogView, Gemma 2)."""
 
     kind: Literal["sandwich"] = "sandwich"
+
+
+@register("block")
+class NormedResidual(BlockParts):
+    """Norm before each branch f and its residual: norm(x) + f(norm(x)) (MiniMax-01; BLOOM allows it)."""
+
+    kind: Literal["normed_residual"] = "normed_residual"

@@ -43,10 +43,15 @@ def complete(model: Model) -> dict[str, Any]:
 
 def _computed(model: Model) -> dict[str, Any]:
     data: dict[str, Any] = model.model_dump(mode="json", exclude=_ABOUT | _BY_STACK)
+    data["d_model"] = model.output_width
     for name, stack in model.stacks():
         data[name] = _stack(stack, model, cross=name == "decoder" and model.encoder is not None)
-        data[name]["causal"] = model.is_causal(name)
-    _replace(data["head"], "scale", "inverse_sqrt_d_model", model.d_model**-0.5)
+        width = model.width_of(stack)
+        data[name] |= {
+            "causal": model.is_causal(name),
+            "d_model": width if width != data["d_model"] else None,
+        }
+    _replace(data["head"], "scale", "inverse_sqrt_d_model", model.output_width**-0.5)
     return data
 
 
@@ -55,13 +60,13 @@ def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:
         part[key] = value
 
 
-def _embedding(embedding: EmbeddingKind, model: Model) -> dict[str, Any]:
+def _embedding(embedding: EmbeddingKind, d_model: int) -> dict[str, Any]:
     data: dict[str, Any] = full(embedding)
     if isinstance(embedding, Tokens):
-        width = embedding.table_width(model.d_model)
-        projection = embedding.projection or (Projection() if width != model.d_model else None)
+        width = embedding.table_width(d_model)
+        projection = embedding.projection or (Projection() if width != d_model else None)
         data |= {"width": width, "projection": projection and full(projection)}
-        _replace(data, "scale", "sqrt_d_model", model.d_model**0.5)
+        _replace(data, "scale", "sqrt_d_model", d_model**0.5)
     return data
 
 
@@ -72,7 +77,7 @@ def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
     bounded = position.embedded or not embedding.takes_tokens
     return {
         **stack.model_dump(mode="json", exclude=_BY_STACK | _BY_LAYER),
-        "embedding": _embedding(embedding, model),
+        "embedding": _embedding(embedding, model.width_of(stack)),
         "context_length": model.context_length_of(stack) if bounded else None,
         "final_norm": full(blocks[-1].norm) if stack.ends_with_norm else None,
         "position": full(position) if position.embedded else None,
@@ -85,11 +90,14 @@ def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
 
 def _block(block: BlockParts, stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
     data: dict[str, Any] = block.model_dump(mode="json", exclude={"norm", *_NORMS})
+    if block.feed_forward_residual == block.residual:
+        data["feed_forward_residual"] = None
+    width = model.width_of(stack)
     norms = {f"{branch}_norm": full(block.norm_of(branch)) for branch in block.branches()}
     if block.attention is not None:
-        data["attention"] = _attention(block.attention, model)
+        data["attention"] = _attention(block.attention, width)
         data["attention"]["position"] = _position(block.attention, stack, model)
-    data["cross_attention"] = _attention(block.cross_attention or block.attention, model) if cross else None
+    data["cross_attention"] = _attention(block.cross_attention or block.attention, width) if cross else None
     if cross:
         norms["cross_attention_norm"] = full(block.norm_of("cross_attention"))
         data["cross_attention"] |= {"position": None, "window": None}
@@ -106,16 +114,16 @@ def _position(attention: Component, stack: Stack, model: Model) -> dict[str, Any
     acting = own or position
     data: dict[str, Any] = full(acting)
     if isinstance(acting, Rope) and isinstance(attention, MultiHeadShape | Latent):
-        data["dimensions"] = acting.dimensions or attention.head_width(model.d_model)
+        data["dimensions"] = acting.dimensions or attention.head_width(model.width_of(stack))
         if isinstance(acting.scaling, RopeScalingKind):
             data["scaling"]["attention_factor"] = acting.scaling.amplitude(model.context_length_of(stack))
     return data
 
 
-def _attention(attention: Any, model: Model) -> dict[str, Any]:
+def _attention(attention: Any, d_model: int) -> dict[str, Any]:
     data: dict[str, Any] = full(attention)
     if isinstance(attention, MultiHead | GroupedQuery | MultiQuery):  # kinds with the same fields
-        width = attention.head_width(model.d_model)
+        width = attention.head_width(d_model)
         scale = width**-0.5 if attention.scale is None else attention.scale
         data |= {"head_dim": width, "kv_heads": attention.key_value_heads, "scale": scale}
         data["kind"] = "multi_head"

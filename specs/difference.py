@@ -228,6 +228,8 @@ def _stated(model: Model, stack: Stack, layer: int, path: SpecPath) -> Any:
             found = model.position_of(stack)
         case ("context_length",):
             return model.context_length_of(stack)
+        case ("d_model",):
+            return model.width_of(stack)
         case ("causal",):
             return model.is_causal("encoder" if stack is model.encoder else "decoder")
         case ("layers",):

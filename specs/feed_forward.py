@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from specs.activation import Activation
-from specs.base import Component, Dropout, PositiveFloat, Slot, Width
+from specs.base import Component, Dropout, Multiplier, PositiveFloat, Slot, Spec, Width
 from specs.registry import register
 from specs.roles import Role
 
@@ -42,6 +42,15 @@ class MLP(TwoLayer):
     kind: Literal["mlp"] = "mlp"
 
 
+class GatedMultipliers(Spec):
+    """Constant factors inside a gated feed-forward and on its output."""
+
+    gate: Multiplier = 1.0
+    """Factor on the gate, before `limit` and the activation."""
+    output: Multiplier = 1.0
+    """Factor on the result of the last layer."""
+
+
 @register("feed_forward")
 class Gated(TwoLayer):
     """Gated linear unit: down(activation(gate(x)) * up(x)) (Shazeer, 2020). SwiGLU is `silu`, GeGLU is `gelu`."""
@@ -52,3 +61,5 @@ class Gated(TwoLayer):
     unbounded."""
     up_offset: Annotated[float, Field(allow_inf_nan=False)] | None = None
     """Number added to up before the product (GPT-OSS: 1.0). Default: 0."""
+    multipliers: GatedMultipliers = GatedMultipliers()
+    """Constant factors on the gate and the output (Falcon-H1). Default: 1."""

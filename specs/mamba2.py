@@ -7,7 +7,7 @@ from pydantic import Field
 
 from specs.activation import Activation
 from specs.attention import Heads, divisors
-from specs.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Spec, Width
+from specs.base import Component, Fault, Multiplier, OmitDefault, PositiveFloat, RuleContext, Spec, Width
 from specs.descriptions import ValueDescriptions
 from specs.registry import register
 from specs.roles import Role
@@ -40,6 +40,25 @@ class StepLimit(Spec):
     """Largest step size."""
 
 
+class Mamba2Multipliers(Spec):
+    """Constant factors on the input and the output of Mamba-2, and on the parts of its input projection."""
+
+    input: Multiplier = 1.0
+    """Factor on the input of the input projection."""
+    gate: Multiplier = 1.0
+    """Factor on the projected gate (z)."""
+    value: Multiplier = 1.0
+    """Factor on the projected values (x), before the convolution."""
+    key: Multiplier = 1.0
+    """Factor on the projected keys (B), before the convolution."""
+    query: Multiplier = 1.0
+    """Factor on the projected queries (C), before the convolution."""
+    step: Multiplier = 1.0
+    """Factor on the projected step sizes (dt), before their bias."""
+    output: Multiplier = 1.0
+    """Factor on the result of the output projection."""
+
+
 @register("mixer")
 class Mamba2(Component):
     """Mamba-2 (Dao and Gu, 2024): a short convolution, and heads whose state decays by one factor per token."""
@@ -65,6 +84,8 @@ class Mamba2(Component):
     """Norm of the gated outputs; `null` for the gate alone (Falcon-H1)."""
     step_limit: Annotated[StepLimit | None, OmitDefault()] = None
     """Bounds of the step sizes. Default: none."""
+    multipliers: Mamba2Multipliers = Mamba2Multipliers()
+    """Constant factors on the input, the parts of its projection, and the output (Falcon-H1). Default: 1."""
 
     @property
     def width(self) -> int:

@@ -115,6 +115,22 @@ class Model(Spec):
         assert isinstance(embedding, EmbeddingKind)
         return embedding
 
+    def width_of(self, stack: Stack) -> int:
+        """The width of a stack's residual stream."""
+        return stack.d_model or self.d_model
+
+    @property
+    def widths_text(self) -> str:
+        """The widths of the stacks: ``768``, or ``384 + 256`` where they differ."""
+        return " + ".join(
+            f"{width:,}" for width in dict.fromkeys(self.width_of(stack) for _, stack in self.stacks())
+        )
+
+    @property
+    def output_width(self) -> int:
+        """The width of the last hidden state, which the head reads."""
+        return self.width_of(self.last_stack)
+
     def context_length_of(self, stack: Stack) -> int | None:
         """The maximum number of vectors of a stack."""
         return self.embedding_of(stack).fixed_length or stack.context_length or self.context_length
@@ -130,7 +146,8 @@ class Model(Spec):
     def embedding_width(self) -> int:
         """The width of the token table that a head may share."""
         embedding = self.embedding_of(self.last_stack)
-        return embedding.table_width(self.d_model) if isinstance(embedding, Tokens) else self.d_model
+        width = self.output_width
+        return embedding.table_width(width) if isinstance(embedding, Tokens) else width
 
     @model_validator(mode="after")
     def _rules(self) -> Model:
@@ -150,7 +167,7 @@ class Model(Spec):
     def _rule_context(self, name: Literal["encoder", "decoder"], stack: Stack) -> RuleContext:
         cross = name == "decoder" and self.architecture == "encoder-decoder"
         return RuleContext(
-            self.d_model, self.context_length_of(stack), causal=self.is_causal(name), cross=cross
+            self.width_of(stack), self.context_length_of(stack), causal=self.is_causal(name), cross=cross
         )
 
     def _stack_faults(self) -> Iterable[Fault]:
@@ -169,6 +186,17 @@ class Model(Spec):
             if name in wanted and not present:
                 yield Fault(
                     (name,), f"is required by architecture: {self.architecture}", None, f"Add {name}."
+                )
+            if (
+                present
+                and self.architecture == name
+                and getattr(self, name).d_model not in (None, self.d_model)
+            ):
+                yield Fault(
+                    (name, "d_model"),
+                    "must equal that of the model, which has no other stack",
+                    getattr(self, name).d_model,
+                    "Remove it, and set d_model of the model.",
                 )
             if present and name not in wanted:
                 yield Fault(
@@ -196,7 +224,11 @@ class Model(Spec):
                 )
             yield from self._length_faults(name, stack)
         yield from self._vocabulary_faults(any(each.takes_tokens for each in embeddings.values()))
-        tables = {each.table_width(self.d_model) for each in embeddings.values() if isinstance(each, Tokens)}
+        tables = {
+            embedding.table_width(self.width_of(stack))
+            for name, stack in self.stacks()
+            if isinstance(embedding := embeddings[name], Tokens)
+        }
         if len(tables) > 1:
             yield Fault(
                 ("decoder", "embedding", "width"),
@@ -237,7 +269,7 @@ class Model(Spec):
             context = self._rule_context(name, stack)
             position = self.position_of(stack)
             if position.embedded:
-                context = replace(context, d_model=self.embedding_of(stack).position_width(self.d_model))
+                context = replace(context, d_model=self.embedding_of(stack).position_width(context.d_model))
             yield from (fault.under(*place) for fault in stack.position_faults(position, context))
 
     def _head_faults(self) -> Iterable[Fault]:
@@ -254,12 +286,12 @@ class Model(Spec):
                 "Use classification or none.",
             )
             return
-        fits = self.head.scores_embeddings or self.embedding_width == self.d_model
+        fits = self.head.scores_embeddings or self.embedding_width == self.output_width
         if self.head.tie_embeddings and not fits:
             yield Fault(
                 ("head", "tie_embeddings"),
-                f"needs an embedding as wide as d_model, which is {self.d_model}; "
+                f"needs an embedding as wide as d_model, which is {self.output_width}; "
                 f"embedding.width is {self.embedding_width}",
                 True,
-                f"Set {self.head.narrowed_by}, tie_embeddings: false, or embedding.width: {self.d_model}.",
+                f"Set {self.head.narrowed_by}, tie_embeddings: false, or embedding.width: {self.output_width}.",
             )

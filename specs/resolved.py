@@ -34,7 +34,7 @@ def _compact(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
     for key, value in data.items():
         is_part = isinstance(value, Mapping) and key != "blocks"
         kept = _compact(value, getattr(spec, key, None)) if is_part else value
-        stated = kept not in (None, "", {}) or (value is None and not _is_null_by_default(spec, key))
+        stated = kept not in (None, "", {}) or (value is None and _states_null(spec, key))
         if stated and not _is_omitted(spec, key, value):
             compact[key] = kept
     return compact
@@ -48,7 +48,7 @@ def _changes(data: Mapping[str, Any], base: Mapping[str, Any], spec: Any) -> dic
     for key, value in data.items():
         below, part = base.get(key), getattr(spec, key, None)
         if below is None:
-            changes |= {} if value is None else _compact({key: value}, spec)
+            changes |= {} if value is None and key in base else _compact({key: value}, spec)
         elif isinstance(value, Mapping) and isinstance(below, Mapping):
             if inner := _changes(value, below, part):
                 changes[key] = inner
@@ -67,10 +67,10 @@ def _without_omitted(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
     return kept
 
 
-def _is_null_by_default(spec: Any, key: str) -> bool:
-    """Whether a field that is not stated is null."""
+def _states_null(spec: Any, key: str) -> bool:
+    """Whether null differs from a field's default."""
     field = type(spec).model_fields.get(key) if isinstance(spec, BaseModel) else None
-    return field is None or field.default is None
+    return field is not None and field.default is not None
 
 
 def _is_omitted(spec: Any, key: str, value: Any) -> bool:

@@ -13,6 +13,7 @@ from specs.block import Block, BlockParts
 from specs.embedding import Embedding
 from specs.latent import Latent
 from specs.position import NoPosition, Position, PositionKind
+from specs.roles import Role
 from specs.suggest import suggestion
 
 MAX_LAYERS = 10_000
@@ -75,6 +76,9 @@ class Stack(Spec):
     causal: bool | None = None
     """Whether each token sees only itself and the tokens before it, in an encoder (CLIP's text encoder, Qwen3 Embedding:
     true). Default: false for encoders; decoders are always causal."""
+    d_model: Annotated[Width | None, OmitDefault(), Role.WIDTH] = None
+    """Width of this stack's residual stream, where the two of an `encoder-decoder` differ: attention to the encoder then
+    reads its width (TrOCR). Default: the model's."""
     context_length: Width | None = None
     """Longest input of this stack, in tokens or other vectors. Default: the model's."""
 

@@ -10,6 +10,9 @@ ACTIVATIONS = ["relu", "relu2", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh
 EMBEDDED = ["learned", "sinusoidal"]
 ARCHITECTURES = ["encoder", "decoder", "encoder-decoder"]
 
+WIDTHS = [8, 16, 24]
+"""Widths of stacks: every number of heads below leaves heads of even width."""
+
 Data = dict[str, Any]
 
 
@@ -17,7 +20,7 @@ Data = dict[str, Any]
 def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Data:
     """The plain data of a model spec."""
     architecture = draw(st.sampled_from(architectures))
-    d_model = draw(st.sampled_from([8, 16, 24]))  # every number of heads below leaves heads of even width
+    d_model = draw(st.sampled_from(WIDTHS))
     data: Data = {"name": "drawn", "architecture": architecture, "d_model": d_model}
     data["vocab_size"] = draw(st.integers(7, 40))
     data["context_length"] = draw(st.sampled_from([8, 32]))
@@ -52,6 +55,8 @@ def draw_whole_inputs(draw: st.DrawFn, data: Data) -> None:
     embedding = draw(patches() | spectrograms())
     if data["architecture"] == "encoder-decoder":
         encoder["embedding"] = embedding
+        if draw(st.booleans()):
+            encoder["d_model"] = draw(st.sampled_from(WIDTHS))
     else:
         del data["vocab_size"]
         data["embedding"] = embedding
@@ -196,18 +201,27 @@ def draw_without_attention(draw: st.DrawFn, block: Data, *, cross: bool) -> None
     block["attention"] = None
     block.pop("attention_norm", None)
     if draw(st.integers(0, 5)) == 0:
+        block.pop("feed_forward_residual", None)
         return
     block["mixer"] = draw(mixers())
     if draw(st.integers(0, 2)) == 0:
         block["feed_forward"] = None
         block.pop("feed_forward_norm", None)
+        block.pop("feed_forward_residual", None)
+
+
+def multipliers(*parts: str) -> st.SearchStrategy[Data]:
+    """Constant factors on some parts of a component."""
+    return st.just({}) | st.dictionaries(st.sampled_from(parts), st.sampled_from([1.0, 0.5, 1.5]))
 
 
 @st.composite
 def mixers(draw: st.DrawFn) -> Data:
     """A mixer with a state of constant size."""
-    kinds = ["short_convolution", "gated_delta_net", "kimi_delta_attention", "mamba", "mamba2", "rg_lru"]
-    data: Data = {"kind": draw(st.sampled_from(kinds)), "kernel_size": draw(st.sampled_from([2, 3, 5]))}
+    convolving = ["short_convolution", "gated_delta_net", "kimi_delta_attention", "mamba", "mamba2", "rg_lru"]
+    data: Data = {"kind": draw(st.sampled_from([*convolving, "linear_attention"]))}
+    if data["kind"] in convolving:
+        data["kernel_size"] = draw(st.sampled_from([2, 3, 5]))
     match data["kind"]:
         case "short_convolution":
             data["bias"] = draw(st.booleans())
@@ -216,14 +230,27 @@ def mixers(draw: st.DrawFn) -> Data:
             data["key_width"], data["value_width"] = draw(st.sampled_from([(4, 4), (3, 6)]))
         case "kimi_delta_attention":
             data["heads"], data["head_dim"] = draw(st.sampled_from([(1, 4), (2, 3)]))
+        case "linear_attention":
+            data["heads"] = draw(st.sampled_from([1, 3, 4]))
+            data["key_width"], data["value_width"] = draw(st.sampled_from([(4, 4), (3, 6), (1, 2)]))
+            data["activation"], data["gate"] = (
+                draw(st.sampled_from(ACTIVATIONS)),
+                draw(st.sampled_from(ACTIVATIONS)),
+            )
+            data["decay"] = {"kind": draw(st.sampled_from(["slopes", "retention"]))}
+            data["output_norm"] = {"norm": draw(norms()), "over": draw(st.sampled_from(["width", "head"]))}
         case "mamba":
-            data["width"], data["step_rank"] = draw(st.sampled_from([(8, 2), (12, 3)]))
-            data["state_size"], data["norm"] = draw(st.sampled_from([1, 4])), draw(st.none() | norms())
+            data["width"], data["step_rank"] = draw(st.sampled_from([(8, 3), (12, 4)]))
+            data["norm"] = draw(st.none() | norms())
+            data["state_size"] = 4 if data["norm"] else draw(st.sampled_from([1, 4]))
         case "mamba2":
             data["heads"], data["groups"] = draw(st.sampled_from([(1, 1), (4, 1), (4, 2)]))
             data["head_dim"], data["state_size"] = draw(st.sampled_from([(4, 3), (2, 4)]))
             data["norm"] = draw(st.sampled_from([None, {"gate": "before"}, {"gate": "after"}]))
             data["step_limit"] = draw(st.sampled_from([None, {"least": 0.01, "most": 0.2}]))
+            data["multipliers"] = draw(
+                multipliers("input", "gate", "value", "key", "query", "step", "output")
+            )
         case "rg_lru":
             data["width"], data["heads"] = draw(st.sampled_from([(8, 1), (12, 3)]))
     if data["kind"] in ("mamba", "mamba2"):
@@ -234,7 +261,7 @@ def mixers(draw: st.DrawFn) -> Data:
 @st.composite
 def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
     """A block whose self-attention has ``head_count`` heads; residuals are seldom off."""
-    kinds = ["pre_norm", "post_norm", "parallel", "sandwich", "reordered_norm"]
+    kinds = ["pre_norm", "post_norm", "parallel", "sandwich", "reordered_norm", "normed_residual"]
     data: Data = {"kind": draw(st.sampled_from(kinds))}
     data["norm"] = draw(norms())
     data["attention"] = draw(
@@ -246,6 +273,9 @@ def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
     data["residual"] = {"kind": draw(st.sampled_from(["add", "add", "add", "add" if faint else "none"]))}
     if data["residual"]["kind"] == "add":
         data["residual"]["scale"] = draw(st.sampled_from([1.0, 1.0, 0.5]))
+        data["residual"]["stream_scale"] = draw(st.sampled_from([1.0, 1.0, 1.5]))
+        if data["kind"] != "parallel" and draw(st.integers(0, 4)) == 0:
+            data["feed_forward_residual"] = {"kind": "add", "scale": draw(st.sampled_from([1.0, 0.25]))}
     data["dropout"] = draw(st.sampled_from([0.0, 0.1]))
     if data["kind"] == "parallel":
         data["norms"] = draw(st.sampled_from(["shared", "separate"]))
@@ -268,6 +298,7 @@ def feed_forwards(draw: st.DrawFn) -> Data:
             draw(st.sampled_from([None, 0.7])),
             draw(st.sampled_from([None, 1.0])),
         )
+        data["multipliers"] = draw(multipliers("gate", "output"))
     return data
 
 
@@ -306,7 +337,10 @@ def attentions(draw: st.DrawFn, head_count: int, *, local: bool = True) -> Data:
     data["softcap"] = draw(st.sampled_from([None, None, 2.0]))
     data["sinks"] = draw(st.sampled_from([False, False, True]))
     data["clip"] = draw(st.sampled_from([None, None, 1.5]))
-    if draw(st.integers(0, 3)) == 0:
+    data["multipliers"] = draw(multipliers("input", "output"))
+    if (
+        data["head_dim"] != 2 and draw(st.integers(0, 3)) == 0
+    ):  # a layer norm leaves two values their signs alone
         norm = draw(norms(or_none=False))
         data["qk_norm"] = {"norm": norm, "over": draw(st.sampled_from(["head", "width", "each_head"]))}
     if local:

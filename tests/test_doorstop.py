@@ -53,6 +53,11 @@ BUILT_IN = {
 PLUGIN = {
     "attention": {"attention": "{kind: doorstop, heads: 2}"},
     "block": {"block": "doorstop"},
+    "decay": {
+        "position": "{kind: none}",
+        "attention": "null",
+        "mixer": "{kind: linear_attention, heads: 2, key_width: 8, value_width: 8, decay: {kind: doorstop}}",
+    },
     "mixer": {"position": "{kind: none}", "attention": "null", "mixer": "{kind: doorstop}"},
     "rope_scaling": {"position": "{kind: rope, scaling: {kind: doorstop}}"},
 }
@@ -94,7 +99,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Ended]]:
 
 def test_every_slot_is_tested() -> None:
     assert Model.model_fields  # which registers the slots
-    assert {*BUILT_IN, "rope_scaling"} == set(registry.slots())
+    assert {*BUILT_IN, "decay", "rope_scaling"} == set(registry.slots())
 
 
 @pytest.mark.slow

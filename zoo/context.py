@@ -19,7 +19,7 @@ class BuildContext:
     """Widths and place of a component.
 
     ``d_model`` is the width of the stream that the component reads and writes, ``layer`` its index in a
-    stack of ``layers``; ``cross`` says that the stack attends to an encoder;
+    stack of ``layers``; ``cross`` says that the stack attends to an encoder, whose width is ``encoder_width``;
     ``fixed_length`` says that every input is as long as context_length, as images and sounds are.
     ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told.
     ``position_kind`` is the stack's as its spec has it, ``position`` the one that acts inside a layer's attention where
@@ -31,6 +31,7 @@ class BuildContext:
     context_length: int | None
     causal: bool
     cross: bool
+    encoder_width: int | None = None
     fixed_length: bool = False
     layers: int = 1
     layer: int = 0
@@ -46,10 +47,11 @@ class BuildContext:
         cross = stack == "decoder" and spec.architecture == "encoder-decoder"
         part = getattr(spec, stack)
         return cls(
-            spec.d_model,
+            spec.width_of(part),
             spec.context_length_of(part),
             causal=spec.is_causal(stack),
             cross=cross,
+            encoder_width=spec.width_of(spec.encoder) if cross and spec.encoder is not None else None,
             fixed_length=not spec.embedding_of(part).takes_tokens,
             vocab_size=spec.vocab_size,
             position_kind=spec.position_of(part),

@@ -60,6 +60,9 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
     module may state its own with a method ``initial(leaf) -> Distribution | None``.
     """
     depths: dict[str, int] = {name: stack.depth for name, stack in spec.stacks()}
+    widths = {
+        place: spec.width_of(stack) for name, stack in spec.stacks() for place in (name, f"{name}_embedding")
+    }
     modules = dict(model.named_modules())
     found = {}
     for name, parameter in weight_tensors(model):
@@ -75,7 +78,7 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
                 fan_in=fan_in,
                 fan_out=fan_out,
                 table=isinstance(owner, nn.Embedding),
-                d_model=spec.d_model,
+                d_model=widths.get(path.partition(".")[0], spec.output_width),
                 head_width=getattr(around, "width", 1),
                 layers=depths.get(path.partition(".")[0], 1),
             )

@@ -121,16 +121,16 @@ def narrowed(spec: Model, divisor: int) -> Model:
     Even widths stay even.  Raises :class:`pydantic.ValidationError` where a kind does not allow the smaller widths.
     """
 
-    def narrow(part: Spec) -> dict[str, Any]:
+    def narrow(part: Spec, d_model: int) -> dict[str, Any]:
         changes: dict[str, Any] = {}
-        for name, role, value in _stated_widths(part, spec.d_model):
+        for name, role, value in _stated_widths(part, d_model):
             if role is Role.PER_ROTATED_PAIR:
                 changes[name] = value[: _divided(2 * len(value), divisor) // 2]
             elif role in (Role.WIDTH, Role.HEAD_WIDTH, Role.ROTATED):
                 changes[name] = _divided(value, divisor)
         return changes
 
-    return validated(spec, narrow)
+    return checked(rewritten_stacks(spec, narrow))
 
 
 def _stated_widths(part: Spec, d_model: int) -> Iterator[tuple[str, Role, Any]]:
@@ -177,7 +177,25 @@ def validated(spec: Model, change: Callable[[Spec], Mapping[str, Any]]) -> Model
 
     Raises :class:`pydantic.ValidationError` where the new values do not go together.
     """
-    return Model.model_validate(rewritten(spec, change).model_dump(exclude={"expect"}))
+    return checked(rewritten(spec, change))
+
+
+def rewritten_stacks(spec: Model, change: Callable[[Spec, int], Mapping[str, Any]]) -> Model:
+    """The spec with ``change`` applied to every part and the width of its stack; the result is not validated."""
+
+    def at(d_model: int) -> Callable[[Spec], Mapping[str, Any]]:
+        return lambda part: change(part, d_model)
+
+    stacks: dict[str, Any] = {
+        name: rewritten(stack, at(spec.width_of(stack))) for name, stack in spec.stacks()
+    }
+    others = spec.model_copy(update=dict.fromkeys(stacks))
+    return rewritten(others, at(spec.output_width)).model_copy(update=stacks)
+
+
+def checked(spec: Model) -> Model:
+    """The spec validated again, without expected parameter counts."""
+    return Model.model_validate(spec.model_dump(exclude={"expect"}))
 
 
 def _seeking_below(head: Component, vocabulary: int) -> Component:

@@ -53,9 +53,7 @@ def fuse_mixtures(rewriter: Rewriter, target: Target) -> list[str]:
     for node, call in rewriter.semantic_calls(functional.mixture_of_experts):
         inner = call.args[5]
         if activation_attributes(inner) is None and target.takes("MoE", dtype_of(node)):
-            gated = "gated experts" if isinstance(inner, GatedInner) else "experts"
-            name = getattr(inner, "activation_name", type(inner).__name__)
-            unfit.setdefault(name, f"MoE: {node.meta['path']}: {gated} with activation {name}")
+            unfit.setdefault(words := _words(inner), f"MoE: {node.meta['path']}: {words}")
         x, weights, experts, *_ = call.args
         routing = rewriter.semantic_call(_uncast(weights), functional.routing_weights)
         normalized = routing is not None and routing.kwargs["normalize"]
@@ -66,6 +64,16 @@ def fuse_mixtures(rewriter: Rewriter, target: Target) -> list[str]:
         mixed = rewriter.insert(node, expert_mixture, *call.args, logits=logits, total=total)
         rewriter.replace(node, mixed)
     return [*unfit.values()]
+
+
+def _words(inner: nn.Module) -> str:
+    """Experts that MoE does not compute, by what distinguishes them."""
+    name = getattr(inner, "activation_name", type(inner).__name__)
+    if not isinstance(inner, GatedInner):
+        return f"experts with activation {name}"
+    if inner.multiplier != 1.0:
+        return "gated experts with a multiplier of the gate"
+    return f"gated experts with activation {name}"
 
 
 def unquantized_mixtures(graph: fx.Graph, quantization: Quantization) -> list[str]:
@@ -113,7 +121,7 @@ PLAIN = frozenset({"relu", "silu", "identity"})
 
 def activation_attributes(inner: nn.Module) -> dict[str, Any] | None:
     """The attributes that state what com.microsoft's MoE computes between the layers of an expert; None if it cannot."""
-    if isinstance(inner, GatedInner) and inner.activation_name in GATES:
+    if isinstance(inner, GatedInner) and inner.activation_name in GATES and inner.multiplier == 1.0:
         limit = {} if inner.limit is None else {"swiglu_limit": inner.limit}
         factor, offset = GATES[inner.activation_name], inner.up_offset or 0.0
         return {"activation_type": "swiglu", "swiglu_fusion": 1, "activation_alpha": factor,

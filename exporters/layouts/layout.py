@@ -78,6 +78,12 @@ class Deployment:
         return tokens | stated_in(self.origin / GENERATION)
 
 
+def generation_settings(deployment: Deployment) -> dict[str, Data]:
+    """The settings for generation as a file, for models that generate and where the checkpoint has any."""
+    generates = deployment.spec.head.kind == "language_modeling"
+    return {GENERATION: deployment.generation} if generates and deployment.generation else {}
+
+
 @dataclass(frozen=True)
 class Layout:
     """A directory as one client loads it."""

@@ -1,6 +1,6 @@
 """The layout of ONNX Runtime itself: the graphs and their weights."""
 
-from exporters.layouts.layout import Layout
+from exporters.layouts.layout import Layout, generation_settings
 from exporters.layouts.onnx_usage import usage
 from zoo.tracing.tasks import tasks
 
@@ -10,11 +10,11 @@ LAYOUT = Layout(
     guide=(
         "ONNX Runtime itself, `zoo run`",
         "`model.onnx`; or `encoder_model.onnx` and `decoder_model.onnx`",
-        "",
+        "`generation_config.json`, where the checkpoint states special tokens",
     ),
     tasks=tasks,
     misfit=lambda deployment: None,
-    settings=lambda deployment, shared: {},
+    settings=lambda deployment, shared: generation_settings(deployment),
     usage=usage,
     cache_slots=True,
     via_torch=True,

@@ -6,10 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from exporters.layouts.example_input import example_ids, lacks_start_token
-from exporters.layouts.layout import Data, Deployment, Layout, named, unfit_decoder, unfit_precision
+from exporters.layouts.layout import (
+    Data,
+    Deployment,
+    Layout,
+    generation_settings,
+    named,
+    unfit_decoder,
+    unfit_precision,
+)
 from exporters.layouts.purpose import purpose_of
 from specs.model import Model
-from zoo.checkpoints.carried import GENERATION, stated_in
+from zoo.checkpoints.carried import stated_in
 from zoo.families.common.config import CONFIG
 from zoo.manifest import Manifest
 from zoo.tracing.tasks import tasks_with_first_step
@@ -70,8 +78,7 @@ def _wrong_cache(attention: Any, family: str, d_model: int) -> str | None:
 
 
 def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
-    generates = deployment.spec.head.kind == "language_modeling"
-    generation = {GENERATION: deployment.generation} if generates and deployment.generation else {}
+    generation = generation_settings(deployment)
     return {CONFIG: deployment.config, **deployment.modules, **generation, **_tokenizer(deployment.origin)}
 
 

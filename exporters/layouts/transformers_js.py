@@ -85,6 +85,7 @@ _CLASSES = frozenset(
         "MT5ForConditionalGeneration",
         "MarianMTModel",
         "T5ForConditionalGeneration",
+        "VisionEncoderDecoderModel",
         "WhisperForConditionalGeneration",
     ]
 )

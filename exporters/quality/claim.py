@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from exporters.precisions import Precision
-from exporters.quality.audio import LogMel
+from exporters.preprocessing import Preprocessing
 from exporters.quality.blame import blame, layer_of, role_of
 from exporters.quality.budget import budget_of
 from exporters.quality.examples import DECODED
@@ -69,7 +69,8 @@ class Claim:
         try:
             tokenizer = find_text(origin, None, needed=calibrate is not None)
             return replace(
-                claim, inputs=representative(claim._bounded, calibrate, tokenizer, LogMel.beside(origin))
+                claim,
+                inputs=representative(claim._bounded, calibrate, tokenizer, Preprocessing.beside(origin)),
             )
         except NoInputsError as error:
             if spec.architecture == "decoder" and isinstance(spec.head, LanguageModeling):

@@ -10,7 +10,7 @@ from exporters.load_export import options_of, weights_of
 from exporters.model_source import ModelSource
 from exporters.plan import graphs_of
 from exporters.precisions import PRECISIONS
-from exporters.quality.audio import LogMel
+from exporters.preprocessing import Preprocessing
 from exporters.quality.claim import speech_of, with_costs
 from exporters.quality.inputs import Representative, random_ids, representative
 from exporters.quality.judge import check_judgeable, judge
@@ -123,4 +123,4 @@ def _inputs(
     if against is not None and against.exported is None:
         places.append(against.origin)
         found = found or find_text(against.origin, None, needed=text is not None)
-    return representative(exported.spec, text, found, LogMel.beside(*places), calibrates=False)
+    return representative(exported.spec, text, found, Preprocessing.beside(*places), calibrates=False)

@@ -15,8 +15,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from exporters.preprocessing import UNSTATED, Preprocessing
+from exporters.preprocessing.audio import is_audio, read_audio
+from exporters.preprocessing.images import image_files, is_image, read_images
 from exporters.quality.arrays import read_ids, read_named
-from exporters.quality.audio import PREPROCESSOR, LogMel, is_audio, read_audio
 from exporters.quality.examples import Example, joined, of_tokens
 from exporters.quality.input_checks import check_length, check_vocabulary, input_sizes
 from exporters.quality.texts import read_text
@@ -90,13 +92,13 @@ def representative(
     spec: Model,
     given: Path | None,
     tokenizer: TextTokenizer | None,
-    log_mel: LogMel | None = None,
+    preprocessing: Preprocessing = UNSTATED,
     *,
     calibrates: bool = True,
 ) -> Representative:
     """The inputs in a file, or of the corpus by default. Without ``calibrates``, all of them are judged.
 
-    ``tokenizer`` and ``log_mel`` are the checkpoint's, for text and for audio. Raises :class:`NoInputsError` where no
+    ``tokenizer`` and ``preprocessing`` are the checkpoint's, for text, and for audio and images. Raises :class:`NoInputsError` where no
     file is given and the corpus cannot be tokenized, and :class:`specs.errors.UserError` for a file that does not fit
     the model.
     """
@@ -111,7 +113,7 @@ def representative(
         check_length(spec, source.name, arrays.get("input_ids"))
         return _parted(source.name, source.sha256, rows, share, _most(spec), "examples")
     if not embedding.takes_tokens:
-        return _without_tokens(spec, given, log_mel, share)
+        return _without_tokens(spec, given, preprocessing, share)
     if given is not None and given.suffix == ".npy":
         ids, sha256 = read_ids(given)
         check_vocabulary(spec, str(given), ids, "Give ids of the model's own tokenizer.")
@@ -139,13 +141,18 @@ def representative(
     return _of_sentences(spec, name, sha256, text, tokenizer, share)
 
 
-def _without_tokens(spec: Model, given: Path | None, log_mel: LogMel | None, share: int) -> Representative:
+def _without_tokens(
+    spec: Model, given: Path | None, preprocessing: Preprocessing, share: int
+) -> Representative:
     """The inputs of a model that reads audio or images.  Raises as :func:`representative`."""
     name = spec.embedding_of(spec.encoder or spec.last_stack).input_name
-    hears = name == "input_features"
-    if hears and given is not None and is_audio(given):
-        return _of_audio(spec, given, log_mel, share)
-    remedy = f"Give {'audio as .wav files, or ' if hears else ''}a .npz file with an array {name}."
+    reads = {"input_features": (is_audio, _of_audio), "pixel_values": (is_image, _of_images)}
+    if name in reads and given is not None:
+        suits, read = reads[name]
+        if suits(given):
+            return read(spec, given, preprocessing, share)
+    files = {"input_features": "audio as .wav files, or ", "pixel_values": "images, or "}.get(name, "")
+    remedy = f"Give {files}a .npz file with an array {name}."
     if given is None:
         raise NoInputsError(f"{spec.name} takes {name}, which text cannot provide\n  {remedy}")
     raise UserError(
@@ -196,17 +203,18 @@ def _spread(part: Tensor, length: int, most: int) -> list[Tensor]:
     return [part[start : start + length] for start in starts]
 
 
-def _of_audio(spec: Model, given: Path, log_mel: LogMel | None, share: int) -> Representative:
+def _of_audio(spec: Model, given: Path, preprocessing: Preprocessing, share: int) -> Representative:
     """Spectrograms of audio files."""
-    source, features = read_audio(given, log_mel)
-    if features.shape[1:] != input_sizes(spec):
-        wanted, got = (" x ".join(map(str, shape)) for shape in (input_sizes(spec), features.shape[1:]))
-        raise UserError(
-            f"{given}: spectrograms must be {wanted} for {spec.name}\n"
-            f"  value: {got}, from the {PREPROCESSOR} next to the weights\n  Put the model's own {PREPROCESSOR} there."
-        )
+    features, sha256 = read_audio(given, preprocessing.log_mel, spec)
     rows = [{"input_features": torch.from_numpy(each)[None]} for each in features]
-    return _parted(source.name, source.sha256, rows, share, _most(spec), "recordings")
+    return _parted(str(given), sha256, rows, share, _most(spec), "recordings")
+
+
+def _of_images(spec: Model, given: Path, preprocessing: Preprocessing, share: int) -> Representative:
+    """Pixels of image files."""
+    pixels, sha256 = read_images(image_files(given), preprocessing.pixels, spec)
+    rows = [{"pixel_values": torch.from_numpy(each)[None]} for each in pixels]
+    return _parted(str(given), sha256, rows, share, _most(spec), "images")
 
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+")

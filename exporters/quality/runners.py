@@ -64,7 +64,7 @@ class Files:
         except RefusalError as refusal:
             raise _refused(next(iter(graphs)).parent, refusal) from None
         head = assemble(spec).head
-        return Files(loaded, frozenset({ENCODED, PRESENT}) | token_outputs(head, spec.d_model))
+        return Files(loaded, frozenset({ENCODED, PRESENT}) | token_outputs(head, spec.output_width))
 
     def outputs(self, case: Case) -> Mapping[str, Tensor]:
         if self.loaded[-1].task.last_only and not case.pieces:  # tokens are scored one by one

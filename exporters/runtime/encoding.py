@@ -1,4 +1,4 @@
-"""Running an encoder: vectors of texts and their similarities, classes, and predictions for masked tokens.
+"""Running an encoder: vectors and their similarities, classes, and predictions for masked tokens.
 
 Shapes: batch B, tokens T, width D, vocabulary V.
 """
@@ -11,19 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from exporters.runtime.exported import Exported
-from exporters.runtime.graph import Floats, host_array
-from exporters.runtime.tokens import padded, token_inputs
+from exporters.runtime.graph import Floats, Ids, host_array
+from exporters.runtime.model_inputs import Given, model_inputs
 from specs.errors import UserError, option_name
 from specs.head import Classification, MaskedLanguageModeling, NoHead, Pooled, Pooler
-from zoo.generation.prompts import check_prompts
 
 VECTORS, CLASSES, MASKS = (NoHead, Pooler, Pooled), Classification, MaskedLanguageModeling
 """The heads whose outputs can be shown."""
 
 
 @dataclass(frozen=True)
-class TextVectors:
-    """One vector per text, B D, and its kind; ``similarities`` are the cosines between them, B B."""
+class EncodedVectors:
+    """One vector per input, B D, and its kind; ``similarities`` are the cosines between them, B B."""
 
     kind: str
     values: Floats
@@ -53,35 +52,38 @@ class EncoderRunner:
         self.graph = exported.open(0, threads)
         self.load_seconds, self.provider = self.graph.load_seconds, self.graph.provider
 
-    def outputs(self, prompts: Sequence[Sequence[int]]) -> dict[str, Floats]:
-        """The outputs of the head for some prompts, padded on the right.
+    def outputs(self, given: Given) -> tuple[dict[str, Floats], Ids | None]:
+        """The outputs of the head, and the mask of the tokens that were read, B T; None for images and sounds.
 
-        Raises :class:`specs.errors.UserError` for prompts that the model does not take.
+        Raises :class:`specs.errors.UserError` for inputs that the model does not take.
         """
         assert self.spec.encoder is not None
-        check_prompts(self.spec, self.spec.encoder, prompts)
-        ids, mask = padded(prompts, right=True)
-        found = self.graph.run(token_inputs(self.graph, ids, mask), dict.fromkeys(self.graph.outputs, "cpu"))
-        return {name: host_array(value).astype(np.float32) for name, value in found.items()}
+        inputs, mask = model_inputs(self.graph, self.spec, self.spec.encoder, given)
+        found = self.graph.run(inputs, dict.fromkeys(self.graph.outputs, "cpu"))
+        return {name: host_array(value).astype(np.float32) for name, value in found.items()}, mask
 
-    def vectors(self, prompts: Sequence[Sequence[int]]) -> TextVectors:
-        """One vector per prompt: the head's, or the mean over its tokens."""
-        outputs, head = self.outputs(prompts), self.spec.head
+    def vectors(self, given: Given) -> EncodedVectors:
+        """One vector per input: the head's, or the mean over its tokens, patches or frames."""
+        (outputs, mask), head = self.outputs(given), self.spec.head
         if isinstance(head, Pooled):
-            return TextVectors(head.output, outputs[head.output])
-        _, mask = padded(prompts, right=True)
-        hidden, weights = outputs["last_hidden_state"], mask[..., None].astype(np.float32)
-        return TextVectors("mean of last_hidden_state", (hidden * weights).sum(1) / weights.sum(1))
+            return EncodedVectors(head.output, outputs[head.output])
+        hidden = outputs["last_hidden_state"]  # B T D
+        weights = np.ones(hidden.shape[:2], np.float32) if mask is None else mask.astype(np.float32)
+        mean = (hidden * weights[..., None]).sum(1) / weights.sum(1, keepdims=True)
+        return EncodedVectors("mean of last_hidden_state", mean)
 
-    def classes(self, prompts: Sequence[Sequence[int]]) -> Floats:
+    def classes(self, given: Given) -> Floats:
         """The probability of each label, B labels."""
-        return _softmax(self.outputs(prompts)["logits"])
+        outputs, _ = self.outputs(given)
+        return _softmax(outputs["logits"])
 
     def masked(self, prompts: Sequence[Sequence[int]], mask_id: int) -> list[list[Floats]]:
         """For every mask of each prompt the probabilities of all tokens, V."""
-        scores = self.outputs(prompts)["logits"]  # B T V
+        outputs, _ = self.outputs(prompts)
         places = [[at for at, token in enumerate(prompt) if token == mask_id] for prompt in prompts]
-        return [[_softmax(row[at]) for at in found] for row, found in zip(scores, places, strict=True)]
+        return [
+            [_softmax(row[at]) for at in found] for row, found in zip(outputs["logits"], places, strict=True)
+        ]
 
 
 def _softmax(scores: Floats) -> Floats:

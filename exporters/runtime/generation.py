@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 from onnxruntime import OrtValue
 
 from exporters.runtime.decoding import Decoding
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import LoadedGraph
-from exporters.runtime.tokens import padded, token_inputs
+from exporters.runtime.model_inputs import Given, model_inputs
 from specs.errors import UserError, option_name
 from specs.head import LanguageModeling
 from zoo.generation.prompts import check_prompts
@@ -25,7 +26,7 @@ Ending = Literal["stop token", "enough tokens", "end of context"]
 
 @dataclass(frozen=True)
 class Continuation:
-    """A prompt, the generated ``ids`` (with the stop token), and the reason for the end."""
+    """A prompt (empty where that was an image or a sound), the generated ``ids`` (with the stop token), and the reason for the end."""
 
     prompt: list[int]
     ids: list[int]
@@ -78,36 +79,30 @@ class Generator:
         self.load_seconds = sum(graph.load_seconds for graph in graphs)
         self.provider = self.decoder.provider
 
-    def begin(
-        self, prompts: Sequence[Sequence[int]], most: int, start: int
-    ) -> tuple[Decoding, list[list[int]]]:
+    def begin(self, prompts: Given, most: int, start: int) -> tuple[Decoding, list[list[int]]]:
         """Begin the sequences of some prompts, with room for ``most`` new tokens; return them and the decoder's first
         tokens.
 
         An encoder reads the prompts once, and its decoder begins with ``start``.
         """
         assert self.spec.decoder is not None
-        given = {}
-        first = [list(prompt) for prompt in prompts]
+        given: dict[str, OrtValue] = {}
+        first = [[start] for _ in prompts] if self.encoder is not None else _rows(prompts)
         if self.encoder is not None:
             assert self.spec.encoder is not None
-            check_prompts(self.spec, self.spec.encoder, prompts)
-            ids, mask = padded(prompts, right=True)
+            inputs, mask = model_inputs(self.encoder, self.spec, self.spec.encoder, prompts)
             wanted = {past_of(name): name for name in self.encoder.outputs if is_present(name)}
-            outputs = self.encoder.run(
-                token_inputs(self.encoder, ids, mask), dict.fromkeys(wanted.values(), self.encoder.device)
-            )
+            outputs = self.encoder.run(inputs, dict.fromkeys(wanted.values(), self.encoder.device))
             given = {name: outputs[present] for name, present in wanted.items()}
             if "encoder_attention_mask" in self.decoder.inputs:
                 given["encoder_attention_mask"] = OrtValue.ortvalue_from_numpy(mask, self.decoder.device)
-            first = [[start]] * len(prompts)
         check_prompts(self.spec, self.spec.decoder, first, room=1)
         room = max(map(len, first)) + most
         return Decoding(self.decoder, self.exported.cache, len(prompts), room, given), first
 
     def generate(
         self,
-        prompts: Sequence[Sequence[int]],
+        prompts: Given,
         most: int,
         sampling: Sampling = GREEDY,
         *,
@@ -140,14 +135,19 @@ class Generator:
         others: Ending = "enough tokens" if fitting == most else "end of context"
         endings: list[Ending] = ["stop token" if has else others for has in stopped]
         continuations = [
-            Continuation(list(prompt), ids, ending)
-            for prompt, ids, ending in zip(prompts, found, endings, strict=True)
+            Continuation(prompt, ids, ending)
+            for prompt, ids, ending in zip(_rows(prompts), found, endings, strict=True)
         ]
         return Generation(continuations, first, rest)
 
-    def _room(self, prompts: Sequence[Sequence[int]]) -> int:
+    def _room(self, prompts: Given) -> int:
         """The number of tokens that fit after the longest prompt, within the decoder's context and cache."""
         assert self.spec.decoder is not None
         limits = self.spec.context_length_of(self.spec.decoder), self.exported.cache.length
-        read = 1 if self.encoder is not None else max(map(len, prompts))
+        read = 1 if self.encoder is not None else max(map(len, _rows(prompts)))
         return max(1, min(limit or sys.maxsize for limit in limits) - read)
+
+
+def _rows(prompts: Given) -> list[list[int]]:
+    """The token ids of each prompt; none of an image or a sound."""
+    return [[] for _ in prompts] if isinstance(prompts, np.ndarray) else [list(prompt) for prompt in prompts]

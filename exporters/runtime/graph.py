@@ -75,7 +75,7 @@ class LoadedGraph:
         """A new binding of the session's inputs and outputs."""
         return self.session.io_binding()
 
-    def run(self, given: Mapping[str, Ids], wanted: Mapping[str, str]) -> dict[str, OrtValue]:
+    def run(self, given: Mapping[str, Ids | Floats], wanted: Mapping[str, str]) -> dict[str, OrtValue]:
         """The requested outputs, each on the requested device."""
         binding = self.binding()
         for name, array in given.items():

@@ -50,7 +50,13 @@ GOLDEN = """\
 - position: {kind: learned, offset: 0}
 + position: {kind: rope, theta: 10000.0, dimensions: 64, layout: half_split}
 - decoder.block.feed_forward: {kind: mlp, hidden: 3072, activation: gelu_tanh, bias: true, dropout: 0.0}
-+ decoder.block.feed_forward: {kind: gated, hidden: 3072, activation: silu, bias: true, dropout: 0.0}
++ decoder.block.feed_forward:
++   kind: gated
++   hidden: 3072
++   activation: silu
++   bias: true
++   dropout: 0.0
++   multipliers: {gate: 1.0, output: 1.0}
 - decoder.block.norm: {kind: layer_norm, eps: 1.0e-05, weight: true, unit_offset: false, bias: true}
 + decoder.block.norm: {kind: rms_norm, eps: 1.0e-06, weight: true, unit_offset: false}
 

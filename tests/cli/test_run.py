@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,10 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from PIL import Image
+from sklearn.datasets import load_sample_images
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from typer.testing import CliRunner
 
+import zoo
 from cli.app import app
+from exporters.preprocessing.images import read_images
+from exporters.runtime.exported import open_export
 from specs.printable import printable
 from specs.resolved import resolved
 from specs.writing import dump
@@ -189,7 +196,10 @@ def test_torch_is_not_needed(built: Path) -> None:
         (["bert", "--ids", "1", "--top-k", "3"], "--top-k applies only to decoders, and tiny-bert is an encoder.\n  Remove the option.\n"),
         (["tags", "--ids", "1"], "zoo run supports vectors, classes, masked tokens and generation\n"
          "  value: encoder, head token_classification\n  Run its graph with onnxruntime"),
-        (["vit", "--ids", "1"], "tiny-vit takes pixel_values, and zoo run provides token ids\n  Run its graph"),
+        (["vit", "--ids", "1"], "tiny-vit takes pixel_values, which --ids does not give\n  Pass --image.\n"),
+        (["vit"], "No input.\n  Pass --image with a file.\n"),
+        (["vit", "--image", "absent.png"], "absent.png cannot be read: No such file or directory\n  Check the file.\n"),
+        (["bert", "--ids", "1", "--image", "a.png"], "tiny-bert takes input_ids, which --image does not give\n  Pass --text.\n"),
         (["masks", "--ids", "1"], "Filling masks needs a tokenizer with a [MASK] or <mask> token.\n  Pass --tokenizer"),
         (["masks", "--text", "a", "--tokenizer", "tokenizer.json"], "No text has a [MASK] token to fill.\n  Replace a word"),
         (["bert", "--ids", "1", "--tokenizer", "bert.yaml"], "bert.yaml is no tokenizer: "),
@@ -224,6 +234,58 @@ def test_a_graph_without_weights(tmp_path: Path) -> None:
     assert (
         "out cannot be run: the export has no weights\n  Export it with --weights random or a path.\n" in told
     )
+
+
+def test_classes_of_images(built: Path, tmp_path: Path) -> None:
+    for name, image in zip(("temple", "flower"), load_sample_images().images, strict=True):
+        Image.fromarray(image).save(tmp_path / f"{name}.png")
+    result = invoke("run", built / "vit", "--image", tmp_path)
+    assert result.exit_code == 0
+    assert result.stdout.split()[:3] == ["image", "label", "probability"]
+    assert "flower.png" in result.stdout
+    assert "There is no preprocessor_config.json: images are resized to the model's size" in result.stderr
+    assert "2 images in " in result.stderr
+    one = ["--image", tmp_path / "flower.png"]
+    data = json.loads(invoke("run", built / "vit", *one, "--json").stdout)
+    assert data["images"] == ["flower.png"]
+    (shares,) = data["probabilities"]
+    assert sum(shares) == pytest.approx(1)
+    export = open_export(built / "vit")
+    pixels, _ = read_images([tmp_path / "flower.png"], None, export.spec)
+    model = zoo.build(export.spec, weights="random")
+    expected = model(torch.from_numpy(pixels)).logits.softmax(-1)[0]
+    assert shares == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_labels_have_the_names_of_the_checkpoint(built: Path, tmp_path: Path) -> None:
+    Image.new("RGB", (9, 9)).save(tmp_path / "black.png")
+    copy = tmp_path / "named"
+    shutil.copytree(built / "vit", copy)
+    count = len(json.loads(invoke("run", copy, "--image", tmp_path, "--json").stdout)["probabilities"][0])
+    names = {str(label): f"animal {label}" for label in range(count)}
+    (copy / "config.json").write_text(json.dumps({"id2label": names}))
+    assert "animal 0" in invoke("run", copy, "--image", tmp_path).stdout
+
+
+def test_words_about_an_image(tmp_path: Path) -> None:
+    Image.new("RGB", (20, 30), "red").save(tmp_path / "red.png")
+    small = [
+        "vocab_size=50",
+        "encoder.embedding.image_size=32",
+        "encoder.layers=1",
+        "decoder.layers=1",
+        "expect={}",
+    ]
+    changes = [part for change in small for part in ("--set", change)]
+    assert invoke("export", "vit-gpt2", *changes, "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    run = [tmp_path / "out", "--image", tmp_path / "red.png", "--max-new-tokens", "4"]
+    result = invoke("run", *run)
+    assert result.exit_code == 0
+    data = json.loads(invoke("run", *run, "--json").stdout)
+    (sequence,) = data["sequences"]
+    assert sequence["image"] == "red.png"
+    assert result.stdout == ",".join(map(str, sequence["ids"])) + "\n"
+    assert len(sequence["ids"]) == 4
 
 
 def test_a_graph_that_is_damaged(tmp_path: Path) -> None:

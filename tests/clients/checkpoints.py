@@ -83,6 +83,19 @@ def granite_hybrid() -> PreTrainedModel:
     return transformers.GraniteMoeHybridForCausalLM(config)
 
 
+def falcon_h1() -> PreTrainedModel:
+    """Attention and Mamba-2 side by side in every layer, with multipliers."""
+    mamba = {
+        "mamba_d_ssm": 96,
+        "mamba_n_heads": 4,
+        "mamba_d_state": 16,
+        "ssm_multipliers": [1.0, 0.5, 0.7, 0.7, 1.0],
+    }
+    factors = {"key_multiplier": 0.5, "attention_out_multiplier": 0.9, "mlp_multipliers": [0.9, 0.6]}
+    config = transformers.FalconH1Config(vocab_size=VOCABULARY, **mamba, **factors, **GROUPED, **TOKENS)
+    return transformers.FalconH1ForCausalLM(config)
+
+
 def qwen3_next() -> PreTrainedModel:
     """The gated delta rule, gated attention in every second layer, and experts."""
     sizes = {"moe_intermediate_size": 32, "num_experts": 6, "num_experts_per_tok": 2, "head_dim": 16}
@@ -144,6 +157,18 @@ def bart() -> PreTrainedModel:
     return transformers.BartForConditionalGeneration(config)
 
 
+def trocr() -> PreTrainedModel:
+    """Images in, and a decoder that is wider than their encoder."""
+    special = {**TOKENS, "decoder_start_token_id": 2}
+    images = transformers.ViTConfig(image_size=32, patch_size=8, **{**SIZES, "hidden_size": 48})
+    words = transformers.TrOCRConfig(
+        vocab_size=VOCABULARY, d_model=64, decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=96,
+        max_position_embeddings=64, cross_attention_hidden_size=48, is_decoder=True, **special,
+    )  # fmt: skip
+    config = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(images, words, **special)
+    return transformers.VisionEncoderDecoderModel(config)
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """A checkpoint in a directory, and what the reference makes of it."""
@@ -163,10 +188,13 @@ class Checkpoint:
 
     def _greedy(self, text: str, new_tokens: int) -> list[int]:
         batch = self.tokenizer(text, return_tensors="pt")
+        return self.generated(new_tokens, **batch)
+
+    def generated(self, new_tokens: int, **inputs: torch.Tensor) -> list[int]:
+        """The tokens that the reference generates from the inputs of one row."""
         with torch.no_grad():
             found = self.model.generate(
-                batch["input_ids"],
-                attention_mask=batch["attention_mask"],
+                **inputs,
                 do_sample=False,
                 min_new_tokens=new_tokens,
                 max_new_tokens=new_tokens,

@@ -1,4 +1,4 @@
-// Generate, or embed, with transformers.js: a request on stdin, the answers on stdout.
+// Generate, from texts or images, or embed, with transformers.js: a request on stdin, the answers on stdout.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,20 +8,29 @@ transformers.env.allowRemoteModels = false;
 
 const request = JSON.parse(readFileSync(0, "utf-8"));
 const model = await transformers[request.class_name].from_pretrained(request.directory);
-const tokenizer = await transformers.AutoTokenizer.from_pretrained(request.directory);
+const tokenizer = request.batches && (await transformers.AutoTokenizer.from_pretrained(request.directory));
 const numbers = (tensor) => tensor.tolist().map((row) => row.map(Number));
 
 // The vectors of each text; or the tokens after it, and the first text as the tokenizer gives it back.
 async function answer(texts) {
   const batch = tokenizer(texts, { padding: true });
+  if (request.new_tokens === undefined) return { vectors: (await model(batch)).last_hidden_state.tolist() };
+  return { tokens: await generated(batch), echo: tokenizer.decode(numbers(batch.input_ids)[0]) };
+}
+
+async function generated(inputs) {
   const count = request.new_tokens;
-  if (count === undefined) return { vectors: (await model(batch)).last_hidden_state.tolist() };
   const length = { min_new_tokens: count, max_new_tokens: count };
-  const found = await model.generate({ ...batch, ...length, do_sample: false, ...request.options });
-  const tokens = numbers(found).map((row) => row.slice(-count));
-  return { tokens, echo: tokenizer.decode(numbers(batch.input_ids)[0]) };
+  const found = await model.generate({ ...inputs, ...length, do_sample: false, ...request.options });
+  return numbers(found).map((row) => row.slice(-count));
+}
+
+// The tokens after each image, all of one size.
+function captions({ sizes, values }) {
+  return generated({ pixel_values: new transformers.Tensor("float32", Float32Array.from(values), sizes) });
 }
 
 const answers = [];
-for (const texts of request.batches) answers.push(await answer(texts));
+for (const texts of request.batches ?? []) answers.push(await answer(texts));
+if (request.images) answers.push({ tokens: await captions(request.images) });
 console.log(JSON.stringify(answers));

@@ -45,6 +45,8 @@ def test_a_mixture(name: str, target: str, agrees: Agree) -> None:
         ("granite_hybrid", "cpu"),
         ("qwen3_next", "cpu"),
         ("mamba2", "cpu"),
+        ("falcon_h1", "portable"),
+        ("falcon_h1", "cpu"),
     ],
 )
 def test_a_decoder_with_states_of_constant_size(name: str, target: str, agrees: Agree) -> None:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
+from pathlib import Path
 
+import pytest
+import torch
+from PIL import Image
+from sklearn.datasets import load_sample_images
+
+from exporters.export import export
+from exporters.options import Options
+from tests.clients.checkpoints import Checkpoint
 from tests.clients.client import TRANSFORMERS_JS
-from tests.clients.conftest import Agree, Near
+from tests.clients.conftest import NEW_TOKENS, Agree, Near
+from zoo import import_checkpoint
 
 pytestmark = pytest.mark.clients
 
@@ -48,3 +58,29 @@ def test_a_decoder_with_states_of_constant_size(name: str, target: str, agrees: 
 @pytest.mark.parametrize(("name", "target"), [("t5", "portable"), ("bart", "portable"), ("t5", "cpu")])
 def test_an_encoder_decoder(name: str, target: str, agrees: Agree) -> None:
     agrees(TRANSFORMERS_JS, name, "transformers-js", target, class_name="AutoModelForSeq2SeqLM")
+
+
+def photos(side: int) -> torch.Tensor:
+    """A temple and a flower as ViT reads them: B 3 H W, from -1 to 1."""
+    resized = [Image.fromarray(each).resize((side, side)) for each in load_sample_images().images]
+    pixels = torch.stack([torch.frombuffer(bytearray(each.tobytes()), dtype=torch.uint8) for each in resized])
+    return pixels.view(-1, side, side, 3).permute(0, 3, 1, 2) / 127.5 - 1
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_words_from_images(target: str, made: Callable[[str], Checkpoint], tmp_path: Path) -> None:
+    origin, images = made("trocr"), photos(32)
+    spec = import_checkpoint(origin.directory)
+    options = Options(weights=str(origin.directory), layout="transformers-js", target=target)
+    export(spec, tmp_path / "deployed", options)
+    expected = [origin.generated(NEW_TOKENS, pixel_values=image[None]) for image in images]
+    (answer,) = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModelForVision2Seq",
+        images={"sizes": list(images.shape), "values": images.flatten().tolist()},
+        new_tokens=NEW_TOKENS,
+        options={"no_repeat_ngram_size": origin.no_repeat},
+    )
+    print(f"TrOCR for {target}\n  transformers.js {answer['tokens']}\n  transformers    {expected}")
+    assert answer["tokens"] == expected
+    assert expected[0] != expected[1]

@@ -52,6 +52,7 @@ MIXTURES: dict[str, Model] = {
     "swiglu": decoder(mixture(SWIGLU)),
     "gpt-oss": decoder(mixture(OSS, router={"bias": True})),
     "gelu": decoder(mixture({**SWIGLU, "activation": "gelu_tanh", "bias": True})),
+    "multiplied": decoder(mixture({**SWIGLU, "multipliers": {"gate": 0.5, "output": 1.5}})),
     "relu": decoder(mixture(MLP, router={"normalize": False})),
     "sigmoid": decoder(mixture(SWIGLU, router=SIGMOID)),
     "shared": decoder(mixture(SWIGLU, shared=SWIGLU, shared_gate=True)),

@@ -69,6 +69,9 @@ BLOCKS: list[dict[str, Any]] = [
     {"kind": "sandwich"},
     {"kind": "sandwich", "attention_norm": {"kind": "rms_norm"}},
     {"kind": "pre_norm", "attention_norm": {"kind": "none"}, "feed_forward_norm": {"kind": "rms_norm"}},
+    {"kind": "normed_residual"},
+    {"kind": "normed_residual", "residual": {"kind": "add", "scale": 0.5, "stream_scale": 3.5}},
+    {"kind": "post_norm", "feed_forward_residual": {"kind": "add", "stream_scale": 2.0}},
     {"kind": "pre_norm", "residual": {"kind": "none"}},
 ]
 NORMS: list[dict[str, Any]] = [

@@ -157,14 +157,26 @@ def test_logits_choose_and_weight_experts_where_their_softmax_does(
     assert ("TopK" not in operations) == from_logits
 
 
-def test_queries_keys_and_values_are_one_product(tmp_path: Path) -> None:
-    written(small("gpt2", 8), tmp_path)
+@pytest.mark.parametrize("multipliers", ["{}", "{input: 0.5, output: 1.5}"])
+def test_queries_keys_and_values_are_one_product(multipliers: str, tmp_path: Path) -> None:
+    written(small("gpt2", 8, f"decoder.block.attention.multipliers={multipliers}"), tmp_path)
     graph = onnx.load(tmp_path / "out/model.onnx", load_external_data=False).graph
     names = {tensor.name for tensor in graph.initializer}
     assert "decoder.blocks.0.attention.query_key_value.weight" in names
     assert not any(name.endswith("attention.query.weight") for name in names)
     products = [node.name for node in graph.node if node.op_type == "Gemm"]
     assert len([name for name in products if ".attention/" in name or ".attention." in name]) == 2 * 2
+
+
+def test_attention_beside_a_mixer_is_fused_too(tmp_path: Path) -> None:
+    found = fused(written(small("falcon-h1-0.5b", 4), tmp_path))
+    assert [found[name] for name in ("GroupQueryAttention", "CausalConvWithState", "LinearAttention")] == [
+        2
+    ] * 3
+    graph = onnx.load(tmp_path / "out/model.onnx", load_external_data=False).graph
+    assert "decoder.blocks.0.attention.query_key_value.weight" in {
+        tensor.name for tensor in graph.initializer
+    }
 
 
 def test_weights_side_by_side_take_no_more_room(tmp_path: Path) -> None:

@@ -16,8 +16,15 @@ MIXERS: dict[str, dict[str, Any]] = {
     "short_convolution": {},
     "gated_delta_net": {"heads": 4, "key_heads": 2, "key_width": 4, "value_width": 6},
     "kimi_delta_attention": {"heads": 2, "head_dim": 4},
+    "linear_attention": {"heads": 2, "key_width": 4, "value_width": 6},
     "mamba": {"width": 16, "state_size": 4, "step_rank": 2},
-    "mamba2": {"heads": 4, "head_dim": 4, "state_size": 8, "groups": 2},
+    "mamba2": {
+        "heads": 4,
+        "head_dim": 4,
+        "state_size": 8,
+        "groups": 2,
+        "multipliers": {"input": 1.2, "gate": 0.5, "key": 0.7, "step": 1.5, "output": 0.9},
+    },
     "rg_lru": {"width": 8, "heads": 2},
 }
 

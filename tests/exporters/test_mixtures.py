@@ -34,7 +34,10 @@ from zoo.weights.blocks import Quantized
 Patch = pytest.MonkeyPatch
 
 QUANTIZED = ("int8", "int4")
-GELU = "MoE: decoder.blocks.0.feed_forward.experts: gated experts with activation gelu_tanh"
+UNFIT = {
+    "gelu": "MoE: decoder.blocks.0.feed_forward.experts: gated experts with activation gelu_tanh",
+    "multiplied": "MoE: decoder.blocks.0.feed_forward.experts: gated experts with a multiplier of the gate",
+}
 ODD = "QMoE: decoder.blocks.0.feed_forward.experts: no block divides the widths 32 and 72 of experts"
 
 GRID = [
@@ -44,15 +47,15 @@ GRID = [
 
 def expected_operation(name: str, target: str, precision: str) -> str:
     """What is to compute the mixtures of a model."""
-    if target not in ("cpu", "cuda") or name == "gelu" or precision == "bf16":
+    if target not in ("cpu", "cuda") or name in UNFIT or precision == "bf16":
         return "Scan"
     return "QMoE" if precision in QUANTIZED and name != "odd" else "MoE"
 
 
 def expected_reasons(name: str, target: str, precision: str) -> list[str]:
     """Why no operation of the target computes them as they are."""
-    if name == "gelu" and target in ("cpu", "cuda") and precision != "bf16":
-        return [GELU]
+    if name in UNFIT and target in ("cpu", "cuda") and precision != "bf16":
+        return [UNFIT[name]]
     return [ODD] if name == "odd" and precision in QUANTIZED else []
 
 

@@ -1,4 +1,4 @@
-"""State space models for every target in every precision: they are verified, and the operations are those of the target."""
+"""State space models and linear attention for every target in every precision: they are verified, and the operations are those of the target."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ MIXERS = {
     "mamba2": "{kind: mamba2, heads: 4, head_dim: 16, state_size: 16, groups: 2, step_limit: {least: 0.01, most: 0.5}}",
     "mamba": "{kind: mamba, width: 64, step_rank: 4, state_size: 8, norm: {kind: rms_norm, weight: false}}",
     "rg_lru": "{kind: rg_lru, width: 64, heads: 4}",
+    "linear_attention": "{kind: linear_attention, heads: 4, key_width: 16, value_width: 16}",
+    "retention": "{kind: linear_attention, heads: 4, key_width: 16, value_width: 32, activation: identity, gate: silu, "
+    "decay: {kind: retention}, output_norm: {norm: {kind: rms_norm, weight: false}, over: head}}",
 }
 GRID = [(name, target, precision) for name in MIXERS for target in TARGETS for precision in PRECISIONS]
 
@@ -40,7 +43,7 @@ def test_a_state_space_model_is_exported_and_verified(
     found = Counter(
         node.op_type for node in onnx.load(tmp_path / "x/model.onnx", load_external_data=False).graph.node
     )
-    fused = name == "mamba2" and target in ("cpu", "cuda")
+    fused = name in ("mamba2", "linear_attention", "retention") and target in ("cpu", "cuda")
     assert (found["LinearAttention"], found["Scan"]) == ((2, 0) if fused else (0, 2))
     (facts,) = result.graphs.values()
     reasons = [reason for reason in facts["unfused"] if reason.startswith("LinearAttention")]

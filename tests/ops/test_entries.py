@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -115,21 +116,29 @@ def entry_bytes(model: Applied) -> int:
     )
 
 
+class Packed:
+    """A tensor that autograd saves, as long as a gradient needs it."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
 def autograd_bytes(model: Applied) -> int:
-    """Bytes that autograd saves, each memory once, without parameters."""
-    found: dict[int, int] = {}
+    """Bytes that autograd saves for the gradient of the result, each memory once, without parameters."""
     own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    kept: list[Tensor] = []
+    saved: weakref.WeakSet[Packed] = weakref.WeakSet()
 
-    def pack(tensor: Tensor) -> Tensor:
-        kept.append(tensor)
-        if tensor.untyped_storage().data_ptr() not in own and tensor.ndim:
-            found[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
-        return tensor
+    def pack(tensor: Tensor) -> Packed:
+        packed = Packed(tensor)
+        saved.add(packed)
+        return packed
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        model(torch.rand(2, 3, 6) + 0.5)
-    return sum(found.values())
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda packed: packed.tensor):
+        result = model(torch.rand(2, 3, 6) + 0.5)
+    assert result.requires_grad
+    storages = [each.tensor.untyped_storage() for each in saved if each.tensor.ndim]
+    found = {storage.data_ptr(): storage.nbytes() for storage in storages}
+    return sum(size for place, size in found.items() if place not in own)
 
 
 def chosen(x: Any) -> Any:
@@ -142,13 +151,17 @@ def real(x: Any) -> Any:
     return (x.sum(-1) * 0).detach() + 1
 
 
-def linear_attention(groups: int, masked: bool, m: Applied, x: Any) -> Any:
+def linear_attention(
+    groups: int, masked: bool, trains_state: bool, m: Applied, x: Any, *, fixed: bool = False
+) -> Any:
     """Three heads of width 2, in chunks of 2 tokens."""
     heads = x.unflatten(-1, (3, 2)).transpose(1, 2)  # B 3 T 2
     query, key, decay = heads[:, :groups] + 1, heads[:, :groups] + 2, heads.sum(-1) + 3
     given = real(x) if masked else None
+    if fixed:
+        decay = functional.constant((-1.0,), x)[None, :, None].expand(x.shape[0], 3, x.shape[1])
     out, state = functional.linear_attention(query, key, heads, decay, None, given)
-    return out.sum() + state.sum()
+    return out.sum() + state.sum() if trains_state else out.sum() + 0
 
 
 def diagonal_recurrence(masked: bool, m: Applied, x: Any) -> Any:
@@ -213,9 +226,18 @@ SAVED: dict[str, Callable[[Applied, Any], Any]] = {
         functional.expert_linear(x.unsqueeze(2), m.experts, m.experts_bias, x[..., :4].topk(3)[1]) + 0
     ),
     **{
-        f"linear_attention of {groups} groups{of}": partial(linear_attention, groups, masked)
+        f"linear_attention of {groups} groups{of}{trained}": partial(
+            linear_attention, groups, masked, trains_state
+        )
         for groups in (1, 3)
         for masked, of in ((False, ""), (True, " with padding"))
+        for trains_state, trained in ((True, ""), (False, ", whose state is not trained"))
+    },
+    **{
+        f"linear_attention of {groups} groups with fixed decays": partial(
+            linear_attention, groups, False, True, fixed=True
+        )
+        for groups in (1, 3)
     },
     **{
         f"{scan.__name__}{of}": partial(scan, masked)
@@ -234,6 +256,8 @@ SAVED: dict[str, Callable[[Applied, Any], Any]] = {
         + 0
     ),
     "softmax": lambda m, x: F.softmax(x, -1) + 0,
+    "rms_norm": lambda m, x: F.rms_norm(x, (6,), m.vector) + 0,
+    "rms_norm without a weight": lambda m, x: F.rms_norm(x, (6,)).tanh() + 0,
     "layer_norm": lambda m, x: F.layer_norm(x, (6,), m.vector) + 0,
     "linear": lambda m, x: F.linear(x, m.weight) + 0,
     "matmul": lambda m, x: x @ x.transpose(1, 2) + 0,

@@ -52,9 +52,11 @@ SAME = {
     "defaults": ("gpt2", ["decoder.block.attention.head_dim=64"]),
     "scale": ("gemma-2b", ["embedding.scale=45.254833995939045"]),
     "kind": ("llama-2-7b", ["decoder.block.attention.kind=grouped_query", "decoder.block.attention.kv_heads=32"]),
+    "width": ("t5-small", ["encoder.d_model=512", "decoder.d_model=512"]),
     "layers": ("gpt2", ["decoder.layers=[{repeat: 4}, {pattern: [{repeat: 2}], repeat: 4}]"]),
     "position": ("llama-3-8b", ["decoder.position={kind: rope, theta: 500000.0}"]),
     "norms": ("gpt2", ["decoder.block.attention_norm={kind: layer_norm, eps: 1.0e-5}"]),
+    "residuals": ("gpt2", ["decoder.block.feed_forward_residual={kind: add, scale: 1.0}"]),
     "names": ("gpt2", ["name=other", "summary=Another", "year=2020", "source=nowhere"]),
 }  # fmt: skip
 
@@ -151,6 +153,11 @@ def test_the_stacks_of_an_encoder_and_a_decoder_are_compared():
     found = differences(load("bert-base"), load("gpt2"))
     (norm,) = (each for each in found if path_text(each.path) == "encoder.block.norm.eps")
     assert path_text(norm.path_b) == "decoder.block.norm.eps"
+
+
+def test_a_width_of_one_stack_is_a_difference_there():
+    narrower = load("whisper-tiny", ["encoder.d_model=192"])
+    assert stated(load("whisper-tiny"), narrower)["encoder.d_model"] == (None, 192)
 
 
 def test_sharing_and_untying_are_differences():

@@ -344,7 +344,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  Write a mapping with a kind: learned, sinusoidal, rope, alibi, relative_bias, none."),
         (["decoder.block=3"],
          "decoder.block: must be a mapping with a `kind` of block\n  value: 3\n"
-         "  Write a mapping with a kind: pre_norm, post_norm, parallel, reordered_norm, sandwich."),
+         "  Write a mapping with a kind: pre_norm, post_norm, parallel, reordered_norm, sandwich, normed_residual."),
         (["position={theta: 3.0}", "position.kind=null"], "position.kind: must be a registered position kind\n"
          "  value: None\n  Did you mean 'none'?"),
         (["d_model=-1"], "d_model: must be greater than 0\n  value: -1\n  Use 1 or more."),
@@ -492,6 +492,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "must be false in a norm without a weight\n  value: True\n  Remove it, or set weight: true."),
         (["decoder.block={kind: parallel, attention_norm: {kind: none}}"], "decoder.block.attention_norm: must not "
          "be set if the branches share one norm\n  value: 'none'\n  Set norms: separate, or remove it."),
+        (["decoder.d_model=512"], "decoder.d_model: must equal that of the model, which has no other stack\n  value: 512\n"
+         "  Remove it, and set d_model of the model."),
         (["position={kind: rope, scaling: {kind: linear, factor: 0.5}}"],
          "position.scaling.factor: must be greater than or equal to 1\n  value: 0.5\n  Use 1.0 or more."),
         (["position={kind: rope, scaling: {kind: yarn, factor: 2, original_context_length: 9, beta_fast: 1}}"],

@@ -9,11 +9,17 @@ import pytest
 from specs.errors import SpecError
 from specs.load import load
 from specs.model import Model
+from specs.named_blocks import with_named_blocks
+from specs.reading import read_text
 from specs.resolved import resolved
+from specs.validation import validate
+from specs.writing import dump
 
 MIXER = "{kind: short_convolution}"
 MAMBA2 = "{kind: mamba2, heads: 4, head_dim: 8, state_size: 8}"
 MAMBA = "{kind: mamba, width: 64, step_rank: 4}"
+LINEAR = "{kind: linear_attention, heads: 4, key_width: 8, value_width: 8}"
+HALF = "decoder.block.feed_forward_residual={kind: add, scale: 0.5}"
 PLAIN = ("decoder.block.attention=null", f"decoder.block.mixer={MIXER}", "position.kind=none")
 
 
@@ -77,6 +83,16 @@ def faults(spec: str, *changes: str) -> list[str]:
             "Use 0 for no lower bound.",
         ),
         (
+            (
+                *PLAIN[:2],
+                "position.kind=none",
+                f"decoder.block.mixer={MAMBA2}",
+                "decoder.block.mixer.multipliers.key=0",
+            ),
+            "decoder.block.mixer.multipliers.key: must be greater than 0",
+            "",
+        ),
+        (
             (*PLAIN[:2], "position.kind=none", "decoder.block.mixer={kind: rg_lru, width: 6, heads: 4}"),
             "decoder.block.mixer.heads: must divide width, which is 6",
             "Use a divisor: 1, 2, 3, 6.",
@@ -90,6 +106,31 @@ def faults(spec: str, *changes: str) -> list[str]:
             ),
             "decoder.block.mixer.norm.unit_offset: must be false in a norm without a weight",
             "Remove it, or set weight: true.",
+        ),
+        (
+            (
+                *PLAIN[:2],
+                "position.kind=none",
+                f"decoder.block.mixer={LINEAR}",
+                "decoder.block.mixer.output_norm={norm: {kind: rms_norm, weight: false, unit_offset: true}}",
+            ),
+            "decoder.block.mixer.output_norm.norm.unit_offset: must be false in a norm without a weight",
+            "Remove it, or set weight: true.",
+        ),
+        (
+            (*PLAIN, "decoder.block.feed_forward=null", HALF),
+            "decoder.block.feed_forward_residual: must not be set in a block without feed_forward",
+            "Remove it, or add feed_forward.",
+        ),
+        (
+            ("decoder.block.attention=null", "position.kind=none", HALF),
+            "decoder.block.feed_forward_residual: must not be set in a block with feed_forward alone",
+            "Set residual.",
+        ),
+        (
+            ("decoder.block.kind=parallel", HALF),
+            "decoder.block.feed_forward_residual: must not be set in a parallel block",
+            "Set residual.",
         ),
         (
             (
@@ -138,3 +179,42 @@ def test_a_branch_that_is_left_out_stays_so_when_the_spec_is_written() -> None:
     assert block["attention"] is None
     assert block["feed_forward"] is None
     assert Model.model_validate(resolved(model)) == model
+
+
+MULTIPLIED = (
+    "decoder.block.attention.multipliers={input: 1, output: 0.5}",
+    f"decoder.block.mixer={MAMBA2}",
+    "decoder.block.mixer.multipliers={key: 0.5, step: 1.0}",
+    "decoder.block.feed_forward={kind: gated, hidden: 8, activation: silu, multipliers: {gate: 2.0}}",
+)
+
+
+def test_multipliers_of_1_are_not_stated() -> None:
+    model = load("tiny-gpt", [*MULTIPLIED])
+    block = resolved(model)["decoder"]["block"]
+    assert block["attention"]["multipliers"] == {"output": 0.5}
+    assert block["mixer"]["multipliers"] == {"key": 0.5}
+    assert block["feed_forward"]["multipliers"] == {"gate": 2.0}
+    assert Model.model_validate(resolved(model)) == model
+    plain = load("tiny-gpt", ["decoder.block.attention.multipliers={input: 1.0}"])
+    assert "multipliers" not in resolved(plain)["decoder"]["block"]["attention"]
+    assert plain.decoder == load("tiny-gpt").decoder
+
+
+@pytest.mark.parametrize(
+    ("block", "other"), [("null", "{gate: after}"), ("{gate: after}", "null"), ("null", "null")]
+)
+def test_a_norm_that_is_left_out_stays_so_when_the_spec_is_written(block: str, other: str) -> None:
+    model = load(
+        "tiny-gpt",
+        [
+            *PLAIN[:2],
+            "position.kind=none",
+            f"decoder.block.mixer={MAMBA2}",
+            f"decoder.block.mixer.norm={block}",
+            f"decoder.blocks={{other: {{mixer: {{heads: 2, norm: {other}}}}}}}",
+            "decoder.layers=[{}, {use: other}]",
+        ],
+    )
+    shown = read_text(dump(resolved(model)), "shown.yaml")
+    assert validate(with_named_blocks(shown)) == model

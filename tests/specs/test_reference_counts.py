@@ -13,6 +13,7 @@ from zoo.configs.exporting import NoFamilyError, write_config
 
 WITHOUT_FAMILY = {
     "bert-base-sinusoidal",
+    "minimax-text-01",  # whose reference rotates whole heads, and not the half that was trained
     "nano-gpt",
     "tiny-gpt",
     "torch-transformer",
@@ -28,6 +29,9 @@ TIED_TILL_LOADED = {"t5", "mt5"}
 UNTRAINED = "e_score_correction_bias"
 """A parameter of ERNIE that is not trained; other families have it as a buffer."""
 
+UNREAD = "encoder.pooler."
+"""The pooler of a ViT that a decoder attends to: no output depends on it."""
+
 
 @one_in(6)
 @pytest.mark.parametrize("name", sorted(set(preset_names()) - WITHOUT_FAMILY))
@@ -37,7 +41,11 @@ def test_the_reference_has_as_many_parameters(name):
     model_class = getattr(transformers, config["architectures"][0])
     with torch.device("meta"):
         model = model_class(model_class.config_class.from_dict(config))
-    trained = [each for name, each in model.named_parameters() if not name.endswith(UNTRAINED)]
+    trained = [
+        each
+        for name, each in model.named_parameters()
+        if not name.endswith(UNTRAINED) and not name.startswith(UNREAD)
+    ]
     count = sum(parameter.numel() for parameter in trained)
     if config["model_type"] in TIED_TILL_LOADED and not getattr(spec.head, "tie_embeddings", True):
         assert spec.vocab_size is not None

@@ -47,8 +47,8 @@ def remedy(reference, assignment):
         ("vocab=3", "Did you mean 'vocab_size'?"),
         ("decoder.block.attention.head=3", "Did you mean 'heads'?"),
         # elsewhere
-        ("decoder.d_model=3", "Did you mean 'd_model'?"),
-        ("decoder.block.hidden_size=3", "Did you mean 'd_model'?"),
+        ("decoder.vocab_size=3", "Did you mean 'vocab_size'?"),
+        ("decoder.block.hidden_size=3", "Did you mean 'd_model' or 'decoder.d_model'?"),
         # nothing like it
         ("decoder.block.norm.zzz=3", "Choose from: kind, eps, weight, unit_offset, bias."),
     ],

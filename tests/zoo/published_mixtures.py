@@ -111,6 +111,18 @@ MIXTURES: dict[str, Any] = {
         "moe_intermediate_size": 1536, "n_routed_experts": 160, "num_hidden_layers": 92,
         "routed_scaling_factor": 2.5, "use_qk_norm": True,
     },
+    "minimax-text-01": {
+        "architectures": ["MiniMaxForCausalLM"], "model_type": "minimax", "layer_types": (
+            ["linear_attention"] * 7 + ["full_attention"]
+        ) * 10, "head_dim": 128, "hidden_size": 6144, "intermediate_size": 9216,
+        "full_attn_alpha_factor": 3.5565588200778455, "full_attn_beta_factor": 1.0,
+        "linear_attn_alpha_factor": 3.5565588200778455, "linear_attn_beta_factor": 1.0,
+        "mlp_alpha_factor": 3.5565588200778455, "mlp_beta_factor": 1.0, "max_position_embeddings": 10240000,
+        "num_attention_heads": 64, "num_experts_per_tok": 2, "num_hidden_layers": 80, "num_key_value_heads": 8,
+        "num_local_experts": 32, "postnorm": True, "rms_norm_eps": 1e-05, "rope_theta": 10000000, "rotary_dim": 64,
+        "shared_intermediate_size": 0, "shared_moe_mode": "sigmoid", "sliding_window": None,
+        "tie_word_embeddings": False, "vocab_size": 200064,
+    },
     "minimax-m2": {
         "architectures": ["MiniMaxM2ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": None,
         "eos_token_id": None, "head_dim": 128, "hidden_act": "silu", "hidden_size": 3072,

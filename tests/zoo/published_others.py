@@ -10,7 +10,26 @@ BERT = {
     "num_attention_heads": 12, "num_hidden_layers": 12, "type_vocab_size": 2,
 }  # fmt: skip
 SMALL = {"hidden_size": 384, "intermediate_size": 1536}
+VIT = {
+    **{name: value for name, value in BERT.items() if name not in ("max_position_embeddings", "type_vocab_size")},
+    "attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.0, "add_cross_attention": False, "bos_token_id": None,
+    "id2label": {"0": "LABEL_0", "1": "LABEL_1"}, "image_size": 384, "is_decoder": False, "layer_norm_eps": 1e-12,
+    "model_type": "vit", "num_beams": 1, "num_channels": 3, "patch_size": 16, "qkv_bias": False, "top_k": 50,
+}  # fmt: skip
+TROCR = {
+    "activation_dropout": 0.0, "activation_function": "gelu", "add_cross_attention": True, "attention_dropout": 0.0,
+    "bos_token_id": 0, "classifier_dropout": 0.0, "cross_attention_hidden_size": 768, "d_model": 1024,
+    "decoder_attention_heads": 16, "decoder_ffn_dim": 4096, "decoder_layerdrop": 0.0, "decoder_layers": 12,
+    "decoder_start_token_id": 2, "dropout": 0.1, "eos_token_id": 2, "init_std": 0.02, "is_decoder": True,
+    "layernorm_embedding": True, "max_position_embeddings": 512, "model_type": "trocr", "num_hidden_layers": 12,
+    "pad_token_id": 1, "scale_embedding": False, "use_cache": False, "use_learned_position_embeddings": True,
+    "vocab_size": 50265,
+}  # fmt: skip
 OTHERS: dict[str, dict[str, Any]] = {
+    "trocr-base": {
+        "architectures": ["VisionEncoderDecoderModel"], "decoder": TROCR, "encoder": VIT, "is_encoder_decoder": True,
+        "model_type": "vision-encoder-decoder", "tie_word_embeddings": False, "transformers_version": None,
+    },
     "bert-base": {
         **BERT, "architectures": ["BertModel"], "gradient_checkpointing": False, "layer_norm_eps": 1e-12,
         "model_type": "bert", "pad_token_id": 0, "position_embedding_type": "absolute",

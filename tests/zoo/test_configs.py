@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +44,6 @@ def read(**changes: Any) -> Any:
         ({"model_type": "rwkv"}, "config.json: model_type: is not a supported family\n  value: 'rwkv'\n  Supported families: albert, apertus, arcee, bamba, bart, bert,"),
         ({"model_type": "gemma3n_text"}, "config.json: model_type: is not supported: specs cannot express several residual streams"),
         ({"model_type": "gemma4_text"}, "config.json: model_type: is not supported: specs cannot express embeddings per layer"),
-        ({"model_type": "falcon_h1"}, "config.json: model_type: is not supported: specs cannot express factors of the outputs of attention and Mamba-2"),
-        ({"model_type": "minimax"}, "config.json: model_type: is not supported: specs cannot express lightning attention"),
         ({"model_type": "zamba2"}, "config.json: model_type: is not supported: specs cannot express layers that share weights but for"),
         ({"model_type": None}, "config.json: model_type: is not a supported family"),
         ({"model_type": ["llama"]}, "config.json: model_type: is not a supported family\n  value: ['llama']"),
@@ -90,13 +90,23 @@ DEPTHS = (
 )
 
 
+INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
+    "clip": lambda fields: {"text_config": fields},
+    "vision-encoder-decoder": lambda fields: {
+        "encoder": {"model_type": "vit", **fields},
+        "decoder": {"model_type": "gpt2"},
+    },
+}
+"""How fields stand in configs that hold others."""
+
+
 @pytest.mark.parametrize("model_type", MODEL_TYPES)
 @pytest.mark.parametrize("count", [10_001, 2_000_000_000, 2**63])
 def test_layers_are_bounded_before_anything_is_made_of_them(model_type: str, count: int) -> None:
     found = []
     for name in DEPTHS:
         fields = {name: count}
-        data = {"text_config": fields} if model_type == "clip" else fields
+        data = INSIDE[model_type](fields) if model_type in INSIDE else fields
         try:
             spec_of_config(
                 Config({"model_type": model_type, "num_experts_per_tok": 1, **data}, "config.json"), name="x"
@@ -355,3 +365,25 @@ def test_layers_that_vary_in_two_respects_are_written(kinds: tuple[str, ...]) ->
         fields |= {"model_type": "qwen2_moe", "architectures": ["Qwen2MoeForCausalLM"]}
         spec = read(**fields, mlp_only_layers=dense)
         assert write_config(spec, "qwen2_moe")["mlp_only_layers"] == dense
+
+
+FAMILIES_WITH_MIXERS = {
+    "lfm2-350m": ["lfm2", "lfm2_moe"],
+    "qwen3-next-80b-a3b": ["qwen3_next", "qwen3_5_moe_text"],
+    "kimi-linear-48b-a3b": ["kimi_linear"],
+    "mamba-130m": ["mamba"],
+    "mamba2-130m": ["mamba2"],
+    "granite-4.0-h-tiny": ["granitemoehybrid"],
+    "nemotron-h-8b": ["nemotron_h"],
+    "jamba-v0.1": ["jamba"],
+    "recurrentgemma-2b": ["recurrent_gemma"],
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES_WITH_MIXERS)
+def test_families_without_a_mixer_say_so(name: str) -> None:
+    spec, fitting = load(name), []
+    for model_type in MODEL_TYPES:
+        with suppress(NoFamilyError):
+            fitting.append(write_config(spec, model_type)["model_type"])
+    assert fitting == FAMILIES_WITH_MIXERS[name]

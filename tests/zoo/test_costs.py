@@ -20,6 +20,7 @@ from specs.model import Model
 from tests.exporters.reduced_presets import structures
 from tests.zoo.expert_flops import flop_counter
 from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
+from tests.zoo.whole_chunks import tokens
 from zoo.builder import ZooModel, assemble
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
@@ -69,11 +70,6 @@ def stages_of(found: Costs, task: Task, sizes: dict[str, int]) -> dict[str, dict
     return {"prefill": {**sizes, "P": 0}, "step": {**sizes, "T": 1}}
 
 
-def _has_recurrences(spec: Model) -> bool:
-    """Whether tokens are computed in chunks, which polynomials count as whole ones."""
-    return any(block.mixer is not None for _, stack in spec.stacks() for block in stack.layer_blocks())
-
-
 def assert_counted(spec: Model, **sizes: int) -> None:
     found, model = costs(spec), zoo.build(spec, weights="random")
     for task in tasks(model, spec):
@@ -84,14 +80,14 @@ def assert_counted(spec: Model, **sizes: int) -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_matrix_products_are_those_that_torch_counts(name: str) -> None:
     spec = smallest(name)
-    assert_counted(spec, B=3, T=2 * WHOLE if _has_recurrences(spec) else 7, P=5, S=6)
+    assert_counted(spec, B=3, T=tokens(spec), P=5, S=6)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(structures().keys() - set(PRESETS)))
 def test_matrix_products_of_all_structures_are_those_that_torch_counts(name: str) -> None:
     spec = smallest(name)
-    assert_counted(spec, B=3, T=2 * WHOLE if _has_recurrences(spec) else 7, P=5, S=6)
+    assert_counted(spec, B=3, T=tokens(spec), P=5, S=6)
 
 
 SIZES = st.integers(1, 5)

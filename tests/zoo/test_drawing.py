@@ -142,6 +142,12 @@ def test_where_the_norms_sit_follows_the_block():
         ([], ["attention_norm", "attention", "attention_output_norm"]),
         ([], ["feed_forward_norm", "feed_forward", "feed_forward_output_norm"]),
     ]
+    assert way("normed_residual") == [
+        "attention_norm",
+        ([], ["attention"]),
+        "feed_forward_norm",
+        ([], ["feed_forward"]),
+    ]
     assert way("parallel") == [([], ["norm", (["attention"], ["feed_forward"])])]
     assert way("parallel", "decoder.block.norms=separate") == [
         ([], [(["attention_norm", "attention"], ["feed_forward_norm", "feed_forward"])])
@@ -152,6 +158,19 @@ def test_a_scaled_branch_is_drawn_with_its_factor():
     assert way("pre_norm", "decoder.block.residual={kind: add, scale: 0.22}") == [
         ([], ["attention_norm", "attention", "\u00d7 0.22"]),
         ([], ["feed_forward_norm", "feed_forward", "\u00d7 0.22"]),
+    ]
+
+
+def test_a_scaled_stream_is_drawn_with_its_factor_and_a_feed_forward_with_its_own():
+    changes = (
+        "decoder.block.residual={kind: add, stream_scale: 3.5, scale: 0.5}",
+        "decoder.block.feed_forward_residual={kind: add, stream_scale: 2.0}",
+    )
+    assert way("normed_residual", *changes) == [
+        "attention_norm",
+        (["\u00d7 3.5"], ["attention", "\u00d7 0.5"]),
+        "feed_forward_norm",
+        (["\u00d7 2"], ["feed_forward"]),
     ]
 
 
@@ -316,6 +335,14 @@ def test_labels_of_attention():
     assert "window \u00b164" in attentions(read(load("modernbert-base")))[1].details
     assert attentions(read(load("llama-3.1-8b")))[0].on_queries_keys[0].details[1] == "llama3 \u00d7 8"
     assert attentions(read(load("pythia-70m")))[0].on_queries_keys[0].details[1] == "16 of 64 dims"
+
+
+def test_labels_of_multipliers():
+    diagram = read(load("falcon-h1-0.5b"))
+    (attention,) = attentions(diagram)
+    assert attention.details[-1] == "output \u00d7 0.938"
+    (gated,) = (part for part in diagram.parts() if part.role == "feed-forward")
+    assert gated.details[-2:] == ("gate \u00d7 0.884", "output \u00d7 0.586")
 
 
 def test_biases_are_drawn_next_to_the_scores():
@@ -504,6 +531,10 @@ def test_a_scene_as_data():
         ("mamba-130m", ["Mamba", "1,536 channels \u00d7 16 states"]),
         ("mamba2-130m", ["Mamba-2", "24 heads, states 128 \u00d7 64"]),
         ("kimi-linear-48b-a3b", ["Kimi Delta Attention", "32 heads, states 128 \u00d7 128"]),
+        (
+            "minimax-text-01",
+            ["Linear attention", "64 heads, states 128 \u00d7 128", "decay: slopes"],
+        ),
         ("recurrentgemma-2b", ["RG-LRU", "2,560 channels", "gates in 10 blocks"]),
     ],
 )

@@ -78,3 +78,14 @@ def test_parts_are_rewritten_from_the_inside_out() -> None:
     assert rewritten(spec, look) == spec
     assert seen[-1] == "Model"
     assert seen.index("Gated") < seen.index("Mixture") < seen.index("PreNorm") < seen.index("Stack")
+
+
+def test_a_stack_with_a_width_of_its_own_is_narrowed_by_it() -> None:
+    spec = load("whisper-tiny", ["encoder.d_model=192"])
+    half = narrowed(spec, 2)
+    assert half.encoder is not None
+    assert half.decoder is not None
+    assert (half.d_model, half.encoder.d_model, half.decoder.d_model) == (192, 96, None)
+    blocks: list[Any] = [half.encoder.block, half.decoder.block]
+    assert [block.attention.head_dim for block in blocks] == [16, 32]
+    assert shrunk(spec, width=48).encoder is not None

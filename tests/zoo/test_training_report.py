@@ -24,13 +24,14 @@ from tests.exporters.reduced_presets import structures
 from tests.thinned import one_in
 from tests.zoo.expert_flops import flop_counter
 from tests.zoo.tiny import bert, gpt2, t5
+from tests.zoo.whole_chunks import tokens
 from zoo.reduced import reduced_models, small_inputs
 from zoo.reports.costs import costs
 from zoo.reports.trace import SYMBOLS
 from zoo.reports.training import training
 from zoo.tracing.tasks import training_task
 
-SIZES = {"B": 3, "T": 7, "S": 6}
+SIZES = {"B": 3, "S": 6}
 LAYER_NORM_ONLY = ["bert-base", "gpt2", "vit-base-16", "whisper-tiny"]
 PRESETS = [*LAYER_NORM_ONLY, "t5-small", "gemma2-2b", "deepseek-v3", "gpt-oss-20b"]
 OTHERS = sorted(structures().keys() - set(PRESETS))
@@ -72,7 +73,7 @@ class Memory(TorchDispatchMode):
 
 
 class Step:
-    """A forward pass in training, without dropout."""
+    """A forward pass in training, without dropout, at ``sizes``."""
 
     def __init__(self, spec: Model) -> None:
         self.model = zoo.build(spec, weights="random").train()
@@ -83,9 +84,10 @@ class Step:
                 module.dropout = 0.0  # type: ignore[assignment]
         self.model.requires_grad_()
         self.task = training_task(spec)
+        self.sizes = SIZES | {"T": tokens(spec)}
         self.values: dict[str, Tensor] = {}
         for given in self.task.inputs:
-            shape = tuple(dim if isinstance(dim, int) else SIZES[SYMBOLS[dim]] for dim in given.dims)
+            shape = tuple(dim if isinstance(dim, int) else self.sizes[SYMBOLS[dim]] for dim in given.dims)
             whole = given.dtype == torch.int64
             self.values[given.name] = torch.ones(shape, dtype=given.dtype) if whole else torch.randn(shape)
         if "token_type_ids" in self.values:
@@ -127,9 +129,9 @@ def without_dropout(spec: Model) -> Model:
 def test_activations_are_the_memory_that_is_kept_for_the_backward_pass(name: str) -> None:
     spec = without_dropout(smallest(name))
     step, found = Step(spec), training(spec)
-    assert found.unfused.at(**SIZES) - step.kept(SDPBackend.MATH) in range(step.given_bytes + 1)
+    assert found.unfused.at(**step.sizes) - step.kept(SDPBackend.MATH) in range(step.given_bytes + 1)
     if name in LAYER_NORM_ONLY:
-        assert found.activations.at(**SIZES) - step.kept(SDPBackend.FLASH_ATTENTION) in range(
+        assert found.activations.at(**step.sizes) - step.kept(SDPBackend.FLASH_ATTENTION) in range(
             step.given_bytes + 1
         )
 
@@ -160,8 +162,10 @@ def test_checkpointing_keeps_the_inputs_of_layers_and_what_is_outside_of_them(na
     step, found = Step(spec), training(spec).checkpointed
     with checkpointed(step.model):
         kept = step.kept(SDPBackend.FLASH_ATTENTION)
-    assert abs(found.kept.at(**SIZES) - kept) <= step.given_bytes
-    assert found.at(**SIZES) == found.kept.at(**SIZES) + max(layer.at(**SIZES) for layer in found.layers)
+    assert abs(found.kept.at(**step.sizes) - kept) <= step.given_bytes
+    assert found.at(**step.sizes) == found.kept.at(**step.sizes) + max(
+        layer.at(**step.sizes) for layer in found.layers
+    )
 
 
 @pytest.mark.parametrize("name", ["bert-base", "t5-small", "gpt-oss-20b", "deepseek-v3", "whisper-tiny"])
@@ -170,9 +174,9 @@ def test_both_passes_have_the_matrix_products_that_torch_counts(name: str) -> No
     step, found = Step(spec), training(spec).passes
     with sdpa_kernel(SDPBackend.MATH), flop_counter() as counter:
         outputs = step.task.call(step.model, step.values)
-        assert found.forward.at(**SIZES) == counter.get_total_flops()
+        assert found.forward.at(**step.sizes) == counter.get_total_flops()
         sum(value.sum() for value in outputs.values()).backward()
-    assert found.total.at(**SIZES) == counter.get_total_flops()
+    assert found.total.at(**step.sizes) == counter.get_total_flops()
 
 
 def test_checkpointing_computes_the_layers_once_more() -> None:
@@ -182,7 +186,7 @@ def test_checkpointing_computes_the_layers_once_more() -> None:
     counter = flop_counter()
     with checkpointed(step.model), whole, sdpa_kernel(SDPBackend.MATH), counter:
         step.task.call(step.model, step.values)["logits"].sum().backward()
-    assert found.checkpointed.at(**SIZES) == counter.get_total_flops()
+    assert found.checkpointed.at(**step.sizes) == counter.get_total_flops()
 
 
 def test_an_encoder_of_two_that_has_token_types_is_trained() -> None:
@@ -196,7 +200,7 @@ def test_an_encoder_of_two_that_has_token_types_is_trained() -> None:
     assert "token_type_ids" in step.values
     with sdpa_kernel(SDPBackend.MATH), flop_counter() as counter:
         step.task.call(step.model, step.values)
-    assert found.forward.at(**SIZES) == counter.get_total_flops()
+    assert found.forward.at(**step.sizes) == counter.get_total_flops()
 
 
 def test_every_layer_adds_as_much_as_the_one_before() -> None:

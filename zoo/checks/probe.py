@@ -82,4 +82,5 @@ def _pool(seed: int) -> Tensor:
 
 def _grows(block: BlockParts) -> bool:
     """Whether a block adds to a residual stream that is never normalised."""
-    return any(isinstance(norm, NoNorm) for norm in block.norms_used()) and isinstance(block.residual, Add)
+    adds = any(isinstance(block.residual_of(branch), Add) for branch in block.branches())
+    return adds and any(isinstance(norm, NoNorm) for norm in block.norms_used())

@@ -145,7 +145,7 @@ def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
 
 def reads_model(model: Encoder | Decoder, spec: Model) -> Read:
     """Runs an encoder or a decoder."""
-    per_token = token_outputs(model.head, spec.d_model)
+    per_token = token_outputs(model.head, spec.output_width)
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
         with _head_inputs(model) as hidden:
@@ -170,7 +170,7 @@ def reads_decoder(
     model: EncoderDecoder, spec: Model, source: Tensor, source_mask: Tensor | None = None
 ) -> Read:
     """Runs the decoder of an encoder-decoder; source and source_mask: B S, or 1 S for all rows."""
-    per_token = token_outputs(model.head, spec.d_model)
+    per_token = token_outputs(model.head, spec.output_width)
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
         rows = ids.shape[0]

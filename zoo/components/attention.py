@@ -15,6 +15,7 @@ from zoo import functional
 from zoo.components.linear import Linear
 from zoo.components.mixer import LENGTH, Mixer, MixerContext, State, StateTensor
 from zoo.components.norm import PerHeadNorm
+from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.registry import build_component, builds
@@ -57,18 +58,21 @@ class Projections(nn.Module):
 
     norms_rotated = False
 
-    def __init__(self, spec: spec.MultiHeadShape, context: BuildContext) -> None:
+    def __init__(self, spec: spec.MultiHeadShape, context: BuildContext, source: int | None = None) -> None:
+        """source: the width of what keys and values are computed from; that of the queries unless given."""
         super().__init__()
         d_model, width = context.d_model, spec.head_width(context.d_model)
+        source = source or d_model
         self.heads, self.key_value_heads, self.width = spec.heads, spec.key_value_heads, width
         self.scale = width**-0.5 if spec.scale is None else spec.scale
         self.dropout = spec.dropout
         self.query = Linear(d_model, spec.heads * width, bias=spec.bias.query)
-        self.key = Linear(d_model, spec.key_value_heads * width, bias=spec.bias.key)
-        self.value = Linear(d_model, spec.key_value_heads * width, bias=spec.bias.value)
+        self.key = Linear(source, spec.key_value_heads * width, bias=spec.bias.key)
+        self.value = Linear(source, spec.key_value_heads * width, bias=spec.bias.value)
         self.gate = Linear(d_model, spec.heads * width, bias=spec.bias.query) if spec.output_gate else None
         self.output = Linear(spec.heads * width, d_model, bias=spec.bias.output)
         self.clip, self.softcap = spec.clip, spec.softcap
+        self.multipliers = spec.multipliers
         self.norm_over = None if spec.qk_norm is None else spec.qk_norm.over
         self.query_norm = query_key_norm(spec.qk_norm, spec.heads, width, context)
         self.key_norm = query_key_norm(spec.qk_norm, spec.key_value_heads, width, context)
@@ -88,12 +92,16 @@ class Projections(nn.Module):
         """The keys and values of all tokens."""
         return key_value_state(self.key_value_heads, self.width, self.width)
 
+    def scaled_input(self, x: Tensor) -> Tensor:
+        """What queries, keys, values and the gate are projected from: B T D -> B T D."""
+        return scaled(x, self.multipliers.input)
+
     def queries(self, x: Tensor) -> Tensor:
         """B T D -> B H T K."""
         return self._heads(self._clipped(self.query(x)), self.heads, self.query_norm)
 
     def keys_values(self, x: Tensor) -> KeyValue:
-        """B S D -> B G S K twice."""
+        """B S D, or of another width, -> B G S K twice."""
         key = self._heads(self._clipped(self.key(x)), self.key_value_heads, self.key_norm)
         value = split_heads(self._clipped(self.value(x)), self.key_value_heads, self.width)
         return key, value
@@ -123,7 +131,8 @@ class Projections(nn.Module):
                 sinks=self.sinks,
             )
         )  # B T (H K)
-        return self.output(mixed if self.gate is None else mixed * torch.sigmoid(self.gate(x)))
+        mixed = mixed if self.gate is None else mixed * torch.sigmoid(self.gate(x))
+        return scaled(self.output(mixed), self.multipliers.output)
 
 
 @builds(spec.MultiHead, spec.GroupedQuery, spec.MultiQuery)
@@ -142,7 +151,7 @@ class SelfAttention(Projections, Mixer):
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: B G P K twice -> B T D, and all keys and values, B G S K twice."""
         position, positions = self.position or context.position, context.positions
-        rotate = position.rotate
+        rotate, x = position.rotate, self.scaled_input(x)
         key, value = self.keys_values(x)
         query, key = rotate(self.queries(x), positions, self.width), rotate(key, positions, self.width)
         if self.norms_rotated:
@@ -153,9 +162,19 @@ class SelfAttention(Projections, Mixer):
 
 
 class CrossAttention(Projections):
-    """Attention of a decoder to the output of its encoder, which is projected once per sequence."""
+    """Attention of a decoder to the output of its encoder, which is projected once per sequence.
+
+    The encoder's width E may be another than the decoder's.
+    """
+
+    def __init__(self, spec: spec.MultiHeadShape, context: BuildContext) -> None:
+        super().__init__(spec, context, context.encoder_width)
+
+    def keys_values(self, x: Tensor) -> KeyValue:
+        """The encoder's output, B S D -> B G S K twice."""
+        return super().keys_values(self.scaled_input(x))
 
     def forward(self, x: Tensor, context: MixerContext, encoded: State) -> Tensor:
         """x: B T D, encoded: B G S K twice, from ``keys_values`` of the encoder's output -> B T D."""
-        key, value = encoded
+        (key, value), x = encoded, self.scaled_input(x)
         return self.attend(x, self.queries(x), key, value, context.cross_bias)

@@ -46,6 +46,7 @@ class Block(nn.Module):
         super().__init__()
         self.branch_names = spec.branches(cross=context.cross)
         self.attention = self.mixer = self.cross_attention = self.feed_forward = None
+        self.feed_forward_residual = None
         if spec.attention is not None:
             self.attention = build_component(spec.attention, context)
         if spec.mixer is not None:
@@ -57,6 +58,8 @@ class Block(nn.Module):
         if spec.feed_forward is not None:
             self.feed_forward = build_component(spec.feed_forward, context)
         self.residual = build_component(spec.residual, context)
+        if spec.feed_forward_residual is not None:
+            self.feed_forward_residual = build_component(spec.feed_forward_residual, context)
         self.dropout = nn.Dropout(spec.dropout)
         self.states = [mixer.state for mixer in self.mixers]
 
@@ -68,6 +71,11 @@ class Block(nn.Module):
     def norm_of(self, branch: str, suffix: str = "norm") -> nn.Module:
         """The norm that ``add_norms`` gave a branch."""
         return self.get_submodule(f"{branch}_{suffix}")
+
+    def residual_of(self, branch: str) -> nn.Module:
+        """The residual connection of a branch."""
+        own = self.feed_forward_residual if branch == "feed_forward" else None
+        return self.residual if own is None else own
 
     @property
     def mixers(self) -> tuple[Mixer, ...]:
@@ -114,7 +122,7 @@ class PreNorm(Block):
     ) -> tuple[Tensor, State]:
         x, turn = wide(x), Turn(context, past, encoded)
         for name, branch in self.branches():
-            x = self.residual(x, self.dropout(branch(self.norm_of(name)(x), turn)))
+            x = self.residual_of(name)(x, self.dropout(branch(self.norm_of(name)(x), turn)))
         return x, turn.present
 
 
@@ -131,7 +139,7 @@ class PostNorm(Block):
     ) -> tuple[Tensor, State]:
         turn = Turn(context, past, encoded)
         for name, branch in self.branches():
-            x = self.norm_of(name)(self.residual(x, self.dropout(branch(x, turn))))
+            x = self.norm_of(name)(self.residual_of(name)(x, self.dropout(branch(x, turn))))
         return x, turn.present
 
 
@@ -172,7 +180,7 @@ class ReorderedNorm(Block):
     ) -> tuple[Tensor, State]:
         x, turn = wide(x), Turn(context, past, encoded)
         for name, branch in self.branches():
-            x = self.residual(x, self.dropout(self.norm_of(name)(branch(x, turn))))
+            x = self.residual_of(name)(x, self.dropout(self.norm_of(name)(branch(x, turn))))
         return x, turn.present
 
 
@@ -191,5 +199,23 @@ class Sandwich(Block):
         x, turn = wide(x), Turn(context, past, encoded)
         for name, branch in self.branches():
             mixed = self.norm_of(name, "output_norm")(branch(self.norm_of(name)(x), turn))
-            x = self.residual(x, self.dropout(mixed))
+            x = self.residual_of(name)(x, self.dropout(mixed))
+        return x, turn.present
+
+
+@builds(spec.NormedResidual)
+class NormedResidual(Block):
+    """norm(x) + f(norm(x)) for each branch f."""
+
+    def __init__(self, spec: spec.NormedResidual, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.add_norms(spec, context)
+
+    def forward(
+        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
+    ) -> tuple[Tensor, State]:
+        turn = Turn(context, past, encoded)
+        for name, branch in self.branches():
+            x = self.norm_of(name)(x)
+            x = self.residual_of(name)(x, self.dropout(branch(x, turn)))
         return x, turn.present

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 import specs.feed_forward as spec
 from zoo.components.activation import activation
 from zoo.components.linear import Linear
+from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.registry import builds
 
@@ -24,15 +25,17 @@ class Inner(nn.Module):
 
 
 class GatedInner(nn.Module):
-    """dropout(activation(gate) * (up + offset)), with gate and up clamped if the spec has a limit."""
+    """dropout(activation(multiplier * gate) * (up + offset)), with both factors clamped first if the spec has a limit."""
 
     def __init__(self, spec: spec.Gated) -> None:
         super().__init__()
         self.activation_name, self.activation = spec.activation, activation(spec.activation)
         self.dropout = nn.Dropout(spec.dropout)
         self.limit, self.up_offset = spec.limit, spec.up_offset
+        self.multiplier = spec.multipliers.gate
 
     def forward(self, up: Tensor, gate: Tensor) -> Tensor:
+        gate = scaled(gate, self.multiplier)
         if self.limit is not None:
             up, gate = up.clamp(-self.limit, self.limit), gate.clamp(max=self.limit)
         if self.up_offset is not None:
@@ -56,7 +59,7 @@ class MLP(nn.Module):
 
 @builds(spec.Gated)
 class Gated(nn.Module):
-    """down(inner(up(x), gate(x)))."""
+    """multiplier * down(inner(up(x), gate(x)))."""
 
     def __init__(self, spec: spec.Gated, context: BuildContext) -> None:
         super().__init__()
@@ -64,6 +67,7 @@ class Gated(nn.Module):
         self.up = Linear(context.d_model, spec.hidden, bias=spec.hidden_bias)
         self.inner = GatedInner(spec)
         self.down = Linear(spec.hidden, context.d_model, bias=spec.output_bias)
+        self.multiplier = spec.multipliers.output
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down(self.inner(self.up(x), self.gate(x)))
+        return scaled(self.down(self.inner(self.up(x), self.gate(x))), self.multiplier)

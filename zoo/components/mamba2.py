@@ -17,6 +17,7 @@ from zoo.components.decay import RATES, STEPS
 from zoo.components.gated_norm import Gate, GroupedGatedNorm
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
+from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.precision import wide
@@ -31,9 +32,11 @@ class Mamba2(Mixer):
         super().__init__()
         self.heads, self.head_dim, self.groups = spec.heads, spec.head_dim, spec.groups
         self.state_size, self.limit = spec.state_size, spec.step_limit
+        self.multipliers = spec.multipliers
         self.keys = spec.groups * spec.state_size
         convolved = spec.width + 2 * self.keys
         self.widths = (spec.width, convolved, spec.heads)
+        self.parts = (spec.width, self.keys, self.keys)
         self.input = Linear(context.d_model, sum(self.widths), bias=spec.bias)
         self.convolution = CausalConvolution(convolved, spec.kernel_size, bias=spec.convolution_bias)
         self.activation = activation(spec.activation)
@@ -56,9 +59,12 @@ class Mamba2(Mixer):
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T and d_model, past: B (D + 2 G N) (W - 1) and B H N P -> B T and d_model, and the same state."""
         last_inputs, states = (None, None) if past is None else past
-        gate, x, step = self.input(x).split(self.widths, -1)  # B T D, B T (D + 2 G N), B T H
+        factors = self.multipliers
+        x = self.input(scaled(x, factors.input))  # B T (2 D + 2 G N + H)
+        gate, x, step = x.split(self.widths, -1)  # B T D, B T (D + 2 G N), B T H
+        gate, x, step = scaled(gate, factors.gate), self._scaled_parts(x), scaled(step, factors.step)
         x, last_inputs = self.convolution(x, context, last_inputs)
-        x, key, query = self.activation(x).split((self.widths[0], self.keys, self.keys), -1)
+        x, key, query = self.activation(x).split(self.parts, -1)
         heads = wide(x).unflatten(-1, (self.heads, self.head_dim))  # B T H P
         key, query = (
             part.unflatten(-1, (self.groups, -1)).transpose(1, 2) for part in (key, query)
@@ -69,7 +75,15 @@ class Mamba2(Mixer):
             query, key, (heads * step[..., None]).transpose(1, 2), decay.transpose(1, 2), states, context.real
         )
         mixed = mixed.transpose(1, 2) + heads * wide(self.skip)[:, None]  # B T H P
-        return self.output(self.norm(mixed.flatten(2), gate)), (last_inputs, states)
+        x = scaled(self.output(self.norm(mixed.flatten(2), gate)), factors.output)
+        return x, (last_inputs, states)
+
+    def _scaled_parts(self, x: Tensor) -> Tensor:
+        """Values, keys and queries times their factors: B T (D + 2 G N), the same."""
+        factors = (self.multipliers.value, self.multipliers.key, self.multipliers.query)
+        if set(factors) == {1.0}:
+            return x
+        return torch.cat([*map(scaled, x.split(self.parts, -1), factors)], -1)
 
     def _step(self, x: Tensor) -> Tensor:
         """The size of each step, in float32 at least: ... H -> ... H."""

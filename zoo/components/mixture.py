@@ -15,6 +15,7 @@ from zoo import functional
 from zoo.components.feed_forward import GatedInner, Inner
 from zoo.components.linear import Linear
 from zoo.components.router import Router
+from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.precision import in_dtype
@@ -57,14 +58,16 @@ class Experts(nn.Module):
         self.up = Matrices(count, width, expert.hidden, bias=expert.hidden_bias)
         self.inner = GatedInner(expert) if isinstance(expert, Gated) else Inner(expert)
         self.down = Matrices(count, expert.hidden, width, bias=expert.output_bias)
+        self.multiplier = expert.multipliers.output if isinstance(expert, Gated) else 1.0
 
     def forward(self, x: Tensor, weights: Tensor, experts: Tensor) -> Tensor:
         """x: B T D, weights and experts: B T K -> B T D."""
         x = in_dtype(x, self.up.weight.dtype)
         into = tuple(part() for part in (self.up, self.gate) if part is not None)
-        return functional.mixture_of_experts(
+        mixed = functional.mixture_of_experts(
             x, in_dtype(weights, x.dtype), experts, into, self.down(), self.inner
         )
+        return scaled(mixed, self.multiplier)
 
 
 @builds(spec.Mixture)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 import specs.residual as spec
+from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.registry import builds
 
 
 @builds(spec.Add)
 class Add(nn.Module):
-    """x + scale * branch."""
+    """stream_scale * x + scale * branch."""
 
     def __init__(self, spec: spec.Add, context: BuildContext) -> None:
         super().__init__()
-        self.scale = spec.scale
+        self.scale, self.stream_scale = spec.scale, spec.stream_scale
 
     def forward(self, x: Tensor, branch: Tensor) -> Tensor:
-        return x + (branch if self.scale == 1.0 else branch * self.scale)
+        return scaled(x, self.stream_scale) + scaled(branch, self.scale)
 
 
 @builds(spec.NoResidual)

@@ -83,5 +83,7 @@ class BlockLinear(nn.Module):
         return Distribution(constant=0.0) if leaf == "bias" else None
 
     def forward(self, x: Tensor) -> Tensor:
-        blocks = in_dtype(x, self.weight.dtype).unflatten(-1, (self.heads, -1)).transpose(1, 2)  # B H T K
-        return (blocks @ self.weight + self.bias[:, None]).transpose(1, 2).flatten(2)
+        rows = in_dtype(x, self.weight.dtype).flatten(0, 1)  # (B T) D
+        blocks = rows.unflatten(-1, (self.heads, -1)).transpose(0, 1)  # H (B T) K
+        mapped = blocks @ self.weight + self.bias[:, None]  # H (B T) K
+        return mapped.transpose(0, 1).flatten(1).unflatten(0, x.shape[:2])

@@ -140,14 +140,14 @@ def _name(file: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._+=,@-]+", "-", stem).strip("-._+=,@")[:200] or "imported"
 
 
-_OPTIONAL = ("attention", "mixer", "feed_forward", "activation")
-"""Keys for which None says that there is none: branches of a block, and the dense layer of a head."""
+_STATED_NULLS = ("attention", "mixer", "feed_forward", "norm", "activation")
+"""Keys for which None says that there is none: the branches of a block, the norm of Mamba-2, the dense layer of a head."""
 
 
 def _tidy(data: Data) -> Data:
-    """Return plain data without None values, except those that say something."""
+    """Return plain data without None values, except those that a spec states."""
     return {
         key: _tidy(value) if isinstance(value, dict) else value
         for key, value in data.items()
-        if value is not None or key in _OPTIONAL
+        if value is not None or key in _STATED_NULLS
     }

@@ -182,7 +182,7 @@ def write_modules(model: Model, settings: Data) -> dict[str, Data | list[Data]]:
     head = model.head
     assert isinstance(head, Pooled)
     own = {"max_seq_length": model.context_length_of(model.last_stack), "do_lower_case": False}
-    modules = [("Transformer", {}), *_following(head, model.d_model)]
+    modules = [("Transformer", {}), *_following(head, model.output_width)]
     files: dict[str, Data | list[Data]] = {
         MODULES: [
             {"idx": i, "name": str(i), "path": _path(i, kind), "type": f"sentence_transformers.models.{kind}"}

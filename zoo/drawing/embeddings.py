@@ -20,7 +20,7 @@ def embedding_elements(
     embedding = spec.embedding_of(stack)
     shape = (length,) if embedding.takes_tokens else embedding.input_shape(spec.context_length_of(stack))
     yield Label(wording.input_words(embedding), sizes("B", *shape), "begin")
-    reader = _Embedding(spec, path, counts)
+    reader = _Embedding(spec, stack, path, counts)
     position = list(reader.position(stack))
     match embedding:
         case Tokens():
@@ -38,8 +38,9 @@ def embedding_elements(
 class _Embedding:
     """Makes the parts of an embedding."""
 
-    def __init__(self, spec: Model, path: str, counts: Counts) -> None:
+    def __init__(self, spec: Model, stack: Stack, path: str, counts: Counts) -> None:
         self._spec, self._path, self._counts = spec, path, counts
+        self._d_model = spec.width_of(stack)
 
     def _part(self, title: str, module: str, *details: str) -> Part:
         return self._counts.part("embedding", title, details, f"{self._path}.{module}")
@@ -50,13 +51,13 @@ class _Embedding:
         if position.embedded:
             path = f"{self._path}.position"
             rows = next(iter(self._counts.sizes(f"{path}.table")), None)
-            width = self._spec.embedding_of(stack).position_width(self._spec.d_model)
+            width = self._spec.embedding_of(stack).position_width(self._d_model)
             details = wording.position_details(position, rows, width)
             yield Joined(self._counts.part("position", wording.title(position.kind), details, path))
 
     def tokens(self, embedding: Tokens, position: list[Joined]) -> Iterator[Element]:
         """Token, scale, token type, position, norm; the projection comes last, or before the token type."""
-        d_model = self._spec.d_model
+        d_model = self._d_model
         yield self._part("Token embedding", "token", sizes(*self._counts.sizes(f"{self._path}.token")))
         if embedding.scale is not None:
             sqrt = embedding.scale == "sqrt_d_model"
@@ -77,7 +78,7 @@ class _Embedding:
 
     def patches(self, embedding: Patches) -> Iterator[Element]:
         """The projected patches, after the class token."""
-        d_model, size = self._spec.d_model, embedding.patch_size
+        d_model, size = self._d_model, embedding.patch_size
         widths = f"{sizes(embedding.channels, size, size)} → {d_model:,}"
         yield self._part("Patches through one matrix", "patch", widths)
         if embedding.class_token:
@@ -85,7 +86,7 @@ class _Embedding:
 
     def spectrogram(self, embedding: Spectrogram) -> Iterator[Element]:
         """Two convolutions."""
-        bins, d_model, kernel = embedding.mel_bins, self._spec.d_model, f"kernel {embedding.kernel}"
+        bins, d_model, kernel = embedding.mel_bins, self._d_model, f"kernel {embedding.kernel}"
         activation = wording.ACTIVATIONS[embedding.activation]
         yield self._part("Convolution", "first", f"{bins:,} → {d_model:,}", kernel, activation)
         stride = f"stride {embedding.stride}"

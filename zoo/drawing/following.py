@@ -21,6 +21,9 @@ from zoo.units import number_text
 ENCODED = "encoded"
 """The argument of a block's forward that holds the encoder's keys and values."""
 
+RESIDUALS = ("residual", "feed_forward_residual")
+"""The names of a block's residual connections."""
+
 
 @dataclass(frozen=True)
 class PathStep:
@@ -56,7 +59,7 @@ class _Parts(fx.Tracer):
     """Traces a block; its parts are leaves, except residual connections and dropout."""
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        return not isinstance(m, nn.Dropout | nn.Identity) and module_qualified_name != "residual"
+        return not isinstance(m, nn.Dropout | nn.Identity) and module_qualified_name not in RESIDUALS
 
     def proxy(self, node: fx.Node) -> fx.Proxy:
         return _Stream(node, self)

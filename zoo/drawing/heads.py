@@ -16,7 +16,7 @@ from zoo.units import number_text
 
 def head_elements(spec: Model, counts: Counts, length: str) -> Iterator[Element]:
     """The parts of a model's head in order, and its outputs.  ``length``: that of the stream."""
-    head = _Head(counts, spec.d_model, length)
+    head = _Head(counts, spec.output_width, length)
     match spec.head:
         case heads.NoHead():
             yield Label("Hidden states", head.stream, "end")
@@ -31,7 +31,7 @@ def head_elements(spec: Model, counts: Counts, length: str) -> Iterator[Element]
             yield head.matrix(
                 "Pooler", "dense", wording.ACTIVATIONS[spec.head.activation], first="first token"
             )
-            yield Label("Pooled output", sizes("B", spec.d_model), "end")
+            yield Label("Pooled output", sizes("B", spec.output_width), "end")
         case heads.Classification():
             yield from head.pooled(spec.head)
             yield head.matrix("Classifier", "labels")
@@ -43,7 +43,7 @@ def head_elements(spec: Model, counts: Counts, length: str) -> Iterator[Element]
                 yield head.matrix("Projection", "projection")
             if spec.head.normalize:
                 yield Part("head", "Divided by its length")
-            yield Label("Sequence vector", sizes("B", spec.head.projection or spec.d_model), "end")
+            yield Label("Sequence vector", sizes("B", spec.head.projection or spec.output_width), "end")
         case heads.TokenClassification():
             yield from head.dense(spec.head)
             yield head.matrix("Classifier of tokens", "labels")

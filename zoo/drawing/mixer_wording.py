@@ -6,6 +6,7 @@ from functools import singledispatch
 
 from specs.base import Component
 from specs.delta import GatedDeltaNet, KimiDeltaAttention
+from specs.linear_attention import LinearAttention
 from specs.mamba import Mamba
 from specs.mamba2 import Mamba2
 from specs.rg_lru import RGLRU
@@ -33,6 +34,11 @@ def _(spec: GatedDeltaNet) -> list[str]:
 @mixer_details.register
 def _(spec: KimiDeltaAttention) -> list[str]:
     return [_heads(spec.heads, spec.head_dim, spec.head_dim), _kernel(spec.kernel_size)]
+
+
+@mixer_details.register
+def _(spec: LinearAttention) -> list[str]:
+    return [_heads(spec.heads, spec.key_width, spec.value_width), f"decay: {spec.decay.kind}"]
 
 
 @mixer_details.register

@@ -45,7 +45,7 @@ def _facts(spec: Model, report: ParameterReport) -> Iterator[str]:
     if report.active_parameters != report.total_parameters:
         yield f"{parameter_text(report.active_parameters)} active per token"
     yield spec.architecture
-    yield f"width {spec.d_model:,}"
+    yield f"width {spec.widths_text}"
     if spec.context_length is not None:
         yield f"context {spec.context_length:,}"
     if spec.vocab_size is not None:
@@ -73,12 +73,12 @@ def _column(
     """A stack from its inputs up."""
     embedding = f"{name}_embedding" if spec.architecture == "encoder-decoder" else "embedding"
     length = _length(spec, name, stack)
-    stream = Label("", wording.sizes("B", length, spec.d_model))
+    stream = Label("", wording.sizes("B", length, spec.width_of(stack)))
     yield from embedding_elements(spec, stack, embedding, length, counts)
     yield stream
     position = spec.position_of(stack)
     yield from layer_frames(
-        StackFacts(name, stack, module, counts, spec.d_model, spec.is_causal(name), position)
+        StackFacts(name, stack, module, counts, spec.width_of(stack), spec.is_causal(name), position)
     )
     final_norm = f"{name}.final_norm"
     kind = counts.modules[final_norm].kind

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from specs import registry
 from specs.attention import MultiHeadShape
-from specs.base import Component
+from specs.base import Component, Spec
 from specs.embedding import EmbeddingKind, Patches, Spectrogram
 from specs.feed_forward import Gated, TwoLayer
 from specs.head import AtToken, Pooling
@@ -112,7 +112,7 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
         details.append("sinks")
     if spec.output_gate:
         details.append("gated output")
-    return details
+    return details + multiplied(spec.multipliers)
 
 
 def feed_forward_title(spec: Component) -> str:
@@ -133,7 +133,13 @@ def feed_forward_details(spec: Component, d_model: int) -> list[str]:
         details.append(f"limit {number_text(spec.limit)}")
     if isinstance(spec, Gated) and spec.up_offset is not None:
         details.append(f"up {spec.up_offset:+g}")
-    return details
+    return details + (multiplied(spec.multipliers) if isinstance(spec, Gated) else [])
+
+
+def multiplied(multipliers: Spec) -> list[str]:
+    """The parts that a constant factor other than 1 scales."""
+    factors = {name: getattr(multipliers, name) for name in type(multipliers).model_fields}
+    return [f"{name} {TIMES} {number_text(factor)}" for name, factor in factors.items() if factor != 1.0]
 
 
 def _mixture_details(spec: Mixture) -> Iterator[str]:

@@ -24,7 +24,11 @@ _BODY = {
     "decoder": Layers(
         f.Depth("n_layer", "num_hidden_layers", default=2),
         {
-            "kind": "pre_norm",
+            "kind": f.Choice(
+                "apply_residual_connection_post_layernorm",
+                {False: "pre_norm", True: "normed_residual"},
+                default=False,
+            ),
             "norm": _NORM,
             "attention": {
                 "kind": "multi_head",
@@ -67,7 +71,6 @@ FAMILIES = (
         _BODY,
         decoder_classes("Bloom", tied=True),
         fixed={
-            "apply_residual_connection_post_layernorm": (False, "residuals after the norm are not supported"),
             "n_inner": (f.times(4, _D_MODEL), "the reference supports no other width"),
         },
         ignored=(

@@ -63,7 +63,7 @@ class _ListedFeedForwards(DenseLayers):
     def read(self, config: Config, depth: int) -> list[bool]:
         first = config.int("first_k_dense_replace", default=1)
         kinds = config.list("mlp_layer_types", default=[DENSE if i < first else SPARSE for i in range(depth)])
-        if len(kinds) != depth or not {*kinds} <= {DENSE, SPARSE}:
+        if len(kinds) != depth or any(kind not in (DENSE, SPARSE) for kind in kinds):
             config.refuse("mlp_layer_types", f"must be {DENSE} or {SPARSE} for each of the {depth} layers")
         return [kind == DENSE for kind in kinds]
 

@@ -73,6 +73,7 @@ MODULES = {
     "falcon_mamba": "mamba",
     "mamba2": "mamba2",
     "bamba": "bamba",
+    "falcon_h1": "falcon_h1",
     "jamba": "jamba",
     "nemotron_h": "nemotron_h",
     "helium": "helium",
@@ -80,6 +81,7 @@ MODULES = {
     "kimi_linear": "kimi_linear",
     "lfm2": "lfm2",
     "lfm2_moe": "lfm2",
+    "minimax": "minimax",
     "minimax_m2": "minimax_m2",
     "ministral3": "ministral3",
     "mpt": "mpt",
@@ -101,6 +103,7 @@ MODULES = {
     "mt5": "t5",
     "switch_transformers": "switch_transformers",
     "vit": "vit",
+    "vision-encoder-decoder": "vision_encoder_decoder",
     "whisper": "whisper",
     "xlm-roberta": "roberta",
     "camembert": "roberta",
@@ -117,12 +120,10 @@ without a config belong to the first family that names most of them.
 """
 
 INEXPRESSIBLE = {
-    "falcon_h1": "factors of the outputs of attention and Mamba-2, of the parts of Mamba-2's projection, and of gates",
     "gemma3n_text": "several residual streams that each layer predicts and corrects (AltUp), embeddings per layer, "
     "low-rank residuals (Laurel), sparse activations, and layers that reuse the keys and values of others",
     "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "
     "are values too, and factors of layers",
-    "minimax": "lightning attention, and residuals that begin after the norm, with factors of both branches",
     "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
 }
 """model_type -> what a spec cannot express of a family that is known."""

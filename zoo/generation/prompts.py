@@ -11,12 +11,6 @@ from specs.stack import Stack
 
 def check_prompts(spec: Model, stack: Stack, prompts: Sequence[Sequence[int]], room: int = 0) -> None:
     """Raise :class:`specs.errors.UserError` unless a stack takes these prompts and ``room`` more tokens."""
-    embedding = spec.embedding_of(stack)
-    if not embedding.takes_tokens:
-        raise UserError(
-            f"{spec.name} takes {embedding.input_name}, and zoo run provides token ids\n"
-            f"  Run its graph with onnxruntime, or build a model with embedding kind tokens."
-        )
     vocabulary, most = spec.vocab_size or 0, spec.context_length_of(stack)
     for prompt in prompts:
         if not prompt:

@@ -14,7 +14,7 @@ from zoo import functional
 from zoo.functional import matrix_recurrence
 from zoo.ops.flops import Flops
 from zoo.ops.operation import register_operation
-from zoo.ops.saved import GradientCall, SavedTensor
+from zoo.ops.saved import GradientCall, NodeInfos, SavedTensor
 from zoo.ops.tensor_info import TensorInfo
 from zoo.ops.tokens import mixed_unless_masked
 
@@ -75,24 +75,41 @@ def _flops(
 def _saved(call: GradientCall) -> Iterator[SavedTensor]:
     """What each chunk makes: copies of queries, keys and values, whose heads are not apart in memory, and the rest.
 
-    An upper bound where one of them, or the decay, gets no gradient.
+    An upper bound where a query, key or value gets no gradient.
     """
-    _, key, _, _, state, real = call.args
+    _, key, _, decay, state, real = call.args
     yield from (call.save(given) for given in (state, real) if given is not None)
-    yield call.make(lambda infos: _made(infos[key], infos[call.node][0], infos[call.node][1], state is None))
+    last = any(user in call.trained and user.args[1] == 1 for user in call.node.users)
+
+    def made(infos: NodeInfos) -> int:
+        value, new = infos[call.node]
+        return _made(
+            infos[key], value, new, from_zeros=state is None, last=last, decays=decay in call.trained
+        )
+
+    yield call.make(made)
 
 
-def _made(key: TensorInfo, value: TensorInfo, state: TensorInfo, from_zeros: bool) -> int:
-    """Bytes of copies, scores and decays, values weighted by decays, and states."""
+def _made(
+    key: TensorInfo, value: TensorInfo, state: TensorInfo, *, from_zeros: bool, last: bool, decays: bool
+) -> int:
+    """Bytes of copies, scores and decays, values weighted by decays, and states.
+
+    ``last``: the last state gets a gradient, so that the keys and values that make it are saved too.
+    ``decays``: decays get a gradient, so that what they scale is saved too.
+    """
     batch, heads, length, width = value.shape
     _, groups, _, keys = key.shape
     lengths = chunk_lengths(length, matrix_recurrence.CHUNK)
+    repeated = 0 if groups == heads else heads * keys
     elements = (
         length * (2 * groups * keys + heads * width) + (len(lengths) - 1 + from_zeros) * heads * keys * width
     )
+    pairs = 2 * heads + decays * (heads + groups)
     for place, chunk in enumerate(lengths):
-        repeated = 0 if groups == heads else (1 + (place > 0)) * heads * keys
-        elements += chunk * (chunk * (3 * heads + groups) + heads * (1 + 2 * width) + repeated)
+        reads = heads * (1 + decays * width) + (place > 0) * repeated
+        writes = (place < len(lengths) - 1 or last) * (heads * width + repeated)
+        elements += chunk * (chunk * pairs + reads + writes)
     return batch * elements * state.dtype.itemsize
 
 

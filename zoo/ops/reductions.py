@@ -63,7 +63,7 @@ def _softmax(x: TensorInfo, dim: int, _stacklevel: int = 3, dtype: torch.dtype |
 def _norm_input(statistics: int, scaled: bool) -> Callable[[GradientCall], Iterable[SavedTensor]]:
     """A norm's input, ``statistics`` float32 numbers per vector, and a weight that is computed.
 
-    ``scaled``: without a fused kernel, the normalized input before the weight is saved too.
+    ``scaled``: without a fused kernel, the normalized input that a weight scales is saved too.
     """
 
     def rule(call: GradientCall) -> Iterator[SavedTensor]:
@@ -75,9 +75,10 @@ def _norm_input(statistics: int, scaled: bool) -> Callable[[GradientCall], Itera
                 4 * statistics * infos[x].with_shape(*infos[x].shape[: infos[x].ndim - axes]).elements
             )
         )
-        yield from (call.save(weight) for weight in call.tensors[1:2])
-        if scaled and not call.fused:
-            yield call.make(lambda infos: byte_count(infos[call.node]))
+        for weight in call.tensors[1:2]:
+            yield call.save(weight)
+            if scaled and not call.fused:
+                yield call.make(lambda infos: byte_count(infos[call.node]))
 
     return rule
 

@@ -37,7 +37,7 @@ def _facts(found: Report) -> str:
         "parameters": f"{found.parameters:,}",
         "active per token": f"{found.active:,}" if found.active != found.parameters else "",
         "layers": " + ".join(str(stack.depth) for _, stack in spec.stacks()),
-        "width": f"{spec.d_model:,}",
+        "width": spec.widths_text,
         "vocabulary": f"{spec.vocab_size:,}" if spec.vocab_size else "",
         "context": " + ".join(f"{length:,}" for length in lengths if length),
     }

@@ -48,7 +48,7 @@ def _stack_uses(model: ZooModel, spec: Model, name: str, stack_spec: StackSpec) 
     both = spec.architecture == "encoder-decoder"
     if stated.embedded:
         embedding = getattr(model, f"{name}_embedding" if both else "embedding")
-        width = spec.embedding_of(stack_spec).position_width(spec.d_model)
+        width = spec.embedding_of(stack_spec).position_width(spec.width_of(stack_spec))
         yield Use(f"{name}'s embedding" if both else "embedding", embedding.position, stated, width, length)
     stack: Stack = getattr(model, name)
     own = [getattr(block.attention, "position", None) for block in stack_spec.layer_blocks()]

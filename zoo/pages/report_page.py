@@ -61,7 +61,7 @@ def _top(report: Report, parts: Mapping[str, str]) -> str:
         "parameters": f"{report.parameters:,}",
         "active per token": f"{report.active:,}" if report.active != report.parameters else "",
         "layers": " + ".join(str(stack.depth) for _, stack in spec.stacks()),
-        "width": f"{spec.d_model:,}",
+        "width": spec.widths_text,
         "vocabulary": f"{spec.vocab_size:,}" if spec.vocab_size else "",
         "context": " + ".join(
             f"{length:,}" for _, stack in spec.stacks() if (length := spec.context_length_of(stack))

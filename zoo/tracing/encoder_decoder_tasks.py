@@ -170,4 +170,6 @@ def _encoder_mask(spec: Model) -> list[Placeholder]:
 
 def _encoder_hidden(spec: Model) -> Placeholder:
     """The encoder's output: float32 like all outputs, whatever the dtype of the weights."""
-    return Placeholder(ENCODER_HIDDEN, torch.float32, (BATCH, "encoder_sequence_length", spec.d_model))
+    assert spec.encoder is not None
+    sizes = (BATCH, "encoder_sequence_length", spec.width_of(spec.encoder))
+    return Placeholder(ENCODER_HIDDEN, torch.float32, sizes)

@@ -25,7 +25,7 @@ def fitted(spec: Model, task: TrainingTask) -> Model:
     if not isinstance(spec.head, VocabularyHead):
         data["head"] = {
             "kind": "language_modeling",
-            "tie_embeddings": spec.embedding_width == spec.d_model,
+            "tie_embeddings": spec.embedding_width == spec.output_width,
         }
     return Model.model_validate(data)
 

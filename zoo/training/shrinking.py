@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from specs.base import Spec
 from specs.errors import UserError, option_name
 from specs.model import Model
-from specs.roles import Role, fields_by_role, rewritten
-from zoo.reduced import fewer_experts, fewer_layers, validated
+from specs.roles import Role, fields_by_role
+from zoo.reduced import fewer_experts, fewer_layers, rewritten_stacks, validated
 
 HEAD_WIDTH = 16
 """Minimum head width: below it, heads are merged."""
@@ -32,7 +32,7 @@ def shrunk(spec: Model, layers: int | None = None, width: int | None = None) -> 
             f"{option_name('width')} must be even\n  value: {width}\n  Use {width - 1} or {width + 1}."
         )
     try:
-        return _scaled_model(fewer_experts(spec), Fraction(width, spec.d_model))
+        return _scaled_model(fewer_experts(spec), Fraction(width, spec.output_width))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
@@ -51,7 +51,7 @@ def _scaled_model(spec: Model, ratio: Fraction) -> Model:
     """The model with all widths scaled.  Rotations are scaled last, by the largest change of the width of a head."""
     merged = [1]
 
-    def scale(part: Spec) -> dict[str, Any]:
+    def scale(part: Spec, d_model: int) -> dict[str, Any]:
         changes: dict[str, Any] = {
             name: _scaled(value, ratio)
             for name, role, value in fields_by_role(part)
@@ -59,8 +59,8 @@ def _scaled_model(spec: Model, ratio: Fraction) -> Model:
         }
         heads = [(name, value) for name, role, value in fields_by_role(part) if role is Role.HEADS]
         for name, count in heads:
-            merged.append(_merged_heads(part, count, ratio, spec.d_model))
-            changes |= _scaled_heads(part, name, count, merged[-1], ratio, spec.d_model)
+            merged.append(_merged_heads(part, count, ratio, d_model))
+            changes |= _scaled_heads(part, name, count, merged[-1], ratio, d_model)
         return changes
 
     def rotate(part: Spec) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _scaled_model(spec: Model, ratio: Fraction) -> Model:
                 changes[name] = value[: _scaled(2 * len(value), ratio * max(merged)) // 2]
         return changes
 
-    scaled = rewritten(spec, scale)
+    scaled = rewritten_stacks(spec, scale)
     return validated(scaled, rotate)
 
 

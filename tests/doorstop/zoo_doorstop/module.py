@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from zoo import functional
 from zoo.components.attention import SelfAttention
 from zoo.components.block import PreNorm
+from zoo.components.decay import fixed_decays
 from zoo.components.embedding import Tokens
 from zoo.components.linear import EmbeddingTable, Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
@@ -62,6 +63,11 @@ class Ramp(Position):
 @scaled.register
 def _slower(scaling: spec.Slower, frequencies: Tensor, rotation: Rotation) -> tuple[Tensor, float]:
     return frequencies / 3, 1.0
+
+
+@fixed_decays.register
+def _halving(decay: spec.Halving, heads: int, layer: int, layers: int) -> tuple[float, ...]:
+    return (math.log(0.5),) * heads
 
 
 @builds(spec.NegatedAttention)

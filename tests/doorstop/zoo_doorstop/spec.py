@@ -75,6 +75,13 @@ class Average(Component):
     """The share of the average that a token leaves in place."""
 
 
+@register("decay")
+class Halving(Component):
+    """Every state halves with every token."""
+
+    kind: Doorstop = "doorstop"
+
+
 @register("block")
 class PlainBlock(PreNorm):
     """Attention and feed-forward after one norm each."""

@@ -129,7 +129,7 @@ def test_images_are_judged_where_there_are_some(tmp_path: Path) -> None:
     without = exported(origin, tmp_path / "a", precision="fp16")
     assert without.quality is None
     assert without.unjudged.endswith(
-        "takes pixel_values, which text cannot provide. Give a .npz file with an array pixel_values."
+        "takes pixel_values, which text cannot provide. Give images, or a .npz file with an array pixel_values."
     )
     images = np.random.default_rng(2).random((9, 3, 16, 16), np.float32)
     np.savez(tmp_path / "images.npz", pixel_values=images)

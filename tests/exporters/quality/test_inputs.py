@@ -159,7 +159,7 @@ def test_images_are_not_made_of_text(images: Model, tmp_path: Path) -> None:
     file.write_text("A text.")
     assert refused(images, file) == (
         f"{file}: {images.name} takes pixel_values, which text cannot provide\n  value: .txt\n"
-        "  Give a .npz file with an array pixel_values."
+        "  Give images, or a .npz file with an array pixel_values."
     )
     with pytest.raises(NoInputsError, match="takes pixel_values, which text cannot provide"):
         representative(images, None, None)

@@ -10,7 +10,7 @@ import torch
 from typer.testing import CliRunner
 
 from cli.app import app
-from exporters.quality.audio import LogMel, read_audio
+from exporters.preprocessing.audio import LogMel, read_audio
 from exporters.quality.evaluate import files_of
 from exporters.quality.judge import NEW_TOKENS, input_batch
 from exporters.runtime.exported import open_export
@@ -39,7 +39,7 @@ def said(directory: Path, recording: Path) -> str:
     """What an export hears in a recording: lower-case words."""
     exported = open_export(directory)
     text = find_text(directory, None, needed=True)
-    _, features = read_audio(recording, LogMel.beside(directory))
+    features, _ = read_audio(recording, LogMel.beside(directory), exported.spec)
     encoder = input_batch(exported.spec, {"input_features": torch.from_numpy(features)})
     start, end = whisper_tiny.CONFIG["decoder_start_token_id"], whisper_tiny.CONFIG["eos_token_id"]
     assert text is not None
@@ -64,6 +64,8 @@ def test_speech_is_heard_in_few_bits(
     assert float(share) <= MOST_ERRORS
     recording = next(path for path, words in recordings.items() if words == SENTENCE)
     assert said(out, recording) == SENTENCE
+    heard = zoo("run", out, "--audio", recording)
+    assert " ".join(re.findall(r"[a-z]+", heard.lower().splitlines()[0])) == SENTENCE
 
 
 def zoo(*arguments: object) -> str:

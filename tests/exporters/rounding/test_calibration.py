@@ -203,7 +203,7 @@ def test_models_without_inputs_are_rounded_to_nearest_and_reported(
 ) -> None:
     print_export(exported(origins["vit"], tmp_path / "out", verify=False))
     printed = " ".join(capsys.readouterr().out.split())
-    assert "takes pixel_values, which text cannot provide. Give a .npz file" in printed
+    assert "takes pixel_values, which text cannot provide. Give images, or a .npz file" in printed
     assert "int4 weights are rounded to nearest, because calibration needs the same inputs." in printed
     assert read_record(tmp_path / "out").manifest.calibrated_on is None
 

@@ -22,6 +22,14 @@ CONFIGS = {
     "untied": dict(
         vocab_size=40, hidden_size=32, n_layer=1, n_head=4, layer_norm_epsilon=1e-6, tie_word_embeddings=False
     ),
+    "residuals after norms": dict(
+        vocab_size=53,
+        hidden_size=20,
+        n_layer=2,
+        n_head=5,
+        layer_norm_epsilon=1e-4,
+        apply_residual_connection_post_layernorm=True,
+    ),
     "twelve heads": dict(vocab_size=83, hidden_size=36, n_layer=2, n_head=12, layer_norm_epsilon=1e-5),
 }
 
@@ -43,7 +51,6 @@ def test_padding_between_a_prompt_and_its_steps_has_no_place(tmp_path):
 
 
 REFUSED = {
-    "apply_residual_connection_post_layernorm": (True, "must be false"),
     "n_inner": (30, "must be 84"),
     "rope_theta": (4.0, "unsupported fields"),
 }
@@ -76,4 +83,5 @@ class TestBloom(FamilyTests):
             n_head=heads,
             layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
             tie_word_embeddings=data.draw(st.booleans(), "tied"),
+            apply_residual_connection_post_layernorm=data.draw(st.booleans(), "residuals after norms"),
         )

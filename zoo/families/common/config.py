@@ -145,10 +145,13 @@ class Config:
         where: str,
         path: str = "",
         tensors: Callable[[], Collection[str]] = tuple,
+        neutral: Collection[str] = NEUTRAL,
     ) -> None:
         self.data, self.where, self.path = data, where, path
         self._read: set[str] = set()
         self._tensors = tensors
+        self._neutral = neutral
+        self._models: list[Config] = []
 
     @classmethod
     def load(cls, path: Path, tensors: Callable[[], Collection[str]] = tuple) -> Config:
@@ -236,7 +239,22 @@ class Config:
         if value is None:
             return None
         name = next(name for name in names if self.has(name))
-        return Config(value, self.where, f"{self.path}{name}.")
+        return Config(value, self.where, f"{self.path}{name}.", neutral=())
+
+    def model(self, name: str, known: Collection[str], without: Collection[str] = ()) -> Config:
+        """Return the config of a model inside the config, of one of the ``known`` families, to be finished with it.
+
+        Fields ``without`` are read here.
+        """
+        value = self._typed((name,), (dict,), "a mapping", REQUIRED)
+        data = {key: inner for key, inner in value.items() if key not in without}
+        model = Config(data, self.where, f"{self.path}{name}.", neutral=NEUTRAL)
+        family = model.any("model_type")
+        if family not in known:
+            rule = "is required" if family is None else "is not a supported family here"
+            model.refuse("model_type", rule, suggestion(str(family), known))
+        self._models.append(model)
+        return model
 
     def choice(self, name: str, values: Mapping[str, Value], default: str | None = None) -> Value:
         """Return the value that a word stands for; refuse unknown words with a suggestion."""
@@ -260,13 +278,14 @@ class Config:
 
         The latter are refused as well where ``strict``, and in mappings inside a config.
         """
-        neutral = NEUTRAL if not self.path else frozenset[str]()
+        for model in self._models:
+            model.finish(ignored, strict=True)
         left = {
             f"{self.path}{name}": value
             for name, value in self.data.items()
             if value is not None
             and name not in self._read
-            and name not in neutral
+            and name not in self._neutral
             and f"{self.path}{name}" not in ignored
         }
         unread = () if self.path or strict else tuple(name for name in left if not self._has_reference(name))

@@ -35,7 +35,9 @@ class Expand(Field):
             config.refuse(self.name, rule)
         return {}
 
-    def write(self, value: Mamba2, place: Place) -> Data:
+    def write(self, value: Any, place: Place) -> Data:
+        if not isinstance(value, Mamba2):
+            raise UnfitError(f"mixer kind {value.kind}")
         expand, rest = divmod(value.width, place.model.d_model)
         if rest:
             raise UnfitError("heads that together are no multiple of d_model")
@@ -78,7 +80,7 @@ def mamba2(
     convolution_bias: Field,
     eps: Field,
     **more: Template,
-) -> Template:
+) -> dict[str, Template]:
     """A Mamba-2 mixer; the arguments are a family's fields.  ``expand``: the field that its width must follow, and its default."""
     width = {} if expand is None else {"*": Expand(*expand, heads, head_dim, d_model)}
     return {
@@ -161,15 +163,15 @@ def mamba(
 class MixerHeadWidth(f.Int):
     """The width of a head, which may be "auto": that of the mixer divided by the heads."""
 
-    def __init__(self, name: str, expand: f.Int, heads: f.Int, d_model: f.Int) -> None:
+    def __init__(self, name: str, width: Field, heads: f.Int) -> None:
         super().__init__(name)
-        self.expand, self.heads, self.d_model = expand, heads, d_model
+        self.width, self.heads = width, heads
 
     def read(self, config: Config) -> int:
         name = self.names[0]
         if config.data.get(name) in ("auto", None):
             config.ignore(name)
-            heads, width = self.heads.read(config), self.expand.read(config) * self.d_model.read(config)
+            heads, width = self.heads.read(config), self.width.read(config)
             if heads < 1 or width % heads:
                 config.refuse(self.heads.names[0], f"must divide the width of the mixer, which is {width}")
             return int(width // heads)
@@ -180,11 +182,12 @@ class MixerHeadWidth(f.Int):
 def prefixed_mamba2(
     d_model: f.Int, eps: Field, activation: Field, *, state_size: int = 256, **more: Template
 ) -> Template:
-    """A Mamba-2 mixer whose fields begin with ``mamba_`` (Bamba, Granite 4, Falcon-H1)."""
+    """A Mamba-2 mixer whose fields begin with ``mamba_`` (Bamba, Granite 4)."""
     heads, expand = f.Int("mamba_n_heads", default=128), f.Int("mamba_expand", default=2)
+    width = f.Derived(lambda config: expand.read(config) * d_model.read(config))
     return mamba2(
         heads=heads,
-        head_dim=MixerHeadWidth("mamba_d_head", expand, heads, d_model),
+        head_dim=MixerHeadWidth("mamba_d_head", width, heads),
         expand=("mamba_expand", 2),
         d_model=d_model,
         state_size=f.Int("mamba_d_state", default=state_size),

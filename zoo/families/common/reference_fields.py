@@ -136,6 +136,14 @@ intermediate_size num_key_value_heads sliding_window_pattern use_cache
 _is_quantized activation alibi bias ffn_hidden_size layer_norm_epsilon multi_query n_embed
 new_decoder_architecture num_kv_heads num_ln_in_parallel_attn parallel_attn rotary use_cache
 """,
+    "falcon_h1": """
+attention_bias attention_in_multiplier attention_out_multiplier embedding_multiplier
+intermediate_size key_multiplier layers_block_type lm_head_multiplier mamba_chunk_size
+mamba_conv_bias mamba_d_conv mamba_d_head mamba_d_ssm mamba_d_state mamba_expand mamba_n_groups
+mamba_n_heads mamba_norm_before_gate mamba_proj_bias mamba_rms_norm mlp_bias mlp_multipliers
+num_key_value_heads num_logits_to_keep projectors_bias ssm_in_multiplier ssm_multipliers
+ssm_out_multiplier time_step_limit use_cache
+""",
     "falcon_mamba": """
 _is_quantized conv_kernel expand intermediate_size layer_norm_epsilon mixer_rms_eps
 rescale_prenorm_residual residual_in_fp32 state_size time_step_floor time_step_init_scheme
@@ -267,6 +275,12 @@ is_decoder scale_embedding share_encoder_decoder_embeddings use_cache
 activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
 decoder_layerdrop decoder_layers decoder_start_token_id dropout encoder_attention_heads
 encoder_ffn_dim encoder_layerdrop encoder_layers forced_eos_token_id is_decoder scale_embedding
+use_cache
+""",
+    "minimax": """
+block_size full_attn_alpha_factor full_attn_beta_factor intermediate_size linear_attn_alpha_factor
+linear_attn_beta_factor mlp_alpha_factor mlp_beta_factor num_experts num_experts_per_tok
+num_key_value_heads num_local_experts output_router_logits router_aux_loss_coef router_jitter_noise
 use_cache
 """,
     "minimax_m2": """
@@ -443,6 +457,9 @@ router_z_loss_coef use_cache
 d_ff d_kv d_model decoder_start_token_id dense_act_fn dropout_rate feed_forward_proj is_decoder
 is_gated_act layer_norm_epsilon num_decoder_layers num_heads num_layers
 relative_attention_max_distance relative_attention_num_buckets scale_decoder_outputs use_cache
+""",
+    "vision-encoder-decoder": """
+add_cross_attention cross_attention_hidden_size decoder decoder_start_token_id encoder is_decoder
 """,
     "vit": """
 attention_probs_dropout_prob encoder_stride hidden_dropout_prob image_size intermediate_size

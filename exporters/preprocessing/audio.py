@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exporters.quality.arrays import ArrayFile
 from specs.errors import UserError
+from specs.model import Model
 from zoo.checkpoints.carried import stated_in
 
 PREPROCESSOR = "preprocessor_config.json"
@@ -64,10 +64,12 @@ class LogMel:
         return ((np.maximum(logs, logs.max() - 8) + 4) / 4).astype(np.float32)
 
 
-def read_audio(given: Path, form: LogMel | None) -> tuple[ArrayFile, Samples]:
-    """The spectrograms of a .wav file, or of all in a directory in order of name, cut into inputs: B M T.
+def read_audio(given: Path, form: LogMel | None, spec: Model) -> tuple[Samples, str]:
+    """The spectrograms of a .wav file, or of all in a directory in order of name, cut into inputs, B M T, and the SHA-256 of
+    what the files hold.
 
-    Raises :class:`specs.errors.UserError` for unsuitable audio files, and where ``form`` is missing.
+    Raises :class:`specs.errors.UserError` for unsuitable audio files, where ``form`` is missing, and where it gives
+    other sizes than the model takes.
     """
     if form is None:
         raise UserError(
@@ -86,7 +88,16 @@ def read_audio(given: Path, form: LogMel | None) -> tuple[ArrayFile, Samples]:
         digest.update(content)
         parts += [samples[at : at + form.length] for at in range(0, max(1, len(samples)), form.length)]
     found = np.stack([form.features(part) for part in parts])
-    return ArrayFile(str(given), digest.hexdigest(), len(found)), found
+    shape = spec.embedding_of(spec.encoder or spec.last_stack).input_shape(
+        spec.context_length_of(spec.encoder or spec.last_stack)
+    )
+    if found.shape[1:] != shape:
+        wanted, got = (" x ".join(map(str, each)) for each in (shape, found.shape[1:]))
+        raise UserError(
+            f"{given}: spectrograms must be {wanted} for {spec.name}\n"
+            f"  value: {got}, from the {PREPROCESSOR} next to the weights\n  Put the model's own {PREPROCESSOR} there."
+        )
+    return found, digest.hexdigest()
 
 
 def is_audio(given: Path) -> bool:

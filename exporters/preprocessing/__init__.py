@@ -1,0 +1,26 @@
+"""Files of images and sounds as the inputs of models, by the settings that checkpoints carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from exporters.preprocessing.audio import LogMel
+from exporters.preprocessing.images import Pixels
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """A checkpoint's settings for sounds and for images, as far as it has any."""
+
+    log_mel: LogMel | None = None
+    pixels: Pixels | None = None
+
+    @classmethod
+    def beside(cls, *directories: Path) -> Preprocessing:
+        """The settings in the first of some directories that have them."""
+        return cls(LogMel.beside(*directories), Pixels.beside(*directories))
+
+
+UNSTATED = Preprocessing()
+"""The settings of a checkpoint that has none."""

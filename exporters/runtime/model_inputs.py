@@ -1,0 +1,39 @@
+"""What a model reads first, token ids or whole images and sounds, as inputs of its graph: batch B, tokens T."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from exporters.runtime.graph import Floats, Ids, LoadedGraph
+from exporters.runtime.tokens import padded, token_inputs
+from specs.errors import UserError, option_name
+from specs.model import Model
+from specs.stack import Stack
+from zoo.generation.prompts import check_prompts
+
+Given = Sequence[Sequence[int]] | Floats
+"""Rows of token ids; or images or sounds, the first axis the batch."""
+
+
+def model_inputs(
+    graph: LoadedGraph, spec: Model, stack: Stack, given: Given
+) -> tuple[dict[str, Ids | Floats], Ids | None]:
+    """The inputs of a graph, padded on the right, and the mask of their tokens, B T; None for images and sounds.
+
+    Raises :class:`specs.errors.UserError` for inputs that the stack does not take.
+    """
+    embedding = spec.embedding_of(stack)
+    if embedding.takes_tokens != (not isinstance(given, np.ndarray)):
+        option = {"pixel_values": option_name("image"), "input_features": option_name("audio")}
+        raise UserError(
+            f"{spec.name} takes {embedding.input_name}\n"
+            f"  value: {'token ids' if not isinstance(given, np.ndarray) else 'an image or a sound'}\n"
+            f"  Pass {option.get(embedding.input_name, option_name('text'))}."
+        )
+    if isinstance(given, np.ndarray):
+        return {embedding.input_name: given}, None
+    check_prompts(spec, stack, given)
+    ids, mask = padded(given, right=True)
+    return {**token_inputs(graph, ids, mask)}, mask
