@@ -74,8 +74,8 @@ class Stack(Spec):
     position: Position | None = None
     """Position kind of this stack. Default: the model's."""
     causal: bool | None = None
-    """Whether each token sees only itself and the tokens before it, in an encoder (CLIP's text encoder: true). Default:
-    false for encoders; decoders are always causal."""
+    """Whether each token sees only itself and the tokens before it, in an encoder (CLIP's text encoder, Qwen3 Embedding:
+    true). Default: false for encoders; decoders are always causal."""
     d_model: Annotated[Width | None, OmitDefault(), Role.WIDTH] = None
     """Width of this stack's residual stream, where the two of an `encoder-decoder` differ: attention to the encoder then
     reads its width (TrOCR). Default: the model's."""

@@ -73,10 +73,6 @@ FAMILIES = (
         _TENSORS,
         _BODY,
         _CLASSES,
-        ignored=(
-            "classifier_pooling",
-            "clf_pooling",
-            "hidden_dropout",
-        ),  # the first two are of one head, the last of none
+        ignored=(*_Pooling.names, "hidden_dropout"),  # of one head, and of none
     ),
 )

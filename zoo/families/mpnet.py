@@ -6,7 +6,6 @@ RoBERTa without token types, and with T5's bias of relative positions, one for a
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.encoders import CLASSIFIER_RULES, NORM, classifiers, masked, masked_rules, pooler
 from zoo.families.common.family import Family
 from zoo.families.common.layers import Layers
@@ -14,24 +13,12 @@ from zoo.families.common.tensors import Rule, Tensors, affine, modules, projecti
 
 _OFFSET = 2
 _BUCKETS = 32
-
-
-class _Context(f.Rows):
-    """The rows that positions use."""
-
-    def read(self, config: Config) -> int:
-        context = int(super().read(config) - _OFFSET)
-        if context < 1:
-            config.refuse("max_position_embeddings", f"must exceed {_OFFSET}, where positions start")
-        return context
-
-
 _DROPOUT = f.Float("hidden_dropout_prob", default=0.1)
 _BODY = {
     "architecture": "encoder",
     "vocab_size": f.Int("vocab_size", default=30527),
     "d_model": f.Int("hidden_size", default=768),
-    "context_length": _Context("max_position_embeddings", default=512),
+    "context_length": f.Rows("max_position_embeddings", default=512, start=_OFFSET),
     "position": {"kind": "learned", "offset": _OFFSET},
     "embedding": {"norm": NORM, "dropout": _DROPOUT},
     "encoder": Layers(

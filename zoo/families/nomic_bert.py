@@ -112,7 +112,11 @@ _TENSORS = Tensors(
     optional=("pooler.*", "cls.*", "classifier.*"),
 )
 
-_OF_THE_FIRST = "the present class has no field for it"
+_UNLIKE = "the present class has no field for it"
+_NEVER = (
+    "causal", "mlp_fc1_bias", "mlp_fc2_bias", "parallel_block", "prenorm", "qkv_proj_bias", "rotary_emb_interleaved",
+    "scale_attn_by_inverse_layer_idx", "use_rms_norm",
+)  # fmt: skip
 _OF_CODE = (
     "dense_seq_output", "fused_bias_fc", "fused_dropout_add_ln", "max_trained_positions", "pad_vocab_size_multiple",
     "parallel_block_tied_norm", "reorder_and_upcast_attn", "use_flash_attn", "use_xentropy", *SUMMARY,
@@ -130,23 +134,10 @@ FAMILIES = (
             "NomicBertForTokenClassification": token_classes(_CLASSIFIER_DROPOUT),
         },
         fixed={
-            **dict.fromkeys(
-                (
-                    "causal",
-                    "mlp_fc1_bias",
-                    "mlp_fc2_bias",
-                    "parallel_block",
-                    "prenorm",
-                    "qkv_proj_bias",
-                    "rotary_emb_interleaved",
-                    "scale_attn_by_inverse_layer_idx",
-                    "use_rms_norm",
-                ),
-                (False, _OF_THE_FIRST),
-            ),
-            **dict.fromkeys(("rotary_emb_scale_base", "rotary_scaling_factor"), (None, _OF_THE_FIRST)),
+            **dict.fromkeys(_NEVER, (False, _UNLIKE)),
+            **dict.fromkeys(("rotary_emb_scale_base", "rotary_scaling_factor"), (None, _UNLIKE)),
             "rotary_emb_fraction": (1.0, WHOLE_HEADS),
-            "scale_attn_weights": (True, _OF_THE_FIRST),
+            "scale_attn_weights": (True, _UNLIKE),
         },
         ignored=("classifier_dropout", *_OF_CODE),
     ),

@@ -44,20 +44,6 @@ class _Offset(f.Int):
 
 _OFFSET = _Offset("pad_token_id", default=1)
 
-
-class _Context(f.Rows):
-    """The rows that positions use."""
-
-    def read(self, config: Config) -> int:
-        start = _OFFSET.read(config)
-        context = int(super().read(config) - start)
-        if context < 1:
-            config.refuse(
-                "max_position_embeddings", f"must exceed {start}, where positions start: pad_token_id + 1"
-            )
-        return context
-
-
 _TENSORS = Tensors(
     "roberta",
     BERT_RULES,
@@ -82,7 +68,7 @@ def _family(
 ) -> Family:
     body = {
         **bert_body(vocab_size=vocab_size, **options),
-        "context_length": _Context("max_position_embeddings", default=512),
+        "context_length": f.Rows("max_position_embeddings", default=512, start=_OFFSET),
         "position": {"kind": "learned", "offset": _OFFSET},
     }
     classes = {

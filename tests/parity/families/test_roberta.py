@@ -81,7 +81,7 @@ class TestRoberta(EncoderTests):
         ("position_embedding_type", "relative_key_query", 'must be "absolute"'),
         ("is_decoder", True, "must be false"),
         ("hidden_act", "gelu_nwe", "Did you mean 'gelu_new'"),
-        ("max_position_embeddings", 2, "must exceed 2, where positions start: pad_token_id + 1"),
+        ("max_position_embeddings", 2, "must exceed 2, where positions start"),
         ("architectures", ["RobertaForCausalLM"], "Did you mean"),
     )
 

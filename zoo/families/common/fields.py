@@ -125,9 +125,19 @@ class ContextLength(_NamedField):
 
 
 class Rows(_NamedField):
-    """The rows of a table of learned positions: the context length plus the offset of the first position."""
+    """The rows of a table of learned positions: the context length plus the offset of the first position, ``start``."""
 
     _read = Config.int
+
+    def __init__(self, *names: str, default: Template = None, start: Template = 0) -> None:
+        super().__init__(*names, default=default)
+        self.start = start
+
+    def read(self, config: Config) -> int:
+        rows, start = int(super().read(config)), int(read(self.start, config))
+        if start and rows <= start:
+            config.refuse(self.names[0], f"must exceed {start}, where positions start")
+        return rows - start
 
     def write(self, value: Any, place: Place) -> Data:
         embedded = place.model.position_of(place.stack)
