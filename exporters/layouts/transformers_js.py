@@ -24,6 +24,8 @@ _CLASSES = frozenset(
         "BertForSequenceClassification",
         "BertForTokenClassification",
         "BertModel",
+        "Dinov2Model",
+        "Dinov2WithRegistersModel",
         "DistilBertForMaskedLM",
         "DistilBertForQuestionAnswering",
         "DistilBertForSequenceClassification",
