@@ -11,7 +11,7 @@ import specs.mixture
 import specs.rg_lru
 import specs.short_convolution  # noqa: F401 - these register their kinds
 from specs.attention import Attention, MultiHeadShape
-from specs.base import Component, Dropout, Fault, RuleContext, Slot
+from specs.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
 from specs.descriptions import ValueDescriptions
 from specs.feed_forward import FeedForward
 from specs.mixer import Mixer
@@ -47,6 +47,9 @@ class BlockParts(Component):
     """How the output of a branch joins the residual stream. Default: `add`."""
     feed_forward_residual: Residual | None = None
     """How the output of the feed-forward joins the residual stream, where it differs. Default: `residual`."""
+    layer_scale: Annotated[PositiveFloat | None, OmitDefault()] = None
+    """Initial value of LayerScale, a trained factor per feature on the output of each branch, before the residual sum (Touvron
+    et al., 2021; DINOv2: 1.0). Default: none."""
     dropout: Dropout = 0.0
     """Dropout probability on the output of each branch during training."""
 

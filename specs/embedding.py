@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from specs.activation import Activation
-from specs.base import Component, Dropout, Fault, PositiveFloat, RuleContext, Slot, Spec, Width
+from specs.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot, Spec, Width
 from specs.descriptions import ValueDescriptions
 from specs.norm import Norm
 from specs.registry import register
@@ -36,6 +36,10 @@ class EmbeddingKind(Component):
     def position_width(self, d_model: int) -> int:
         """The width of the vectors to which positions are added."""
         return d_model
+
+    def position_count(self, context_length: int | None) -> int | None:
+        """The number of vectors to which positions are added."""
+        return context_length
 
 
 class Projection(Spec):
@@ -102,6 +106,9 @@ class Patches(EmbeddingKind):
     """Number of color channels."""
     class_token: bool = True
     """Whether a trained vector precedes the patches (the `[CLS]` token of ViT)."""
+    registers: Annotated[int, Field(ge=0, le=2**10), OmitDefault()] = 0
+    """Number of register tokens: trained vectors without a position between class token and patches (Darcet et al., 2023;
+    DINOv2 with registers: 4)."""
     bias: bool = True
     """Whether the projection of the patches adds a bias."""
     dropout: Dropout = 0.0
@@ -111,7 +118,10 @@ class Patches(EmbeddingKind):
 
     @property
     def fixed_length(self) -> int:
-        return (self.image_size // self.patch_size) ** 2 + self.class_token
+        return (self.image_size // self.patch_size) ** 2 + self.class_token + self.registers
+
+    def position_count(self, context_length: int | None) -> int:
+        return self.fixed_length - self.registers
 
     def input_shape(self, context_length: int | None) -> tuple[int, ...]:
         return self.channels, self.image_size, self.image_size

@@ -105,6 +105,8 @@ SYNONYMS: dict[str, str] = {
     "type_vocab_size": "token_types",
     "num_channels": "channels",
     "num_mel_bins": "mel_bins",
+    "num_register_tokens": "registers",
+    "layerscale_value": "layer_scale",
     "hidden_dropout_prob": "dropout",
     "attention_dropout": "dropout",
     "type": "kind",

@@ -74,6 +74,7 @@ def patches() -> st.SearchStrategy[Data]:
         sizes,
         channels=st.integers(1, 3),
         class_token=st.booleans(),
+        registers=st.sampled_from([0, 0, 1, 3]),
         bias=st.booleans(),
     )
 
@@ -276,6 +277,7 @@ def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
         data["residual"]["stream_scale"] = draw(st.sampled_from([1.0, 1.0, 1.5]))
         if data["kind"] != "parallel" and draw(st.integers(0, 4)) == 0:
             data["feed_forward_residual"] = {"kind": "add", "scale": draw(st.sampled_from([1.0, 0.25]))}
+    data["layer_scale"] = draw(st.sampled_from([None, None, None, 1.0, 1e-5]))
     data["dropout"] = draw(st.sampled_from([0.0, 0.1]))
     if data["kind"] == "parallel":
         data["norms"] = draw(st.sampled_from(["shared", "separate"]))

@@ -537,7 +537,7 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
     (angles_interleaved, [rope(bert), rope(gpt2), rope(t5)]),
     (columns_one_off, [whisper()]),
     (patches_without_bias, [vit()]),
-    (class_token_last, [vit()]),
+    (class_token_last, [vit(), vit(embedding={**vit().embedding.model_dump(), "registers": 2})]),
     (no_biases, [vit(), whisper()]),
     (half_of_the_heads_swapped, [whisper()]),
     (cache_in_front, [whisper()]),

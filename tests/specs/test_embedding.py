@@ -42,6 +42,15 @@ def test_the_context_of_an_image_is_its_patches_and_the_class_token() -> None:
     assert vit(context_length=5)
 
 
+def test_registers_count_as_vectors_but_have_no_position() -> None:
+    spec = load("dinov2-with-registers-small")
+    assert spec.context_length_of(spec.last_stack) == 37**2 + 1 + 4
+    assert spec.embedding_of(spec.last_stack).position_count(None) == 37**2 + 1
+    assert "registers" not in resolved(load("dinov2-small"))["embedding"]
+    text = told("dinov2-small", "embedding.registers=-1")
+    assert text.startswith("embedding.registers: must be greater than or equal to 0")
+
+
 def test_a_stack_may_have_its_own_embedding_position_and_context_length() -> None:
     spec = whisper()
     assert spec.encoder is not None

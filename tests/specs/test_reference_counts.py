@@ -26,8 +26,8 @@ WITHOUT_FAMILY = {
 TIED_TILL_LOADED = {"t5", "mt5"}
 """Families whose head transformers ties until it loads a checkpoint that has one, as those of T5 1.1 have."""
 
-UNTRAINED = "e_score_correction_bias"
-"""A parameter of ERNIE that is not trained; other families have it as a buffer."""
+UNTRAINED = ("e_score_correction_bias", "embeddings.mask_token")
+"""Parameters that are not trained (ERNIE's, which other families have as a buffer), or that only training reads (DINOv2's)."""
 
 UNREAD = "encoder.pooler."
 """The pooler of a ViT that a decoder attends to: no output depends on it."""

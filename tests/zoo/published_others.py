@@ -100,6 +100,16 @@ OTHERS: dict[str, dict[str, Any]] = {
         "sep_token_id": 50282, "tie_word_embeddings": True, "torch_dtype": "float32",
         "transformers_version": "4.47.0.dev0", "vocab_size": 50368,
     },
+    "dinov2-base": {
+        "apply_layernorm": True, "architectures": ["Dinov2Model"], "attention_probs_dropout_prob": 0.0,
+        "drop_path_rate": 0.0, "hidden_act": "gelu", "hidden_dropout_prob": 0.0, "hidden_size": 768,
+        "image_size": 518, "initializer_range": 0.02, "layer_norm_eps": 1e-06, "layerscale_value": 1.0,
+        "mlp_ratio": 4, "model_type": "dinov2", "num_attention_heads": 12, "num_channels": 3,
+        "num_hidden_layers": 12, "out_features": ["stage12"], "out_indices": [12], "patch_size": 14,
+        "qkv_bias": True, "reshape_hidden_states": True,
+        "stage_names": ["stem", *(f"stage{i}" for i in range(1, 13))], "torch_dtype": "float32",
+        "transformers_version": "4.32.0.dev0", "use_swiglu_ffn": False,
+    },
     "clip-vit-l14-text": {
         "_name_or_path": "openai/clip-vit-large-patch14", "architectures": ["CLIPTextModel"],
         "attention_dropout": 0.0, "bos_token_id": 0, "dropout": 0.0, "eos_token_id": 2,

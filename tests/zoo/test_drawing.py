@@ -161,6 +161,17 @@ def test_a_scaled_branch_is_drawn_with_its_factor():
     ]
 
 
+def test_layer_scale_is_drawn_before_the_sum():
+    assert way("pre_norm", "decoder.block.layer_scale=0.1") == [
+        ([], ["attention_norm", "attention", "attention_scale"]),
+        ([], ["feed_forward_norm", "feed_forward", "feed_forward_scale"]),
+    ]
+    titles = [part.title for part in read(load("dinov2-with-registers-small")).parts()]
+    assert titles.count("LayerScale") == 2
+    first = ["Patches through one matrix", "Class token", "Learned positions", "Registers"]
+    assert titles[:4] == first
+
+
 def test_a_scaled_stream_is_drawn_with_its_factor_and_a_feed_forward_with_its_own():
     changes = (
         "decoder.block.residual={kind: add, stream_scale: 3.5, scale: 0.5}",

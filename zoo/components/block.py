@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 import specs.block as spec
 from zoo.components.attention import CrossAttention
+from zoo.components.layer_scale import LayerScale
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
 from zoo.precision import wide
@@ -60,6 +61,10 @@ class Block(nn.Module):
         self.residual = build_component(spec.residual, context)
         if spec.feed_forward_residual is not None:
             self.feed_forward_residual = build_component(spec.feed_forward_residual, context)
+        self.has_scales = spec.layer_scale is not None
+        if spec.layer_scale is not None:
+            for branch in self.branch_names:
+                self.add_module(f"{branch}_scale", LayerScale(spec.layer_scale, context.d_model))
         self.dropout = nn.Dropout(spec.dropout)
         self.states = [mixer.state for mixer in self.mixers]
 
@@ -76,6 +81,10 @@ class Block(nn.Module):
         """The residual connection of a branch."""
         own = self.feed_forward_residual if branch == "feed_forward" else None
         return self.residual if own is None else own
+
+    def scaled(self, branch: str, output: Tensor) -> Tensor:
+        """The output of a branch, times its LayerScale where the block has them: B T D -> B T D."""
+        return self.get_submodule(f"{branch}_scale")(output) if self.has_scales else output
 
     @property
     def mixers(self) -> tuple[Mixer, ...]:
@@ -122,7 +131,9 @@ class PreNorm(Block):
     ) -> tuple[Tensor, State]:
         x, turn = wide(x), Turn(context, past, encoded)
         for name, branch in self.branches():
-            x = self.residual_of(name)(x, self.dropout(branch(self.norm_of(name)(x), turn)))
+            x = self.residual_of(name)(
+                x, self.dropout(self.scaled(name, branch(self.norm_of(name)(x), turn)))
+            )
         return x, turn.present
 
 
@@ -139,7 +150,9 @@ class PostNorm(Block):
     ) -> tuple[Tensor, State]:
         turn = Turn(context, past, encoded)
         for name, branch in self.branches():
-            x = self.norm_of(name)(self.residual_of(name)(x, self.dropout(branch(x, turn))))
+            x = self.norm_of(name)(
+                self.residual_of(name)(x, self.dropout(self.scaled(name, branch(x, turn))))
+            )
         return x, turn.present
 
 
@@ -161,9 +174,9 @@ class Parallel(Block):
     ) -> tuple[Tensor, State]:
         x, turn = wide(x), Turn(context, past, encoded)
         (name, branch), *others = self.branches()
-        total = branch(self.norm_of(name)(x), turn)
+        total = self.scaled(name, branch(self.norm_of(name)(x), turn))
         for name, branch in others:
-            total = total + branch(self.norm_of(name)(x), turn)
+            total = total + self.scaled(name, branch(self.norm_of(name)(x), turn))
         return self.residual(x, self.dropout(total)), turn.present
 
 
@@ -180,7 +193,9 @@ class ReorderedNorm(Block):
     ) -> tuple[Tensor, State]:
         x, turn = wide(x), Turn(context, past, encoded)
         for name, branch in self.branches():
-            x = self.residual_of(name)(x, self.dropout(self.norm_of(name)(branch(x, turn))))
+            x = self.residual_of(name)(
+                x, self.dropout(self.scaled(name, self.norm_of(name)(branch(x, turn))))
+            )
         return x, turn.present
 
 
@@ -199,7 +214,7 @@ class Sandwich(Block):
         x, turn = wide(x), Turn(context, past, encoded)
         for name, branch in self.branches():
             mixed = self.norm_of(name, "output_norm")(branch(self.norm_of(name)(x), turn))
-            x = self.residual_of(name)(x, self.dropout(mixed))
+            x = self.residual_of(name)(x, self.dropout(self.scaled(name, mixed)))
         return x, turn.present
 
 
@@ -217,5 +232,5 @@ class NormedResidual(Block):
         turn = Turn(context, past, encoded)
         for name, branch in self.branches():
             x = self.norm_of(name)(x)
-            x = self.residual_of(name)(x, self.dropout(branch(x, turn)))
+            x = self.residual_of(name)(x, self.dropout(self.scaled(name, branch(x, turn))))
         return x, turn.present

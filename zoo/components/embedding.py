@@ -32,7 +32,11 @@ class Embedding(nn.Module):
         self.token = None
         self.position: Position = build_component(  # type: ignore[assignment]
             context.position_kind if context.position_kind.embedded else NoPosition(),
-            replace(context, d_model=spec.position_width(context.d_model)),
+            replace(
+                context,
+                d_model=spec.position_width(context.d_model),
+                context_length=spec.position_count(context.context_length),
+            ),
         )
 
     def mask_and_positions(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor | None, Tensor]:
@@ -102,7 +106,8 @@ class DenseEmbedding(Embedding):
 
 @builds(spec.Patches)
 class Patches(DenseEmbedding):
-    """The class token and the projected patches, plus position; the projection is stored as a convolution."""
+    """The class token and the projected patches, plus position, with registers between; the projection is stored as a
+    convolution."""
 
     def __init__(self, spec: spec.Patches, context: BuildContext) -> None:
         super().__init__(spec, context)
@@ -110,6 +115,7 @@ class Patches(DenseEmbedding):
         self.length = spec.fixed_length
         self.patch = Convolution2d(spec.channels, width, size, stride=size, bias=spec.bias)
         self.class_token = EmbeddingTable(1, width) if spec.class_token else None
+        self.register = EmbeddingTable(spec.registers, width) if spec.registers else None
         self.dropout = nn.Dropout(spec.dropout)
 
     def forward(self, pixel_values: Tensor, positions: Tensor, token_type_ids: None = None) -> Tensor:
@@ -118,7 +124,13 @@ class Patches(DenseEmbedding):
         if self.class_token is not None:
             first = wide(self.class_token.weight).expand(x.shape[0], 1, x.shape[2])  # B 1 D
             x = torch.cat((first, x), 1)  # B T D
-        return self.dropout(self.position.embed(x, positions))
+        if self.register is None:
+            return self.dropout(self.position.embed(x, positions))
+        count = self.register.num_embeddings
+        x = self.position.embed(x, positions[:, : self.length - count])
+        registers = wide(self.register.weight).expand(x.shape[0], count, x.shape[2])  # B registers D
+        parts = (registers, x) if self.class_token is None else (x[:, :1], registers, x[:, 1:])
+        return self.dropout(torch.cat(parts, 1))  # B T D
 
 
 @builds(spec.Spectrogram)

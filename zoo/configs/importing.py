@@ -130,6 +130,9 @@ def _class_name(config: Config, family: Family) -> str:
         config.refuse("architectures", "must be a list of class names")
     known = next((item for item in named if item in family.classes), None)
     if known is None:
+        if because := family.refused.get(named[0]):
+            remedy = suggestion(named[0], family.classes)
+            config.refuse("architectures", f"must not name {named[0]}, {because}", remedy)
         config.refuse("architectures", "must name a supported class", suggestion(named[0], family.classes))
     return known
 

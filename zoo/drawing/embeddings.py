@@ -26,8 +26,7 @@ def embedding_elements(
         case Tokens():
             yield from reader.tokens(embedding, position)
         case Patches():
-            yield from reader.patches(embedding)
-            yield from position
+            yield from reader.patches(embedding, position)
         case Spectrogram():
             yield from reader.spectrogram(embedding)
             yield from position
@@ -76,13 +75,16 @@ class _Embedding:
             yield self._counts.part("norm", wording.title(embedding.norm.kind), [], f"{self._path}.norm")
         yield from () if first else projection
 
-    def patches(self, embedding: Patches) -> Iterator[Element]:
-        """The projected patches, after the class token."""
+    def patches(self, embedding: Patches, position: list[Joined]) -> Iterator[Element]:
+        """The projected patches, after the class token; position, and register tokens that have none."""
         d_model, size = self._d_model, embedding.patch_size
         widths = f"{sizes(embedding.channels, size, size)} → {d_model:,}"
         yield self._part("Patches through one matrix", "patch", widths)
         if embedding.class_token:
             yield Joined(self._part("Class token", "class_token", sizes(1, d_model)), "∥")
+        yield from position
+        if embedding.registers:
+            yield Joined(self._part("Registers", "register", sizes(embedding.registers, d_model)), "∥")
 
     def spectrogram(self, embedding: Spectrogram) -> Iterator[Element]:
         """Two convolutions."""

@@ -38,6 +38,7 @@ TITLES = {
     "learned": "Learned positions",
     "sinusoidal": "Sinusoidal positions",
     "tokens": "Token embedding",
+    "layer_scale": "LayerScale",
 }
 """Titles of built-in kinds; others use their own names."""
 

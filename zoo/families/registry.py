@@ -103,6 +103,8 @@ MODULES = {
     "mt5": "t5",
     "switch_transformers": "switch_transformers",
     "vit": "vit",
+    "dinov2": "dinov2",
+    "dinov2_with_registers": "dinov2",
     "vision-encoder-decoder": "vision_encoder_decoder",
     "whisper": "whisper",
     "xlm-roberta": "roberta",

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.encoders import NORM
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import Labels
+from zoo.families.common.images import SquareSide
 from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections
 from zoo.families.common.transforms import Unsqueezed
-
-
-class _Side(f.Int):
-    """The side of a square, which may be given as height and width."""
-
-    def read(self, config: Config) -> int:
-        value = config.any(self.names[0])
-        if isinstance(value, list) and len(value) == 2 and value[0] == value[1]:
-            value = value[0]
-        if value is not None and type(value) is not int:
-            config.refuse(self.names[0], "must be a whole number", "Use square images and patches.")
-        return int(self.default if value is None else value)
-
 
 _WIDTH = f.Int("hidden_size", default=768)
 _DROPOUT = f.Float("hidden_dropout_prob", default=0.0)
@@ -33,8 +20,8 @@ _BODY = {
     "position": {"kind": "learned"},
     "embedding": {
         "kind": "patches",
-        "image_size": _Side("image_size", default=224),
-        "patch_size": _Side("patch_size", default=16),
+        "image_size": SquareSide("image_size", default=224),
+        "patch_size": SquareSide("patch_size", default=16),
         "channels": f.Int("num_channels", default=3),
         "dropout": _DROPOUT,
     },

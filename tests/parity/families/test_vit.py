@@ -12,8 +12,11 @@ from transformers import ViTConfig, ViTForImageClassification, ViTModel
 from tests.parity.families.harness import check
 from tests.parity.reference import ACTIVATIONS
 from tests.thinned import one_in
+from tests.zoo.tiny import BLOCK, vit
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.template import UnfitError
+from zoo.families.registry import family
 
 CONFIGS = {
     "remainder": dict(
@@ -64,6 +67,13 @@ def test_unsupported_values_and_fields_are_refused(change, rule, remedy):
     with pytest.raises(ConfigError, match=rule) as caught:
         spec_of_config(config, name="vit", strict=True)
     assert remedy in str(caught.value)
+
+
+def test_biases_of_another_kind_of_attention_have_no_field():
+    latent = {"kind": "latent", "heads": 2, "kv_rank": 4, "head_dim": 4, "value_dim": 4, "rope_dim": 2}
+    spec = vit(encoder={"layers": 1, "block": {**BLOCK, "attention": latent}})
+    with pytest.raises(UnfitError, match=r"^bias False$"):
+        family("vit").config(spec, "ViTForImageClassification")
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ class Family:
     """The configs and checkpoints of one model_type.
 
     ``body`` is the template of a spec without name and head; ``classes`` are the classes by name, the default first.
+    ``refused`` are classes that are not supported, each with what a spec cannot express of it.
     ``fixed`` gives fields their only supported value, which may be a template, and the reason; ``ignored`` are fields that do
     not change the spec.  A family that only names tensors has no body.
     """
@@ -36,6 +37,7 @@ class Family:
     tensors: Tensors
     body: Template = None
     classes: Mapping[str, HeadClass] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, tuple[Template, str]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
 

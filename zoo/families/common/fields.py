@@ -245,7 +245,8 @@ class Kinds(Field):
         return read(self.on if self.switch.read(config) else self.off, config)
 
     def write(self, value: Any, place: Place) -> Data:
-        return self.switch.write(value.kind == self.on["kind"], place)
+        on = value.kind == self.on["kind"]
+        return {**self.switch.write(on, place), **write(self.on if on else self.off, value, place)}
 
 
 class IfThere(Field):

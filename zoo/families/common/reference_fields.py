@@ -103,6 +103,17 @@ num_experts_per_tok num_key_value_heads num_local_experts num_mtp_layers num_nex
 output_router_logits pretraining_tp q_lora_rank qk_nope_head_dim qk_rope_head_dim rope_interleave
 routed_scaling_factor topk_group use_cache v_head_dim
 """,
+    "dinov2": """
+_out_features _out_indices apply_layernorm attention_probs_dropout_prob drop_path_rate
+hidden_dropout_prob image_size layer_norm_eps layerscale_value mlp_ratio num_channels out_features
+out_indices patch_size qkv_bias reshape_hidden_states use_mask_token use_swiglu_ffn
+""",
+    "dinov2_with_registers": """
+_out_features _out_indices apply_layernorm attention_probs_dropout_prob drop_path_rate
+hidden_dropout_prob image_size layer_norm_eps layerscale_value mlp_ratio num_channels
+num_register_tokens out_features out_indices patch_size qkv_bias reshape_hidden_states
+use_swiglu_ffn
+""",
     "distilbert": """
 activation dim dropout hidden_dim n_heads n_layers qa_dropout seq_classif_dropout
 sinusoidal_pos_embds

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specs.attention import MultiHeadShape
+from specs.base import Component
 from specs.block import BlockParts
 from specs.latent import Latent
 from specs.model import Model
@@ -69,7 +70,8 @@ class Place:
                 return self.position
             return getattr(self.model, f"{key}_of")(self.stack)
         if not hasattr(owner, key):
-            raise UnfitError(f"{self.key} kind {owner.kind}")
+            what = f"kind {owner.kind}" if isinstance(owner, Component) else owner
+            raise UnfitError(f"{self.key} {what}")
         return getattr(owner, key)
 
 

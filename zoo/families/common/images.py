@@ -1,0 +1,18 @@
+"""Fields that families of images share."""
+
+from __future__ import annotations
+
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+
+
+class SquareSide(f.Int):
+    """The side of a square, which may be given as height and width."""
+
+    def read(self, config: Config) -> int:
+        value = config.any(self.names[0])
+        if isinstance(value, list) and len(value) == 2 and value[0] == value[1]:
+            value = value[0]
+        if value is not None and type(value) is not int:
+            config.refuse(self.names[0], "must be a whole number", "Use square images and patches.")
+        return int(self.default if value is None else value)

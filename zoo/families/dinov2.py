@@ -1,0 +1,150 @@
+"""DINOv2 (Oquab et al., 2023), and with registers (Darcet et al., 2023), at the image size of the config.
+
+At other image sizes the reference interpolates the positions.
+"""
+
+from __future__ import annotations
+
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.decoders import layer_norm
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.images import SquareSide
+from zoo.families.common.layers import Layers
+from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.tensors import Rule, Tensors, fused, modules, projections, same
+from zoo.families.common.transforms import Unsqueezed
+
+_WIDTH = f.Int("hidden_size", default=768)
+_RATIO = f.Int("mlp_ratio", default=4)
+
+
+class _Hidden(Field):
+    """The width of the feed-forward: a multiple of the model's."""
+
+    def width(self, d_model: int, ratio: int) -> int:
+        """The width for a ratio."""
+        return d_model * ratio
+
+    def read(self, config: Config) -> int:
+        return self.width(_WIDTH.read(config), _RATIO.read(config))
+
+    def write(self, value: int, place: Place) -> Data:
+        d_model = place.model.d_model
+        near = 3 * value // (2 * d_model)  # of a gated one, two thirds of the ratio are left
+        for ratio in (value // d_model, near, near + 1):
+            if self.width(d_model, ratio) == value:
+                return _RATIO.write(ratio, place)
+        raise UnfitError(f"feed_forward.hidden {value}: it follows from a whole mlp_ratio")
+
+
+class _GatedHidden(_Hidden):
+    """Two thirds of the multiple, rounded up to a multiple of 8."""
+
+    def width(self, d_model: int, ratio: int) -> int:
+        return (int(d_model * ratio * 2 / 3) + 7) // 8 * 8
+
+
+_BIAS = f.Bool("qkv_bias", default=True)
+_DROPOUT = f.Float("hidden_dropout_prob", default=0.0)
+
+
+def _body(patch_size: int, **more: Template) -> dict[str, Template]:
+    """The body with a family's default patch size; ``more`` are keys of the embedding."""
+    return {
+        "architecture": "encoder",
+        "d_model": _WIDTH,
+        "position": {"kind": "learned"},
+        "embedding": {
+            "kind": "patches",
+            "image_size": SquareSide("image_size", default=224),
+            "patch_size": SquareSide("patch_size", default=patch_size),
+            "channels": f.Int("num_channels", default=3),
+            "dropout": _DROPOUT,
+            **more,
+        },
+        "encoder": Layers(
+            f.Depth("num_hidden_layers", default=12),
+            {
+                "kind": "pre_norm",
+                "norm": layer_norm("layer_norm_eps", default=1e-6),
+                "attention": {
+                    "kind": "multi_head",
+                    "heads": f.Int("num_attention_heads", default=12),
+                    "bias": {"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": True},
+                    "dropout": f.Float("attention_probs_dropout_prob", default=0.0),
+                },
+                "feed_forward": f.Kinds(
+                    f.Bool("use_swiglu_ffn", default=False),
+                    {"kind": "gated", "hidden": _GatedHidden(), "activation": "silu"},
+                    {
+                        "kind": "mlp",
+                        "hidden": _Hidden(),
+                        "activation": f.Activation("hidden_act", "gelu"),
+                    },
+                ),
+                "layer_scale": f.Float("layerscale_value", default=1.0),
+            },
+        ),
+        "initialization": f.normal(),
+    }
+
+
+_LAYER = {
+    "norm1": "attention_norm",
+    **projections("attention.attention.", "query key value"),
+    "attention.output.dense": "attention.output",
+    "norm2": "feed_forward_norm",
+    "mlp.fc1": "feed_forward.up",
+    "mlp.fc2": "feed_forward.down",
+}
+_STORED, _OURS = "encoder.layer.{layer}.", "encoder.blocks.{layer}."
+_GATE = f"{_OURS}feed_forward.gate.weight"
+_RULES = (
+    Rule("embeddings.cls_token", ("embedding.class_token.weight",), Unsqueezed()),
+    Rule("embeddings.register_tokens", ("embedding.register.weight",), Unsqueezed()),
+    Rule("embeddings.position_embeddings", ("embedding.position.table.weight",), Unsqueezed()),
+    *modules(
+        {"embeddings.patch_embeddings.projection": "embedding.patch", "layernorm": "encoder.final_norm"}
+    ),
+    *fused(f"{_STORED}mlp.weights_in", (f"{_OURS}feed_forward.gate", f"{_OURS}feed_forward.up")),
+    *(
+        same(f"{_STORED}mlp.weights_out.{leaf}", f"{_OURS}feed_forward.down.{leaf}", beside=_GATE)
+        for leaf in ("weight", "bias")
+    ),
+    same(f"{_STORED}layer_scale1.lambda1", f"{_OURS}attention_scale.weight"),
+    same(f"{_STORED}layer_scale2.lambda1", f"{_OURS}feed_forward_scale.weight"),
+    *modules(_LAYER, _STORED, _OURS),
+)
+_CLASSIFIER = "whose classifier reads the class token beside the mean of the patches"
+
+
+def _family(model_type: str, name: str, body: Template) -> Family:
+    return Family(
+        model_type,
+        Tensors(
+            model_type,
+            _RULES,
+            prefix=f"{model_type}.",
+            outside=("classifier.",),
+            optional=("classifier.*", "embeddings.mask_token"),
+        ),
+        body,
+        {f"{name}Model": HeadClass("pooled", {"pooling": "first"})},
+        refused={f"{name}ForImageClassification": _CLASSIFIER},
+        fixed={"drop_path_rate": (0.0, "training without some of the layers is not supported")},
+        ignored=(
+            *("hidden_act", "use_mask_token"),  # of the feed-forward without a gate, and of training
+            *("apply_layernorm", "reshape_hidden_states", "out_features", "out_indices", "stage_names"),
+        ),
+    )
+
+
+FAMILIES = (
+    _family("dinov2", "Dinov2", {**_body(14), "*": f.Stated(use_mask_token=False)}),
+    _family(
+        "dinov2_with_registers",
+        "Dinov2WithRegisters",
+        _body(16, registers=f.Int("num_register_tokens", default=4)),
+    ),
+)
