@@ -86,6 +86,10 @@ class Block(nn.Module):
         """The output of a branch, times its LayerScale where the block has them: B T D -> B T D."""
         return self.get_submodule(f"{branch}_scale")(output) if self.has_scales else output
 
+    def joined(self, branch: str, x: Tensor, output: Tensor) -> Tensor:
+        """The stream with the output of a branch, after its LayerScale and dropout: B T D and B T D -> B T D."""
+        return self.residual_of(branch)(x, self.dropout(self.scaled(branch, output)))
+
     @property
     def mixers(self) -> tuple[Mixer, ...]:
         """Those side by side in the first branch; their outputs are added."""
@@ -131,9 +135,7 @@ class PreNorm(Block):
     ) -> tuple[Tensor, State]:
         x, turn = wide(x), Turn(context, past, encoded)
         for name, branch in self.branches():
-            x = self.residual_of(name)(
-                x, self.dropout(self.scaled(name, branch(self.norm_of(name)(x), turn)))
-            )
+            x = self.joined(name, x, branch(self.norm_of(name)(x), turn))
         return x, turn.present
 
 
@@ -150,9 +152,7 @@ class PostNorm(Block):
     ) -> tuple[Tensor, State]:
         turn = Turn(context, past, encoded)
         for name, branch in self.branches():
-            x = self.norm_of(name)(
-                self.residual_of(name)(x, self.dropout(self.scaled(name, branch(x, turn))))
-            )
+            x = self.norm_of(name)(self.joined(name, x, branch(x, turn)))
         return x, turn.present
 
 
@@ -193,9 +193,7 @@ class ReorderedNorm(Block):
     ) -> tuple[Tensor, State]:
         x, turn = wide(x), Turn(context, past, encoded)
         for name, branch in self.branches():
-            x = self.residual_of(name)(
-                x, self.dropout(self.scaled(name, self.norm_of(name)(branch(x, turn))))
-            )
+            x = self.joined(name, x, self.norm_of(name)(branch(x, turn)))
         return x, turn.present
 
 
@@ -214,7 +212,7 @@ class Sandwich(Block):
         x, turn = wide(x), Turn(context, past, encoded)
         for name, branch in self.branches():
             mixed = self.norm_of(name, "output_norm")(branch(self.norm_of(name)(x), turn))
-            x = self.residual_of(name)(x, self.dropout(self.scaled(name, mixed)))
+            x = self.joined(name, x, mixed)
         return x, turn.present
 
 
@@ -232,5 +230,5 @@ class NormedResidual(Block):
         turn = Turn(context, past, encoded)
         for name, branch in self.branches():
             x = self.norm_of(name)(x)
-            x = self.residual_of(name)(x, self.dropout(self.scaled(name, branch(x, turn))))
+            x = self.joined(name, x, branch(x, turn))
         return x, turn.present
