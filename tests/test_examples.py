@@ -79,3 +79,11 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
             assert cell["outputs"] == [], "clear the outputs before you commit"
             exec(compile("".join(cell["source"]), "first_look.ipynb", "exec"), names)
     assert names["written"].verification.passed
+
+
+def test_models_that_recall_are_of_one_size():
+    counts = {
+        name: sum(each.numel() for each in zoo.build(EXAMPLES / "recall" / f"{name}.yaml").parameters())
+        for name in ("attention", "hybrid", "state")
+    }
+    assert max(counts.values()) < 1.3 * min(counts.values())
