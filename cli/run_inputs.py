@@ -51,7 +51,7 @@ def read_inputs(stated: GivenOptions, exported: Exported, tokenizer: TextTokeniz
     from specs.errors import UserError
 
     spec = exported.spec
-    name = spec.embedding_of(spec.encoder or spec.last_stack).input_name
+    name = spec.embedding_of(spec.first_stack).input_name
     options = _OPTIONS.get(name, ())
     if not options:
         raise UserError(f"{spec.name} takes {name}, which no option gives\n  Run its graph with onnxruntime.")
@@ -77,7 +77,7 @@ def read_inputs(stated: GivenOptions, exported: Exported, tokenizer: TextTokeniz
 def _images(given: Sequence[Path], exported: Exported) -> RunInputs:
     """Images, a directory standing for all in it."""
     from cli.render import say
-    from exporters.preprocessing.audio import PREPROCESSOR
+    from exporters.preprocessing.fitting import PREPROCESSOR
     from exporters.preprocessing.images import Pixels, image_files, read_images
 
     form = Pixels.beside(exported.directory)

@@ -136,6 +136,11 @@ class Model(Spec):
         return self.embedding_of(stack).fixed_length or stack.context_length or self.context_length
 
     @property
+    def first_stack(self) -> Stack:
+        """The stack that reads the model's inputs."""
+        return self.encoder or self.last_stack
+
+    @property
     def last_stack(self) -> Stack:
         """The stack whose output the head reads."""
         stack = self.encoder if self.architecture == "encoder" else self.decoder

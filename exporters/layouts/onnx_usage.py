@@ -63,7 +63,7 @@ def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
 
 def _input(spec: Model, graph: GraphRecord, tokenized: bool) -> str:
     """Return the lines that define ``ids``, or another kind of input."""
-    embedding = spec.embedding_of(spec.encoder or spec.last_stack)
+    embedding = spec.embedding_of(spec.first_stack)
     if not embedding.takes_tokens:
         shape = (1, *graph.inputs[embedding.input_name][1:])
         return f"{embedding.input_name} = np.zeros({shape}, np.float32)  # from the model's preprocessor"

@@ -92,7 +92,7 @@ def _tokenizer(origin: Path) -> dict[str, Data]:
 def _usage(spec: Model, manifest: Manifest) -> Usage:
     purpose = purpose_of(spec)
     graph = next(iter(manifest.graphs.values()))
-    embedding = spec.embedding_of(spec.encoder or spec.last_stack)
+    embedding = spec.embedding_of(spec.first_stack)
     imports, given = ["import torch"], []
     if not embedding.takes_tokens:
         shape = ", ".join(map(str, (1, *graph.inputs[embedding.input_name][1:])))

@@ -47,7 +47,7 @@ _GENERATION_BY_INPUT = {"pixel_values": _CAPTIONS, "input_features": _SPEECH}
 
 def purpose_of(spec: Model) -> Purpose:
     """Return the purpose of a model by its head and its first input; heads of plugins have no pipeline."""
-    name = spec.embedding_of(spec.encoder or spec.last_stack).input_name
+    name = spec.embedding_of(spec.first_stack).input_name
     kind = spec.head.kind
     if kind == "language_modeling" and spec.architecture in _GENERATION:
         return _GENERATION_BY_INPUT.get(name) or _GENERATION[spec.architecture]

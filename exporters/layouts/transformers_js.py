@@ -151,7 +151,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
     suffix = purpose_of(spec).suffix
     name = "AutoModel" if suffix == "FeatureExtraction" else f"AutoModelFor{suffix}"
     graph = next(iter(manifest.graphs.values()))
-    embedding = spec.embedding_of(spec.encoder or spec.last_stack)
+    embedding = spec.embedding_of(spec.first_stack)
     tokenized = TOKENIZER in manifest.files and embedding.takes_tokens
     names = [name, "AutoTokenizer" if tokenized else "Tensor", "env"]
     if tokenized:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from exporters.preprocessing.fitting import PREPROCESSOR, check_fit
 from specs.errors import UserError
 from specs.model import Model
 from zoo.checkpoints.carried import stated_in
 
-PREPROCESSOR = "preprocessor_config.json"
 SUFFIX = ".wav"
 
 HIGHEST = 8000.0
@@ -88,15 +88,7 @@ def read_audio(given: Path, form: LogMel | None, spec: Model) -> tuple[Samples, 
         digest.update(content)
         parts += [samples[at : at + form.length] for at in range(0, max(1, len(samples)), form.length)]
     found = np.stack([form.features(part) for part in parts])
-    shape = spec.embedding_of(spec.encoder or spec.last_stack).input_shape(
-        spec.context_length_of(spec.encoder or spec.last_stack)
-    )
-    if found.shape[1:] != shape:
-        wanted, got = (" x ".join(map(str, each)) for each in (shape, found.shape[1:]))
-        raise UserError(
-            f"{given}: spectrograms must be {wanted} for {spec.name}\n"
-            f"  value: {got}, from the {PREPROCESSOR} next to the weights\n  Put the model's own {PREPROCESSOR} there."
-        )
+    check_fit(given, "spectrograms must be", found.shape[1:], spec)
     return found, digest.hexdigest()
 
 

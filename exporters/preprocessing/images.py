@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exporters.preprocessing.audio import PREPROCESSOR
+from exporters.preprocessing.fitting import PREPROCESSOR, check_fit, input_shape
 from specs.errors import UserError
 from specs.model import Model
 from zoo.checkpoints.carried import stated_in
@@ -104,19 +104,14 @@ def read_images(paths: Sequence[Path], form: Pixels | None, spec: Model) -> tupl
 
     Raises :class:`specs.errors.UserError` for files that are no images, and for settings that give another shape.
     """
-    shape = _shape(spec)
-    form = form or Pixels(size=shape[1:])
+    channels, height, width = input_shape(spec)
+    form = form or Pixels(size=(height, width))
     digest, found = hashlib.sha256(), []
     for path in paths:
-        image, content = _image(path, shape[0])
+        image, content = _image(path, channels)
         digest.update(content)
         found.append(form.values(image))
-        if found[-1].shape != shape:
-            wanted, got = (" x ".join(map(str, each)) for each in (shape, found[-1].shape))
-            raise UserError(
-                f"{path}: an image must become {wanted} for {spec.name}\n  value: {got}, from the {PREPROCESSOR} next to the"
-                f" weights\n  Put the model's own {PREPROCESSOR} there."
-            )
+        check_fit(path, "an image must become", found[-1].shape, spec)
     return np.stack(found), digest.hexdigest()
 
 
@@ -133,12 +128,6 @@ def image_files(given: Path) -> list[Path]:
     if not paths:
         raise UserError(f"{given}: must have images\n  value: none\n  Give a directory that has some.")
     return paths
-
-
-def _shape(spec: Model) -> tuple[int, int, int]:
-    stack = spec.encoder or spec.last_stack
-    channels, height, width = spec.embedding_of(stack).input_shape(None)
-    return channels, height, width
 
 
 def _image(path: Path, channels: int) -> tuple[Any, bytes]:

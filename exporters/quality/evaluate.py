@@ -115,7 +115,7 @@ def _inputs(
     *,
     random: bool,
 ) -> Representative:
-    takes_tokens = exported.spec.embedding_of(exported.spec.encoder or exported.spec.last_stack).takes_tokens
+    takes_tokens = exported.spec.embedding_of(exported.spec.first_stack).takes_tokens
     if text is None and random and takes_tokens:
         return random_ids(exported.spec)
     places = [exported.directory]

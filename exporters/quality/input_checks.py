@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from exporters.preprocessing.fitting import input_shape
 from specs.errors import UserError
 from specs.model import Model
 
@@ -23,7 +24,7 @@ def check_vocabulary(spec: Model, where: str, ids: Tensor | None, remedy: str) -
 
 def check_length(spec: Model, where: str, ids: Tensor | None) -> None:
     """Raise :class:`specs.errors.UserError` for rows longer than the context."""
-    limit = spec.context_length_of(spec.encoder or spec.last_stack)
+    limit = spec.context_length_of(spec.first_stack)
     if ids is not None and limit is not None and ids.shape[1] > limit:
         raise UserError(
             f"{where}: rows must fit the context of {spec.name}, which is {limit} tokens\n"
@@ -33,6 +34,4 @@ def check_length(spec: Model, where: str, ids: Tensor | None) -> None:
 
 def input_sizes(spec: Model) -> tuple[int | None, ...]:
     """The sizes of one input after the batch; None for variable lengths."""
-    stack = spec.encoder or spec.last_stack
-    embedding = spec.embedding_of(stack)
-    return (None,) if embedding.takes_tokens else embedding.input_shape(spec.context_length_of(stack))
+    return (None,) if spec.embedding_of(spec.first_stack).takes_tokens else input_shape(spec)

@@ -102,7 +102,7 @@ def representative(
     file is given and the corpus cannot be tokenized, and :class:`specs.errors.UserError` for a file that does not fit
     the model.
     """
-    embedding = spec.embedding_of(spec.encoder or spec.last_stack)
+    embedding = spec.embedding_of(spec.first_stack)
     share = CALIBRATES if calibrates else 0
     if given is not None and given.suffix == ".npz":
         source, arrays = read_named(given, embedding.input_name, input_sizes(spec))
@@ -145,7 +145,7 @@ def _without_tokens(
     spec: Model, given: Path | None, preprocessing: Preprocessing, share: int
 ) -> Representative:
     """The inputs of a model that reads audio or images.  Raises as :func:`representative`."""
-    name = spec.embedding_of(spec.encoder or spec.last_stack).input_name
+    name = spec.embedding_of(spec.first_stack).input_name
     reads = {"input_features": (is_audio, _of_audio), "pixel_values": (is_image, _of_images)}
     if name in reads and given is not None:
         suits, read = reads[name]
@@ -165,7 +165,7 @@ def random_ids(spec: Model, seed: int = 0) -> Representative:
     """Random tokens, for random weights only, to which no text means more than another."""
     generator = torch.Generator().manual_seed(seed)
     assert spec.vocab_size is not None
-    stack = spec.encoder or spec.last_stack
+    stack = spec.first_stack
     length = min(WINDOW, spec.context_length_of(stack) or WINDOW)
     rows = torch.randint(spec.vocab_size, (WINDOWS, length), generator=generator)
     return Representative(f"random token ids, seed {seed}", [], [of_tokens(row[None]) for row in rows])
@@ -230,7 +230,7 @@ def _of_sentences(
     sentences = (
         [sentences[at * len(sentences) // most] for at in range(most)] if len(sentences) > most else sentences
     )
-    limit = spec.context_length_of(spec.encoder or spec.last_stack)
+    limit = spec.context_length_of(spec.first_stack)
     rows = [ids if limit is None or len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
             for ids in tokenizer.ids(sentences) if ids]  # fmt: skip
     if rows:
@@ -274,7 +274,7 @@ def _described(name: str, size: str) -> str:
 def _most(spec: Model) -> _Most:
     """The largest number of examples taken."""
     if spec.architecture == "encoder-decoder":
-        takes_tokens = spec.embedding_of(spec.encoder or spec.last_stack).takes_tokens
+        takes_tokens = spec.embedding_of(spec.first_stack).takes_tokens
         return _Most(SOURCES_CALIBRATING if takes_tokens else SOURCES, SOURCES)
     return {"encoder": _Most(SENTENCES, SENTENCES), "decoder": _Most(CALIBRATING, WINDOWS)}[spec.architecture]
 

@@ -106,7 +106,7 @@ def _longest(spec: Model) -> int:
 
 def input_batch(spec: Model, example: Example) -> Batch:
     """An example as the input of a model's first stack."""
-    name = spec.embedding_of(spec.encoder or spec.last_stack).input_name
+    name = spec.embedding_of(spec.first_stack).input_name
     inputs, mask = example[name], example.get("attention_mask")
     return Batch(name, inputs, mask, None if mask is None else torch.zeros_like(inputs))
 

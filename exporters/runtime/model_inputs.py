@@ -24,12 +24,12 @@ def model_inputs(
 
     Raises :class:`specs.errors.UserError` for inputs that the stack does not take.
     """
-    embedding = spec.embedding_of(stack)
-    if embedding.takes_tokens != (not isinstance(given, np.ndarray)):
+    embedding, tokens = spec.embedding_of(stack), not isinstance(given, np.ndarray)
+    if embedding.takes_tokens != tokens:
         option = {"pixel_values": option_name("image"), "input_features": option_name("audio")}
         raise UserError(
             f"{spec.name} takes {embedding.input_name}\n"
-            f"  value: {'token ids' if not isinstance(given, np.ndarray) else 'an image or a sound'}\n"
+            f"  value: {'token ids' if tokens else 'an image or a sound'}\n"
             f"  Pass {option.get(embedding.input_name, option_name('text'))}."
         )
     if isinstance(given, np.ndarray):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -22,7 +23,9 @@ from typer.testing import CliRunner
 import zoo
 from cli.app import app
 from exporters.preprocessing.images import read_images
+from exporters.runtime.encoding import EncoderRunner
 from exporters.runtime.exported import open_export
+from specs.errors import UserError
 from specs.printable import printable
 from specs.resolved import resolved
 from specs.writing import dump
@@ -255,6 +258,14 @@ def test_classes_of_images(built: Path, tmp_path: Path) -> None:
     model = zoo.build(export.spec, weights="random")
     expected = model(torch.from_numpy(pixels)).logits.softmax(-1)[0]
     assert shares == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_from_python_inputs_must_suit_the_model(built: Path) -> None:
+    tokens, pixels = [[1, 2]], np.zeros((1, 3, 8, 8), np.float32)
+    with pytest.raises(UserError, match=r"takes pixel_values\n  value: token ids\n  Pass image"):
+        EncoderRunner(open_export(built / "vit")).classes(tokens)
+    with pytest.raises(UserError, match=r"takes input_ids\n  value: an image or a sound\n  Pass text"):
+        EncoderRunner(open_export(built / "bert")).vectors(pixels)
 
 
 def test_labels_have_the_names_of_the_checkpoint(built: Path, tmp_path: Path) -> None:

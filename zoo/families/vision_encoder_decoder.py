@@ -18,7 +18,6 @@ from zoo.families.vit import FAMILIES as VIT_FAMILIES
 (_GPT2,) = GPT2_FAMILIES
 (_VIT,) = VIT_FAMILIES
 
-
 _TROCR = Family(
     "trocr",
     Tensors(
@@ -49,7 +48,6 @@ _TROCR = Family(
     {"TrOCRForCausalLM": language_modeling(tied=True, bias=False)},
     ignored=("num_hidden_layers", "decoder_layerdrop", "classifier_dropout"),
 )
-
 
 _ENCODERS = {"vit": (_VIT, "ViTModel")}
 _DECODERS = {"trocr": (_TROCR, "TrOCRForCausalLM"), "gpt2": (_GPT2, "GPT2LMHeadModel")}

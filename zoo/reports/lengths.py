@@ -44,7 +44,7 @@ class Lengths:
                 f"{option_name('source_length')} applies only to encoder-decoders, and {spec.name} is {article} {spec.architecture}\n"
                 f"  value: {source}\n  Use {option_name('length')}."
             )
-        last, first = spec.last_stack, spec.encoder or spec.last_stack
+        last, first = spec.last_stack, spec.first_stack
         tokens = _length(spec, last, option_name("length"), length)
         read = _length(spec, first, option_name("source_length"), source)
         room = spec.context_length_of(last)

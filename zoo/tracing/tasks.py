@@ -68,7 +68,7 @@ def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only
 def training_task(spec: Model) -> Task:
     """The forward pass of training: without a cache, up to the output of the head.  It is never exported."""
     both = spec.architecture == "encoder-decoder"
-    stack = spec.encoder or spec.last_stack
+    stack = spec.first_stack
     inputs = stack_inputs(spec, stack, "encoder_sequence_length" if both else "sequence_length")
     if both:
         inputs += (ids_input("decoder_input_ids", "decoder_sequence_length"),)

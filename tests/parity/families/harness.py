@@ -161,7 +161,7 @@ class _Batch:
             last = (self.mask * torch.arange(longest)).argmax(1)
             self.ids = self.ids.where(self.ids != end, other)
             self.ids[torch.arange(3), last] = end
-        first = spec.encoder or spec.last_stack
+        first = spec.first_stack
         embedding: Any = spec.embedding_of(first)
         types = getattr(embedding, "token_types", 0)
         generator = torch.Generator().manual_seed(seed)

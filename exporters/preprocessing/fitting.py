@@ -1,0 +1,27 @@
+"""Whether what is made of a file has the sizes of a model's input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from specs.errors import UserError
+from specs.model import Model
+
+PREPROCESSOR = "preprocessor_config.json"
+"""The file in which checkpoints state how images and sounds are prepared."""
+
+
+def input_shape(spec: Model) -> tuple[int, ...]:
+    """The sizes of one image or sound."""
+    stack = spec.first_stack
+    return spec.embedding_of(stack).input_shape(spec.context_length_of(stack))
+
+
+def check_fit(given: Path, rule: str, found: tuple[int, ...], spec: Model) -> None:
+    """Raise :class:`specs.errors.UserError` unless these are the sizes of a model's input; ``rule`` begins the message."""
+    if found != input_shape(spec):
+        wanted, got = (" x ".join(map(str, each)) for each in (input_shape(spec), found))
+        raise UserError(
+            f"{given}: {rule} {wanted} for {spec.name}\n"
+            f"  value: {got}, from the {PREPROCESSOR} next to the weights\n  Put the model's own {PREPROCESSOR} there."
+        )
