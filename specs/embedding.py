@@ -111,6 +111,8 @@ class Patches(EmbeddingKind):
     DINOv2 with registers: 4)."""
     bias: bool = True
     """Whether the projection of the patches adds a bias."""
+    norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of the vectors with their positions (CLIP). Default: none."""
     dropout: Dropout = 0.0
     """Dropout probability on the embeddings during training."""
 

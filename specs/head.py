@@ -6,9 +6,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag
 
 from specs.activation import Activation
+from specs.attention import MultiHeadShape
 from specs.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot, Spec, Width
 from specs.descriptions import ValueDescriptions
 from specs.errors import MISSING
+from specs.feed_forward import FeedForward
 from specs.norm import Norm
 from specs.registry import register
 from specs.roles import Role
@@ -37,9 +39,42 @@ PoolingName = Annotated[
     ),
 ]
 
+class AttentionPooling(Spec):
+    """A trained query attends to all tokens; a feed-forward with a norm before it adds to the result (SigLIP)."""
+
+    attention: Annotated[Component, Slot("attention")]
+    """Attention of the query: a kind with heads, without window or position."""
+    norm: Norm
+    """Norm before the feed-forward."""
+    feed_forward: FeedForward
+    """Feed-forward whose output is added."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules of its parts."""
+        attention = self.attention
+        if not isinstance(attention, MultiHeadShape):
+            yield Fault(
+                ("attention", "kind"),
+                "must have heads of equal width",
+                attention.kind,
+                "Use multi_head.",
+            )
+            return
+        for part in ("attention", "norm", "feed_forward"):
+            yield from (fault.under(part) for fault in getattr(self, part).faults(context))
+
+
+def _pooling_tag(pooling: object) -> str:
+    if isinstance(pooling, AttentionPooling) or (isinstance(pooling, dict) and "token" not in pooling):
+        return "attention"
+    return "mapping" if isinstance(pooling, dict | AtToken) else "name"
+
+
 Pooling = Annotated[
-    Annotated[PoolingName, Tag("name")] | Annotated[AtToken, Tag("mapping")],
-    Discriminator(lambda pooling: "mapping" if isinstance(pooling, dict | AtToken) else "name"),
+    Annotated[PoolingName, Tag("name")]
+    | Annotated[AtToken, Tag("mapping")]
+    | Annotated[AttentionPooling, Tag("attention")],
+    Discriminator(_pooling_tag),
 ]
 """The vector for a sequence: that of the first, last or a given token, or a combination of all tokens."""
 
@@ -183,6 +218,8 @@ class SequenceHead(TransformingHead):
                 self.pooling,
                 "Use last or mean.",
             )
+        if isinstance(self.pooling, AttentionPooling):
+            yield from (fault.under("pooling") for fault in self.pooling.faults(context))
         if isinstance(self.pooling, AtToken) and self.pooling.token >= (context.vocab_size or 0):
             yield Fault(
                 ("pooling", "token"),
@@ -222,16 +259,21 @@ class Pooled(SequenceHead):
     normalize: bool = False
     """Whether the vector is divided by its Euclidean norm (sentence embeddings)."""
     output: Annotated[
-        Literal["pooler_output", "text_embeds", "sentence_embedding"],
+        Literal["pooler_output", "text_embeds", "image_embeds", "sentence_embedding"],
         ValueDescriptions(
             {
                 "pooler_output": "As Hugging Face models name it.",
                 "text_embeds": "As CLIP's text model with projection names it.",
+                "image_embeds": "As CLIP's vision model with projection names it.",
                 "sentence_embedding": "As sentence-transformers names it.",
             }
         ),
     ] = "pooler_output"
     """Name of the output that holds the vector."""
+
+    def vector_width(self, d_model: int) -> int:
+        """The width of the vector."""
+        return self.projection or d_model
 
 
 @register("head")
@@ -266,6 +308,21 @@ class ReplacedTokenDetection(TransformingHead):
     kind: Literal["replaced_token_detection"] = "replaced_token_detection"
     bias: bool = True
     """Whether the output layer adds a bias."""
+
+
+@register("head")
+class Contrastive(Component):
+    """How well each text fits each image, from the vectors that the stacks of a dual encoder give (CLIP, SigLIP).
+
+    Gives `text_embeds` and `image_embeds`, and their products times a trained factor, whose logarithm is stored:
+    `logits_per_image`, images x texts, and `logits_per_text`, its transpose.
+    """
+
+    kind: Literal["contrastive"] = "contrastive"
+    log_scale: float = 2.6592
+    """Logarithm of the factor at random initialization (CLIP: 2.6592, for 1 / 0.07)."""
+    bias: float | None = None
+    """Value at random initialization of a trained number that is added (SigLIP: -10). Default: no such number."""
 
 
 @register("head")

@@ -8,26 +8,35 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from specs.base import Fault, RuleContext, Spec, Width
+from specs.base import Fault, OmitDefault, RuleContext, Spec, Width
 from specs.descriptions import ValueDescriptions
 from specs.embedding import Embedding, EmbeddingKind, Tokens
 from specs.errors import MISSING
-from specs.head import Head, NoHead, VocabularyHead
+from specs.head import Contrastive, Head, NoHead, Pooled, VocabularyHead
 from specs.initialization import Initialization, Normal
 from specs.position import NoPosition, Position, PositionKind
 from specs.roles import Role
-from specs.stack import Stack
+from specs.stack import STACKS, Stack, StackName
 
 Architecture = Annotated[
-    Literal["encoder", "decoder", "encoder-decoder"],
+    Literal["encoder", "decoder", "encoder-decoder", "dual-encoder"],
     ValueDescriptions(
         {
             "encoder": "One stack in which every token sees all others (BERT, ViT).",
             "decoder": "One causal stack, which predicts each token from those before it (GPT, Llama).",
             "encoder-decoder": "An encoder, and a decoder that attends to its output (T5, BART, Whisper).",
+            "dual-encoder": "An encoder of texts and one of images, whose vectors are compared (CLIP, SigLIP).",
         }
     ),
 ]
+
+
+_STACKS_OF: dict[str, tuple[StackName, ...]] = {
+    "encoder": ("encoder",),
+    "decoder": ("decoder",),
+    "encoder-decoder": ("encoder", "decoder"),
+    "dual-encoder": ("text", "image"),
+}
 
 
 class Expectation(Spec):
@@ -70,6 +79,10 @@ class Model(Spec):
     """Layers of the encoder, in an `encoder` or `encoder-decoder`."""
     decoder: Stack | None = None
     """Layers of the decoder, in a `decoder` or `encoder-decoder`."""
+    text: Annotated[Stack | None, OmitDefault()] = None
+    """Layers of the encoder of texts, in a `dual-encoder`."""
+    image: Annotated[Stack | None, OmitDefault()] = None
+    """Layers of the encoder of images, in a `dual-encoder`."""
     head: Head = NoHead()
     """Output computed from the last hidden state. Default: `none`."""
     initialization: Initialization = Normal()
@@ -78,12 +91,12 @@ class Model(Spec):
     """Published parameter counts. `zoo params` and `zoo build` fail if the built model differs. It is not inherited by
     `extends`."""
 
-    def stacks(self) -> Iterator[tuple[Literal["encoder", "decoder"], Stack]]:
-        """The stacks of the model, encoder first."""
-        if self.encoder is not None:
-            yield "encoder", self.encoder
-        if self.decoder is not None:
-            yield "decoder", self.decoder
+    def stacks(self) -> Iterator[tuple[StackName, Stack]]:
+        """The stacks of the model: the encoder before the decoder, that of texts before that of images."""
+        for name in STACKS:
+            stack: Stack | None = getattr(self, name)
+            if stack is not None:
+                yield name, stack
 
     def position_of(self, stack: Stack) -> PositionKind:
         """The effective position kind of a stack."""
@@ -91,7 +104,7 @@ class Model(Spec):
         assert isinstance(position, PositionKind)
         return position
 
-    def is_causal(self, name: Literal["encoder", "decoder"]) -> bool:
+    def is_causal(self, name: StackName) -> bool:
         """Whether the tokens of a stack see only themselves and preceding tokens."""
         stack: Stack | None = getattr(self, name)
         return name == "decoder" if stack is None or stack.causal is None else stack.causal
@@ -137,15 +150,19 @@ class Model(Spec):
 
     @property
     def first_stack(self) -> Stack:
-        """The stack that reads the model's inputs."""
+        """The stack that reads the model's inputs; of a dual encoder, that of texts."""
         return self.encoder or self.last_stack
 
     @property
     def last_stack(self) -> Stack:
-        """The stack whose output the head reads."""
-        stack = self.encoder if self.architecture == "encoder" else self.decoder
+        """The stack whose output the head reads; of a dual encoder, that of texts."""
+        stack: Stack | None = getattr(self, self._last_name)
         assert stack is not None
         return stack
+
+    @property
+    def _last_name(self) -> StackName:
+        return _STACKS_OF[self.architecture][-1 if self.architecture != "dual-encoder" else 0]
 
     @property
     def embedding_width(self) -> int:
@@ -169,7 +186,7 @@ class Model(Spec):
             raise ValidationError.from_exception_data("Model", [fault.line_error() for fault in unique])
         return self
 
-    def _rule_context(self, name: Literal["encoder", "decoder"], stack: Stack) -> RuleContext:
+    def _rule_context(self, name: StackName, stack: Stack) -> RuleContext:
         cross = name == "decoder" and self.architecture == "encoder-decoder"
         return RuleContext(
             self.width_of(stack), self.context_length_of(stack), causal=self.is_causal(name), cross=cross
@@ -183,10 +200,8 @@ class Model(Spec):
                 False,
                 "Remove it, or make the stack an encoder.",
             )
-        wanted = {"encoder": ["encoder"], "decoder": ["decoder"]}.get(
-            self.architecture, ["encoder", "decoder"]
-        )
-        for name in ("encoder", "decoder"):
+        wanted = _STACKS_OF[self.architecture]
+        for name in STACKS:
             present = getattr(self, name) is not None
             if name in wanted and not present:
                 yield Fault(
@@ -208,11 +223,14 @@ class Model(Spec):
                     (name,),
                     f"does not belong to architecture: {self.architecture}",
                     "a stack",
-                    f"Remove it, or set architecture: {'encoder-decoder' if len(wanted) == 1 and self._both() else name}.",
+                    f"Remove it, or set architecture: {self._architecture_with(name)}.",
                 )
 
-    def _both(self) -> bool:
-        return self.encoder is not None and self.decoder is not None
+    def _architecture_with(self, name: StackName) -> str:
+        """The architecture that a stack belongs to."""
+        if name in ("text", "image"):
+            return "dual-encoder"
+        return "encoder-decoder" if self.encoder is not None and self.decoder is not None else name
 
     def _embedding_faults(self) -> Iterable[Fault]:
         embeddings = {name: self.embedding_of(stack) for name, stack in self.stacks()}
@@ -277,10 +295,65 @@ class Model(Spec):
                 context = replace(context, d_model=self.embedding_of(stack).position_width(context.d_model))
             yield from (fault.under(*place) for fault in stack.position_faults(position, context))
 
+    def _meeting_faults(self) -> Iterable[Fault]:
+        """The violated rules of the heads of a dual encoder's stacks, and of the head in which they meet."""
+        meets = self.architecture == "dual-encoder"
+        if meets != isinstance(self.head, Contrastive):
+            yield Fault(
+                ("head", "kind"),
+                "must be contrastive in a dual encoder" if meets else "belongs to a dual encoder",
+                self.head.kind,
+                "Use contrastive." if meets else "Use another head, or architecture: dual-encoder.",
+            )
+        widths = dict[StackName, int]()
+        for name, stack in self.stacks():
+            head = stack.head
+            if not meets:
+                if head is not None:
+                    yield Fault(
+                        (name, "head"),
+                        "belongs to a stack of a dual encoder",
+                        head.kind,
+                        "Remove it: the model's own head reads the last stack.",
+                    )
+                continue
+            if not isinstance(head, Pooled):
+                yield Fault(
+                    (name, "head"),
+                    "must be of kind pooled in a dual encoder, which compares one vector per input",
+                    MISSING if head is None else head.kind,
+                    "Add head: {kind: pooled, projection: 512, normalize: true}.",
+                )
+                continue
+            vocabulary = self.vocab_size if self.embedding_of(stack).takes_tokens else None
+            context = replace(self._rule_context(name, stack), vocab_size=vocabulary)
+            yield from (fault.under(name, "head") for fault in head.faults(context))
+            widths[name] = head.vector_width(self.width_of(stack))
+        if len(set(widths.values())) > 1:
+            yield Fault(
+                ("image", "head", "projection"),
+                "must give vectors as wide as those of the texts",
+                widths["image"],
+                f"Use {widths['text']}.",
+            )
+        if meets and not self._reads_text_and_images():
+            yield Fault(
+                ("image", "embedding", "kind"),
+                "must take images where text takes tokens",
+                self.embedding_of(self.image).kind if self.image else None,
+                "Use patches in image, and tokens in text.",
+            )
+
+    def _reads_text_and_images(self) -> bool:
+        if self.text is None or self.image is None:
+            return False
+        read, seen = self.embedding_of(self.text), self.embedding_of(self.image)
+        return read.takes_tokens and seen.input_name == "pixel_values"
+
     def _head_faults(self) -> Iterable[Fault]:
-        last: Literal["encoder", "decoder"] = "encoder" if self.architecture == "encoder" else "decoder"
-        context = replace(self._rule_context(last, self.last_stack), vocab_size=self.vocab_size)
+        context = replace(self._rule_context(self._last_name, self.last_stack), vocab_size=self.vocab_size)
         yield from (fault.under("head") for fault in self.head.faults(context))
+        yield from self._meeting_faults()
         if not isinstance(self.head, VocabularyHead):
             return
         if not self.embedding_of(self.last_stack).takes_tokens:

@@ -10,8 +10,7 @@ from specs.document import MAX_RESOLVED, Document
 from specs.errors import Mark, SpecPath
 from specs.merging import merge
 from specs.registry import held_by_new_kind
-
-STACKS = ("encoder", "decoder")
+from specs.stack import STACKS
 
 
 def with_named_blocks(document: Document) -> Document:

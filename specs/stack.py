@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -11,12 +11,16 @@ from specs.attention import MultiHeadShape
 from specs.base import Fault, OmitDefault, RuleContext, Spec, Width
 from specs.block import Block, BlockParts
 from specs.embedding import Embedding
+from specs.head import Head
 from specs.latent import Latent
 from specs.position import NoPosition, Position, PositionKind
 from specs.roles import Role
 from specs.suggest import suggestion
 
 MAX_LAYERS = 10_000
+
+StackName = Literal["encoder", "decoder", "text", "image"]
+STACKS: tuple[StackName, ...] = ("encoder", "decoder", "text", "image")
 
 Layers = Annotated[int, Field(gt=0, le=MAX_LAYERS)]
 
@@ -77,10 +81,13 @@ class Stack(Spec):
     """Whether each token sees only itself and the tokens before it, in an encoder (CLIP's text encoder, Qwen3 Embedding:
     true). Default: false for encoders; decoders are always causal."""
     d_model: Annotated[Width | None, OmitDefault(), Role.WIDTH] = None
-    """Width of this stack's residual stream, where the two of an `encoder-decoder` differ: attention to the encoder then
-    reads its width (TrOCR). Default: the model's."""
+    """Width of this stack's residual stream, where those of a model differ: attention to the encoder then reads its width
+    (TrOCR). Default: the model's."""
     context_length: Width | None = None
     """Longest input of this stack, in tokens or other vectors. Default: the model's."""
+    head: Annotated[Head | None, OmitDefault()] = None
+    """Vector that this stack of a `dual-encoder` gives for an input, of kind `pooled`. Other models have a head of their
+    own."""
 
     def runs(self) -> Iterator[LayerRun]:
         """The runs of equal layers, from first to last."""

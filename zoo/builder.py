@@ -7,16 +7,18 @@ import torch
 from specs.model import Model
 from zoo import components
 from zoo.models.decoder import Decoder
+from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.weights.ties import hold_ties_once
 
-ZooModel = Encoder | Decoder | EncoderDecoder
+ZooModel = Encoder | Decoder | EncoderDecoder | DualEncoder
 
 _ARCHITECTURES: dict[str, type[ZooModel]] = {
     "encoder": Encoder,
     "decoder": Decoder,
     "encoder-decoder": EncoderDecoder,
+    "dual-encoder": DualEncoder,
 }
 
 

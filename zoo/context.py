@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from torch import nn
 
 from specs.model import Model
 from specs.position import NoPosition, PositionKind
+from specs.stack import StackName
 
 if TYPE_CHECKING:
     from zoo.components.position import Position
@@ -42,8 +43,8 @@ class BuildContext:
     token: nn.Embedding | None = None
 
     @classmethod
-    def of(cls, spec: Model, stack: Literal["encoder", "decoder"]) -> BuildContext:
-        """The context of a model's encoder or decoder."""
+    def of(cls, spec: Model, stack: StackName) -> BuildContext:
+        """The context of a model's stack."""
         cross = stack == "decoder" and spec.architecture == "encoder-decoder"
         part = getattr(spec, stack)
         return cls(

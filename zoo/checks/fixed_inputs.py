@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from specs.embedding import Patches, Spectrogram
-from specs.model import Model
 from zoo.checks.dependence import depends
 from zoo.checks.finite import not_finite, tensors_of
 from zoo.checks.result import Check, equal, skipped
@@ -32,7 +31,7 @@ def bidirectional(side: StackRunner, subject: CheckedModel) -> Check:
         return skipped(name, explanation, "an input gives only one vector")
     if side.causal:
         return skipped(name, explanation, "the spec is causal: vectors see only earlier ones")
-    if _reach(subject.spec, side.length) < side.length - 1:
+    if _reach(side) < side.length - 1:
         return skipped(name, explanation, "the windows of all layers combined do not span an input")
 
     def change() -> float:
@@ -49,11 +48,10 @@ def bidirectional(side: StackRunner, subject: CheckedModel) -> Check:
     return depends(name, subject, change, explanation)
 
 
-def _reach(spec: Model, length: int) -> int:
-    """Return the distance over which the encoder's outputs see: the sum of the windows of its layers."""
-    assert spec.encoder is not None
-    windows = [getattr(block.attention, "window", None) for block in spec.encoder.layer_blocks()]
-    return sum(length if window is None else window // 2 for window in windows)
+def _reach(side: StackRunner) -> int:
+    """Return the distance over which the stack's outputs see: the sum of the windows of its layers."""
+    windows = [getattr(block.attention, "window", None) for block in side.stack.layer_blocks()]
+    return sum(side.length if window is None else window // 2 for window in windows)
 
 
 def order(side: StackRunner, subject: CheckedModel) -> Check:

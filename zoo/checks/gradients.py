@@ -19,6 +19,7 @@ from zoo.checks.subject import CheckedModel
 from zoo.components.attention import Projections, SelfAttention
 from zoo.components.block import ReorderedNorm, Sandwich
 from zoo.components.router import Router
+from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.models.outputs import Outputs
@@ -156,6 +157,8 @@ def _place(name: str) -> str:
 def _run(model: ZooModel, spec: Model) -> Outputs:
     if isinstance(model, EncoderDecoder):
         return model(draw_inputs(spec, "encoder", 2, 1), draw_inputs(spec, "decoder", 2))
+    if isinstance(model, DualEncoder):
+        return model(draw_inputs(spec, "text", 2), draw_inputs(spec, "image", 2, 1))
     inputs = draw_inputs(spec, "encoder" if isinstance(model, Encoder) else "decoder", 2)
     embedding = spec.embedding_of(spec.last_stack)
     kinds = embedding.token_types if isinstance(embedding, Tokens) else 0

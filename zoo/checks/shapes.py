@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 from specs.model import Model
+from specs.stack import Stack
 from zoo.builder import ZooModel
 from zoo.checks.recorder import RecordedCall, Recorder
 from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, describe, symbols_in
+from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
 
@@ -115,19 +117,22 @@ def _run(model: ZooModel, spec: Model, recorder: Recorder, size: dict[str, int])
     def ids(length: int) -> Tensor:
         return torch.empty(size["B"], length, dtype=torch.int64, device="meta")
 
-    def read(length: int) -> tuple[Tensor, Tensor | None]:
-        """The encoder's input and its mask."""
-        assert spec.encoder is not None
-        embedding = spec.embedding_of(spec.encoder)
+    def read(length: int, stack: Stack | None = None) -> tuple[Tensor, Tensor | None]:
+        """The input of a stack, the first one unless given, and its mask."""
+        stack = stack or spec.first_stack
+        embedding = spec.embedding_of(stack)
         if embedding.takes_tokens:
             return ids(length), ids(length)
-        shape = embedding.input_shape(spec.context_length_of(spec.encoder))
+        shape = embedding.input_shape(spec.context_length_of(stack))
         return torch.empty(size["B"], *shape, device="meta"), None
 
     tokens, past = size["T"], size["P"]
     with recorder:
         if isinstance(model, Encoder):
             model(*read(tokens))
+        elif isinstance(model, DualEncoder):
+            text, mask = read(tokens)
+            model(text, read(tokens, spec.image)[0], mask)
         elif isinstance(model, EncoderDecoder):
             source, mask = read(size["S"])
             encoded = model.encode(source, mask).present_key_values

@@ -9,7 +9,6 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,11 +16,12 @@ from torch import Tensor, nn
 from specs.embedding import EmbeddingKind
 from specs.model import Model
 from specs.position import NoPosition, PositionKind
-from specs.stack import Stack
+from specs.stack import Stack, StackName
 from zoo.builder import ZooModel
 from zoo.components.head import token_outputs
 from zoo.components.mixer import State, StateTensor, declared_state
 from zoo.models.decoder import Decoder
+from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.models.outputs import Outputs
@@ -49,16 +49,17 @@ Read = Callable[[Tensor, Tensor | None, Sequence[State] | None], StackOutput]
 
 @dataclass(frozen=True)
 class StackRunner:
-    """A stack with its embedding, and its head if it is the last stack.
+    """A stack, as its spec states it, with its embedding, and its head if it has one.
 
     ``decodes``: it can continue from a cache. ``causal``: tokens see none after them. ``ordered``: positions or
     windows depend on the order of tokens. ``alone``: each token sees only itself. ``length`` is the number of tokens
     to read, and ``vocabulary`` the number of token ids, 0 for other inputs; ``draw`` returns rows of input for a
-    count and a seed; ``prefix`` tells the stacks of an encoder-decoder apart in the names of checks; ``states`` is what
+    count and a seed; ``prefix`` tells the stacks of a model apart in the names of checks; ``states`` is what
     each layer carries from call to call, if it decodes.
     """
 
     prefix: str
+    stack: Stack
     decodes: bool
     causal: bool
     ordered: bool
@@ -72,13 +73,15 @@ class StackRunner:
 
 
 def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
-    """The runners of a model's stacks: one, or two for an encoder-decoder.
+    """The runners of a model's stacks.
 
     The decoder of an encoder-decoder attends to the same encoder input in every row.
     """
     found = []
     for name, stack in spec.stacks():
-        if isinstance(model, EncoderDecoder):
+        if isinstance(model, DualEncoder):
+            prefix, read = f"{name}: ", reads_one_of_two(model, spec, name)
+        elif isinstance(model, EncoderDecoder):
             prefix = f"{name}: "
             read = (
                 reads_encoder(model)
@@ -99,6 +102,7 @@ def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
         found.append(
             StackRunner(
                 prefix,
+                stack,
                 decodes,
                 causal,
                 ordered,
@@ -119,7 +123,7 @@ def token_count(spec: Model, stack: Stack) -> int:
     return min(LENGTH, spec.context_length_of(stack) or LENGTH, spec.rope_switch_length or LENGTH)
 
 
-def draw_inputs(spec: Model, name: Literal["encoder", "decoder"], rows: int, seed: int = 0) -> Tensor:
+def draw_inputs(spec: Model, name: StackName, rows: int, seed: int = 0) -> Tensor:
     """Random inputs for a stack: token ids, rows x length, or numbers in float64, rows x the sizes of an input."""
     stack = getattr(spec, name)
     embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
@@ -148,11 +152,24 @@ def reads_model(model: Encoder | Decoder, spec: Model) -> Read:
     per_token = token_outputs(model.head, spec.output_width)
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
-        with _head_inputs(model) as hidden:
+        with _inputs_of(model.head) as hidden:
             outputs = model(ids, mask) if isinstance(model, Encoder) else model(ids, mask, cache)
         return _reading(
             hidden[0], outputs, per_token, [] if isinstance(model, Encoder) else model.decoder.states
         )
+
+    return read
+
+
+def reads_one_of_two(model: DualEncoder, spec: Model, name: StackName) -> Read:
+    """Runs one encoder of a dual encoder."""
+    head = model.get_submodule(f"{name}_head")
+    per_token = token_outputs(head, spec.width_of(getattr(spec, name)))
+
+    def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
+        with _inputs_of(head) as hidden:
+            outputs = model.encode(name, ids, mask)
+        return _reading(hidden[0], outputs, per_token, [])
 
     return read
 
@@ -179,7 +196,7 @@ def reads_decoder(
             for key, value in model.encode(source, source_mask).present_key_values
         ]
         seen = None if source_mask is None else source_mask.expand(rows, -1)
-        with _head_inputs(model) as hidden:
+        with _inputs_of(model.head) as hidden:
             outputs = model.decode(ids, encoded, seen, cache, mask)
         return _reading(hidden[0], outputs, per_token, model.decoder.states)
 
@@ -187,14 +204,14 @@ def reads_decoder(
 
 
 @contextmanager
-def _head_inputs(model: ZooModel) -> Iterator[list[Tensor]]:
-    """Record the input of the head within the context: the last hidden state of each run."""
+def _inputs_of(head: nn.Module) -> Iterator[list[Tensor]]:
+    """Record the input of a head within the context: the last hidden state of each run."""
     seen: list[Tensor] = []
 
     def see(module: nn.Module, args: tuple[Tensor, ...]) -> None:
         seen.append(args[0])
 
-    hook = model.head.register_forward_pre_hook(see)
+    hook = head.register_forward_pre_hook(see)
     try:
         yield seen
     finally:

@@ -116,6 +116,7 @@ class Patches(DenseEmbedding):
         self.patch = Convolution2d(spec.channels, width, size, stride=size, bias=spec.bias)
         self.class_token = EmbeddingTable(1, width) if spec.class_token else None
         self.register = EmbeddingTable(spec.registers, width) if spec.registers else None
+        self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, context)
         self.dropout = nn.Dropout(spec.dropout)
 
     def forward(self, pixel_values: Tensor, positions: Tensor, token_type_ids: None = None) -> Tensor:
@@ -125,12 +126,12 @@ class Patches(DenseEmbedding):
             first = wide(self.class_token.weight).expand(x.shape[0], 1, x.shape[2])  # B 1 D
             x = torch.cat((first, x), 1)  # B T D
         if self.register is None:
-            return self.dropout(self.position.embed(x, positions))
+            return self.dropout(self.norm(self.position.embed(x, positions)))
         count = self.register.num_embeddings
         x = self.position.embed(x, positions[:, : self.length - count])
         registers = wide(self.register.weight).expand(x.shape[0], count, x.shape[2])  # B registers D
         parts = (registers, x) if self.class_token is None else (x[:, :1], registers, x[:, 1:])
-        return self.dropout(torch.cat(parts, 1))  # B T D
+        return self.dropout(self.norm(torch.cat(parts, 1)))  # B T D
 
 
 @builds(spec.Spectrogram)

@@ -5,6 +5,8 @@ Each takes x: B T D, and the tokens.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -12,10 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import specs.head as spec
+from specs.head import AttentionPooling as AttentionPoolingSpec
 from zoo.components.activation import activation
+from zoo.components.attention_pooling import AttentionPooling
 from zoo.components.linear import Linear
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
+from zoo.initialization import Distribution
 from zoo.precision import wide
 from zoo.registry import build_component, builds
 
@@ -48,6 +53,10 @@ def vocabulary_scores(spec: spec.VocabularyHead, context: BuildContext) -> Linea
     if spec.tie_embeddings:
         scores.weight = token.weight
     return scores
+
+
+Pool = Callable[[Tensor, TokenSequence], Tensor]
+"""One vector per sequence: B T D -> B D."""
 
 
 class TransformingHead(nn.Module):
@@ -143,12 +152,17 @@ class SequenceHead(TransformingHead):
 
     def __init__(self, spec: spec.SequenceHead, context: BuildContext) -> None:
         super().__init__(spec, context)
-        self.pooling, self.transforms_tokens = spec.pooling, spec.transform == "tokens"
+        self.transforms_tokens = spec.transform == "tokens"
+        self.pooling: Pool
+        if isinstance(spec.pooling, AttentionPoolingSpec):
+            self.pooling = AttentionPooling(spec.pooling, context)
+        else:
+            self.pooling = functools.partial(pool, pooling=spec.pooling)
 
     def vector(self, x: Tensor, tokens: TokenSequence) -> Tensor:
         if self.transforms_tokens:
-            return pool(self.transform(x), tokens, self.pooling)
-        return self.transform(pool(x, tokens, self.pooling))
+            return self.pooling(self.transform(x), tokens)
+        return self.transform(self.pooling(x, tokens))
 
 
 @builds(spec.Classification)
@@ -179,6 +193,32 @@ class Pooled(SequenceHead):
         if self.normalize:
             vector = F.normalize(wide(vector), dim=-1)
         return {"last_hidden_state": x, self.output: vector}
+
+
+@builds(spec.Contrastive)
+class Contrastive(nn.Module):
+    """text_embeds: N W, image_embeds: M W, and their products times exp(scale), plus bias: M N, and N M."""
+
+    def __init__(self, spec: spec.Contrastive, context: BuildContext) -> None:
+        super().__init__()
+        self._initial = {"scale": spec.log_scale, "bias": spec.bias or 0.0}
+        self.scale = nn.Parameter(torch.empty(1))
+        self.bias = None if spec.bias is None else nn.Parameter(torch.empty(1))
+
+    def initial(self, leaf: str) -> Distribution:
+        """As the spec states them."""
+        return Distribution(constant=self._initial[leaf])
+
+    def forward(self, text: Tensor, image: Tensor) -> dict[str, Tensor]:
+        logits = wide(image) @ wide(text).transpose(0, 1) * wide(self.scale).exp()  # M N
+        if self.bias is not None:
+            logits = logits + self.bias
+        return {
+            "logits_per_image": logits,
+            "logits_per_text": logits.transpose(0, 1),
+            "text_embeds": text,
+            "image_embeds": image,
+        }
 
 
 @builds(spec.TokenClassification)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from specs.head import AtToken, Pooling, PoolingName
+from specs.head import AtToken, PoolingName
 from zoo.functional import positions_from
 
 
@@ -23,7 +23,7 @@ class TokenSequence:
     mask: Tensor | None
 
 
-def pool(x: Tensor, tokens: TokenSequence, pooling: Pooling) -> Tensor:
+def pool(x: Tensor, tokens: TokenSequence, pooling: PoolingName | AtToken) -> Tensor:
     """One vector per sequence, from its real tokens: x: B T D -> B D; zeros if all are padding.
 
     Pooling at the first token of a given id uses the last token if the sequence has none.

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from specs.stack import StackName
+
 PartRole = Literal["embedding", "position", "norm", "attention", "mixer", "feed-forward", "head", "other"]
 
 
@@ -79,7 +81,7 @@ Way = tuple[Element, ...]
 class DiagramColumn:
     """A stack from its inputs up to its outputs."""
 
-    name: Literal["encoder", "decoder"]
+    name: StackName
     way: Way
 
 

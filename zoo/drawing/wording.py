@@ -9,7 +9,7 @@ from specs.attention import MultiHeadShape
 from specs.base import Component, Spec
 from specs.embedding import EmbeddingKind, Patches, Spectrogram
 from specs.feed_forward import Gated, TwoLayer
-from specs.head import AtToken, Pooling
+from specs.head import AtToken, AttentionPooling, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
 from specs.position import Alibi, Learned, RelativeBias, Rope, Sinusoidal
@@ -194,6 +194,8 @@ def input_words(spec: EmbeddingKind) -> str:
 
 def pooling_words(pooling: Pooling) -> str:
     """Return the label of the pooling."""
+    if isinstance(pooling, AttentionPooling):
+        return "by attention"
     if isinstance(pooling, AtToken):
         return f"at token {pooling.token}"
     if pooling in ("first", "last"):

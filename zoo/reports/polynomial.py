@@ -135,7 +135,7 @@ def _rank(powers: Powers) -> list[int]:
 
 @dataclass(frozen=True)
 class Interpolation:
-    """Interpolates polynomials that are linear in B and quadratic in lengths from their values at ``points``.
+    """Interpolates polynomials that are quadratic in lengths, and linear in B, from their values at ``points``.
 
     Lengths are multiples of :data:`WHOLE`, at which chunks of tokens are full.  The last point is redundant: it detects
     functions that are not such polynomials.
@@ -146,9 +146,9 @@ class Interpolation:
     inverse: tuple[tuple[Fraction, ...], ...]
 
     @classmethod
-    def over(cls, symbols: Iterable[str]) -> Interpolation:
-        """Interpolation over some of the symbols."""
-        return _interpolation(tuple(symbols))
+    def over(cls, symbols: Iterable[str], batches: int = 1) -> Interpolation:
+        """Interpolation over some of the symbols; of degree ``batches`` in B, where so many batches meet."""
+        return _interpolation(tuple(symbols), batches)
 
     def polynomial(self, values: Sequence[int]) -> Polynomial:
         """The polynomial with these values at the points, with coefficients rounded up to integers: a chunk may have
@@ -161,12 +161,12 @@ class Interpolation:
             sum(value * Polynomial({powers: 1}).at(**self.points[-1]) for powers, value in exact.items())
             != check
         ):
-            raise ValueError("not a polynomial that is linear in the batch and at most quadratic in lengths")
+            raise ValueError("not a polynomial that is linear in each batch and at most quadratic in lengths")
         return found
 
 
 @functools.cache
-def _interpolation(symbols: tuple[str, ...]) -> Interpolation:
+def _interpolation(symbols: tuple[str, ...], batches: int) -> Interpolation:
     lengths = [symbol for symbol in LENGTHS if symbol in symbols]
     corner: dict[str, int] = {BATCH: 1009}
     corner |= zip(lengths, (31 * WHOLE, 47 * WHOLE, 63 * WHOLE), strict=False)
@@ -174,7 +174,7 @@ def _interpolation(symbols: tuple[str, ...]) -> Interpolation:
     by_length: list[tuple[str, ...]] = [
         chosen for degree in (0, 1, 2) for chosen in itertools.combinations_with_replacement(lengths, degree)
     ]
-    every = [batch + chosen for batch in ((), (BATCH,)) for chosen in by_length]
+    every = [(BATCH,) * degree + chosen for degree in range(batches + 1) for chosen in by_length]
     points = [
         {symbol: corner[symbol] + unit[symbol] * chosen.count(symbol) for symbol in corner}
         for chosen in every

@@ -18,6 +18,8 @@ from zoo.tracing.tracer import Tracer
 
 SYMBOLS = {
     "batch_size": BATCH,
+    "text_batch_size": BATCH,
+    "image_batch_size": BATCH,
     "sequence_length": "T",
     "decoder_sequence_length": "T",
     "past_sequence_length": "P",
@@ -45,7 +47,8 @@ class Trace:
             for part in dim.split(SUM)
         ]
         symbols = dict.fromkeys(SYMBOLS[name] for name in dims)
-        self._interpolation = Interpolation.over(symbol for symbol in symbols if symbol not in fixed)
+        batches = len({name for name in dims if SYMBOLS[name] == BATCH})
+        self._interpolation = Interpolation.over((each for each in symbols if each not in fixed), batches)
         self._infos = [
             infos_at(self.graph, task.inputs, {name: {**point, **fixed}[SYMBOLS[name]] for name in dims})
             for point in self._interpolation.points

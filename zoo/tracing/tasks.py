@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from specs.model import Model
+from zoo.tracing.dual_encoder_tasks import dual_encoder_tasks, whole_task
 from zoo.tracing.encoder_decoder_tasks import (
     encode_alone_task,
     encode_task,
@@ -30,11 +31,11 @@ from zoo.tracing.task import (
 
 
 def tasks(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
-    """The graphs of a model: one for an encoder or a decoder, two for an encoder-decoder.
+    """The graphs of a model: one for an encoder or a decoder, two for an encoder-decoder, three for a dual encoder.
 
     In an encoder-decoder, the encoder projects the keys and values that the decoder attends to.
     """
-    return _of_one_stack(model, spec, last_only) or [
+    return _without_cross_attention(model, spec, last_only) or [
         encode_task(model, spec),
         next_decoder_task(model, spec, "decoder_model", last_only),
     ]
@@ -42,7 +43,7 @@ def tasks(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
 
 def tasks_with_first_step(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
     """As ``tasks``, but the encoder returns only its output, and a decoder for the first step projects it."""
-    return _of_one_stack(model, spec, last_only) or [
+    return _without_cross_attention(model, spec, last_only) or [
         encode_alone_task(model, spec),
         first_decoder_task(model, spec, last_only),
         next_decoder_task(model, spec, "decoder_with_past_model", last_only),
@@ -51,7 +52,7 @@ def tasks_with_first_step(model: Any, spec: Model, last_only: bool = False) -> l
 
 def tasks_with_merged_decoder(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
     """As ``tasks``, but the encoder returns only its output, and the decoder projects the part not yet in its cache."""
-    return _of_one_stack(model, spec, last_only) or [
+    return _without_cross_attention(model, spec, last_only) or [
         encode_alone_task(model, spec),
         merged_decoder_task(model, spec, last_only),
     ]
@@ -59,7 +60,7 @@ def tasks_with_merged_decoder(model: Any, spec: Model, last_only: bool = False) 
 
 def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only: bool = False) -> list[Task]:
     """As ``tasks``, but the decoder writes its own keys and values into static caches of ``cache_slots`` tokens."""
-    return _of_one_stack(model, spec, last_only, cache_slots) or [
+    return _without_cross_attention(model, spec, last_only, cache_slots) or [
         encode_task(model, spec),
         next_decoder_task(model, spec, "decoder_model", last_only, cache_slots),
     ]
@@ -68,6 +69,8 @@ def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only
 def training_task(spec: Model) -> Task:
     """The forward pass of training: without a cache, up to the output of the head.  It is never exported."""
     both = spec.architecture == "encoder-decoder"
+    if spec.architecture == "dual-encoder":
+        return whole_task(spec, "training")
     stack = spec.first_stack
     inputs = stack_inputs(spec, stack, "encoder_sequence_length" if both else "sequence_length")
     if both:
@@ -80,13 +83,17 @@ def training_task(spec: Model) -> Task:
     return Task("training", inputs, call)
 
 
-def _of_one_stack(model: Any, spec: Model, last_only: bool, cache_slots: int | None = None) -> list[Task]:
-    """The one graph of an encoder or a decoder; an empty list for an encoder-decoder."""
+def _without_cross_attention(
+    model: Any, spec: Model, last_only: bool, cache_slots: int | None = None
+) -> list[Task]:
+    """The graphs of a model; an empty list for an encoder-decoder, whose graphs depend on the client."""
     match spec.architecture:
         case "encoder":
             return [_encoder_task(model, spec)]
         case "decoder":
             return [_decoder_task(model, spec, last_only, cache_slots)]
+        case "dual-encoder":
+            return dual_encoder_tasks(spec)
         case _:
             return []
 

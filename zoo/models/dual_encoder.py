@@ -1,0 +1,71 @@
+"""An encoder of texts and one of images, whose vectors are compared, such as CLIP and SigLIP."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+import specs.model as spec
+from specs.stack import StackName
+from zoo.components.embedding import Embedding
+from zoo.components.head import Contrastive, Pooled
+from zoo.components.pooling import TokenSequence
+from zoo.context import BuildContext
+from zoo.models.outputs import Outputs
+from zoo.models.stack import Stack
+from zoo.registry import build_component
+
+
+class DualEncoder(nn.Module):
+    """head(text vectors, image vectors); each stack has its own embedding and its own pooled head."""
+
+    head: Contrastive
+
+    def __init__(self, spec: spec.Model) -> None:
+        super().__init__()
+        self.spec = spec
+        for name, stack in spec.stacks():
+            context = BuildContext.of(spec, name)
+            embedding: Embedding = build_component(spec.embedding_of(stack), context)  # type: ignore[assignment]
+            assert stack.head is not None
+            self.add_module(f"{name}_embedding", embedding)
+            self.add_module(name, Stack(stack, context.position_kind, context))
+            self.add_module(f"{name}_head", build_component(stack.head, context))
+        self.head = build_component(spec.head, BuildContext.of(spec, "text"))  # type: ignore[assignment]
+
+    def encode(
+        self,
+        name: StackName,
+        inputs: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+    ) -> Outputs:
+        """The outputs of one stack's head for its inputs: token ids, B T, or images, B channels height width."""
+        embedding: Embedding = self.get_submodule(f"{name}_embedding")  # type: ignore[assignment]
+        mask, positions = embedding.mask_and_positions(inputs, attention_mask)  # B T
+        x = embedding(inputs, positions, token_type_ids)  # B T D
+        x, _ = self.get_submodule(name)(x, positions, mask, real=mask)
+        ids = inputs if embedding.token is not None else None
+        return Outputs(self.get_submodule(f"{name}_head")(x, TokenSequence(ids, mask)))
+
+    def vector(
+        self,
+        name: StackName,
+        inputs: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+    ) -> Tensor:
+        """The vector of each input, B W."""
+        head: Pooled = self.get_submodule(f"{name}_head")  # type: ignore[assignment]
+        return self.encode(name, inputs, attention_mask, token_type_ids)[head.output]
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        pixel_values: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+    ) -> Outputs:
+        """input_ids: N T, attention_mask (1 for real tokens; default: all) and token_type_ids: N T, pixel_values: M
+        channels height width; N texts and M images."""
+        text = self.vector("text", input_ids, attention_mask, token_type_ids)  # N W
+        return Outputs(self.head(text, self.vector("image", pixel_values)))  # N W and M W
