@@ -53,6 +53,8 @@ def sizes_text(report: Report) -> str:
             if report.spec.embedding_of(report.spec.last_stack).takes_tokens
             else f"{of} vectors"
         )
+    if architecture == "dual-encoder":
+        return f"{of} tokens, {lengths.batch:,} image{'s' * (lengths.batch > 1)}"
     step = f"a step after {lengths.past:,}"
     if architecture == "decoder":
         return f"{of} tokens, {step}"

@@ -133,7 +133,7 @@ def run(
         "--start": start,
     }
     given = [option for option, value in generating.items() if value is not None]
-    if exported.spec.architecture != "encoder":
+    if exported.spec.decodes:
         sampling = _sampling(temperature, top_k, top_p, seed)
         print_generated(shown, sampling, max_new_tokens or 64, _stop_ids(stop, shown), start)
     elif given:

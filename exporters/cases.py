@@ -69,10 +69,11 @@ class Case:
     """One comparison.
 
     ``pieces`` are the lengths of the calls that follow the first one. ``encoder`` is the other input of an
-    encoder-decoder. With a ``gap``, padding separates a row's prompt from its pieces and is ignored. With a
+    encoder-decoder, or the images of a dual encoder. With a ``gap``, padding separates a row's prompt from its pieces and is ignored. With a
     ``buffer`` of that many cache slots, past and present share memory. The ``main`` cases exercise every weight,
     layer and limit; they run on the model itself, and a reduced model runs all cases. ``decided`` marks the rows to
-    compare, None for all: in the others a router chooses between equal experts.
+    compare, None for all: in the others a router chooses between equal experts. The two inputs of a dual encoder are
+    side by side: neither ``reads_encoder``.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Case:
     buffer: int = 0
     main: bool = False
     decided: Tensor | None = None
+    reads_encoder: bool = True
 
     @property
     def ends(self) -> list[int]:
@@ -96,7 +98,7 @@ class Case:
         lengths = " + ".join(map(str, (prompt, *self.pieces)))
         own = f"{rows} x ({lengths})" if self.pieces else self.batch.shape
         own += "" if self.decided is None else f", {int(self.decided.sum())} of {rows} rows"
-        return own if self.encoder is None else f"{self.encoder.shape} -> {own}"
+        return own if self.encoder is None else f"{self.encoder.shape} {'->' if self.reads_encoder else 'and'} {own}"
 
 
 def cases(spec: Model, padding: Padding = "either", cache_slots: int | None = None) -> Iterator[Case]:
@@ -109,8 +111,10 @@ def cases(spec: Model, padding: Padding = "either", cache_slots: int | None = No
         yield from _of_two_stacks(spec, draw)
         if padding == "right" and draw.steps_room > 4:
             yield from _ragged_steps(draw, draw.source(9, 4, 6), draw.source(3, 7))
+    elif spec.architecture == "dual-encoder":
+        yield from _of_pairs(spec, draw)
     elif spec.embedding_of(spec.last_stack).takes_tokens:
-        either = padding == "either" or spec.architecture == "encoder"
+        either = padding == "either" or not spec.decodes
         yield from _of_tokens(spec, draw) if either else _of_tokens_at_the_front(spec, draw)
     else:
         yield Case("one input", draw.whole(1))
@@ -139,7 +143,7 @@ class _Draw:
 
         Cached keys keep their angles, so a sequence that grows past a rope switch length differs from one full pass.
         """
-        if self.spec.architecture == "encoder":
+        if not self.spec.decodes:
             return 0
         return min(self.room(self.spec.last_stack), self.spec.rope_switch_length or LONGEST)
 
@@ -235,6 +239,21 @@ def _ragged_steps(draw: _Draw, *encoders: Batch) -> Iterator[Case]:
     padded, ragged = draw.gap((8, 3, 1), len(steps)), draw.gap((2, 9), len(steps))
     yield Case("padded prompt, then steps", padded, steps, first, gap=True, main=True)
     yield Case("in one buffer", ragged, steps, second, gap=True, buffer=ragged.inputs.shape[1] + 5)
+
+
+def _of_pairs(spec: Model, draw: _Draw) -> Iterator[Case]:
+    """Texts and images, as many of each or not.  Every text has tokens: one without would meet every image."""
+
+    def pair(name: str, texts: Batch, images: int, *, empty: bool = False, main: bool = False) -> Case:
+        seen = draw.whole(images, empty=empty, stack=spec.image)
+        return Case(name, texts, encoder=seen, main=main, reads_encoder=False)
+
+    yield pair("one text and one image", draw.tokens(1), 1)
+    yield pair("one text and two images", draw.tokens(7), 2)
+    yield pair("a batch, long", draw.tokens(draw.long, draw.long), 1, main=draw.limited)
+    yield pair("padding right", draw.tokens(11, 6, 1), 2, main=True)
+    yield pair("padding left", draw.tokens(10, 5, 2, side="left"), 3)
+    yield pair("an empty image", draw.tokens(5), 2, empty=True)
 
 
 def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:

@@ -58,7 +58,7 @@ def check_options(model: ZooModel, spec: Model, options: Options) -> None:
 def check_logits(spec: Model, logits: str) -> None:
     """Raise :class:`specs.errors.UserError` where only the last token's scores are requested of a model without
     scores."""
-    decodes = spec.architecture != "encoder"
+    decodes = spec.decodes
     if logits == "all" or (decodes and isinstance(spec.head, VocabularyHead)):
         return
     raise UserError(

@@ -19,6 +19,7 @@ from exporters.targets import OPERATIONS, QUANTIZED_CACHE, Target, minimum_runti
 from exporters.verification import Verification
 from specs.model import Model
 from specs.resolved import resolved
+from specs.stack import Stack
 from zoo.destination import MANIFEST
 from zoo.files.ownership import BUILD, PROBE
 from zoo.integrity import file_record
@@ -26,6 +27,7 @@ from zoo.manifest import FORMAT, Build, Manifest
 from zoo.records import CacheRecord, CheckRecord, FileRecord, GraphRecord, QualityRecord, VerificationRecord
 from zoo.result_table import ResultTable, Tabular
 from zoo.state_names import is_past
+from zoo.tracing.dual_encoder_tasks import READS
 from zoo.tracing.task import ENCODER, Task
 from zoo.units import byte_text
 
@@ -140,8 +142,8 @@ def longest_sequence(task: Task, spec: Model) -> int | None:
 
     Beyond it the tables of positions and rotations end, and ONNX Runtime fails.
     """
-    stack = spec.encoder if task.name == ENCODER else spec.last_stack
-    assert stack is not None
+    name = READS.get(task.name, "encoder" if task.name == ENCODER else None)
+    stack: Stack = getattr(spec, name) if name else spec.last_stack
     return task.cache_slots or spec.context_length_of(stack)
 
 

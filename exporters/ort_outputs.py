@@ -22,6 +22,7 @@ from exporters.reference import ENCODED, PRESENT, at_their_places, reported_stat
 from exporters.session_options import session_options
 from exporters.targets import Padding, Target
 from zoo.state_names import is_past, is_present, past_of, present_of
+from zoo.tracing.dual_encoder_tasks import READS
 from zoo.tracing.task import ENCODER_HIDDEN, HIDDEN, Task
 
 JUNK = 3.0
@@ -116,6 +117,13 @@ def run(
     """
     feeds: dict[str, Tensor] = {}
     results: dict[str, Tensor] = {}
+    if not case.reads_encoder and case.encoder is not None:
+        given = _given(case.encoder) | _given(case.batch)
+        *alone, whole = loaded
+        for graph in alone:
+            outputs = graph(given)
+            results |= {f"{READS[graph.task.name]} {name}": x for name, x in outputs.items()}
+        return results | whole(given)
     if case.encoder is not None:
         encode, *loaded = loaded
         outputs = encode(_given(case.encoder))

@@ -83,7 +83,7 @@ class ExportPlan:
     def tasks(self) -> list[Task]:
         """The tasks of the graphs, in the order in which a client runs them."""
         last_only = self.options.logits == "last"
-        if not self.target.static_cache or self.spec.architecture == "encoder":
+        if not self.target.static_cache or not self.spec.decodes:
             return self.layout.tasks(self.model, self.spec, last_only)
         length = cache_length(self.spec, self.options.cache_length)
         return tasks_with_static_cache(self.model, self.spec, length, last_only)
@@ -139,7 +139,7 @@ class ExportPlan:
 
     def _quantization(self, task: Task) -> Quantization | None:
         options = self.options
-        decodes = self.spec.architecture != "encoder"
+        decodes = self.spec.decodes
         return quantization_of(
             self.precision,
             self.target,

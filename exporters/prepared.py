@@ -75,7 +75,7 @@ def _claim(plan: ExportPlan, progress: Progress) -> Claim | None:
     if not (options.judges or calibrates or options.budget):
         return None
     progress(Stage("read representative inputs"))
-    static = plan.target.static_cache and spec.architecture != "encoder"
+    static = plan.target.static_cache and spec.decodes
     longest = cache_length(spec, options.cache_length) if static else None
     return Claim.prepare(spec, tokenizer_origin(options.weights), options.calibrate, longest)
 

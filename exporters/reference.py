@@ -21,6 +21,7 @@ from zoo.builder import ZooModel, assemble
 from zoo.components.head import token_outputs
 from zoo.components.mixer import declared_state
 from zoo.components.router import Router
+from zoo.models.dual_encoder import DualEncoder
 from zoo.progress import Progress, Stage
 from zoo.tensors import weight_bytes
 from zoo.weights.materialize import materialize
@@ -37,6 +38,9 @@ DRAWS = 8
 
 ENCODED = "encoder last_hidden_state"
 """The name under which the output of an encoder-decoder's encoder is reported."""
+
+VECTORS_PER_IMAGE = ("image ", "logits_per_image", "image_embeds")
+"""The beginnings of the names under which a dual encoder's outputs for images are reported."""
 
 PRESENT = "present"
 """The name under which the keys and values of all layers are reported."""
@@ -136,9 +140,21 @@ def expect(
         progress("the weights as they are stored, PyTorch")
         weights = reference.take_stored(take_stored)
         found = [run_again(model, each, full_pass) for each in found]
-    per_token = frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.output_width)
+    per_token = _per_token(model)
     comparable = [each for each in found if each.case.decided is None or bool(each.case.decided.any())]
     return Expected(tuple(comparable), weights, per_token)
+
+
+def _per_token(model: ZooModel) -> frozenset[str]:
+    """The reported outputs with a token axis."""
+    spec = model.spec
+    if isinstance(model, DualEncoder):
+        return frozenset(
+            f"{name} {output}"
+            for name, stack in spec.stacks()
+            for output in token_outputs(model.get_submodule(f"{name}_head"), spec.width_of(stack))
+        )
+    return frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.output_width)
 
 
 def run_again(model: nn.Module, each: ExpectedCase, run: Run) -> ExpectedCase:
@@ -212,6 +228,8 @@ def _margins(
 def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     """All outputs of a case by their reported names; outputs of a gap are moved to the positions of its tokens."""
     batch, encoder = case.batch, case.encoder
+    if isinstance(model, DualEncoder):
+        return _full_pair(model, case)
     batch = batch.closed_up() if case.gap else batch
     apart: dict[str, Tensor] = {}
     if encoder is not None:
@@ -232,6 +250,19 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
         for name in results.keys() & {PRESENT, *token_outputs(model.head, width)}:
             results[name] = at_their_places(results[name], case.batch.mask)
     return apart | results
+
+
+def _full_pair(model: DualEncoder, case: Case) -> dict[str, Tensor]:
+    """The outputs of a dual encoder: of each encoder under its name, and of both."""
+    texts, images = case.batch, case.encoder
+    assert images is not None
+    seen = _inputs(images, model)
+    alone = {
+        "text": model.encode("text", texts.inputs, texts.mask, texts.types),
+        "image": model.encode("image", seen),
+    }
+    named = {f"{name} {output}": x for name, outputs in alone.items() for output, x in outputs.items()}
+    return named | model(texts.inputs, seen, texts.mask, texts.types)
 
 
 def _inputs(batch: Batch, model: nn.Module) -> Tensor:
@@ -284,10 +315,10 @@ def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch
     Also excluded are rows without real tokens in half precision, where masked scores differ (they must only be
     finite), and rows that a router does not decide.
     """
-    batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
-    masks = [
-        each.mask == 1 for each in (case.encoder, case.batch) if each is not None and each.mask is not None
-    ]
+    of_encoder = output == ENCODED or (not case.reads_encoder and output.startswith(VECTORS_PER_IMAGE))
+    batch = case.encoder if of_encoder and case.encoder is not None else case.batch
+    read = (case.encoder, case.batch) if case.reads_encoder else (batch,)
+    masks = [each.mask == 1 for each in read if each is not None and each.mask is not None]
     rows = torch.ones(len(batch.inputs), dtype=torch.bool) if case.decided is None else case.decided
     if dtype != torch.float32:
         rows = torch.stack([rows, *(mask.any(1) for mask in masks)]).all(0)

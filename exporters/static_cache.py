@@ -17,7 +17,7 @@ def cache_length(spec: Model, wanted: int | None) -> int:
 
 def check_cache(spec: Model, target: Target, wanted: int | None) -> None:
     """Raise :class:`specs.errors.UserError` unless a target can have caches of the wanted length for a model."""
-    if spec.architecture == "encoder" or not target.static_cache:
+    if not spec.decodes or not target.static_cache:
         if wanted is not None:
             raise UserError(
                 f"{OPTION} applies only to caches of fixed length\n  value: {wanted}; {_no_use(spec, target)}\n  Leave it out."
@@ -39,7 +39,7 @@ def check_cache(spec: Model, target: Target, wanted: int | None) -> None:
 
 
 def _no_use(spec: Model, target: Target) -> str:
-    if spec.architecture == "encoder":
+    if not spec.decodes:
         return f"{spec.name} is an encoder, which has no cache"
     static = ", ".join(
         f"{option_name('target')} {other.name}" for other in TARGETS.values() if other.static_cache

@@ -80,7 +80,7 @@ def _traced(small: Model, target: Target, dtype: torch.dtype) -> list[TracedTask
 
 def _items(traced: Sequence[TracedTask], precision: Precision, target: Target, small: Model) -> list[_Item]:
     """The stored tensors of a reduced model, in the order of its data file."""
-    decodes = small.architecture != "encoder"
+    decodes = small.decodes
     parameters: list[Parameter] = []
     for each in traced:
         quantization = quantization_of(

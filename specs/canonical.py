@@ -18,12 +18,12 @@ from specs.model import Model
 from specs.position import NoPosition, Rope
 from specs.roles import Role, fields_by_role, rewritten
 from specs.rope_scaling import RopeScalingKind
-from specs.stack import Stack
+from specs.stack import STACKS, Stack
 
 Item = TypeVar("Item")
 
 _ABOUT = {"name", "summary", "source", "year", "expect", "initialization"}
-_BY_STACK = {"encoder", "decoder", "embedding", "context_length", "position"}
+_BY_STACK = {*STACKS, "embedding", "context_length", "position"}
 _BY_LAYER = {"layers", "block", "blocks", "final_norm"}
 _NORMS = ("attention_norm", "mixer_norm", "feed_forward_norm")
 

@@ -12,7 +12,7 @@ from specs.errors import SpecPath, path_text
 from specs.full import full
 from specs.model import Model
 from specs.position import NoPosition
-from specs.stack import Stack
+from specs.stack import STACKS, Stack
 
 _NORMS = ("attention_norm", "mixer_norm", "cross_attention_norm", "feed_forward_norm")
 _OF_MODEL = ("embedding", "position", "context_length")
@@ -66,10 +66,10 @@ def differences(a: Model, b: Model) -> list[Difference]:
 
 def _paired_stacks(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The pairs of stacks to compare: by name, or the single stacks of both models."""
-    ours, theirs = ([name for name in ("encoder", "decoder") if name in data] for data in (a, b))
+    ours, theirs = ([name for name in STACKS if name in data] for data in (a, b))
     if len(ours) == len(theirs) == 1:
         return [(ours[0], theirs[0])]
-    return [(name, name) for name in ("encoder", "decoder") if name in (*ours, *theirs)]
+    return [(name, name) for name in STACKS if name in (*ours, *theirs)]
 
 
 def _outlined(a: Any, b: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -231,7 +231,7 @@ def _stated(model: Model, stack: Stack, layer: int, path: SpecPath) -> Any:
         case ("d_model",):
             return model.width_of(stack)
         case ("causal",):
-            return model.is_causal("encoder" if stack is model.encoder else "decoder")
+            return model.is_causal(next(name for name, each in model.stacks() if each is stack))
         case ("layers",):
             return _count(stack.owners())
         case key, *rest:

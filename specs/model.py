@@ -104,6 +104,16 @@ class Model(Spec):
         assert isinstance(position, PositionKind)
         return position
 
+    def reader_of(self, input_name: str) -> Stack | None:
+        """The first stack that takes an input, by its name; None if none does."""
+        stacks = (stack for _, stack in self.stacks())
+        return next((each for each in stacks if self.embedding_of(each).input_name == input_name), None)
+
+    @property
+    def decodes(self) -> bool:
+        """Whether the model has a decoder."""
+        return self.decoder is not None
+
     def is_causal(self, name: StackName) -> bool:
         """Whether the tokens of a stack see only themselves and preceding tokens."""
         stack: Stack | None = getattr(self, name)

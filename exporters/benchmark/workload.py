@@ -75,7 +75,7 @@ class WorkloadGrid:
                 f"{spec.name} cannot be timed: zoo bench provides token ids, and the model takes other inputs\n"
                 f"  Use a model with embedding kind tokens."
             )
-        if spec.architecture != "encoder" and not isinstance(spec.head, LanguageModeling):
+        if spec.decodes and not isinstance(spec.head, LanguageModeling):
             raise UserError(
                 f"Timing {spec.name} needs a head of kind language_modeling\n"
                 f"  value: {spec.architecture}, head {spec.head.kind}\n  Set head.kind=language_modeling."

@@ -143,7 +143,7 @@ class Layout:
 def unfit_decoder(deployment: Deployment) -> str | None:
     """Return the reason why clients cannot generate text with a decoder; None where they can, and for encoders."""
     spec = deployment.spec
-    if spec.architecture != "encoder" and spec.head.kind != "language_modeling":
+    if spec.decodes and spec.head.kind != "language_modeling":
         return f"it loads only decoders with head language_modeling, and the head is {spec.head.kind}"
     return None
 

@@ -9,7 +9,8 @@ LAYOUT = Layout(
     client="ONNX Runtime",
     guide=(
         "ONNX Runtime itself, `zoo run`",
-        "`model.onnx`; or `encoder_model.onnx` and `decoder_model.onnx`",
+        "`model.onnx`; or `encoder_model.onnx` and `decoder_model.onnx`; with `model.onnx`, `text_model.onnx` and "
+        "`vision_model.onnx` of a dual encoder",
         "`generation_config.json`, where the checkpoint states special tokens",
     ),
     tasks=tasks,

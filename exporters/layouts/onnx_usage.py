@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from exporters.layouts.example_input import TOKENIZER, example_ids
 from specs.model import Model
+from specs.stack import Stack
 from zoo.manifest import Manifest
 from zoo.records import GraphRecord
 from zoo.usage import Usage
@@ -30,6 +31,8 @@ def usage(spec: Model, manifest: Manifest) -> Usage:
     parts = [_opening(spec, manifest, tokenized)]
     if spec.architecture == "encoder":
         parts.append(_encoder(spec, manifest))
+    elif spec.architecture == "dual-encoder":
+        parts.append(_dual_encoder(manifest))
     elif spec.architecture == "decoder":
         parts.append(_decoder(manifest, tokenized))
     else:
@@ -51,19 +54,24 @@ def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     fixed = manifest.cache is not None and manifest.cache.length is not None
     lines = [*imports, "", f"options = onnxruntime.SessionOptions(){exact}{_QUIET if fixed else ''}"]
     providers = json.dumps(list(manifest.providers))
-    names = ["session"] if len(manifest.graphs) == 1 else ["encoder", "decoder"]
+    names = {1: ["session"], 2: ["encoder", "decoder"], 3: ["text_model", "vision_model", "session"]}[
+        len(manifest.graphs)
+    ]
     lines += [
         f"{name} = onnxruntime.InferenceSession({json.dumps(path)}, options, providers={providers})"
         for name, path in zip(names, manifest.graphs, strict=True)
     ]
     if tokenized:
         lines += [f"tokenizer = Tokenizer.from_file({json.dumps(TOKENIZER)})"]
-    return "\n".join([*lines, "", _input(spec, next(iter(manifest.graphs.values())), tokenized)])
+    stacks = [spec.text, spec.image] if spec.architecture == "dual-encoder" else [spec.first_stack]
+    read = zip(stacks, manifest.graphs.values(), strict=False)
+    given = [_input(spec, stack, graph, tokenized) for stack, graph in read if stack is not None]
+    return "\n".join([*lines, "", *given])
 
 
-def _input(spec: Model, graph: GraphRecord, tokenized: bool) -> str:
+def _input(spec: Model, stack: Stack, graph: GraphRecord, tokenized: bool) -> str:
     """Return the lines that define ``ids``, or another kind of input."""
-    embedding = spec.embedding_of(spec.first_stack)
+    embedding = spec.embedding_of(stack)
     if not embedding.takes_tokens:
         shape = (1, *graph.inputs[embedding.input_name][1:])
         return f"{embedding.input_name} = np.zeros({shape}, np.float32)  # from the model's preprocessor"
@@ -90,6 +98,13 @@ def _encoder(spec: Model, manifest: Manifest) -> str:
     return f"""outputs = session.run(None, {{{_feeds(list(graph.inputs))}}})
 for output, value in zip(session.get_outputs(), outputs):
     print(output.name, value.shape)"""
+
+
+def _dual_encoder(manifest: Manifest) -> str:
+    whole = [*manifest.graphs.values()][-1]
+    return f"""names = [output.name for output in session.get_outputs()]
+outputs = dict(zip(names, session.run(None, {{{_feeds(list(whole.inputs))}}})))
+print(outputs["logits_per_image"])  # images x texts; text_model and vision_model give the vectors alone"""
 
 
 def _zeros(session: str, condition: str) -> str:

@@ -32,6 +32,7 @@ _IMAGE = {
     "none": Purpose("image-feature-extraction", "FeatureExtraction"),
 }
 _AUDIO = {"classification": Purpose("audio-classification", "AudioClassification"), "none": _FEATURES}
+_MATCHING = Purpose("zero-shot-image-classification", "FeatureExtraction")
 _SENTENCES = Purpose("sentence-similarity", "FeatureExtraction")
 _GENERATION = {
     "decoder": Purpose("text-generation", "CausalLM"),
@@ -49,6 +50,8 @@ def purpose_of(spec: Model) -> Purpose:
     """Return the purpose of a model by its head and its first input; heads of plugins have no pipeline."""
     name = spec.embedding_of(spec.first_stack).input_name
     kind = spec.head.kind
+    if spec.architecture == "dual-encoder":
+        return _MATCHING
     if kind == "language_modeling" and spec.architecture in _GENERATION:
         return _GENERATION_BY_INPUT.get(name) or _GENERATION[spec.architecture]
     if getattr(spec.head, "output", None) == "sentence_embedding":

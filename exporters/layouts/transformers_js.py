@@ -125,7 +125,7 @@ def _misfit(deployment: Deployment) -> str | None:
 
 def _unfit_states(deployment: Deployment) -> str | None:
     """Return the reason why the client has no place for a layer's state; None where it has."""
-    if deployment.spec.architecture == "encoder":
+    if not deployment.spec.decodes:
         return None
     family = deployment.config["model_type"]
     held = _STATES.get(family, ())

@@ -13,7 +13,7 @@ PREPROCESSOR = "preprocessor_config.json"
 
 def input_shape(spec: Model) -> tuple[int, ...]:
     """The sizes of one image or sound."""
-    stack = spec.first_stack
+    stack = spec.reader_of("pixel_values") or spec.first_stack
     return spec.embedding_of(stack).input_shape(spec.context_length_of(stack))
 
 

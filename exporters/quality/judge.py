@@ -63,6 +63,11 @@ def judge(
 def check_judgeable(spec: Model, *, has_reference: bool) -> None:
     """Raise :class:`specs.errors.UserError` unless a model has something to measure."""
     generates = spec.head.kind == "language_modeling"
+    if spec.architecture == "dual-encoder":
+        raise UserError(
+            f"Judging {spec.name} would need texts with their images, which are not read\n"
+            f"  value: {spec.architecture}\n  Compare its vectors with those of the float model on your own pairs."
+        )
     if spec.architecture == "encoder-decoder" and not generates:
         raise UserError(
             f"Judging {spec.name} needs a head of kind language_modeling, to compare generated text\n"

@@ -57,7 +57,7 @@ class Generator:
 
     def __init__(self, exported: Exported, threads: int = 0) -> None:
         spec = exported.spec
-        if spec.architecture == "encoder" or not isinstance(spec.head, LanguageModeling):
+        if not spec.decodes or not isinstance(spec.head, LanguageModeling):
             raise UserError(
                 f"Generating needs a decoder with a head of kind language_modeling\n"
                 f"  value: {spec.architecture}, head {spec.head.kind}\n"

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from specs import head as heads
 from specs.base import Component
-from specs.model import Model
 from zoo.drawing import wording
 from zoo.drawing.diagram import Element, Label, Part
 from zoo.drawing.parameters import Counts
@@ -14,69 +13,71 @@ from zoo.drawing.wording import TIMES, sizes
 from zoo.units import number_text
 
 
-def head_elements(spec: Model, counts: Counts, length: str) -> Iterator[Element]:
-    """The parts of a model's head in order, and its outputs.  ``length``: that of the stream."""
-    head = _Head(counts, spec.output_width, length)
-    match spec.head:
+def head_elements(
+    stated: Component, path: str, d_model: int, counts: Counts, length: str
+) -> Iterator[Element]:
+    """The parts of the head at ``path`` in order, and its outputs.  ``length``: that of the stream."""
+    head = _Head(counts, path, d_model, length)
+    match stated:
         case heads.NoHead():
             yield Label("Hidden states", head.stream, "end")
         case heads.LanguageModeling():
-            yield from head.language_modeling(spec.head)
+            yield from head.language_modeling(stated)
         case heads.MaskedLanguageModeling():
-            yield from head.dense(spec.head)
+            yield from head.dense(stated)
             yield head.matrix("Masked-language-model head", "vocabulary")
             yield head.logits("vocabulary")
         case heads.Pooler():
             yield Label("Hidden states", head.stream, "out")
             yield head.matrix(
-                "Pooler", "dense", wording.ACTIVATIONS[spec.head.activation], first="first token"
+                "Pooler", "dense", wording.ACTIVATIONS[stated.activation], first="first token"
             )
-            yield Label("Pooled output", sizes("B", spec.output_width), "end")
+            yield Label("Pooled output", sizes("B", d_model), "end")
         case heads.Classification():
-            yield from head.pooled(spec.head)
+            yield from head.pooled(stated)
             yield head.matrix("Classifier", "labels")
-            yield Label("Logits", sizes("B", spec.head.labels), "end")
+            yield Label("Logits", sizes("B", stated.labels), "end")
         case heads.Pooled():
             yield Label("Hidden states", head.stream, "out")
-            yield from head.pooled(spec.head)
-            if spec.head.projection is not None:
+            yield from head.pooled(stated)
+            if stated.projection is not None:
                 yield head.matrix("Projection", "projection")
-            if spec.head.normalize:
+            if stated.normalize:
                 yield Part("head", "Divided by its length")
-            yield Label("Sequence vector", sizes("B", spec.head.projection or spec.output_width), "end")
+            yield Label("Sequence vector", sizes("B", stated.projection or d_model), "end")
         case heads.TokenClassification():
-            yield from head.dense(spec.head)
+            yield from head.dense(stated)
             yield head.matrix("Classifier of tokens", "labels")
             yield head.logits("labels")
         case heads.QuestionAnswering():
-            yield from head.dense(spec.head)
+            yield from head.dense(stated)
             yield head.matrix("Start and end of the answer", "span")
             yield Label("Start and end logits", f"2 of {sizes('B', length)}", "end")
         case heads.ReplacedTokenDetection():
-            yield from head.dense(spec.head)
+            yield from head.dense(stated)
             yield head.matrix("Replaced-token detection", "score")
             yield Label("Logits", sizes("B", length), "end")
         case _:
-            yield counts.part("head", wording.title(spec.head.kind), wording.said(spec.head), "head")
+            yield counts.part("head", wording.title(stated.kind), wording.said(stated), path)
             yield Label("Outputs", "", "end")
 
 
 class _Head:
     """Makes the parts of a head."""
 
-    def __init__(self, counts: Counts, d_model: int, length: str) -> None:
-        self._counts, self._d_model, self._length = counts, d_model, length
+    def __init__(self, counts: Counts, path: str, d_model: int, length: str) -> None:
+        self._counts, self._path, self._d_model, self._length = counts, path, d_model, length
         self.stream = sizes("B", length, d_model)
 
     def matrix(self, title: str, module: str, *details: str, first: str = "") -> Part:
         """A matrix with its widths, and text before and after them."""
-        path = f"head.{module}"
+        path = f"{self._path}.{module}"
         words = [*([first] if first else []), self._counts.widths(path), *details]
         return self._counts.part("head", title, words, path)
 
     def logits(self, module: str) -> Label:
         """The output per token, with the width of a matrix."""
-        return Label("Logits", sizes("B", self._length, self._counts.sizes(f"head.{module}")[0]), "end")
+        return Label("Logits", sizes("B", self._length, self._counts.sizes(f"{self._path}.{module}")[0]), "end")
 
     def language_modeling(self, head: heads.LanguageModeling) -> Iterator[Element]:
         """The scores of the next token."""
@@ -104,4 +105,4 @@ class _Head:
             yield self.matrix("Dense", "dense", wording.ACTIVATIONS[head.activation])
         norm: Component | None = head.norm
         if norm is not None and norm.kind != "none":
-            yield self._counts.part("norm", wording.title(norm.kind), [], "head.norm")
+            yield self._counts.part("norm", wording.title(norm.kind), [], f"{self._path}.norm")

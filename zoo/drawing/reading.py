@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
-
 from torch import nn
 
 from specs.model import Model
-from specs.stack import Stack
+from specs.stack import Stack, StackName
 from zoo.builder import assemble
 from zoo.drawing import wording
 from zoo.drawing.blocks import StackFacts
@@ -19,9 +17,6 @@ from zoo.drawing.layers import layer_frames
 from zoo.drawing.parameters import Counts
 from zoo.reports.parameters import ParameterReport, parameter_report
 from zoo.units import parameter_text
-
-StackName = Literal["encoder", "decoder"]
-
 
 def read(spec: Model) -> Diagram:
     """The diagram of a model, which is built without weights.
@@ -71,7 +66,8 @@ def _column(
     spec: Model, name: StackName, stack: Stack, module: nn.Module, counts: Counts
 ) -> Iterator[Element]:
     """A stack from its inputs up."""
-    embedding = f"{name}_embedding" if spec.architecture == "encoder-decoder" else "embedding"
+    several = spec.architecture in ("encoder-decoder", "dual-encoder")
+    embedding = f"{name}_embedding" if several else "embedding"
     length = _length(spec, name, stack)
     stream = Label("", wording.sizes("B", length, spec.width_of(stack)))
     yield from embedding_elements(spec, stack, embedding, length, counts)
@@ -84,8 +80,10 @@ def _column(
     kind = counts.modules[final_norm].kind
     if stack.ends_with_norm and kind != "none":
         yield counts.part("norm", f"Final {wording.title(kind)}", [], final_norm)
-    if stack is spec.last_stack:
-        yield from head_elements(spec, counts, length)
+    if stack.head is not None:
+        yield from head_elements(stack.head, f"{name}_head", spec.width_of(stack), counts, length)
+    elif stack is spec.last_stack:
+        yield from head_elements(spec.head, "head", spec.output_width, counts, length)
     else:
         yield stream
 

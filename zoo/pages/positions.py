@@ -45,7 +45,7 @@ def uses(model: ZooModel, spec: Model) -> list[Use]:
 
 def _stack_uses(model: ZooModel, spec: Model, name: str, stack_spec: StackSpec) -> Iterator[Use]:
     stated, length = spec.position_of(stack_spec), spec.context_length_of(stack_spec)
-    both = spec.architecture == "encoder-decoder"
+    both = len(list(spec.stacks())) > 1
     if stated.embedded:
         embedding = getattr(model, f"{name}_embedding" if both else "embedding")
         width = spec.embedding_of(stack_spec).position_width(spec.width_of(stack_spec))

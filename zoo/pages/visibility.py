@@ -87,7 +87,7 @@ def sights(model: ZooModel, spec: Model) -> list[Sight]:
     found: list[Sight] = []
     for name, stack_spec in spec.stacks():
         stack: Stack = getattr(model, name)
-        prefix = f"{name}, " if spec.architecture == "encoder-decoder" else ""
+        prefix = f"{name}, " if len(list(spec.stacks())) > 1 else ""
         found += _own_sights(stack, spec, stack_spec, prefix)
         if name == "decoder" and spec.encoder is not None:
             found.append(_cross_sight(stack, spec, stack_spec, spec.encoder))

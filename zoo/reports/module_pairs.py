@@ -103,6 +103,7 @@ def _flops(
 
 
 _STACKS = ("encoder", "decoder")
+"""The stacks that form a pair where each model has one."""
 
 
 def in_order(ours: list[Name], theirs: list[Name]) -> list[Name]:

@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from specs.registry import kinds
+from specs.stack import STACKS
 from zoo.components.block import Block
 from zoo.components.embedding import Embedding
 from zoo.components.mixture import Experts, Mixture
@@ -21,6 +22,7 @@ ROLES = (
     "embedding", "positions", "attention", "cross-attention", "mixer", "feed-forward", "router", "experts", "norms", "head", "other",
 )  # fmt: skip
 
+_HEADS = {"head", *(f"{name}_head" for name in STACKS)}
 _PARTS = {
     "attention": "attention",
     "cross_attention": "cross-attention",
@@ -82,7 +84,7 @@ def module_roles(
     own = _role(module) or role
     yield own, share, path
     for name, child in module.named_children():
-        part = _PARTS.get(name) if isinstance(module, Block) else "head" if name == "head" else None
+        part = _PARTS.get(name) if isinstance(module, Block) else "head" if name in _HEADS else None
         routed = isinstance(module, Mixture) and isinstance(child, Experts)
         met = _chosen(module) if routed else share
         yield from module_roles(child, part or own, met, f"{path}.{name}" if path else name)

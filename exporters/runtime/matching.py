@@ -1,0 +1,58 @@
+"""Running a dual encoder: which of some texts fits each image best.
+
+Shapes: texts N, images M.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from exporters.runtime.exported import Exported
+from exporters.runtime.graph import Floats, host_array
+from exporters.runtime.model_inputs import model_inputs
+from specs.head import Contrastive
+
+
+@dataclass(frozen=True)
+class Match:
+    """The score of each text for each image, M N, and its probability.
+
+    ``alone``: each pair is judged by itself (SigLIP); otherwise the probabilities of an image's texts add up to 1.
+    """
+
+    scores: Floats
+    alone: bool
+
+    @property
+    def probabilities(self) -> Floats:
+        """M N."""
+        if self.alone:
+            return 1 / (1 + np.exp(-self.scores))
+        powers = np.exp(self.scores - self.scores.max(1, keepdims=True))
+        return powers / powers.sum(1, keepdims=True)
+
+
+class DualEncoderRunner:
+    """The graph of a whole dual encoder, loaded."""
+
+    def __init__(self, exported: Exported, threads: int = 0) -> None:
+        self.spec = exported.spec
+        self.graph = exported.open(-1, threads)
+        self.load_seconds, self.provider = self.graph.load_seconds, self.graph.provider
+
+    def match(self, texts: Sequence[Sequence[int]], images: Floats) -> Match:
+        """Compare N texts with M images.
+
+        Raises :class:`specs.errors.UserError` for inputs that the model does not take.
+        """
+        assert self.spec.text is not None
+        assert self.spec.image is not None
+        read, _ = model_inputs(self.graph, self.spec, self.spec.text, texts)
+        seen, _ = model_inputs(self.graph, self.spec, self.spec.image, images)
+        found = self.graph.run({**read, **seen}, {"logits_per_image": "cpu"})
+        head = self.spec.head
+        assert isinstance(head, Contrastive)
+        return Match(host_array(found["logits_per_image"]).astype(np.float32), head.bias is not None)
