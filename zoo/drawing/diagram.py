@@ -81,13 +81,14 @@ Way = tuple[Element, ...]
 class DiagramColumn:
     """A stack from its inputs up to its outputs."""
 
-    name: StackName
+    name: StackName | Literal["meeting"]
     way: Way
 
 
 @dataclass(frozen=True)
 class Diagram:
-    """The whole drawing.  ``ties``: pairs of parts, the second of which shares a weight of the first."""
+    """The whole drawing.  ``ties``: pairs of parts, the second of which shares a weight of the first; ``meeting``: what both
+    columns lead to."""
 
     name: str
     facts: tuple[str, ...]
@@ -95,10 +96,12 @@ class Diagram:
     columns: tuple[DiagramColumn, ...]
     ties: tuple[tuple[Part, Part], ...] = ()
     symbols: dict[str, str] = field(default_factory=dict)
+    meeting: Way = ()
 
     def parts(self) -> list[Part]:
         """Every part, each once, from the encoder's inputs to the last outputs."""
-        return list(dict.fromkeys(part for column in self.columns for part in parts_of(column.way)))
+        ways = [*(column.way for column in self.columns), self.meeting]
+        return list(dict.fromkeys(part for way in ways for part in parts_of(way)))
 
 
 def parts_of(way: Iterable[Element]) -> Iterator[Part]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from specs.base import Component
 from specs.embedding import EmbeddingKind, Patches, Spectrogram, Tokens
 from specs.model import Model
 from specs.stack import Stack
@@ -71,9 +72,13 @@ class _Embedding:
             rows = self._counts.sizes(f"{self._path}.token_type")
             yield Joined(self._part("Token types", "token_type", sizes(*rows)))
         yield from position
-        if embedding.norm is not None and embedding.norm.kind != "none":
-            yield self._counts.part("norm", wording.title(embedding.norm.kind), [], f"{self._path}.norm")
+        yield from self._norm(embedding.norm)
         yield from () if first else projection
+
+    def _norm(self, norm: Component | None) -> Iterator[Element]:
+        """The norm after the position, if there is one."""
+        if norm is not None and norm.kind != "none":
+            yield self._counts.part("norm", wording.title(norm.kind), [], f"{self._path}.norm")
 
     def patches(self, embedding: Patches, position: list[Joined]) -> Iterator[Element]:
         """The projected patches, after the class token; position, and register tokens that have none."""
@@ -85,6 +90,7 @@ class _Embedding:
         yield from position
         if embedding.registers:
             yield Joined(self._part("Registers", "register", sizes(embedding.registers, d_model)), "∥")
+        yield from self._norm(embedding.norm)
 
     def spectrogram(self, embedding: Spectrogram) -> Iterator[Element]:
         """Two convolutions."""

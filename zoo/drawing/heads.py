@@ -62,6 +62,25 @@ def head_elements(
             yield Label("Outputs", "", "end")
 
 
+def vector_elements(
+    stated: Component, path: str, d_model: int, counts: Counts, length: str
+) -> Iterator[Element]:
+    """The same for a head whose vector goes on to another head."""
+    *parts, end = head_elements(stated, path, d_model, counts, length)
+    yield from parts
+    if isinstance(end, Label):
+        yield Label("", end.shape)
+
+
+def meeting_elements(stated: Component, counts: Counts) -> Iterator[Element]:
+    """The head in which two stacks meet, and its outputs; nothing for other heads."""
+    if isinstance(stated, heads.Contrastive):
+        factor = ("products of the vectors", f"{TIMES} a trained factor")
+        details = factor if stated.bias is None else (*factor, "+ a trained number")
+        yield counts.part("head", "Similarity", details, "head")
+        yield Label("Logits", "images × texts", "end")
+
+
 class _Head:
     """Makes the parts of a head."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from zoo.drawing.boxes import GAP, LINE, MARGIN, TINY
 from zoo.drawing.columns import ColumnLayout
-from zoo.drawing.diagram import Diagram, Joined
+from zoo.drawing.diagram import Diagram, DiagramColumn, Joined, Way
 from zoo.drawing.pieces import Piece
 from zoo.drawing.scene import Arrow, Box, Point, Scene, Text
 from zoo.drawing.text import lines_of, text_width
@@ -30,12 +30,34 @@ def lay_out(diagram: Diagram) -> Scene:
     arrows = [arrow for piece in columns for arrow in piece.arrows]
     if pair:
         arrows += _from_encoder(*columns)
+    crown = _crown(diagram.meeting, columns) if diagram.meeting else None
+    if crown is not None:
+        boxes += crown.boxes
+        arrows += [*crown.arrows, *_into_crown(crown, columns)]
     arrows += _ties(diagram, boxes, columns)
     places = [point for arrow in arrows for point in arrow.points]
     left = min([0.0, *(x for x, _ in places)])
     right = max([x - 2 * MARGIN, *(x for x, _ in places)])
-    top = min([*(-piece.height for piece in columns), *(y for _, y in places)])
+    top = min([*(-piece.height for piece in columns), *(box.y for box in boxes), *(y for _, y in places)])
     return _titled(diagram, boxes, arrows, left, right, top)
+
+
+def _crown(way: Way, columns: Sequence[Piece]) -> Piece:
+    """What the columns lead to, above the middle between them."""
+    piece = ColumnLayout(DiagramColumn("meeting", way), reads_encoder=False).piece()
+    streams = [column.exit.x for column in columns if column.exit is not None]
+    return piece.moved(sum(streams) / len(streams), -max(column.height for column in columns) - 2 * GAP)
+
+
+def _into_crown(crown: Piece, columns: Sequence[Piece]) -> Iterator[Arrow]:
+    """The lines from the top of every column."""
+    assert crown.entry is not None
+    entry = crown.entry
+    for column in columns:
+        assert column.exit is not None
+        leaves = column.exit
+        points = ((leaves.x, leaves.y), (leaves.x, entry.y + GAP), (entry.x, entry.y + GAP), (entry.x, entry.y))
+        yield Arrow(points, leaves.box, entry.box)
 
 
 def _edges(column: Piece) -> tuple[float, float]:

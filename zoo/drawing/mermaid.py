@@ -30,8 +30,11 @@ _SPECIAL = {"#": "#35;", '"': "#quot;", "&": "#amp;", "<": "#lt;", ">": "#gt;", 
 def mermaid(diagram: Diagram) -> str:
     """The flowchart, from the inputs up to the outputs."""
     writer = _Writer()
-    for column in diagram.columns:
-        writer.column(column.name, column.way, framed=len(diagram.columns) > 1)
+    ends = [
+        writer.column(column.name, column.way, framed=len(diagram.columns) > 1) for column in diagram.columns
+    ]
+    if diagram.meeting:
+        writer.meeting(diagram.meeting, ends)
     for owner, user in diagram.ties:
         writer.edges.append(f"{writer.nodes[owner]} -.- {writer.nodes[user]}")
     title = f"{diagram.name}: {parameter_text(diagram.parameters)} parameters"
@@ -59,10 +62,19 @@ class _Writer:
         self._depth = 1
         self._encoder = ""
 
-    def column(self, name: str, way: Way, *, framed: bool) -> None:
-        """A stack; a decoder reads the end of the previous column."""
-        end = self._framed(name, way, "") if framed else self._way(way, "")
-        self._encoder = end
+    def column(self, name: str, way: Way, *, framed: bool) -> str:
+        """A stack, of which the last node is returned; a decoder reads the end of the previous column."""
+        self._encoder = self._framed(name, way, "") if framed else self._way(way, "")
+        return self._encoder
+
+    def meeting(self, way: Way, ends: list[str]) -> None:
+        """What all columns lead to."""
+        first, *others = ends
+        begun = len(self.edges)
+        self._way(way, first)
+        entry = self.edges[begun].rpartition(" ")[2]
+        for end in others:
+            self._edge(end, entry)
 
     def _id(self, letter: str = "n") -> str:
         return f"{letter}{next(self._numbers)}"

@@ -12,7 +12,7 @@ from zoo.drawing import wording
 from zoo.drawing.blocks import StackFacts
 from zoo.drawing.diagram import Diagram, DiagramColumn, Element, Joined, Label, Part, parts_of
 from zoo.drawing.embeddings import embedding_elements
-from zoo.drawing.heads import head_elements
+from zoo.drawing.heads import head_elements, meeting_elements, vector_elements
 from zoo.drawing.layers import layer_frames
 from zoo.drawing.parameters import Counts
 from zoo.reports.parameters import ParameterReport, parameter_report
@@ -32,7 +32,13 @@ def read(spec: Model) -> Diagram:
     )
     ties = tuple(_ties(columns, counts))
     return Diagram(
-        spec.name, tuple(_facts(spec, report)), report.total_parameters, columns, ties, _symbols(spec)
+        spec.name,
+        tuple(_facts(spec, report)),
+        report.total_parameters,
+        columns,
+        ties,
+        _symbols(spec),
+        tuple(meeting_elements(spec.head, counts)),
     )
 
 
@@ -81,7 +87,7 @@ def _column(
     if stack.ends_with_norm and kind != "none":
         yield counts.part("norm", f"Final {wording.title(kind)}", [], final_norm)
     if stack.head is not None:
-        yield from head_elements(stack.head, f"{name}_head", spec.width_of(stack), counts, length)
+        yield from vector_elements(stack.head, f"{name}_head", spec.width_of(stack), counts, length)
     elif stack is spec.last_stack:
         yield from head_elements(spec.head, "head", spec.output_width, counts, length)
     else:
