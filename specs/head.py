@@ -81,13 +81,6 @@ Pooling = Annotated[
 
 def dense_layer_faults(head: "TransformingHead | MaskedLanguageModeling") -> Iterable[Fault]:
     """The settings of a dense layer in a head without one."""
-    if head.activation is None and head.norm is not None:
-        yield Fault(
-            ("norm",),
-            "requires a dense layer, which activation adds",
-            head.norm.kind,
-            "Add activation: (identity for none), or remove norm.",
-        )
     if head.activation is None and not head.dense_bias:
         yield Fault(
             ("dense_bias",),
@@ -121,7 +114,7 @@ class TransformingHead(Component):
     dense_bias: Annotated[bool, OmitDefault()] = True
     """Whether that dense layer adds a bias (ModernBERT: false)."""
     norm: Norm | None = None
-    """Norm after the dense layer (ModernBERT). Default: none."""
+    """Norm before the output layer, after the dense layer if there is one (ModernBERT, CLIP). Default: none."""
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         return dense_layer_faults(self)
@@ -204,7 +197,7 @@ class SequenceHead(TransformingHead):
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)
-        if self.activation is None and self.transform == "tokens":
+        if self.activation is None and self.norm is None and self.transform == "tokens":
             yield Fault(
                 ("transform",),
                 "belongs to a dense layer, which activation adds",

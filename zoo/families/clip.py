@@ -1,7 +1,6 @@
-"""The text encoder of CLIP (Radford et al., 2021), also that of Stable Diffusion: ``CLIPTextConfig``, ``CLIPConfig``,
-``CLIPTextModel`` and ``CLIPTextModelWithProjection``.
+"""CLIP (Radford et al., 2021), and its encoders alone: ``CLIPConfig``, ``CLIPTextConfig``, ``CLIPVisionConfig``.
 
-Checkpoints of both encoders are read too, without the image encoder.
+The text encoder is also that of Stable Diffusion.
 """
 
 from __future__ import annotations
@@ -9,43 +8,88 @@ from __future__ import annotations
 from typing import Any
 
 from specs.head import AtToken
-from specs.model import Model
 from zoo.families.common import fields as f
-from zoo.families.common.config import NEUTRAL, Config
+from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
+from zoo.families.common.dual import DualEncoderFamily, Tower, rules_of_tower
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.images import SquareSide
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, UnfitError
-from zoo.families.common.tensors import Tensors, modules, projections, same
+from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
+from zoo.families.common.transforms import Squeezed
 
-_VOCABULARY = f.Int("vocab_size", default=49408)
-_BODY = {
-    "architecture": "encoder",
-    "*": f.Stated(bos_token_id=None),  # whose default may be beyond the vocabulary
-    "vocab_size": _VOCABULARY,
-    "d_model": f.Int("hidden_size", default=512),
-    "context_length": f.Rows("max_position_embeddings", default=77),
-    "position": {"kind": "learned"},
-    "encoder": Layers(
+
+def _layers(norm: Template, heads: Field, hidden: Field, activation: Field, **more: Template) -> Layers:
+    return Layers(
         f.Depth("num_hidden_layers", default=12),
         {
             "kind": "pre_norm",
-            "norm": layer_norm("layer_norm_eps"),
+            "norm": norm,
             "attention": {
                 "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=8),
+                "heads": heads,
                 "dropout": f.Float("attention_dropout", default=0.0),
             },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=2048),
-                "activation": f.Activation("hidden_act", "quick_gelu"),
-            },
+            "feed_forward": {"kind": "mlp", "hidden": hidden, "activation": activation},
         },
-        causal=True,
-    ),
-    "initialization": f.normal(),
-}
+        **more,
+    )
+
+
+def text_body(*, vocab_size: int, rows: int, width: Field, causal: bool | None, **layer: Any) -> Data:
+    """The body of an encoder of texts."""
+    return {
+        "architecture": "encoder",
+        "*": f.Stated(bos_token_id=None),  # whose default may be beyond the vocabulary
+        "vocab_size": f.Int("vocab_size", default=vocab_size),
+        "d_model": width,
+        "context_length": f.Rows("max_position_embeddings", default=rows),
+        "position": {"kind": "learned"},
+        "encoder": _layers(**layer, **({} if causal is None else {"causal": causal})),
+        "initialization": f.normal(),
+    }
+
+
+def vision_body(*, patch_size: int, embedding: Data, width: Field, final_norm: Data | None = None, **layer: Any) -> Data:
+    """The body of an encoder of images."""
+    return {
+        "architecture": "encoder",
+        "d_model": width,
+        "position": {"kind": "learned"},
+        "embedding": {
+            "kind": "patches",
+            "image_size": SquareSide("image_size", default=224),
+            "patch_size": SquareSide("patch_size", default=patch_size),
+            "channels": f.Int("num_channels", default=3),
+            **embedding,
+        },
+        "encoder": _layers(**layer, **(final_norm or {})),
+        "initialization": f.normal(),
+    }
+
+
+_NORM, _ACTIVATION = layer_norm("layer_norm_eps"), f.Activation("hidden_act", "quick_gelu")
+_TEXT_BODY = text_body(
+    vocab_size=49408,
+    rows=77,
+    width=f.Int("hidden_size", default=512),
+    causal=True,
+    norm=_NORM,
+    heads=f.Int("num_attention_heads", default=8),
+    hidden=f.Int("intermediate_size", default=2048),
+    activation=_ACTIVATION,
+)
+_VISION_BODY = vision_body(
+    patch_size=32,
+    embedding={"bias": False, "norm": _NORM},
+    width=f.Int("hidden_size", default=768),
+    final_norm={"final_norm": False},
+    norm=_NORM,
+    heads=f.Int("num_attention_heads", default=12),
+    hidden=f.Int("intermediate_size", default=3072),
+    activation=_ACTIVATION,
+)
 
 
 class _End(Field):
@@ -57,7 +101,7 @@ class _End(Field):
 
     def read(self, config: Config) -> Data:
         end: int = config.int("eos_token_id", default=49407)
-        vocab_size: int = _VOCABULARY.read(config)
+        vocab_size: int = _TEXT_BODY["vocab_size"].read(config)
         if not 0 <= end < vocab_size:
             config.refuse("eos_token_id", f"must be below vocab_size, which is {vocab_size}: texts end there")
         return {"token": vocab_size - 1 if end == 2 else end}
@@ -68,46 +112,23 @@ class _End(Field):
         return {"eos_token_id": value.token}
 
 
-def _text_of(config: Config) -> Config:
-    """The text encoder's half of a config."""
-    return config.part("text_config") or Config({}, config.where)
-
-
-class _EndOfText(_End):
-    """The same in the config of the text encoder."""
-
-    def read(self, config: Config) -> Data:
-        return super().read(_text_of(config))
-
-
-class _Whole(Family):
-    """Both encoders of CLIP: reads the text encoder and skips the image encoder."""
-
-    def body_spec(self, config: Config, class_name: str) -> Data:
-        super().body_spec(config, class_name)
-        text = _text_of(config)
-        text.ignore(*NEUTRAL)
-        data = TEXT.body_spec(text, next(iter(TEXT.classes)))
-        text.finish()
-        return data
-
-    def body_config(self, model: Model, class_name: str) -> Data:
-        raise UnfitError("an image encoder: clip_text_model is the text encoder alone")
-
-
-_LAYER = {
+TEXT_LAYER = {
     "layer_norm1": "attention_norm",
     **projections("self_attn."),
     "layer_norm2": "feed_forward_norm",
     "mlp.fc1": "feed_forward.up",
     "mlp.fc2": "feed_forward.down",
 }
-_TENSORS = Tensors(
+"""The names of a layer, in both encoders."""
+
+_LAYERS = modules(TEXT_LAYER, "encoder.layers.{layer}.", "encoder.blocks.{layer}.")
+_POSITIONS = same("embeddings.position_embedding.weight", "embedding.position.table.weight")
+_TEXT_TENSORS = Tensors(
     "clip",
     (
         *modules({"embeddings.token_embedding": "embedding.token", "final_layer_norm": "encoder.final_norm"}),
-        same("embeddings.position_embedding.weight", "embedding.position.table.weight"),
-        *modules(_LAYER, "encoder.layers.{layer}.", "encoder.blocks.{layer}."),
+        _POSITIONS,
+        *_LAYERS,
     ),
     prefix="text_model.",
     outside=("text_projection.",),
@@ -116,29 +137,79 @@ _TENSORS = Tensors(
     optional=("text_projection.weight", "vision_model.*", "visual_projection.weight", "logit_scale"),
     unused=("embeddings.position_ids",),
 )
+_VISION_TENSORS = Tensors(
+    "clip",
+    (
+        Rule("embeddings.class_embedding", ("embedding.class_token.weight",), Squeezed()),
+        same("embeddings.patch_embedding.weight", "embedding.patch.weight"),
+        _POSITIONS,
+        *modules({"pre_layrnorm": "embedding.norm", "post_layernorm": "head.norm"}),
+        *_LAYERS,
+    ),
+    prefix="vision_model.",
+    outside=("visual_projection.",),
+    bare_heads=(),
+    heads={"pooled": (same("visual_projection.weight", "head.projection.weight"),)},
+    optional=("visual_projection.weight", "text_model.*", "text_projection.weight", "logit_scale"),
+    unused=("embeddings.position_ids",),
+)
 
 
-def _projected(end: Field) -> HeadClass:
-    width = f.Int("projection_dim", default=512)
-    return HeadClass("pooled", {"pooling": end, "projection": width, "output": "text_embeds"})
-
-
+_PROJECTED = {"projection": f.Int("projection_dim", default=512)}
 _IGNORED = ("projection_dim", "initializer_factor")
+_TEXT_HEAD, _VISION_HEAD = {"pooling": _End()}, {"pooling": "first", "norm": _NORM}
+_VECTORS = {"normalize": True}
 TEXT = Family(
     "clip_text_model",
-    _TENSORS,
-    _BODY,
+    _TEXT_TENSORS,
+    _TEXT_BODY,
     {
-        "CLIPTextModel": HeadClass("pooled", {"pooling": _End()}),
-        "CLIPTextModelWithProjection": _projected(_End()),
+        "CLIPTextModel": HeadClass("pooled", _TEXT_HEAD),
+        "CLIPTextModelWithProjection": HeadClass(
+            "pooled", {**_TEXT_HEAD, **_PROJECTED, "output": "text_embeds"}
+        ),
     },
     ignored=("dropout", *_IGNORED),
 )
-CLIP = _Whole(
-    "clip",
-    _TENSORS,
-    classes={"CLIPModel": _projected(_EndOfText())},
-    fixed={"text_config_dict": (None, "it is an old second copy of text_config")},
-    ignored=("vision_config", "vision_config_dict", "logit_scale_init_value", *_IGNORED),
+VISION = Family(
+    "clip_vision_model",
+    _VISION_TENSORS,
+    _VISION_BODY,
+    {
+        "CLIPVisionModel": HeadClass("pooled", _VISION_HEAD),
+        "CLIPVisionModelWithProjection": HeadClass(
+            "pooled", {**_VISION_HEAD, **_PROJECTED, "output": "image_embeds"}
+        ),
+    },
+    ignored=("dropout", *_IGNORED),
 )
-FAMILIES = (TEXT, CLIP)
+CLIP = DualEncoderFamily(
+    "clip",
+    Tensors(
+        "clip",
+        (
+            *rules_of_tower("text", _TEXT_TENSORS.rules, "text_model."),
+            *rules_of_tower("text", _TEXT_TENSORS.heads["pooled"]),
+            *rules_of_tower("image", _VISION_TENSORS.rules, "vision_model."),
+            *rules_of_tower("image", _VISION_TENSORS.heads["pooled"]),
+            Rule("logit_scale", ("head.scale",), Squeezed()),
+        ),
+        unused=("*.embeddings.position_ids",),
+    ),
+    classes={
+        "CLIPModel": HeadClass(
+            "contrastive", {"log_scale": f.Float("logit_scale_init_value", default=2.6592)}
+        )
+    },
+    fixed={
+        "text_config_dict": (None, "it is an old second copy of text_config"),
+        "vision_config_dict": (None, "it is an old second copy of vision_config"),
+    },
+    ignored=("initializer_factor",),
+    towers={
+        "text": Tower(TEXT, "CLIPTextModel", {**_TEXT_HEAD, **_VECTORS, "output": "text_embeds"}),
+        "image": Tower(VISION, "CLIPVisionModel", {**_VISION_HEAD, **_VECTORS, "output": "image_embeds"}),
+    },
+    shared=_PROJECTED,
+)
+FAMILIES = (TEXT, VISION, CLIP)

@@ -18,7 +18,7 @@ def encoder_of(model: Model) -> Model:
     assert model.encoder is not None
     takes_tokens = model.embedding_of(model.encoder).takes_tokens
     vocabulary = {} if takes_tokens else {"vocab_size": None, "context_length": None}
-    return _alone(model, "encoder", model.encoder, {"head": NoHead(), "decoder": None, **vocabulary})
+    return alone(model, "encoder", model.encoder, {"head": NoHead(), "decoder": None, **vocabulary})
 
 
 def decoder_of(model: Model) -> Model:
@@ -39,10 +39,11 @@ def decoder_of(model: Model) -> Model:
             "blocks": {name: without(model.decoder.named_block(name)) for name in model.decoder.blocks},
         }
     )
-    return _alone(model, "decoder", decoder, {"encoder": None})
+    return alone(model, "decoder", decoder, {"encoder": None})
 
 
-def _alone(model: Model, name: Literal["encoder", "decoder"], stack: Stack, changes: dict[str, Any]) -> Model:
+def alone(model: Model, name: Literal["encoder", "decoder"], stack: Stack, changes: dict[str, Any]) -> Model:
+    """A stack of a model as a model of its own, with further changes."""
     inherited: dict[str, Any] = dict.fromkeys(("d_model", "embedding", "position", "context_length"))
     return model.model_copy(
         update={

@@ -210,6 +210,22 @@ class Unsqueezed:
 
 
 @dataclass(frozen=True)
+class Squeezed:
+    """One parameter, stored without its leading axis of length 1 (CLIP's class token and scale)."""
+
+    by_rows: ClassVar[bool] = False
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return shapes[0][1:]
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return (stored[None],)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0][0]
+
+
+@dataclass(frozen=True)
 class Depthwise:
     """The kernels of a depthwise convolution, D W, stored as D 1 W."""
 

@@ -1,0 +1,108 @@
+"""Families of an encoder of texts and one of images whose vectors are compared, such as CLIP and SigLIP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from specs.model import Model
+from specs.stack import StackName
+from zoo.families.common.config import NEUTRAL, Config
+from zoo.families.common.family import Family
+from zoo.families.common.parts import alone
+from zoo.families.common.template import Data, Place, Template, UnfitError, read, write
+from zoo.families.common.tensors import Rule
+
+CONFIGS: Mapping[StackName, str] = {"text": "text_config", "image": "vision_config"}
+"""The field that holds the config of each stack."""
+
+
+@dataclass(frozen=True)
+class Tower:
+    """One of the two encoders: its family, the class that its config is read as, and the template of its head."""
+
+    family: Family
+    class_name: str
+    head: Mapping[str, Template]
+
+
+@dataclass(frozen=True)
+class DualEncoderFamily(Family):
+    """Configs that hold one for each of ``towers``; ``shared`` are keys of both heads that the whole config decides."""
+
+    towers: Mapping[StackName, Tower] = field(default_factory=dict)
+    shared: Mapping[str, Template] = field(default_factory=dict)
+
+    def spec(self, config: Config, class_name: str) -> Data:
+        self.body_spec(config, class_name)  # it has no body: the fields that are fixed or ignored
+        shared = read(self.shared, config)
+        parts = {name: self._part(config, name) for name in self.towers}
+        stacks = {name: self._stack(part, name, shared) for name, part in parts.items()}
+        text = stacks["text"]
+        of_model = {key: text.pop(key) for key in ("vocab_size", "position", "initialization") if key in text}
+        image = {key: value for key, value in stacks["image"].items() if key != "initialization"}
+        if image.get("position") == of_model["position"]:
+            del image["position"]
+        return {
+            "architecture": "dual-encoder",
+            "d_model": text["d_model"],
+            **of_model,
+            "text": text,
+            "image": image,
+            "head": {"kind": "contrastive", **read(self.classes[class_name].head, config)},
+        }
+
+    def _part(self, config: Config, name: StackName) -> Config:
+        part = config.part(CONFIGS[name]) or Config({}, config.where, f"{CONFIGS[name]}.")
+        part.ignore(*NEUTRAL)
+        return part
+
+    def _stack(self, part: Config, name: StackName, shared: Data) -> Data:
+        """The stack of a spec with the keys that a model of this stack alone would have."""
+        tower = self.towers[name]
+        body = tower.family.body_spec(part, tower.class_name)
+        head = {"kind": "pooled", **read(tower.head, part), **shared}
+        part.finish()
+        stack = body.pop("encoder")
+        body.pop("architecture")
+        return {**stack, **body, "head": head}
+
+    def config(self, model: Model, class_name: str) -> Data:
+        if model.architecture != "dual-encoder":
+            raise UnfitError(f"architecture {model.architecture}")
+        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "head")
+        data: Data = {"architectures": [class_name], "model_type": self.model_type}
+        for name in self.towers:
+            data[CONFIGS[name]] = self._tower_config(model, name)
+        assert model.text is not None
+        data |= write(self.shared, model.text.head, place)
+        return data | write(self.classes[class_name].head, model.head, place)
+
+    def _tower_config(self, model: Model, name: StackName) -> Data:
+        tower, one = self.towers[name], tower_of(model, name)
+        body = tower.family.body_config(one, tower.class_name)
+        place = Place(one, one.last_stack, one.last_stack.layer_blocks()[0], "head")
+        del body["architectures"]
+        return {**write(tower.head, one.head, place), **write(self.shared, one.head, place), **body}
+
+
+def tower_of(model: Model, name: StackName) -> Model:
+    """One encoder of a dual encoder as a model of its own, with its head."""
+    stack = getattr(model, name)
+    none: dict[str, Any] = {} if model.embedding_of(stack).takes_tokens else {"vocab_size": None}
+    changes = {"text": None, "image": None, "head": stack.head, **none}
+    return alone(model, "encoder", stack.model_copy(update={"head": None}), changes)
+
+
+def rules_of_tower(name: StackName, rules: tuple[Rule, ...], prefix: str = "") -> tuple[Rule, ...]:
+    """The rules of a family for its encoder in a dual encoder, stored under a ``prefix``."""
+
+    def ours(parameter: str) -> str:
+        module, _, rest = parameter.partition(".")
+        return f"{name}.{rest}" if module == "encoder" else f"{name}_{module}.{rest}"
+
+    return tuple(
+        replace(rule, stored=f"{prefix}{rule.stored}", parameters=tuple(map(ours, rule.parameters)))
+        for rule in rules
+    )
