@@ -101,7 +101,7 @@ def run(
 
     Decoders and encoder-decoders continue each text, or say what is in each image or recording, greedily unless a
     sampling option is given. Encoders print vectors and their cosines, classes, or the most likely tokens for each mask,
-    depending on the head. Text needs a tokenizer; --ids does not. Images and recordings are prepared as the checkpoint's
+    depending on the head. Dual encoders print how well each text fits each image. Text needs a tokenizer; --ids does not. Images and recordings are prepared as the checkpoint's
     preprocessor_config.json states. Timings go to stderr.
 
     \b
@@ -112,8 +112,10 @@ def run(
       zoo run build/minilm --text "A cat sat." --text "A cat was sitting." --text "Rain."
       zoo run build/vit-base-16 --image cat.png --image dog.jpg
       zoo run build/whisper-tiny --audio speech.wav
+      zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
     """
-    from cli.run_inputs import GivenOptions, read_inputs
+    from cli.run_inputs import GivenOptions, read_inputs, read_pair
+    from cli.run_matches import print_matches
     from cli.run_output import RunContext, print_encoded, print_generated
     from exporters.runtime.exported import open_export
     from exporters.runtime.text import find_text
@@ -122,7 +124,6 @@ def run(
     exported = open_export(directory)
     found = find_text(directory, tokenizer, needed=bool(text))
     stated = GivenOptions(text or [], ids or [], image or [], audio or [])
-    shown = RunContext(exported, found, read_inputs(stated, exported, found), as_json)
     generating = {
         "--max-new-tokens": max_new_tokens,
         "--temperature": temperature,
@@ -133,13 +134,17 @@ def run(
         "--start": start,
     }
     given = [option for option, value in generating.items() if value is not None]
-    if exported.spec.decodes:
-        sampling = _sampling(temperature, top_k, top_p, seed)
-        print_generated(shown, sampling, max_new_tokens or 64, _stop_ids(stop, shown), start)
-    elif given:
+    if given and not exported.spec.decodes:
         raise UserError(
             f"{given[0]} applies only to decoders, and {exported.spec.name} is an encoder.\n  Remove the option."
         )
+    if exported.spec.architecture == "dual-encoder":
+        print_matches(exported, *read_pair(stated, exported, found), as_json=as_json)
+        return
+    shown = RunContext(exported, found, read_inputs(stated, exported, found), as_json)
+    if exported.spec.decodes:
+        sampling = _sampling(temperature, top_k, top_p, seed)
+        print_generated(shown, sampling, max_new_tokens or 64, _stop_ids(stop, shown), start)
     else:
         print_encoded(shown)
 

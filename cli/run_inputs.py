@@ -64,6 +64,45 @@ def read_inputs(stated: GivenOptions, exported: Exported, tokenizer: TextTokeniz
         return _images(stated.images, exported)
     if stated.sounds:
         return _sounds(stated.sounds, exported)
+    return _texts(stated, tokenizer)
+
+
+def read_pair(
+    stated: GivenOptions, exported: Exported, tokenizer: TextTokenizer | None
+) -> tuple[RunInputs, RunInputs]:
+    """The texts and the images that a dual encoder compares.
+
+    Raises :class:`specs.errors.UserError` where either is missing, and for sounds.
+    """
+    from specs.errors import UserError
+
+    name = exported.spec.name
+    if stated.sounds:
+        raise UserError(f"{name} compares texts with images, which --audio does not give\n  Pass --image.")
+    if not stated.images or not (stated.texts or stated.ids):
+        missing = "--text" if stated.images else "--image"
+        raise UserError(f"{name} compares texts with images, and {missing} is missing\n  Pass both.")
+    texts = _texts(stated, tokenizer)
+    filled = _filled(texts.given, exported, tokenizer) if stated.texts and tokenizer else texts.given
+    names = [*stated.texts, *[""] * len(stated.ids)]
+    return RunInputs(filled, "text", names), _images(stated.images, exported)
+
+
+def _filled(given: Given, exported: Exported, tokenizer: TextTokenizer) -> Given:
+    """Texts as their encoder was trained on them: one that pools at the last token of all, in both directions, reads them
+    filled up to its context (SigLIP)."""
+    spec = exported.spec
+    assert spec.text is not None
+    length, padding = spec.context_length_of(spec.text), tokenizer.padding_id
+    if getattr(spec.text.head, "pooling", None) != "last" or spec.is_causal("text") or length is None:
+        return given
+    return given if padding is None else [[*ids, *[padding] * (length - len(ids))] for ids in given]
+
+
+def _texts(stated: GivenOptions, tokenizer: TextTokenizer | None) -> RunInputs:
+    """Texts, and token ids after them."""
+    from specs.errors import UserError
+
     if stated.texts and tokenizer is None:
         raise UserError(
             "--text needs a tokenizer, and there is no tokenizer.json beside the model.\n"

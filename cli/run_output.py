@@ -93,7 +93,7 @@ def print_generated(
     endings = ", ".join(dict.fromkeys(each.ending for each in done.continuations))
     count = sum(len(each.ids) for each in done.continuations)
     speed = "" if rate is None else f", then {rate:,.1f} tokens/s"
-    _tell_how(
+    tell_how(
         generator.provider,
         generator.load_seconds,
         f"first token after {time_text(done.first)}{speed}; {count} tokens: {endings}",
@@ -139,7 +139,7 @@ def print_encoded(shown: RunContext) -> None:
         print_json({**facts, "load_seconds": encoder.load_seconds, "seconds": took, **data})
     else:
         count = len(shown.given)
-        _tell_how(
+        tell_how(
             encoder.provider,
             encoder.load_seconds,
             f"{count} {shown.inputs.what}{'s' * (count > 1)} in {time_text(took)}",
@@ -242,5 +242,6 @@ def _best(shares: Floats) -> list[int]:
     return [int(token) for token in (-shares).argsort(kind="stable")[:BEST]]
 
 
-def _tell_how(provider: str, load: float, what: str) -> None:
+def tell_how(provider: str, load: float, what: str) -> None:
+    """Say where and how fast a model ran, on stderr."""
     say(f"{provider}: loaded in {time_text(load)}, {what}", "dim", err=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from specs.errors import UserError, option_name
+from zoo.checkpoints.carried import stated_in
 
 FILE = "tokenizer.json"
 
@@ -74,6 +75,14 @@ class TextTokenizer:
                 f"  value: {token!r}\n  Choose one from vocab or added_tokens in {FILE}."
             )
         return int(found)
+
+    @property
+    def padding_id(self) -> int | None:
+        """The token that fills texts up, if the settings beside the tokenizer name one."""
+        stated = stated_in(self.path.parent / "tokenizer_config.json").get("pad_token")
+        name = stated.get("content") if isinstance(stated, dict) else stated
+        found = self.tokenizer.token_to_id(name) if isinstance(name, str) else None
+        return None if found is None else int(found)
 
     @property
     def mask_id(self) -> int | None:
