@@ -98,7 +98,11 @@ class Case:
         lengths = " + ".join(map(str, (prompt, *self.pieces)))
         own = f"{rows} x ({lengths})" if self.pieces else self.batch.shape
         own += "" if self.decided is None else f", {int(self.decided.sum())} of {rows} rows"
-        return own if self.encoder is None else f"{self.encoder.shape} {'->' if self.reads_encoder else 'and'} {own}"
+        return (
+            own
+            if self.encoder is None
+            else f"{self.encoder.shape} {'->' if self.reads_encoder else 'and'} {own}"
+        )
 
 
 def cases(spec: Model, padding: Padding = "either", cache_slots: int | None = None) -> Iterator[Case]:

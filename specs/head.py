@@ -39,6 +39,7 @@ PoolingName = Annotated[
     ),
 ]
 
+
 class AttentionPooling(Spec):
     """A trained query attends to all tokens; a feed-forward with a norm before it adds to the result (SigLIP)."""
 

@@ -30,9 +30,10 @@ class Match:
     def probabilities(self) -> Floats:
         """M N."""
         if self.alone:
-            return 1 / (1 + np.exp(-self.scores))
+            return np.reciprocal(1 + np.exp(-self.scores))
         powers = np.exp(self.scores - self.scores.max(1, keepdims=True))
-        return powers / powers.sum(1, keepdims=True)
+        shares: Floats = powers / powers.sum(1, keepdims=True)
+        return shares
 
 
 class DualEncoderRunner:

@@ -20,6 +20,7 @@ from zoo.attention_maps.reading import AttentionInput
 from zoo.attention_maps.recording import AttentionCall, Recording
 from zoo.builder import ZooModel
 from zoo.models.decoder import Decoder
+from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.outputs import Outputs
 
@@ -92,6 +93,10 @@ def attend(
             return model(ids, past_key_values=past)
 
         yield from _decoded(model, choice, reading.ids, read, new_tokens, stop)
+    elif isinstance(model, DualEncoder):
+        raise UserError(
+            f"{model.spec.name} is a dual encoder, whose attention cannot be shown\n  Choose a model with one encoder."
+        )
     else:
         outputs, step = _step(
             model, choice, "encoder", reading.ids, lambda ids: model.encode(ids, None, _types(reading))

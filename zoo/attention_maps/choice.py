@@ -81,7 +81,8 @@ def choose(
 
 def heads_by_layer(spec: Model) -> dict[StackName, list[int | None]]:
     """The number of heads in each layer of each stack: 0 without attention, None for attention kinds without ``heads``."""
-    found: dict[StackName, list[int | None]] = {name: _heads(stack) for name, stack in spec.stacks()}
+    stacks: dict[StackName, Stack | None] = {"encoder": spec.encoder, "decoder": spec.decoder}
+    found = {name: _heads(stack) for name, stack in stacks.items() if stack is not None}
     if spec.architecture == "encoder-decoder" and spec.decoder is not None:
         found["cross"] = _heads(spec.decoder, cross=True)
     return found

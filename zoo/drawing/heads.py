@@ -29,9 +29,7 @@ def head_elements(
             yield head.logits("vocabulary")
         case heads.Pooler():
             yield Label("Hidden states", head.stream, "out")
-            yield head.matrix(
-                "Pooler", "dense", wording.ACTIVATIONS[stated.activation], first="first token"
-            )
+            yield head.matrix("Pooler", "dense", wording.ACTIVATIONS[stated.activation], first="first token")
             yield Label("Pooled output", sizes("B", d_model), "end")
         case heads.Classification():
             yield from head.pooled(stated)
@@ -78,7 +76,7 @@ def meeting_elements(stated: Component, counts: Counts) -> Iterator[Element]:
         factor = ("products of the vectors", f"{TIMES} a trained factor")
         details = factor if stated.bias is None else (*factor, "+ a trained number")
         yield counts.part("head", "Similarity", details, "head")
-        yield Label("Logits", "images × texts", "end")
+        yield Label("Logits", f"images {TIMES} texts", "end")
 
 
 class _Head:
@@ -96,7 +94,9 @@ class _Head:
 
     def logits(self, module: str) -> Label:
         """The output per token, with the width of a matrix."""
-        return Label("Logits", sizes("B", self._length, self._counts.sizes(f"{self._path}.{module}")[0]), "end")
+        return Label(
+            "Logits", sizes("B", self._length, self._counts.sizes(f"{self._path}.{module}")[0]), "end"
+        )
 
     def language_modeling(self, head: heads.LanguageModeling) -> Iterator[Element]:
         """The scores of the next token."""
@@ -114,7 +114,10 @@ class _Head:
 
     def pooled(self, head: heads.SequenceHead) -> Iterator[Element]:
         """One transformed vector per sequence."""
-        pooling = Part("head", "Pooling", (wording.pooling_words(head.pooling),))
+        words = (wording.pooling_words(head.pooling),)
+        pooling = Part("head", "Pooling", words)
+        if isinstance(head.pooling, heads.AttentionPooling):
+            pooling = self._counts.part("head", "Pooling", words, f"{self._path}.pooling")
         dense = list(self.dense(head))
         yield from [*dense, pooling] if head.transform == "tokens" else [pooling, *dense]
 

@@ -56,7 +56,12 @@ def _into_crown(crown: Piece, columns: Sequence[Piece]) -> Iterator[Arrow]:
     for column in columns:
         assert column.exit is not None
         leaves = column.exit
-        points = ((leaves.x, leaves.y), (leaves.x, entry.y + GAP), (entry.x, entry.y + GAP), (entry.x, entry.y))
+        points = (
+            (leaves.x, leaves.y),
+            (leaves.x, entry.y + GAP),
+            (entry.x, entry.y + GAP),
+            (entry.x, entry.y),
+        )
         yield Arrow(points, leaves.box, entry.box)
 
 

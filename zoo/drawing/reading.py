@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+
 from torch import nn
 
 from specs.model import Model
@@ -17,6 +18,7 @@ from zoo.drawing.layers import layer_frames
 from zoo.drawing.parameters import Counts
 from zoo.reports.parameters import ParameterReport, parameter_report
 from zoo.units import parameter_text
+
 
 def read(spec: Model) -> Diagram:
     """The diagram of a model, which is built without weights.

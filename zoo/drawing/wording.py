@@ -9,7 +9,7 @@ from specs.attention import MultiHeadShape
 from specs.base import Component, Spec
 from specs.embedding import EmbeddingKind, Patches, Spectrogram
 from specs.feed_forward import Gated, TwoLayer
-from specs.head import AtToken, AttentionPooling, Pooling
+from specs.head import AttentionPooling, AtToken, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
 from specs.position import Alibi, Learned, RelativeBias, Rope, Sinusoidal

@@ -37,7 +37,7 @@ def _layers(norm: Template, heads: Field, hidden: Field, activation: Field, **mo
     )
 
 
-def text_body(*, vocab_size: int, rows: int, width: Field, causal: bool | None, **layer: Any) -> Data:
+def text_body(*, vocab_size: int, rows: int, width: Field, **layer: Any) -> Data:
     """The body of an encoder of texts."""
     return {
         "architecture": "encoder",
@@ -46,12 +46,12 @@ def text_body(*, vocab_size: int, rows: int, width: Field, causal: bool | None, 
         "d_model": width,
         "context_length": f.Rows("max_position_embeddings", default=rows),
         "position": {"kind": "learned"},
-        "encoder": _layers(**layer, **({} if causal is None else {"causal": causal})),
+        "encoder": _layers(**layer),
         "initialization": f.normal(),
     }
 
 
-def vision_body(*, patch_size: int, embedding: Data, width: Field, final_norm: Data | None = None, **layer: Any) -> Data:
+def vision_body(*, patch_size: int, embedding: Data, width: Field, **layer: Any) -> Data:
     """The body of an encoder of images."""
     return {
         "architecture": "encoder",
@@ -64,7 +64,7 @@ def vision_body(*, patch_size: int, embedding: Data, width: Field, final_norm: D
             "channels": f.Int("num_channels", default=3),
             **embedding,
         },
-        "encoder": _layers(**layer, **(final_norm or {})),
+        "encoder": _layers(**layer),
         "initialization": f.normal(),
     }
 
@@ -84,7 +84,7 @@ _VISION_BODY = vision_body(
     patch_size=32,
     embedding={"bias": False, "norm": _NORM},
     width=f.Int("hidden_size", default=768),
-    final_norm={"final_norm": False},
+    final_norm=False,
     norm=_NORM,
     heads=f.Int("num_attention_heads", default=12),
     hidden=f.Int("intermediate_size", default=3072),

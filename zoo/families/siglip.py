@@ -13,7 +13,10 @@ from zoo.families.common.tensors import Rule, Tensors, affine, modules, same
 from zoo.families.common.transforms import STACKED, Unsqueezed
 
 _NORM = layer_norm("layer_norm_eps", default=1e-6)
-_HIDDEN, _ACTIVATION = f.Int("intermediate_size", default=3072), f.Activation("hidden_act", "gelu_pytorch_tanh")
+_HIDDEN, _ACTIVATION = (
+    f.Int("intermediate_size", default=3072),
+    f.Activation("hidden_act", "gelu_pytorch_tanh"),
+)
 _HEADS, _WIDTH = f.Int("num_attention_heads", default=12), f.Int("hidden_size", default=768)
 _SAME: dict[str, Any] = {
     "norm": _NORM,
@@ -28,13 +31,15 @@ _TEXT = Family(
     Tensors(
         "siglip",
         (
-            *modules({"embeddings.token_embedding": "embedding.token", "final_layer_norm": "encoder.final_norm"}),
+            *modules(
+                {"embeddings.token_embedding": "embedding.token", "final_layer_norm": "encoder.final_norm"}
+            ),
             same("embeddings.position_embedding.weight", "embedding.position.table.weight"),
             *modules(TEXT_LAYER, "encoder.layers.{layer}.", "encoder.blocks.{layer}."),
             *affine("head", "head.dense"),
         ),
     ),
-    text_body(vocab_size=32000, rows=64, causal=None, **_SAME),
+    text_body(vocab_size=32000, rows=64, **_SAME),
     {"SiglipTextModel": HeadClass("pooled")},
     fixed={"projection_size": (_WIDTH, "texts keep their width")},
 )
@@ -43,7 +48,9 @@ _VISION = Family(
     Tensors(
         "siglip",
         (
-            *modules({"embeddings.patch_embedding": "embedding.patch", "post_layernorm": "encoder.final_norm"}),
+            *modules(
+                {"embeddings.patch_embedding": "embedding.patch", "post_layernorm": "encoder.final_norm"}
+            ),
             same("embeddings.position_embedding.weight", "embedding.position.table.weight"),
             *modules(TEXT_LAYER, "encoder.layers.{layer}.", "encoder.blocks.{layer}."),
             Rule("head.probe", ("head.pooling.query.weight",), Unsqueezed()),

@@ -35,7 +35,8 @@ from zoo.state_names import is_past, is_present, past_of
 TOLERANCE = 1e-5
 """Largest absolute difference at unit scale, in float32."""
 
-SAME_NAMES = ("logits", "last_hidden_state", "pooler_output", "start_logits", "end_logits", "text_embeds")
+SAME_NAMES = ("logits", "last_hidden_state", "pooler_output", "start_logits", "end_logits", "text_embeds",
+              "image_embeds")  # fmt: skip
 """Outputs that the reference has under our name."""
 
 

@@ -1,11 +1,10 @@
-"""The text encoder of CLIP against transformers."""
+"""CLIP and its encoders against transformers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import strategies as st
 from transformers import (
     CLIPConfig,
@@ -13,13 +12,19 @@ from transformers import (
     CLIPTextConfig,
     CLIPTextModel,
     CLIPTextModelWithProjection,
+    CLIPVisionConfig,
+    CLIPVisionModel,
+    CLIPVisionModelWithProjection,
 )
 
+from specs.load import load as load_spec
+from tests.parity.families import pairs
 from tests.parity.families.encoders import ACTIVATIONS, EPS, EncoderTests
 from tests.parity.families.harness import check
-from tests.parity.reference import assert_close, build, load
+from tests.thinned import one_in
 from zoo.configs.exporting import NoFamilyError, write_config
-from zoo.configs.importing import import_spec
+from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config, ConfigError
 
 CONFIGS: dict[str, dict[str, Any]] = {
     "odd heads": dict(
@@ -41,23 +46,60 @@ def config_of(**values) -> CLIPTextConfig:
     return CLIPTextConfig(**values, bos_token_id=1, pad_token_id=0)
 
 
-def test_the_text_half_of_a_whole_checkpoint(tmp_path):
-    vision = dict(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, image_size=8,
-                  patch_size=4)  # fmt: skip
+VISION: dict[str, dict[str, Any]] = {
+    "odd heads": dict(
+        hidden_size=24, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17, image_size=14, patch_size=4,
+        layer_norm_eps=1e-3, projection_dim=9,
+    ),
+    "gray": dict(
+        hidden_size=20, num_hidden_layers=1, num_attention_heads=5, intermediate_size=40, image_size=16, patch_size=8,
+        num_channels=1, hidden_act="gelu", projection_dim=20,
+    ),
+    "one patch": dict(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=9, image_size=8, patch_size=8,
+        hidden_act="relu", projection_dim=7,
+    ),
+}  # fmt: skip
+
+
+@one_in(2)
+@pytest.mark.parametrize("model_class", [CLIPVisionModel, CLIPVisionModelWithProjection])
+@pytest.mark.parametrize("name", VISION)
+def test_encoder_of_images(name, model_class, tmp_path):
+    check(model_class, CLIPVisionConfig(**VISION[name]), tmp_path, sides=("right",))
+
+
+@one_in(2)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_whole(name, tmp_path):
+    text = config_of(**CONFIGS[name]).to_dict()
+    vision = VISION[dict(zip(CONFIGS, VISION, strict=True))[name]]
+    pairs.check(CLIPModel, CLIPConfig(text_config=text, vision_config=vision, projection_dim=11), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("field", "change", "message"),
+    [
+        ("text_config", {"eos_token_id": 61}, "text_config.eos_token_id: must be below vocab_size"),
+        ("vision_config", {"hidden_act": "gellu"}, "vision_config.hidden_act: is not supported"),
+        ("vision_config", {"num_register_tokens": 4}, "vision_config.num_register_tokens"),
+    ],
+)
+def test_unsupported_values_of_a_half_are_refused(field, change, message):
     text = config_of(**CONFIGS["odd heads"]).to_dict()
-    reference = build(
-        CLIPModel, CLIPConfig(text_config=text, vision_config=vision, projection_dim=11), seed=1
-    )
-    reference.save_pretrained(tmp_path)
-    spec = import_spec(tmp_path)
-    ids = torch.tensor([[3, 4, 5, 60], [6, 60, 0, 0]])
-    mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
-    with torch.no_grad():
-        theirs = reference.get_text_features(ids, attention_mask=mask).pooler_output
-        assert_close(load(spec, tmp_path)(ids, mask).text_embeds, theirs)
-    assert write_config(spec)["architectures"] == ["CLIPTextModelWithProjection"]
-    with pytest.raises(NoFamilyError, match="no field for\n  an image encoder"):
-        write_config(spec, "clip")
+    data = CLIPConfig(text_config=text, vision_config=VISION["gray"], projection_dim=11).to_dict()
+    data |= {"architectures": ["CLIPModel"], field: data[field] | change}
+    with pytest.raises(ConfigError, match=message):
+        spec_of_config(Config(data, "config.json"), name="tiny")
+
+
+def test_a_dual_encoder_is_no_text_encoder_of_its_own():
+    spec = load_spec("clip-vit-b32")
+    assert write_config(spec)["architectures"] == ["CLIPModel"]
+    with pytest.raises(NoFamilyError, match="no class with head contrastive"):
+        write_config(spec, "clip_text_model")
+    with pytest.raises(NoFamilyError, match="no class with head pooled"):
+        write_config(load_spec("clip-vit-b32-text"), "clip")
 
 
 class TestClip(EncoderTests):

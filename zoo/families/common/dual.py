@@ -40,7 +40,9 @@ class DualEncoderFamily(Family):
         parts = {name: self._part(config, name) for name in self.towers}
         stacks = {name: self._stack(part, name, shared) for name, part in parts.items()}
         text = stacks["text"]
-        of_model = {key: text.pop(key) for key in ("vocab_size", "position", "initialization") if key in text}
+        of_model: Data = {
+            key: text.pop(key) for key in ("vocab_size", "position", "initialization") if key in text
+        }
         image = {key: value for key, value in stacks["image"].items() if key != "initialization"}
         if image.get("position") == of_model["position"]:
             del image["position"]
