@@ -193,7 +193,7 @@ def _margins(
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """For each row the narrowest margin of all routers at real tokens, B, and the full pass that gave it."""
     narrowest = [torch.full((case.batch.inputs.shape[0],), math.inf)]
-    masks = [batch.mask == 1 for batch in (case.batch, case.encoder) if batch and batch.mask is not None]
+    masks = [batch.real == 1 for batch in (case.batch, case.encoder) if batch and batch.real is not None]
 
     def look(router: Router, args: tuple[Tensor], logits: Tensor) -> None:
         margins = router.margin(logits)  # B T
@@ -286,11 +286,11 @@ def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch
     """
     batch = case.encoder if output == ENCODED and case.encoder is not None else case.batch
     masks = [
-        each.mask == 1 for each in (case.encoder, case.batch) if each is not None and each.mask is not None
+        each.real == 1 for each in (case.encoder, case.batch) if each is not None and each.real is not None
     ]
     rows = torch.ones(len(batch.inputs), dtype=torch.bool) if case.decided is None else case.decided
     if dtype != torch.float32:
         rows = torch.stack([rows, *(mask.any(1) for mask in masks)]).all(0)
-    if batch.mask is None or output not in per_token:
+    if batch.real is None or output not in per_token:
         return rows
-    return (batch.mask == 1) & rows[:, None]
+    return (batch.real == 1) & rows[:, None]

@@ -32,6 +32,11 @@ _IMAGE = {
     "none": Purpose("image-feature-extraction", "FeatureExtraction"),
 }
 _AUDIO = {"classification": Purpose("audio-classification", "AudioClassification"), "none": _FEATURES}
+_SAMPLES = {
+    "ctc": Purpose("automatic-speech-recognition", "CTC"),
+    "token_classification": Purpose(None, "AudioFrameClassification"),
+    "none": _FEATURES,
+}
 _SENTENCES = Purpose("sentence-similarity", "FeatureExtraction")
 _GENERATION = {
     "decoder": Purpose("text-generation", "CausalLM"),
@@ -41,7 +46,7 @@ _SPEECH, _CAPTIONS = (
     Purpose("automatic-speech-recognition", "SpeechSeq2Seq"),
     Purpose("image-to-text", "Vision2Seq"),
 )
-_BY_INPUT = {"input_ids": _TEXT, "pixel_values": _IMAGE, "input_features": _AUDIO}
+_BY_INPUT = {"input_ids": _TEXT, "pixel_values": _IMAGE, "input_features": _AUDIO, "input_values": _SAMPLES}
 _GENERATION_BY_INPUT = {"pixel_values": _CAPTIONS, "input_features": _SPEECH}
 
 

@@ -20,6 +20,7 @@ from zoo.tracing.encoder_decoder_tasks import (
 from zoo.tracing.task import (
     Task,
     constant_names,
+    derived_sizes,
     gather_state,
     ids_input,
     spread_state,
@@ -68,8 +69,8 @@ def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only
 def training_task(spec: Model) -> Task:
     """The forward pass of training: without a cache, up to the output of the head.  It is never exported."""
     both = spec.architecture == "encoder-decoder"
-    stack = spec.first_stack
-    inputs = stack_inputs(spec, stack, "encoder_sequence_length" if both else "sequence_length")
+    stack, length = spec.first_stack, "encoder_sequence_length" if both else "sequence_length"
+    inputs = stack_inputs(spec, stack, length)
     if both:
         inputs += (ids_input("decoder_input_ids", "decoder_sequence_length"),)
 
@@ -77,7 +78,7 @@ def training_task(spec: Model) -> Task:
         named = {given.name: values[given.name] for given in inputs[1:]}
         return dict(model(values[inputs[0].name], **named))
 
-    return Task("training", inputs, call)
+    return Task("training", inputs, call, derived=derived_sizes(spec, stack, length))
 
 
 def _of_one_stack(model: Any, spec: Model, last_only: bool, cache_slots: int | None = None) -> list[Task]:
@@ -98,7 +99,7 @@ def _encoder_task(model: Any, spec: Model) -> Task:
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         return model(values[inputs[0].name], values.get("attention_mask"), values.get("token_type_ids"))
 
-    return Task("model", inputs, call)
+    return Task("model", inputs, call, derived=derived_sizes(spec, spec.encoder, "sequence_length"))
 
 
 def _decoder_task(model: Any, spec: Model, last_only: bool, cache_slots: int | None) -> Task:
