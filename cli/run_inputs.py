@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from exporters.runtime.model_inputs import Given
     from exporters.runtime.text import TextTokenizer
 
-_OPTIONS = {"input_ids": ("--text", "--ids"), "pixel_values": ("--image",), "input_features": ("--audio",)}
+_OPTIONS = {
+    "input_ids": ("--text", "--ids"),
+    "pixel_values": ("--image",),
+    "input_features": ("--audio",),
+    "input_values": ("--audio",),
+}
 """The options that give a model's inputs."""
 
 
@@ -137,10 +142,33 @@ def _sounds(given: Sequence[Path], exported: Exported) -> RunInputs:
 
     from exporters.preprocessing.audio import LogMel, read_audio
 
+    spec = exported.spec
+    if spec.embedding_of(spec.first_stack).any_length:
+        return _recordings(given, exported)
     form = LogMel.beside(exported.directory)
     found = [read_audio(path, form, exported.spec)[0] for path in given]
     names = [path.name for path, parts in zip(given, found, strict=True) for _ in parts]
     return RunInputs(np.concatenate(found), "recording", names)
+
+
+def _recordings(given: Sequence[Path], exported: Exported) -> RunInputs:
+    """Recordings, each whole, a directory standing for all in it."""
+    from cli.render import say
+    from exporters.preprocessing.audio import audio_files
+    from exporters.preprocessing.fitting import PREPROCESSOR
+    from exporters.preprocessing.waveforms import Waveforms, read_waveforms
+    from exporters.runtime.model_inputs import Recordings
+
+    form = Waveforms.beside(exported.directory)
+    paths = [path for each in given for path in audio_files(each)]
+    found = [read_waveforms(path, form, exported.spec)[0][0] for path in paths]
+    if form is None:
+        say(
+            f"There is no {PREPROCESSOR}: recordings are read at 16 kHz, with mean 0 and variance 1",
+            "dim",
+            err=True,
+        )
+    return RunInputs(Recordings(found), "recording", [path.name for path in paths])
 
 
 def token_ids(given: str, option: str = "--ids") -> list[int]:

@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cli.render import Column, print_json, print_table, say, say_piece
 from exporters.runtime.text import Stream
@@ -55,7 +55,7 @@ class RunContext:
 
     def label(self, place: int) -> str:
         """The name of a file, or a prompt; cut to fit a table row."""
-        words = self.inputs.names[place] or " ".join(self.words(self.given[place]).split())
+        words = self.inputs.names[place] or " ".join(self.words(cast(Any, self.given[place])).split())
         return words if len(words) <= 60 else f"{words[:57]}..."
 
 
@@ -66,11 +66,12 @@ def print_generated(
     from exporters.runtime.generation import Generator
 
     exported = shown.exported
+    given: Any = shown.given
     generator = Generator(exported)
     first_id = exported.settings.get("decoder_start_token_id", 0) if start is None else start
     streamed = not shown.as_json and len(shown.given) == 1
     tell = _token_printer(shown) if streamed else lambda tokens: None
-    done = generator.generate(shown.given, most, sampling, stop=stop, start=first_id, tell=tell)
+    done = generator.generate(given, most, sampling, stop=stop, start=first_id, tell=tell)
     rate = done.tokens_per_second
     if shown.as_json:
         print_json(
@@ -122,7 +123,7 @@ def _data(shown: RunContext, place: int, found: Continuation) -> dict[str, Any]:
 
 def print_encoded(shown: RunContext) -> None:
     """Print vectors, classes or masked tokens, depending on the head."""
-    from exporters.runtime.encoding import CLASSES, MASKS, EncoderRunner
+    from exporters.runtime.encoding import CLASSES, MASKS, SPEECH, EncoderRunner
 
     encoder = EncoderRunner(shown.exported)
     head = shown.exported.spec.head
@@ -131,6 +132,8 @@ def print_encoded(shown: RunContext) -> None:
         data = _print_classes(shown, encoder)
     elif isinstance(head, MASKS):
         data = _print_masked(shown, encoder)
+    elif isinstance(head, SPEECH):
+        data = _print_spoken(shown, encoder)
     else:
         data = _print_vectors(shown, encoder)
     took = time.perf_counter() - begun
@@ -236,6 +239,23 @@ def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
             for masks in best
         ],
     }
+
+
+def _print_spoken(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
+    from exporters.runtime.transcripts import CharacterVocabulary, spoken_text
+
+    found = encoder.spoken(shown.given)
+    characters = CharacterVocabulary.beside(shown.exported.directory)
+    texts = [spoken_text(labels, characters, shown.text) for labels in found]
+    if not shown.as_json:
+        for name, labels, text in zip(shown.inputs.names, found, texts, strict=True):
+            words = ",".join(map(str, labels)) if text is None else text
+            say(words if len(found) == 1 else f"{name} -> {words}")
+    transcripts = [
+        {"ids": labels, **({} if text is None else {"text": text})}
+        for labels, text in zip(found, texts, strict=True)
+    ]
+    return {**shown.inputs.data, "transcripts": transcripts}
 
 
 def _best(shares: Floats) -> list[int]:

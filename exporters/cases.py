@@ -36,13 +36,20 @@ class Batch:
     """The input of an embedding, by its ``name``: token ids with their mask (1 for real tokens) and types, batch x
     length.
 
-    Images and audio have neither mask nor types.
+    Images and audio have no types, and a mask only where they may have any length; ``frames`` is then that of the vectors
+    made of them.
     """
 
     name: str
     inputs: Tensor
     mask: Tensor | None = None
     types: Tensor | None = None
+    frames: Tensor | None = None
+
+    @property
+    def real(self) -> Tensor | None:
+        """The mask of the vectors that are made of the inputs."""
+        return self.mask if self.frames is None else self.frames
 
     @property
     def shape(self) -> str:
@@ -120,6 +127,8 @@ def cases(spec: Model, padding: Padding = "either", cache_slots: int | None = No
     elif spec.embedding_of(spec.last_stack).takes_tokens:
         either = padding == "either" or not spec.decodes
         yield from _of_tokens(spec, draw) if either else _of_tokens_at_the_front(spec, draw)
+    elif spec.embedding_of(spec.last_stack).any_length:
+        yield from _of_recordings(spec, draw)
     else:
         yield Case("one input", draw.whole(1))
         yield Case("a batch", draw.whole(3), main=True)
@@ -192,6 +201,22 @@ class _Draw:
             values[-1] = 0
         return Batch(embedding.input_name, values)
 
+    def recordings(self, *lengths: int, beyond: int = 0) -> Batch:
+        """Rows of samples that give these numbers of vectors, padded on the right; ``beyond`` are further samples, too few
+        for another vector."""
+        stack = self.spec.last_stack
+        embedding = self.spec.embedding_of(stack)
+        lengths = tuple(min(length, self.room(stack)) for length in lengths)
+        counts = [embedding.input_length(length) + beyond for length in lengths]
+        values = torch.randn((len(counts), max(counts)), generator=self._generator)
+        if not embedding.takes_mask:
+            return Batch(embedding.input_name, values)
+        samples, frames = (
+            (torch.arange(max(each)) < torch.tensor(each)[:, None]).to(torch.int64)
+            for each in (counts, lengths)
+        )
+        return Batch(embedding.input_name, values, samples, frames=frames)
+
     def source(self, *lengths: int) -> Batch:
         """The encoder's input: rows of tokens of these lengths, or as many rows of images or audio."""
         encoder = self.spec.encoder
@@ -220,6 +245,26 @@ def _of_tokens(spec: Model, draw: _Draw) -> Iterator[Case]:
         yield Case("padding between prompt and steps", draw.gap((8, 3, 1), len(pieces)), pieces, gap=True)
     if room > 6:
         yield Case("prompt in pieces", draw.pieces(12, 5, side="left"), pieces=(3, 1, 2))
+
+
+def _of_recordings(spec: Model, draw: _Draw) -> Iterator[Case]:
+    embedding = spec.embedding_of(spec.last_stack)
+    yield Case("one vector", draw.recordings(1))
+    yield Case("one recording", draw.recordings(7))
+    yield Case(
+        "a few samples more",
+        draw.recordings(5, beyond=embedding.input_length(2) - embedding.input_length(1) - 1),
+    )
+    yield Case("a batch, long", draw.recordings(draw.long, draw.long), main=True)
+    if embedding.takes_mask:
+        yield Case("padding right", draw.recordings(11, 6, 1), main=True)
+        silent = draw.recordings(4, 4)
+        assert silent.mask is not None
+        assert silent.frames is not None
+        rows = torch.tensor([[1], [0]])
+        yield Case(
+            "nothing but padding", replace(silent, mask=silent.mask * rows, frames=silent.frames * rows)
+        )
 
 
 def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:

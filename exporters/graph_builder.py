@@ -197,7 +197,7 @@ class GraphBuilder:
         name = self.symbols.name(sizes)
         if isinstance(name, int):
             return self.ints(name)
-        if name is not None:
+        if name is not None and name not in self.symbols.computed:
             known = self._size_of_input(name)
             if known is not None:
                 return known
@@ -230,11 +230,12 @@ class GraphBuilder:
         """Remember a value that has a size on an axis, or is that size; the first is kept."""
         self._places.setdefault(sizes, (value, axis))
 
-    def _knows(self, sizes: Dim) -> bool:
-        return isinstance(sizes, int) or sizes in self._places or self.symbols.name(sizes) is not None
+    def knows(self, sizes: Dim) -> bool:
+        """Whether a size can be computed."""
+        return isinstance(sizes, int) or sizes in self._places or not self._is_nameless(sizes)
 
     def _is_nameless(self, sizes: Dim) -> bool:
-        return not isinstance(sizes, int) and self.symbols.name(sizes) is None
+        return not isinstance(sizes, int) and self.symbols.name(sizes) in {None, *self.symbols.computed}
 
     def reshape(self, x: Value, dims: Sequence[Dim]) -> Value:
         """``x`` reshaped to ``dims``; a reshape of a reshape starts from the original, and an identity reshape is
@@ -248,7 +249,7 @@ class GraphBuilder:
             return x
         static = [dim if isinstance(dim, int) else (dim[0] if dim[0] == dim[1] else None) for dim in dims]
         symbolic = [place for place, size in enumerate(static) if size is None]
-        free = [place for place in symbolic if not self._knows(dims[place])] or symbolic
+        free = [place for place in symbolic if not self.knows(dims[place])] or symbolic
         if len(free) == 1 and -1 not in static:
             static[free[0]] = -1
         attributes: dict[str, Any] = {}

@@ -169,7 +169,7 @@ def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _given(batch: Batch) -> dict[str, Tensor]:
     """A batch by the names of the graph inputs that may take it."""
     given = {batch.name: batch.inputs, "attention_mask": batch.mask, "token_type_ids": batch.types}
-    if batch.mask is not None:
+    if batch.mask is not None and not batch.inputs.is_floating_point():
         given["position_ids"] = _places(batch.mask)[:, -batch.inputs.shape[1] :]
     return {name: values for name, values in given.items() if values is not None}
 

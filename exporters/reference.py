@@ -209,7 +209,7 @@ def _margins(
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """For each row the narrowest margin of all routers at real tokens, B, and the full pass that gave it."""
     narrowest = [torch.full((case.batch.inputs.shape[0],), math.inf)]
-    masks = [batch.mask == 1 for batch in (case.batch, case.encoder) if batch and batch.mask is not None]
+    masks = [batch.real == 1 for batch in (case.batch, case.encoder) if batch and batch.real is not None]
 
     def look(router: Router, args: tuple[Tensor], logits: Tensor) -> None:
         margins = router.margin(logits)  # B T
@@ -318,10 +318,10 @@ def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch
     of_encoder = output == ENCODED or (not case.reads_encoder and output.startswith(VECTORS_PER_IMAGE))
     batch = case.encoder if of_encoder and case.encoder is not None else case.batch
     read = (case.encoder, case.batch) if case.reads_encoder else (batch,)
-    masks = [each.mask == 1 for each in read if each is not None and each.mask is not None]
+    masks = [each.real == 1 for each in read if each is not None and each.real is not None]
     rows = torch.ones(len(batch.inputs), dtype=torch.bool) if case.decided is None else case.decided
     if dtype != torch.float32:
         rows = torch.stack([rows, *(mask.any(1) for mask in masks)]).all(0)
-    if batch.mask is None or output not in per_token:
+    if batch.real is None or output not in per_token:
         return rows
-    return (batch.mask == 1) & rows[:, None]
+    return (batch.real == 1) & rows[:, None]

@@ -207,7 +207,7 @@ def _last(values: Tensor, case: Case, compared: Tensor) -> tuple[Tensor, Tensor]
 
     compared: B T, the tokens of the full pass that are compared.
     """
-    mask = case.batch.mask
+    mask = case.batch.real
     assert mask is not None
     bounds = zip([0, *case.ends], case.ends, strict=False)
     within = [mask[:, start:end].any(1) for start, end in bounds]

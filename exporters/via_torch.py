@@ -100,9 +100,11 @@ def _first_cause(error: BaseException) -> BaseException:
 
 def _examples(task: Task) -> tuple[Tensor, ...]:
     """Inputs with a different size above 1 for every symbol: sizes of 1 would be taken as fixed."""
-    names = {dim: None for given in task.inputs for dim in given.dims if isinstance(dim, str)}
+    dims = [dim for given in task.inputs for dim in given.dims if isinstance(dim, str)]
+    names = dict.fromkeys(task.derived[dim].source if dim in task.derived else dim for dim in dims)
     sizes = {name: size for size, name in enumerate((n for n in names if SUM not in n), start=2)}
     sizes |= {name: sum(sizes.get(part, 0) for part in name.split(SUM)) for name in names if SUM in name}
+    sizes = task.numbers(sizes)
     return tuple(
         torch.ones([dim if isinstance(dim, int) else sizes[dim] for dim in given.dims], dtype=given.dtype)
         for given in task.inputs

@@ -52,7 +52,7 @@ class TracedTask:
         """
         static = {size for _, tensor in weight_tensors(model) for size in tensor.shape}
         static.update(dim for given in task.inputs for dim in given.dims if isinstance(dim, int))
-        symbols = Symbols.of(task.inputs, static, task.sums)
+        symbols = task.symbols(static)
         with _collector_paused():
             traced = Tracer(model, symbols).run(task.call, task.inputs)
             unfused = fuse(traced, target, context_length)

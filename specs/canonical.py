@@ -74,7 +74,7 @@ def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
     blocks, position, embedding = stack.layer_blocks(), model.position_of(stack), model.embedding_of(stack)
     described = {id(block): _block(block, stack, model, cross=cross) for block in distinct(blocks)}
     # Otherwise the context length only limits inputs and changes no computation.
-    bounded = position.embedded or not embedding.takes_tokens
+    bounded = position.embedded or not embedding.any_length
     return {
         **stack.model_dump(mode="json", exclude=_BY_STACK | _BY_LAYER),
         "embedding": _embedding(embedding, model.width_of(stack)),

@@ -320,6 +320,29 @@ class Contrastive(Component):
 
 
 @register("head")
+class CTC(Component):
+    """Scores of labels for each vector, with a blank between labels (connectionist temporal classification: Graves et al.,
+    2006). Gives `logits`, batch x vectors x labels."""
+
+    kind: Literal["ctc"] = "ctc"
+    labels: Width
+    """Number of labels: characters or other tokens, and the blank."""
+    blank: Annotated[int, Field(ge=0)] = 0
+    """Id of the blank, below `labels`: the padding token of wav2vec2."""
+    dropout: Dropout = 0.0
+    """Dropout probability before the output layer during training."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.blank >= self.labels:
+            yield Fault(
+                ("blank",),
+                f"must be below labels, which is {self.labels}",
+                self.blank,
+                f"Use 0 to {self.labels - 1}.",
+            )
+
+
+@register("head")
 class NoHead(Component):
     """The `last_hidden_state` alone, batch x tokens x d_model."""
 

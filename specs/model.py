@@ -255,6 +255,13 @@ class Model(Spec):
                     embedding.kind,
                     "Use tokens." if stack.embedding else "Add embedding: {kind: tokens} to the decoder.",
                 )
+            if self._both() and embedding.any_length and not embedding.takes_tokens:
+                yield Fault(
+                    (*place, "kind"),
+                    "belongs to a model of architecture encoder: a decoder cannot attend to inputs of any length other than tokens",
+                    embedding.kind,
+                    "Set architecture: encoder, or use spectrogram.",
+                )
             yield from self._length_faults(name, stack)
         yield from self._vocabulary_faults(any(each.takes_tokens for each in embeddings.values()))
         tables = {

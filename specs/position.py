@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from specs.activation import Activation
 from specs.attention import MultiHeadShape
 from specs.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Slot, Spec, Width
 from specs.descriptions import ValueDescriptions
@@ -107,6 +108,37 @@ class Sinusoidal(PositionKind):
                 f"requires an even d_model, with a sine and a cosine per frequency; it is {context.d_model}",
                 self.kind,
                 f"Use d_model: {context.d_model - 1} or {context.d_model + 1}.",
+            )
+
+
+@register("position")
+class Convolutional(PositionKind):
+    """A convolution over the embeddings, added to them: relative positions of neighbours (wav2vec 2.0: Baevski et al., 2020)."""
+
+    kind: Literal["convolutional"] = "convolutional"
+    kernel: Annotated[int, Field(gt=0, le=2**12)] = 128
+    """Width of the kernel, in vectors; an even one reaches further back than ahead."""
+    groups: Annotated[int, Field(gt=0, le=2**12)] = 16
+    """Number of groups of channels, which do not mix; it must divide `d_model`."""
+    activation: Activation = "gelu"
+    """Activation of the convolution."""
+    embedded: ClassVar[bool] = True
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if context.d_model % self.groups:
+            divisors = (n for n in range(self.groups, 0, -1) if context.d_model % n == 0)
+            yield Fault(
+                ("groups",),
+                f"must divide d_model, which is {context.d_model}",
+                self.groups,
+                f"Use {next(divisors)}.",
+            )
+        if context.causal:
+            yield Fault(
+                ("kind",),
+                "belongs to an encoder, because the convolution sees following vectors",
+                self.kind,
+                "Use learned, sinusoidal or rope.",
             )
 
 
@@ -221,6 +253,9 @@ class RelativeBias(PositionKind):
     """Number of buckets: one per short distance, and buckets of logarithmic width for longer ones."""
     max_distance: Annotated[int, Field(gt=0, le=2**20)] = 128
     """Distance in tokens beyond which all share the last bucket."""
+    gated: Annotated[bool, OmitDefault()] = False
+    """Whether each layer multiplies the bias of a query by a gate from 1 up, which it computes from that query's part of the
+    input (WavLM)."""
     needs_equal_heads: ClassVar[bool] = True
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
@@ -240,6 +275,24 @@ class RelativeBias(PositionKind):
                 f"must exceed {exact}, the number of distances with their own bucket",
                 self.max_distance,
                 f"Use {exact + 1} or more.",
+            )
+
+    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+        if not self.gated:
+            return
+        if isinstance(attention, Latent):
+            yield Fault(
+                ("gated",),
+                "requires attention whose heads divide its input, and those of latent attention do not",
+                attention.kind,
+                "Remove it, or use multi_head or grouped_query.",
+            )
+        elif attention.heads * attention.head_width(context.d_model) != context.d_model:
+            yield Fault(
+                ("gated",),
+                f"requires heads that divide the input, whose width is {context.d_model}",
+                f"{attention.heads} heads of width {attention.head_width(context.d_model)}",
+                "Remove it, or remove head_dim.",
             )
 
 

@@ -21,7 +21,7 @@ class BuildContext:
 
     ``d_model`` is the width of the stream that the component reads and writes, ``layer`` its index in a
     stack of ``layers``; ``cross`` says that the stack attends to an encoder, whose width is ``encoder_width``;
-    ``fixed_length`` says that every input is as long as context_length, as images and sounds are.
+    ``fixed_length`` says that every input is as long as context_length, as images and spectrograms are.
     ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told.
     ``position_kind`` is the stack's as its spec has it, ``position`` the one that acts inside a layer's attention where
     that is not the stack's.
@@ -53,7 +53,7 @@ class BuildContext:
             causal=spec.is_causal(stack),
             cross=cross,
             encoder_width=spec.width_of(spec.encoder) if cross and spec.encoder is not None else None,
-            fixed_length=not spec.embedding_of(part).takes_tokens,
+            fixed_length=not spec.embedding_of(part).any_length,
             vocab_size=spec.vocab_size,
             position_kind=spec.position_of(part),
         )

@@ -95,7 +95,7 @@ def small_inputs(spec: Model) -> Model:
             size = min(embedding.image_size, SMALL_SIDE * embedding.patch_size)
             smaller = embedding.model_copy(update={"image_size": size})
             stacks[name] = stack.model_copy(update={"embedding": smaller})
-        elif not embedding.takes_tokens:
+        elif not embedding.any_length:
             context = _at_most(spec.context_length_of(stack), SMALL_AUDIO)
             stacks[name] = stack.model_copy(update={"context_length": context})
     return spec.model_copy(update={**stacks, "expect": Expectation()}) if stacks else spec

@@ -36,7 +36,7 @@ def _binary(name: str, *targets: Any) -> None:
 def _named(call: Call) -> Value | None:
     """Return the result as a named size, where an input has that size; otherwise None."""
     sizes = call.node.meta["info"]
-    return None if call.graph.symbols.name(sizes) is None else call.graph.size(sizes)
+    return call.graph.size(sizes) if call.graph.knows(sizes) else None
 
 
 _binary("Add", operator.add, torch.add, "add")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from specs.model import Model
 from zoo.checkpoints.carried import GENERATION
 from zoo.manifest import Manifest
@@ -11,10 +13,19 @@ TOKENIZER = "tokenizer.json"
 """The file that the Rust tokenizers of all clients read."""
 
 
+SAMPLES = 16000
+"""The length of a recording of one second."""
+
+
 def example_ids(spec: Model, graph: GraphRecord) -> str:
     """Return a few valid token ids as the items of a list."""
     longest = min(4, graph.context_length or 4)
     return ", ".join(str(1 + place % max(1, (spec.vocab_size or 2) - 1)) for place in range(longest))
+
+
+def example_sizes(dims: Sequence[int | str | None]) -> list[int]:
+    """Return the sizes of one image or recording from the dims of a graph's input; a length becomes :data:`SAMPLES`."""
+    return [size if isinstance(size, int) else SAMPLES for size in dims[1:]]
 
 
 def lacks_start_token(spec: Model, manifest: Manifest) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from exporters.layouts.example_input import TOKENIZER, example_ids
+from exporters.layouts.example_input import TOKENIZER, example_ids, example_sizes
 from specs.model import Model
 from specs.stack import Stack
 from zoo.manifest import Manifest
@@ -73,7 +73,7 @@ def _input(spec: Model, stack: Stack, graph: GraphRecord, tokenized: bool) -> st
     """Return the lines that define ``ids``, or another kind of input."""
     embedding = spec.embedding_of(stack)
     if not embedding.takes_tokens:
-        shape = (1, *graph.inputs[embedding.input_name][1:])
+        shape = (1, *example_sizes(graph.inputs[embedding.input_name]))
         return f"{embedding.input_name} = np.zeros({shape}, np.float32)  # from the model's preprocessor"
     if tokenized:
         return 'ids = np.array([tokenizer.encode("Once upon a time").ids], np.int64)'
@@ -86,11 +86,16 @@ _GIVEN = {
     "token_type_ids": "np.zeros_like(ids)",
     "pixel_values": "pixel_values",
     "input_features": "input_features",
+    "input_values": "input_values",
 }
 
 
 def _feeds(names: Sequence[str]) -> str:
-    return ", ".join(f'"{name}": {_GIVEN[name]}' for name in names)
+    given = {
+        **_GIVEN,
+        **({"attention_mask": "np.ones(input_values.shape, np.int64)"} if "input_values" in names else {}),
+    }
+    return ", ".join(f'"{name}": {given[name]}' for name in names)
 
 
 def _encoder(spec: Model, manifest: Manifest) -> str:

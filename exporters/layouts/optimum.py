@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from exporters.layouts.example_input import example_ids, lacks_start_token
+from exporters.layouts.example_input import example_ids, example_sizes, lacks_start_token
 from exporters.layouts.layout import (
     Data,
     Deployment,
@@ -97,7 +97,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
     embedding = spec.embedding_of(spec.first_stack)
     imports, given = ["import torch"], []
     if not embedding.takes_tokens:
-        shape = ", ".join(map(str, (1, *graph.inputs[embedding.input_name][1:])))
+        shape = ", ".join(map(str, (1, *example_sizes(graph.inputs[embedding.input_name]))))
         given = [f'inputs = {{"{embedding.input_name}": torch.zeros({shape})}}  # from the preprocessor']
     elif TOKENIZER in manifest.files:
         imports = ["from transformers import AutoTokenizer"]

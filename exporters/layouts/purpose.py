@@ -33,6 +33,11 @@ _IMAGE = {
 }
 _AUDIO = {"classification": Purpose("audio-classification", "AudioClassification"), "none": _FEATURES}
 _MATCHING = Purpose("zero-shot-image-classification", "FeatureExtraction")
+_SAMPLES = {
+    "ctc": Purpose("automatic-speech-recognition", "CTC"),
+    "token_classification": Purpose(None, "AudioFrameClassification"),
+    "none": _FEATURES,
+}
 _SENTENCES = Purpose("sentence-similarity", "FeatureExtraction")
 _GENERATION = {
     "decoder": Purpose("text-generation", "CausalLM"),
@@ -42,7 +47,7 @@ _SPEECH, _CAPTIONS = (
     Purpose("automatic-speech-recognition", "SpeechSeq2Seq"),
     Purpose("image-to-text", "Vision2Seq"),
 )
-_BY_INPUT = {"input_ids": _TEXT, "pixel_values": _IMAGE, "input_features": _AUDIO}
+_BY_INPUT = {"input_ids": _TEXT, "pixel_values": _IMAGE, "input_features": _AUDIO, "input_values": _SAMPLES}
 _GENERATION_BY_INPUT = {"pixel_values": _CAPTIONS, "input_features": _SPEECH}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporters.layouts.example_input import example_ids, lacks_start_token
+from exporters.layouts.example_input import example_ids, example_sizes, lacks_start_token
 from exporters.layouts.layout import Data, Deployment, Layout, named, unfit_decoder, unfit_precision
 from exporters.layouts.optimum import LAYOUT as OPTIMUM
 from exporters.layouts.optimum import TOKENIZER
@@ -45,8 +45,16 @@ _CLASSES = frozenset(
         "RobertaForSequenceClassification",
         "RobertaForTokenClassification",
         "RobertaModel",
+        "HubertForCTC",
+        "HubertModel",
         "ViTForImageClassification",
         "ViTModel",
+        "Wav2Vec2ForAudioFrameClassification",
+        "Wav2Vec2ForCTC",
+        "Wav2Vec2Model",
+        "WavLMForAudioFrameClassification",
+        "WavLMForCTC",
+        "WavLMModel",
         "XLMRobertaForMaskedLM",
         "XLMRobertaForQuestionAnswering",
         "XLMRobertaForSequenceClassification",
@@ -168,7 +176,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
             "const inputs = { input_ids, attention_mask };",
         ]
     else:
-        sizes = [1, *graph.inputs[embedding.input_name][1:]]
+        sizes = [1, *example_sizes(graph.inputs[embedding.input_name])]
         given = [
             f"const sizes = {sizes};",
             "const values = new Float32Array(sizes.reduce((a, b) => a * b)); // from the preprocessor",

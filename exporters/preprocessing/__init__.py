@@ -7,19 +7,21 @@ from pathlib import Path
 
 from exporters.preprocessing.audio import LogMel
 from exporters.preprocessing.images import Pixels
+from exporters.preprocessing.waveforms import Waveforms
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """A checkpoint's settings for sounds and for images, as far as it has any."""
+    """A checkpoint's settings for spectrograms, samples of audio and images, as far as it has any."""
 
     log_mel: LogMel | None = None
     pixels: Pixels | None = None
+    samples: Waveforms | None = None
 
     @classmethod
     def beside(cls, *directories: Path) -> Preprocessing:
         """The settings in the first of some directories that have them."""
-        return cls(LogMel.beside(*directories), Pixels.beside(*directories))
+        return cls(LogMel.beside(*directories), Pixels.beside(*directories), Waveforms.beside(*directories))
 
 
 UNSTATED = Preprocessing()

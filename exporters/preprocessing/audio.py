@@ -77,19 +77,39 @@ def read_audio(given: Path, form: LogMel | None, spec: Model) -> tuple[Samples, 
             "  value: none with sampling_rate, feature_size, n_fft, hop_length and n_samples\n"
             "  Put the checkpoint's own there, or give a .npz file with an array input_features."
         )
+    recordings, digest = read_recordings(given, form.rate)
+    parts = [
+        samples[at : at + form.length]
+        for samples in recordings
+        for at in range(0, max(1, len(samples)), form.length)
+    ]
+    found = np.stack([form.features(part) for part in parts])
+    check_fit(given, "spectrograms must be", found.shape[1:], spec)
+    return found, digest
+
+
+def read_recordings(given: Path, rate: int) -> tuple[list[Samples], str]:
+    """The samples of a .wav file, or of each in a directory in order of name, and the SHA-256 of what the files hold.
+
+    Raises :class:`specs.errors.UserError` for unsuitable audio files.
+    """
+    paths = audio_files(given)
+    digest, found = hashlib.sha256(), list[Samples]()
+    for path in paths:
+        samples, content = _samples(path, rate)
+        digest.update(content)
+        found.append(samples)
+    return found, digest.hexdigest()
+
+
+def audio_files(given: Path) -> list[Path]:
+    """A file, or the .wav files of a directory in order of name.  Raises :class:`specs.errors.UserError` for none."""
     paths = sorted(given.glob(f"*{SUFFIX}")) if given.is_dir() else [given]
     if not paths:
         raise UserError(
             f"{given}: must have {SUFFIX} files\n  value: none\n  Give a directory that has some."
         )
-    digest, parts = hashlib.sha256(), list[Samples]()
-    for path in paths:
-        samples, content = _samples(path, form.rate)
-        digest.update(content)
-        parts += [samples[at : at + form.length] for at in range(0, max(1, len(samples)), form.length)]
-    found = np.stack([form.features(part) for part in parts])
-    check_fit(given, "spectrograms must be", found.shape[1:], spec)
-    return found, digest.hexdigest()
+    return paths
 
 
 def is_audio(given: Path) -> bool:

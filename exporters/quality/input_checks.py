@@ -34,4 +34,4 @@ def check_length(spec: Model, where: str, ids: Tensor | None) -> None:
 
 def input_sizes(spec: Model) -> tuple[int | None, ...]:
     """The sizes of one input after the batch; None for variable lengths."""
-    return (None,) if spec.embedding_of(spec.first_stack).takes_tokens else input_shape(spec)
+    return (None,) if spec.embedding_of(spec.first_stack).any_length else input_shape(spec)

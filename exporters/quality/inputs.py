@@ -18,13 +18,17 @@ from torch import Tensor
 from exporters.preprocessing import UNSTATED, Preprocessing
 from exporters.preprocessing.audio import is_audio, read_audio
 from exporters.preprocessing.images import image_files, is_image, read_images
+from exporters.preprocessing.waveforms import Waveforms, read_waveforms
 from exporters.quality.arrays import read_ids, read_named
-from exporters.quality.examples import Example, joined, of_tokens
+from exporters.quality.examples import MASK, Example, joined, of_tokens
 from exporters.quality.input_checks import check_length, check_vocabulary, input_sizes
 from exporters.quality.texts import read_text
 from exporters.runtime.text import TextTokenizer
 from specs.errors import UserError
 from specs.model import Model
+
+SECONDS = 5
+"""The length of a recording, unless one is shorter."""
 
 WINDOW = 256
 """The length of a decoder's window in tokens, unless its context is shorter."""
@@ -146,12 +150,17 @@ def _without_tokens(
 ) -> Representative:
     """The inputs of a model that reads audio or images.  Raises as :func:`representative`."""
     name = spec.embedding_of(spec.first_stack).input_name
-    reads = {"input_features": (is_audio, _of_audio), "pixel_values": (is_image, _of_images)}
+    reads = {
+        "input_features": (is_audio, _of_audio),
+        "input_values": (is_audio, _of_samples),
+        "pixel_values": (is_image, _of_images),
+    }
     if name in reads and given is not None:
         suits, read = reads[name]
         if suits(given):
             return read(spec, given, preprocessing, share)
-    files = {"input_features": "audio as .wav files, or ", "pixel_values": "images, or "}.get(name, "")
+    audio = "audio as .wav files, or "
+    files = {"input_features": audio, "input_values": audio, "pixel_values": "images, or "}.get(name, "")
     remedy = f"Give {files}a .npz file with an array {name}."
     if given is None:
         raise NoInputsError(f"{spec.name} takes {name}, which text cannot provide\n  {remedy}")
@@ -207,6 +216,21 @@ def _of_audio(spec: Model, given: Path, preprocessing: Preprocessing, share: int
     """Spectrograms of audio files."""
     features, sha256 = read_audio(given, preprocessing.log_mel, spec)
     rows = [{"input_features": torch.from_numpy(each)[None]} for each in features]
+    return _parted(str(given), sha256, rows, share, _most(spec), "recordings")
+
+
+def _of_samples(spec: Model, given: Path, preprocessing: Preprocessing, share: int) -> Representative:
+    """Samples of audio files, in pieces of one length: :data:`SECONDS`, or the shortest file."""
+    recordings, sha256 = read_waveforms(given, preprocessing.samples, spec)
+    rate = (preprocessing.samples or Waveforms()).rate
+    length = min(SECONDS * rate, *(recording.shape[1] for recording in recordings))
+    masks = spec.embedding_of(spec.first_stack).takes_mask
+    mask = {MASK: torch.ones(1, length, dtype=torch.int64)} if masks else {}
+    rows = [
+        {"input_values": torch.from_numpy(recording[:, at : at + length]), **mask}
+        for recording in recordings
+        for at in range(0, recording.shape[1] - length + 1, length)
+    ]
     return _parted(str(given), sha256, rows, share, _most(spec), "recordings")
 
 

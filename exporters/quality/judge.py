@@ -113,6 +113,10 @@ def input_batch(spec: Model, example: Example) -> Batch:
     """An example as the input of a model's first stack."""
     name = spec.embedding_of(spec.first_stack).input_name
     inputs, mask = example[name], example.get("attention_mask")
+    if mask is not None and inputs.is_floating_point():
+        counts = [spec.embedding_of(spec.first_stack).vector_count(int(count)) for count in mask.sum(1)]
+        frames = torch.arange(max(counts)) < torch.tensor(counts)[:, None]
+        return Batch(name, inputs, mask, frames=frames.to(torch.int64))
     return Batch(name, inputs, mask, None if mask is None else torch.zeros_like(inputs))
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from exporters.cases import Case
 from exporters.quality import measures
 from specs.head import (
+    CTC,
     Classification,
     LanguageModeling,
     NoHead,
@@ -53,7 +54,7 @@ class Scores:
         self._reference_losses: list[Tensor] = []
 
     def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
-        scores, mask = got["logits"], case.batch.mask
+        scores, mask = got["logits"], case.batch.real
         real = torch.ones(scores.shape[:-1], dtype=torch.bool)
         if scores.dim() == 3 and mask is not None:
             real = mask == 1
@@ -109,9 +110,9 @@ class Vectors:
         values = outputs[self._output].float()
         if values.dim() == 2:
             return values
-        if case.batch.mask is None:
+        if case.batch.real is None:
             return values.mean(1)
-        weights = case.batch.mask[..., None].to(values.dtype)
+        weights = case.batch.real[..., None].to(values.dtype)
         return (values * weights).sum(1) / weights.sum(1)
 
     def figures(self) -> dict[str, float]:
@@ -136,7 +137,7 @@ class Values:
             name for name in wanted if name in got and not name.startswith(("present", "state", "encoder "))
         ]
         for row in range(len(case.batch.inputs)):
-            mask = None if case.batch.mask is None else case.batch.mask[row] == 1
+            mask = None if case.batch.real is None else case.batch.real[row] == 1
             pair = [
                 torch.cat([_real(side[name][row].float(), mask).flatten() for name in names])
                 for side in (wanted, got)
@@ -155,7 +156,7 @@ def _real(values: Tensor, mask: Tensor | None) -> Tensor:
 def tally_for(spec: Model) -> Tally:
     """The tally for a model's outputs."""
     head = spec.head
-    if isinstance(head, VocabularyHead | Classification | TokenClassification):
+    if isinstance(head, VocabularyHead | Classification | TokenClassification | CTC):
         decodes = spec.architecture == "decoder" and isinstance(head, LanguageModeling)
         return Scores(next_token=decodes)
     if isinstance(head, Pooled):

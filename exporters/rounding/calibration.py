@@ -124,7 +124,7 @@ class _Projected(Sequence[State]):
 
 
 def _tokens(batch: Batch) -> Tensor | None:
-    return None if batch.mask is None else batch.mask == 1
+    return None if batch.real is None else batch.real == 1
 
 
 def _case(spec: Model, examples: Sequence[Example]) -> Case:

@@ -118,7 +118,7 @@ def _objective(spec: Model, case: Case, outputs: Outputs, generator: torch.Gener
     """A sum whose gradient is a sample, and the number of positions or vectors that it covers."""
     tally = tally_for(spec)
     if isinstance(tally, Scores):
-        scores, mask = outputs["logits"], case.batch.mask
+        scores, mask = outputs["logits"], case.batch.real
         if scores.dim() == 3 and mask is not None:
             scores = scores[mask == 1]
         log_p = scores.flatten(0, -2).log_softmax(-1)

@@ -12,11 +12,12 @@ import numpy as np
 
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, host_array
-from exporters.runtime.model_inputs import Given, model_inputs
+from exporters.runtime.model_inputs import Given, InputBatch, batches, model_inputs
+from exporters.runtime.transcripts import best_labels
 from specs.errors import UserError, option_name
-from specs.head import Classification, MaskedLanguageModeling, NoHead, Pooled, Pooler
+from specs.head import CTC, Classification, MaskedLanguageModeling, NoHead, Pooled, Pooler
 
-VECTORS, CLASSES, MASKS = (NoHead, Pooler, Pooled), Classification, MaskedLanguageModeling
+VECTORS, CLASSES, MASKS, SPEECH = (NoHead, Pooler, Pooled), Classification, MaskedLanguageModeling, CTC
 """The heads whose outputs can be shown."""
 
 
@@ -42,9 +43,11 @@ class EncoderRunner:
 
     def __init__(self, exported: Exported, threads: int = 0) -> None:
         head = exported.spec.head
-        if exported.spec.architecture != "encoder" or not isinstance(head, (*VECTORS, CLASSES, MASKS)):
+        if exported.spec.architecture != "encoder" or not isinstance(
+            head, (*VECTORS, CLASSES, MASKS, SPEECH)
+        ):
             raise UserError(
-                f"zoo run supports vectors, classes, masked tokens and generation\n"
+                f"zoo run supports vectors, classes, masked tokens, speech and generation\n"
                 f"  value: {exported.spec.architecture}, head {head.kind}\n"
                 f"  Run its graph with onnxruntime, or build it with {option_name('set')} head.kind=none."
             )
@@ -52,7 +55,7 @@ class EncoderRunner:
         self.graph = exported.open(0, threads)
         self.load_seconds, self.provider = self.graph.load_seconds, self.graph.provider
 
-    def outputs(self, given: Given) -> tuple[dict[str, Floats], Ids | None]:
+    def outputs(self, given: InputBatch) -> tuple[dict[str, Floats], Ids | None]:
         """The outputs of the head, and the mask of the tokens that were read, B T; None for images and sounds.
 
         Raises :class:`specs.errors.UserError` for inputs that the model does not take.
@@ -64,6 +67,10 @@ class EncoderRunner:
 
     def vectors(self, given: Given) -> EncodedVectors:
         """One vector per input: the head's, or the mean over its tokens, patches or frames."""
+        found = [self._vectors(batch) for batch in batches(given)]
+        return EncodedVectors(found[0].kind, np.concatenate([each.values for each in found]))
+
+    def _vectors(self, given: InputBatch) -> EncodedVectors:
         (outputs, mask), head = self.outputs(given), self.spec.head
         if isinstance(head, Pooled):
             return EncodedVectors(head.output, outputs[head.output])
@@ -74,8 +81,17 @@ class EncoderRunner:
 
     def classes(self, given: Given) -> Floats:
         """The probability of each label, B labels."""
-        outputs, _ = self.outputs(given)
-        return _softmax(outputs["logits"])
+        return np.concatenate([_softmax(self.outputs(batch)[0]["logits"]) for batch in batches(given)])
+
+    def spoken(self, given: Given) -> list[list[int]]:
+        """The most likely labels of each recording, without repetitions and blanks."""
+        assert isinstance(self.spec.head, SPEECH)
+        blank = self.spec.head.blank
+        return [
+            best_labels(logits, blank)
+            for batch in batches(given)
+            for logits in self.outputs(batch)[0]["logits"]
+        ]
 
     def masked(self, prompts: Sequence[Sequence[int]], mask_id: int) -> list[list[Floats]]:
         """For every mask of each prompt the probabilities of all tokens, V."""

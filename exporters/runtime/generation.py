@@ -14,7 +14,7 @@ from onnxruntime import OrtValue
 from exporters.runtime.decoding import Decoding
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import LoadedGraph
-from exporters.runtime.model_inputs import Given, model_inputs
+from exporters.runtime.model_inputs import InputBatch, model_inputs
 from specs.errors import UserError, option_name
 from specs.head import LanguageModeling
 from zoo.generation.prompts import check_prompts
@@ -79,7 +79,7 @@ class Generator:
         self.load_seconds = sum(graph.load_seconds for graph in graphs)
         self.provider = self.decoder.provider
 
-    def begin(self, prompts: Given, most: int, start: int) -> tuple[Decoding, list[list[int]]]:
+    def begin(self, prompts: InputBatch, most: int, start: int) -> tuple[Decoding, list[list[int]]]:
         """Begin the sequences of some prompts, with room for ``most`` new tokens; return them and the decoder's first
         tokens.
 
@@ -102,7 +102,7 @@ class Generator:
 
     def generate(
         self,
-        prompts: Given,
+        prompts: InputBatch,
         most: int,
         sampling: Sampling = GREEDY,
         *,
@@ -140,7 +140,7 @@ class Generator:
         ]
         return Generation(continuations, first, rest)
 
-    def _room(self, prompts: Given) -> int:
+    def _room(self, prompts: InputBatch) -> int:
         """The number of tokens that fit after the longest prompt, within the decoder's context and cache."""
         assert self.spec.decoder is not None
         limits = self.spec.context_length_of(self.spec.decoder), self.exported.cache.length
@@ -148,6 +148,6 @@ class Generator:
         return max(1, min(limit or sys.maxsize for limit in limits) - read)
 
 
-def _rows(prompts: Given) -> list[list[int]]:
+def _rows(prompts: InputBatch) -> list[list[int]]:
     """The token ids of each prompt; none of an image or a sound."""
     return [[] for _ in prompts] if isinstance(prompts, np.ndarray) else [list(prompt) for prompt in prompts]

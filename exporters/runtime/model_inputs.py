@@ -13,12 +13,24 @@ from specs.model import Model
 from specs.stack import Stack
 from zoo.generation.prompts import check_prompts
 
-Given = Sequence[Sequence[int]] | Floats
-"""Rows of token ids; or images or sounds, the first axis the batch."""
+InputBatch = Sequence[Sequence[int]] | Floats
+"""Rows of token ids; or images or spectrograms, the first axis the batch."""
+
+
+class Recordings(tuple[Floats, ...]):
+    """Samples of recordings of any length, 1 N each."""
+
+
+Given = InputBatch | Recordings
+
+
+def batches(given: Given) -> Sequence[InputBatch]:
+    """Inputs in the batches that they run in: recordings one by one, so that none is padded."""
+    return given if isinstance(given, Recordings) else [given]
 
 
 def model_inputs(
-    graph: LoadedGraph, spec: Model, stack: Stack, given: Given
+    graph: LoadedGraph, spec: Model, stack: Stack, given: InputBatch
 ) -> tuple[dict[str, Ids | Floats], Ids | None]:
     """The inputs of a graph, padded on the right, and the mask of their tokens, B T; None for images and sounds.
 
@@ -26,14 +38,16 @@ def model_inputs(
     """
     embedding, tokens = spec.embedding_of(stack), not isinstance(given, np.ndarray)
     if embedding.takes_tokens != tokens:
-        option = {"pixel_values": option_name("image"), "input_features": option_name("audio")}
+        audio = option_name("audio")
+        option = {"pixel_values": option_name("image"), "input_features": audio, "input_values": audio}
         raise UserError(
             f"{spec.name} takes {embedding.input_name}\n"
             f"  value: {'token ids' if tokens else 'an image or a sound'}\n"
             f"  Pass {option.get(embedding.input_name, option_name('text'))}."
         )
     if isinstance(given, np.ndarray):
-        return {embedding.input_name: given}, None
+        real = {"attention_mask": np.ones(given.shape, np.int64)} if embedding.takes_mask else {}
+        return {embedding.input_name: given, **real}, None
     check_prompts(spec, stack, given)
     ids, mask = padded(given, right=True)
     return {**token_inputs(graph, ids, mask)}, mask

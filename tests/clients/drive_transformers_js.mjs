@@ -1,4 +1,4 @@
-// Generate, from texts or images, or embed, with transformers.js: a request on stdin, the answers on stdout.
+// Generate, from texts or images, transcribe, or embed, with transformers.js: a request on stdin, the answers on stdout.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -30,7 +30,16 @@ function captions({ sizes, values }) {
   return generated({ pixel_values: new transformers.Tensor("float32", Float32Array.from(values), sizes) });
 }
 
+// What is said in each recording of samples.
+async function transcripts(recordings) {
+  const recognize = await transformers.pipeline("automatic-speech-recognition", request.directory);
+  const texts = [];
+  for (const samples of recordings) texts.push((await recognize(Float32Array.from(samples))).text);
+  return texts;
+}
+
 const answers = [];
 for (const texts of request.batches ?? []) answers.push(await answer(texts));
 if (request.images) answers.push({ tokens: await captions(request.images) });
+if (request.recordings) answers.push({ texts: await transcripts(request.recordings) });
 console.log(JSON.stringify(answers));

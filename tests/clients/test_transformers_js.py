@@ -9,12 +9,14 @@ import pytest
 import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
+from tokenizers import Tokenizer, decoders, models
 
 from exporters.export import export
 from exporters.options import Options
 from tests.clients.checkpoints import Checkpoint
 from tests.clients.client import TRANSFORMERS_JS
 from tests.clients.conftest import NEW_TOKENS, Agree, Near
+from tests.parity.speech import WORDS, processor_of, reference_of
 from zoo import import_checkpoint
 
 pytestmark = pytest.mark.clients
@@ -65,6 +67,35 @@ def photos(side: int) -> torch.Tensor:
     resized = [Image.fromarray(each).resize((side, side)) for each in load_sample_images().images]
     pixels = torch.stack([torch.frombuffer(bytearray(each.tobytes()), dtype=torch.uint8) for each in resized])
     return pixels.view(-1, side, side, 3).permute(0, 3, 1, 2) / 127.5 - 1
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_words_from_recordings(target: str, tmp_path: Path) -> None:
+    origin = tmp_path / "reference"
+    origin.mkdir()
+    reference = reference_of(origin)
+    processor = processor_of(origin)
+    letters = Tokenizer(models.WordLevel({word: place for place, word in enumerate(WORDS)}, "<unk>"))
+    letters.decoder = decoders.CTC("<pad>", "|", cleanup=True)  # the client reads no vocab.json
+    letters.save(str(origin / "tokenizer.json"))
+    spec = import_checkpoint(origin)
+    export(spec, tmp_path / "deployed", Options(weights=str(origin), layout="transformers-js", target=target))
+    generator = torch.Generator().manual_seed(2)
+    recordings = [torch.randn(count, generator=generator) * 0.1 for count in (5000, 9000)]
+    expected = []
+    for samples in recordings:
+        given = processor(samples.numpy(), sampling_rate=16000, return_tensors="pt")
+        with torch.no_grad():
+            labels = reference(given.input_values).logits.argmax(-1)
+        expected.append(processor.batch_decode(labels)[0])
+    (answer,) = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModelForCTC",
+        recordings=[samples.tolist() for samples in recordings],
+    )
+    print(f"wav2vec2 for {target}\n  transformers.js {answer['texts']}\n  transformers    {expected}")
+    assert answer["texts"] == expected
+    assert expected[0] != expected[1]
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])

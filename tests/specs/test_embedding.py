@@ -125,6 +125,39 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "  value: 'spectrogram'\n  Use tokens.",
         ),
         (
+            "wav2vec2-base-960h",
+            ["embedding.convolutions=[{channels: 4, kernel: 2, stride: 3}]"],
+            "embedding.convolutions[0].stride: must not exceed the kernel, which is 2\n  value: 3\n  Use 2 or less.",
+        ),
+        (
+            "wav2vec2-base-960h",
+            ["position.groups=7"],
+            "position.groups: must divide d_model, which is 768\n  value: 7\n  Use 6.",
+        ),
+        (
+            "wav2vec2-base-960h",
+            ["head.blank=32"],
+            "head.blank: must be below labels, which is 32\n  value: 32\n  Use 0 to 31.",
+        ),
+        (
+            "whisper-tiny",
+            ["encoder.embedding={kind: waveform, convolutions: [{channels: 4, kernel: 2, stride: 2}]}"],
+            "encoder.embedding.kind: belongs to a model of architecture encoder: a decoder cannot attend to inputs of any "
+            "length other than tokens\n  value: 'waveform'\n  Set architecture: encoder, or use spectrogram.",
+        ),
+        (
+            "gpt2",
+            ["position={kind: convolutional}"],
+            "position.kind: belongs to an encoder, because the convolution sees following vectors\n"
+            "  value: 'convolutional'\n  Use learned, sinusoidal or rope.",
+        ),
+        (
+            "bert-base",
+            ["position={kind: relative_bias, gated: true}", "encoder.block.attention.head_dim=32"],
+            "position.gated: requires heads that divide the input, whose width is 768\n"
+            "  value: '12 heads of width 32'\n  Remove it, or remove head_dim.",
+        ),
+        (
             "transformer-base",
             ["decoder.embedding={width: 64}", "head.tie_embeddings=false"],
             "decoder.embedding.width: must equal that of the encoder's embedding, because the two share a token table\n"
@@ -145,7 +178,7 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "bert-base",
             ["embedding={kind: pixels}"],
             "embedding.kind: must be a registered embedding kind\n  value: 'pixels'\n"
-            "  Choose from: tokens, patches, spectrogram.",
+            "  Choose from: tokens, patches, spectrogram, waveform.",
         ),
     ],
 )

@@ -317,6 +317,13 @@ PUBLISHED = {
     "dinov2-with-registers-base": 86_583_552 - 768,
     "dinov2-with-registers-large": 304_372_736 - 1024,
     "dinov2-with-registers-giant": 1_136_486_912 - 1536,
+    "wav2vec2-base-960h": 94_396_320 - 768,  # without the vector that masks frames in training
+    "wav2vec2-large-960h-lv60-self": 315_471_520 - 1024,
+    "wav2vec2-xls-r-300m": 315_438_720 - 1024,
+    "hubert-base-ls960": 94_371_712 - 768,
+    "hubert-large-ls960-ft": 315_471_520 - 1024,
+    "wavlm-base-plus": 94_381_936 - 768,
+    "wavlm-large": 315_453_120 - 1024,
     "vit-base-16": 86_567_656,
     "vit-base-32": 88_224_232,
     "vit-huge-14": 632_045_800,

@@ -91,6 +91,29 @@ def vit(**changes: object) -> Model:
     )
 
 
+def wav2vec2(**changes: object) -> Model:
+    """A wav2vec 2.0 of two layers, which takes a mask."""
+    return Model.model_validate(
+        {
+            "name": "tiny-wav2vec2",
+            "architecture": "encoder",
+            "d_model": 8,
+            "position": {"kind": "convolutional", "kernel": 4, "groups": 2},
+            "embedding": {
+                "kind": "waveform",
+                "convolutions": [
+                    {"channels": 4, "kernel": 10, "stride": 5},
+                    {"channels": 6, "kernel": 3, "stride": 2},
+                ],
+                "projection_norm": {"kind": "layer_norm"},
+            },
+            "encoder": {"layers": 2, "block": BLOCK},
+            "head": {"kind": "ctc", "labels": 5},
+            **changes,
+        }
+    )
+
+
 def whisper(**changes: object) -> Model:
     """A Whisper of two and two layers."""
     biases = {"query": True, "key": False, "value": True, "output": True}

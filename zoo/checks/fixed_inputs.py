@@ -1,4 +1,4 @@
-"""Checks of a stack that reads images or audio, whose input always has its full size."""
+"""Checks of a stack that reads images or audio."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specs.embedding import Patches, Spectrogram
+from specs.embedding import Patches, Spectrogram, Waveform
 from zoo.checks.dependence import depends
 from zoo.checks.finite import not_finite, tensors_of
 from zoo.checks.result import Check, equal, skipped
@@ -59,7 +59,7 @@ def order(side: StackRunner, subject: CheckedModel) -> Check:
     name = f"{side.prefix}order"
     explanation = "swapping the first two patches of an image does more than swap their outputs"
     embedding = side.embedding
-    if isinstance(embedding, Spectrogram):
+    if isinstance(embedding, Spectrogram | Waveform):
         return skipped(name, explanation, "convolutions over time see the order even without positions")
     if not isinstance(embedding, Patches):
         return skipped(name, explanation, _SKIPPED)
@@ -96,9 +96,28 @@ def batch(side: StackRunner, subject: CheckedModel) -> Check:
 
 
 def padding(side: StackRunner, subject: CheckedModel) -> Check:
-    """Skipped: images and audio have no padding."""
-    explanation = "outputs do not depend on padding"
-    return skipped(f"{side.prefix}padding", explanation, "images and audio are never padded")
+    """Check that outputs do not depend on padding, where the model takes a mask."""
+    name, explanation = (
+        f"{side.prefix}padding",
+        "outputs of real inputs depend neither on padding nor on its content",
+    )
+    if not side.embedding.takes_mask:
+        return skipped(name, explanation, "the model takes no mask")
+    inputs, others = side.draw(2, 0), side.draw(2, 1)
+    short = (side.length + 1) // 2
+    count = side.embedding.input_length(short)
+    mask = torch.ones(inputs.shape, dtype=torch.int64)
+    mask[1, count:] = 0
+    whole, alone = side.read(inputs[:1], None, None), side.read(inputs[1:, :count], None, None)
+    differences = []
+    for padded in (inputs, torch.where(mask == 1, inputs, others)):
+        together = side.read(padded, mask, None)
+        for row, (own, length) in enumerate(((whole, side.length), (alone, short))):
+            differences += [
+                apart([x[row : row + 1, :length] for x in together.tokens], own.tokens),
+                apart([x[row : row + 1] for x in together.sequences], own.sequences),
+            ]
+    return equal(name, max(differences), explanation)
 
 
 def finite(side: StackRunner, subject: CheckedModel) -> Check:
@@ -124,4 +143,6 @@ def _ends(side: StackRunner) -> tuple[tuple[Any, ...], ...] | None:
         columns, reach = embedding.stride * side.length, 2 * (embedding.kernel // 2)
         last = min(embedding.stride * (side.length - 1) + reach, columns - 1)
         return (..., slice(0, 1)), (..., slice(last, last + 1))
+    if isinstance(embedding, Waveform) and embedding.convolution_norm == "layer":
+        return (..., slice(0, embedding.step)), (..., slice(-embedding.step, None))
     return None

@@ -123,8 +123,10 @@ def _run(model: ZooModel, spec: Model, recorder: Recorder, size: dict[str, int])
         embedding = spec.embedding_of(stack)
         if embedding.takes_tokens:
             return ids(length), ids(length)
-        shape = embedding.input_shape(spec.context_length_of(stack))
-        return torch.empty(size["B"], *shape, device="meta"), None
+        context = spec.context_length_of(stack)
+        shape = (size["B"], *embedding.input_shape(length if embedding.any_length else context))
+        mask = torch.empty(shape, dtype=torch.int64, device="meta") if embedding.takes_mask else None
+        return torch.empty(shape, device="meta"), mask
 
     tokens, past = size["T"], size["P"]
     with recorder:

@@ -91,7 +91,7 @@ def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
         else:
             prefix, read = "", reads_model(model, spec)
         embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
-        length = token_count(spec, stack) if embedding.takes_tokens else context
+        length = token_count(spec, stack) if embedding.any_length else context
         assert length is not None
         draw = functools.partial(draw_inputs, spec, name)
         ordered = _is_ordered(spec.position_of(stack), stack, length)
@@ -131,7 +131,7 @@ def draw_inputs(spec: Model, name: StackName, rows: int, seed: int = 0) -> Tenso
         assert spec.vocab_size is not None
         return draw_ids(rows, token_count(spec, stack), spec.vocab_size, seed)
     generator = torch.Generator().manual_seed(seed)
-    shape = (rows, *embedding.input_shape(context))
+    shape = (rows, *embedding.input_shape(token_count(spec, stack) if embedding.any_length else context))
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 

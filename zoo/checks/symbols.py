@@ -32,7 +32,8 @@ TERMS = _terms()
 
 
 def name_size(first: int, second: int) -> str:
-    """A name for a size from its values in both runs: ``768``, ``T``, ``P+T``, ``B*T``, ``12*B``, ``T+1``; or ``?``."""
+    """A name for a size from its values in both runs: ``768``, ``T``, ``P+T``, ``B*T``, ``12*B``, ``T+1``,
+    ``320*T+80``; or ``?``."""
     if (known := TERMS.name((first, second))) is not None:
         return str(known)
     for name, (a, b) in TERMS.values.items():
@@ -41,7 +42,9 @@ def name_size(first: int, second: int) -> str:
     for name, (a, b) in TERMS.values.items():
         if first - a == second - b:
             return f"{name}{first - a:+d}"
-    return UNNAMED
+    a, b = SIZES["T"]
+    times, rest = divmod(second - first, b - a)
+    return UNNAMED if rest else f"{times}*T{first - times * a:+d}"
 
 
 def shapes_in(value: Any) -> Any:

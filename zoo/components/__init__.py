@@ -17,6 +17,7 @@ from zoo.components import (
     residual,
     rg_lru,
     short_convolution,
+    waveform,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "residual",
     "rg_lru",
     "short_convolution",
+    "waveform",
 ]

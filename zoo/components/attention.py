@@ -135,6 +135,35 @@ class Projections(nn.Module):
         return scaled(self.output(mixed), self.multipliers.output)
 
 
+class BiasGate(nn.Module):
+    """a * (b * factor - 1) + 2, with gates a and b of each head's part of the input (WavLM: Chen et al., 2021)."""
+
+    def __init__(self, heads: int, width: int) -> None:
+        super().__init__()
+        self.heads, self.width = heads, width
+        self.projection = Linear(width, 8)
+        self.factor = nn.Parameter(torch.empty(1, heads, 1, 1))
+
+    def initial(self, leaf: str) -> Distribution:
+        """A gate between 1 and 2."""
+        return Distribution(constant=1.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """B T (H K) -> B H T 1."""
+        sums = (
+            self.projection(split_heads(x, self.heads, self.width)).unflatten(-1, (2, 4)).sum(-1)
+        )  # B H T 2
+        a, b = torch.sigmoid(sums).chunk(2, -1)
+        return a * (b * self.factor - 1.0) + 2.0
+
+
+def _is_gated(context: BuildContext) -> bool:
+    """Whether the position that acts inside an attention has a gate in it."""
+    if context.position is not None:
+        return context.position.gated
+    return getattr(context.position_kind, "gated", False)
+
+
 @builds(spec.MultiHead, spec.GroupedQuery, spec.MultiQuery)
 class SelfAttention(Projections, Mixer):
     """Attention of a sequence to itself and to its past.
@@ -146,6 +175,7 @@ class SelfAttention(Projections, Mixer):
         super().__init__(spec, context)
         self.window = spec.window
         self.position = context.position
+        self.bias_gate = BiasGate(spec.heads, self.width) if _is_gated(context) else None
         self.norms_rotated = spec.qk_norm is not None and spec.qk_norm.after_rotation
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
@@ -158,7 +188,11 @@ class SelfAttention(Projections, Mixer):
             query, key = self.query_norm(query), self.key_norm(key)
         query = position.scale_queries(query, positions)
         key, value = context.cached(past, key, value)
-        return self.attend(x, query, key, value, context.biases[position.name, self.window]), (key, value)
+        bias = context.biases[position.name, self.window]
+        if self.bias_gate is not None:
+            gated = self.bias_gate(x) * context.gated[position.name]  # B H T S
+            bias = gated if bias is None else gated + bias
+        return self.attend(x, query, key, value, bias), (key, value)
 
 
 class CrossAttention(Projections):

@@ -23,7 +23,10 @@ from zoo.registry import build_component, builds
 
 
 class Embedding(nn.Module):
-    """The base of embeddings.  ``token`` is the token table, if the inputs are tokens."""
+    """The base of embeddings.  ``token`` is the token table, if the inputs are tokens.
+
+    ``forward`` takes the inputs, their positions, token types, and the mask of the embedded vectors.
+    """
 
     token: EmbeddingTable | None
 
@@ -79,7 +82,13 @@ class Tokens(Embedding):
         mask = torch.ones_like(inputs) if mask is None else mask
         return mask, functional.token_positions(mask, inputs.shape[1])
 
-    def forward(self, input_ids: Tensor, positions: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        input_ids: Tensor,
+        positions: Tensor,
+        token_type_ids: Tensor | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
         """input_ids, positions and token_type_ids (default: all 0): B T -> B T D."""
         x = wide(self.token(input_ids))  # B T W
         if self.scale is not None:
@@ -119,7 +128,9 @@ class Patches(DenseEmbedding):
         self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, context)
         self.dropout = nn.Dropout(spec.dropout)
 
-    def forward(self, pixel_values: Tensor, positions: Tensor, token_type_ids: None = None) -> Tensor:
+    def forward(
+        self, pixel_values: Tensor, positions: Tensor, token_type_ids: None = None, mask: None = None
+    ) -> Tensor:
         """pixel_values: B C height width -> B T D."""
         x = wide(self.patch(pixel_values)).flatten(2).transpose(1, 2)  # B patches D
         if self.class_token is not None:
@@ -148,7 +159,9 @@ class Spectrogram(DenseEmbedding):
         self.activation = activation(spec.activation)
         self.dropout = nn.Dropout(spec.dropout)
 
-    def forward(self, input_features: Tensor, positions: Tensor, token_type_ids: None = None) -> Tensor:
+    def forward(
+        self, input_features: Tensor, positions: Tensor, token_type_ids: None = None, mask: None = None
+    ) -> Tensor:
         """input_features: B mel_bins (stride T) -> B T D."""
         x = self.activation(self.first(input_features))  # B D (stride T)
         x = wide(self.activation(self.second(x))).transpose(1, 2)  # B T D

@@ -234,6 +234,19 @@ class TokenClassification(TransformingHead):
         return {"logits": self.labels(self.dropout(self.transform(x)))}
 
 
+@builds(spec.CTC)
+class CTC(nn.Module):
+    """logits: B T labels."""
+
+    def __init__(self, spec: spec.CTC, context: BuildContext) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(spec.dropout)
+        self.labels = Linear(context.d_model, spec.labels)
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        return {"logits": self.labels(self.dropout(x))}
+
+
 @builds(spec.QuestionAnswering)
 class QuestionAnswering(TransformingHead):
     """start_logits and end_logits: B T each."""

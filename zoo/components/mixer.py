@@ -99,6 +99,7 @@ class MixerContext:
     """The inputs that the mixers of all layers of a stack share in one forward pass.
 
     positions: B T (or 1 T), biases and cross_bias: broadcast to B H T S, or None.  ``position`` is the stack's.
+    gated: by the name of its position, a bias that each layer scales and adds to those, (B or 1) H T S.
     real: B T, 1 for real tokens and 0 for padding, which enters no state; None if all are real.
     start: B, the first slot of the new tokens in a static cache; None for a growing cache.
     """
@@ -109,6 +110,7 @@ class MixerContext:
     cross_bias: Tensor | None = None
     real: Tensor | None = None
     start: Tensor | None = None
+    gated: Mapping[str, Tensor | None] = field(default_factory=dict)
     _alignments: dict[int, functional.TokenAlignment | None] = field(default_factory=dict)
 
     def alignment(self, width: int) -> functional.TokenAlignment | None:

@@ -9,9 +9,12 @@ from torch import Tensor, nn
 
 import specs.position as spec
 from zoo import functional
+from zoo.components.activation import activation
+from zoo.components.convolution import WeightNormConvolution
 from zoo.components.linear import EmbeddingTable
 from zoo.components.rope_frequencies import Frequencies, rope_frequencies
 from zoo.context import BuildContext
+from zoo.precision import wide
 from zoo.registry import builds
 
 
@@ -19,10 +22,11 @@ from zoo.registry import builds
 class Position(nn.Module):
     """The base, which does none of the three.
 
-    ``name`` identifies a position within its stack.
+    ``name`` identifies a position within its stack; ``gated`` says that each layer scales what it adds to the scores.
     """
 
     name = "of the stack"
+    gated = False
 
     def __init__(self, spec: spec.PositionKind, context: BuildContext) -> None:
         super().__init__()
@@ -118,6 +122,22 @@ class Sinusoidal(Position):
             return x + self.table(positions)
         angles = functional.angles(positions + self.offset, self.frequencies)  # B T D/2
         return x + sines_and_cosines(angles, interleaved=self.interleaved).to(x.dtype)
+
+
+@builds(spec.Convolutional)
+class Convolutional(Position):
+    """activation(convolution(x)), as long as x."""
+
+    def __init__(self, spec: spec.Convolutional, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.convolution = WeightNormConvolution(context.d_model, spec.kernel, spec.groups)
+        self.activation = activation(spec.activation)
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        y = self.convolution(x.transpose(1, 2))[
+            :, :, : x.shape[1]
+        ]  # B D T, without the last of an even kernel
+        return x + wide(self.activation(y)).transpose(1, 2)
 
 
 @builds(spec.Rope)
@@ -231,7 +251,7 @@ class RelativeBias(Position):
 
     def __init__(self, spec: spec.RelativeBias, context: BuildContext) -> None:
         super().__init__(spec, context)
-        self.max_distance = spec.max_distance
+        self.max_distance, self.gated = spec.max_distance, spec.gated
         self.buckets = t5_buckets(spec.buckets, spec.max_distance, bidirectional=not context.causal)
         assert context.heads is not None
         self.table = EmbeddingTable(spec.buckets, context.heads)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specs.base import Component
-from specs.embedding import EmbeddingKind, Patches, Spectrogram, Tokens
+from specs.embedding import EmbeddingKind, Patches, Spectrogram, Tokens, Waveform
 from specs.model import Model
 from specs.stack import Stack
 from zoo.drawing import wording
@@ -19,8 +19,7 @@ def embedding_elements(
 ) -> Iterator[Element]:
     """The inputs of a stack and the parts of its embedding at ``path``; ``length``: that of the stream."""
     embedding = spec.embedding_of(stack)
-    shape = (length,) if embedding.takes_tokens else embedding.input_shape(spec.context_length_of(stack))
-    yield Label(wording.input_words(embedding), sizes("B", *shape), "begin")
+    yield Label(wording.input_words(embedding), sizes("B", *_input_sizes(spec, stack, length)), "begin")
     reader = _Embedding(spec, stack, path, counts)
     position = list(reader.position(stack))
     match embedding:
@@ -31,8 +30,18 @@ def embedding_elements(
         case Spectrogram():
             yield from reader.spectrogram(embedding)
             yield from position
+        case Waveform():
+            yield from reader.waveform(embedding, position)
         case _:
             yield from reader.other(embedding, position)
+
+
+def _input_sizes(spec: Model, stack: Stack, length: str) -> tuple[str | int, ...]:
+    """The sizes of one input."""
+    embedding = spec.embedding_of(stack)
+    if isinstance(embedding, Waveform):
+        return (f"({embedding.step:,} {length} {embedding.reach - embedding.step:+,})",)
+    return (length,) if embedding.takes_tokens else embedding.input_shape(spec.context_length_of(stack))
 
 
 class _Embedding:
@@ -99,6 +108,30 @@ class _Embedding:
         yield self._part("Convolution", "first", f"{bins:,} → {d_model:,}", kernel, activation)
         stride = f"stride {embedding.stride}"
         yield self._part("Convolution", "second", f"{d_model:,} → {d_model:,}", kernel, stride, activation)
+
+    def waveform(self, embedding: Waveform, position: list[Joined]) -> Iterator[Element]:
+        """Equal convolutions in a row as one part, then norm, projection, position and norm."""
+        activation, before = wording.ACTIVATIONS[embedding.activation], 1
+        for at, each in enumerate(embedding.convolutions):
+            norm = {"layer": ["layer norm"], "group": ["norm over time"] if at == 0 else []}[
+                embedding.convolution_norm
+            ]
+            details = (
+                f"{before:,} → {each.channels:,}",
+                f"kernel {each.kernel}",
+                f"stride {each.stride}",
+                *norm,
+                activation,
+            )
+            yield self._part("Convolution", f"layers.{at}", *details)
+            before = each.channels
+        if embedding.projection_norm is not None and embedding.projection_norm.kind != "none":
+            kind = wording.title(embedding.projection_norm.kind)
+            yield self._counts.part("norm", kind, [], f"{self._path}.projection_norm")
+        yield self._part("Projection", "projection", self._counts.widths(f"{self._path}.projection"))
+        yield from position
+        if embedding.norm is not None and embedding.norm.kind != "none":
+            yield self._counts.part("norm", wording.title(embedding.norm.kind), [], f"{self._path}.norm")
 
     def other(self, embedding: EmbeddingKind, position: list[Joined]) -> Iterator[Element]:
         """A plugin's embedding."""

@@ -58,14 +58,15 @@ def _facts(spec: Model, report: ParameterReport) -> Iterator[str]:
 def _symbols(spec: Model) -> dict[str, str]:
     """The letters of the shapes."""
     both = spec.architecture == "encoder-decoder"
-    meanings = {"S": "encoder tokens", "T": "decoder tokens" if both else "tokens"}
+    frames = not both and not spec.embedding_of(spec.first_stack).takes_tokens
+    meanings = {"S": "encoder tokens", "T": "decoder tokens" if both else "frames" if frames else "tokens"}
     lengths = [_length(spec, name, stack) for name, stack in spec.stacks()]
     return {"B": "batch", **{length: meanings[length] for length in lengths if length in meanings}}
 
 
 def _length(spec: Model, name: StackName, stack: Stack) -> str:
-    """The sequence length of a stack: a letter for tokens, else a number."""
-    if spec.embedding_of(stack).takes_tokens:
+    """The sequence length of a stack: a letter for inputs of any length, else a number."""
+    if spec.embedding_of(stack).any_length:
         return "S" if name == "encoder" and spec.architecture == "encoder-decoder" else "T"
     return f"{spec.context_length_of(stack):,}"
 

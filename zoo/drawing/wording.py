@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from specs import registry
 from specs.attention import MultiHeadShape
 from specs.base import Component, Spec
-from specs.embedding import EmbeddingKind, Patches, Spectrogram
+from specs.embedding import EmbeddingKind, Patches, Spectrogram, Waveform
 from specs.feed_forward import Gated, TwoLayer
 from specs.head import AttentionPooling, AtToken, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
-from specs.position import Alibi, Learned, RelativeBias, Rope, Sinusoidal
+from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
 from zoo.units import number_text
 
 TIMES = "\u00d7"
@@ -36,6 +36,7 @@ TITLES = {
     "alibi": "ALiBi",
     "relative_bias": "Relative bias",
     "learned": "Learned positions",
+    "convolutional": "Convolutional positions",
     "sinusoidal": "Sinusoidal positions",
     "tokens": "Token embedding",
     "layer_scale": "LayerScale",
@@ -175,6 +176,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
         ]
     if isinstance(spec, RelativeBias):
         return [f"{spec.buckets} buckets", f"distance < {spec.max_distance}", "added to scores"]
+    if isinstance(spec, Convolutional):
+        return [f"kernel {spec.kernel}", f"{spec.groups} groups", ACTIVATIONS[spec.activation]]
     if isinstance(spec, Learned):
         return [sizes(rows or 0, width)]
     if isinstance(spec, Sinusoidal):
@@ -189,7 +192,9 @@ def _scaling(spec: Component) -> str:
 
 def input_words(spec: EmbeddingKind) -> str:
     """Return the label of the input."""
-    return {Patches: "Image", Spectrogram: "Log-mel spectrogram"}.get(type(spec), "Tokens")
+    return {Patches: "Image", Spectrogram: "Log-mel spectrogram", Waveform: "Samples"}.get(
+        type(spec), "Tokens"
+    )
 
 
 def pooling_words(pooling: Pooling) -> str:

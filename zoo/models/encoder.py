@@ -32,9 +32,10 @@ class Encoder(nn.Module):
     ) -> Outputs:
         """inputs: those of the embedding, mostly token ids, B T.
 
-        attention_mask (1 for real tokens; default: all) and token_type_ids (default: 0), for tokens only: B T.
+        attention_mask (1 for real tokens or samples; default: all), for embeddings that take one, and token_type_ids
+        (default: 0), for tokens only: both as long as the inputs.
         """
         mask, positions = self.embedding.mask_and_positions(inputs, attention_mask)  # B T
-        x = self.embedding(inputs, positions, token_type_ids)  # B T D
+        x = self.embedding(inputs, positions, token_type_ids, mask)  # B T D
         x, _ = self.encoder(x, positions, mask, real=mask)
         return Outputs(self.head(x, TokenSequence(inputs if self.takes_tokens else None, mask)))

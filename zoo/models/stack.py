@@ -5,7 +5,7 @@ Shapes: batch B, query length T, key length S, past length P, width D.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -110,9 +110,11 @@ class Stack(nn.Module):
         Only the device and dtype of x matter.
         """
         like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
-        biases = self._biases(mask, positions, keys, like)
+        added = {position.name: position.bias(positions, keys, like) for position in self.positions}
+        gated = {position.name: added.pop(position.name) for position in self.positions if position.gated}
+        biases = self._biases(mask, positions, keys, like, added)
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
-        return MixerContext(self.position, positions, biases, cross_bias, real, start)
+        return MixerContext(self.position, positions, biases, cross_bias, real, start, gated)
 
     @property
     def _counts(self) -> bool:
@@ -144,13 +146,17 @@ class Stack(nn.Module):
         return list({position.name: position for position in every}.values())
 
     def _biases(
-        self, mask: Tensor | None, queries: Tensor, keys: Tensor, like: Tensor
+        self,
+        mask: Tensor | None,
+        queries: Tensor,
+        keys: Tensor,
+        like: Tensor,
+        added: Mapping[str, Tensor | None],
     ) -> dict[BiasKey, Tensor | None]:
-        """The bias of the scores for each key: broadcast to B H T S, or None."""
-        added = {position.name: position.bias(queries, keys, like) for position in self.positions}
+        """The bias of the scores for each key, with what positions add: broadcast to B H T S, or None."""
         return {
             (position, window): functional.attention_bias(
-                mask, added[position], queries, keys, like, causal=self.causal, window=window
+                mask, added.get(position), queries, keys, like, causal=self.causal, window=window
             )
             for position, window in self.views
         }

@@ -100,7 +100,7 @@ def _sizes(report: Report) -> dict[str, dict[str, int]]:
 
 def _length(spec: Model, stack: Stack, value: int) -> dict[str, int]:
     most = spec.context_length_of(stack) or max(LONGEST, value)
-    return {"least": 1 if spec.embedding_of(stack).takes_tokens else most, "most": most, "value": value}
+    return {"least": 1 if spec.embedding_of(stack).any_length else most, "most": most, "value": value}
 
 
 def _stage_rows(stage: StageCosts, order: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -65,7 +65,7 @@ class Lengths:
 
 
 def _length(spec: Model, stack: StackSpec, option: str, given: int | None) -> int:
-    most, fixed = spec.context_length_of(stack), not spec.embedding_of(stack).takes_tokens
+    most, fixed = spec.context_length_of(stack), not spec.embedding_of(stack).any_length
     if given is None:
         return most if fixed and most else min(DEFAULT_LENGTH, most or DEFAULT_LENGTH)
     if fixed and given != most:

@@ -62,9 +62,9 @@ class ComparedSizes:
 
 
 def _context(spec: Model) -> int | None:
-    """The context length of a model in tokens; None if unlimited or if it reads no tokens."""
+    """The context length of a model; None if unlimited or if all inputs have one length."""
     lengths = [
-        spec.context_length_of(stack) for _, stack in spec.stacks() if spec.embedding_of(stack).takes_tokens
+        spec.context_length_of(stack) for _, stack in spec.stacks() if spec.embedding_of(stack).any_length
     ]
     return min((length for length in lengths if length is not None), default=None)
 
@@ -138,7 +138,7 @@ class Measured:
     def _symbols(self, sizes: ComparedSizes) -> dict[str, int]:
         """The values of the cost symbols: an encoder reads as many tokens as a decoder, unless its input size is fixed."""
         encoder = self.spec.encoder
-        fixed = encoder is not None and not self.spec.embedding_of(encoder).takes_tokens
+        fixed = encoder is not None and not self.spec.embedding_of(encoder).any_length
         read = self.spec.context_length_of(encoder) if encoder is not None and fixed else None
         return {"B": sizes.batch, "T": sizes.length, "P": sizes.past, "S": read or sizes.length}
 

@@ -12,8 +12,8 @@ from zoo.ops.operation import CALLS, target_name
 from zoo.ops.saved import NodeInfos
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
 from zoo.tracing.sizing import infos_at
-from zoo.tracing.symbols import SUM, Symbols
-from zoo.tracing.task import Task
+from zoo.tracing.symbols import SUM
+from zoo.tracing.task import FRAMES, Task
 from zoo.tracing.tracer import Tracer
 
 SYMBOLS = {
@@ -21,6 +21,7 @@ SYMBOLS = {
     "text_batch_size": BATCH,
     "image_batch_size": BATCH,
     "sequence_length": "T",
+    FRAMES: "T",
     "decoder_sequence_length": "T",
     "past_sequence_length": "P",
     "past_decoder_sequence_length": "P",
@@ -31,7 +32,7 @@ SYMBOLS = {
 
 def traced(model: ZooModel, task: Task) -> fx.Graph:
     """The graph of a task.  Raises :class:`zoo.tracing.tracer.UntraceableError`."""
-    return Tracer(model, Symbols.of(task.inputs, (), task.sums)).run(task.call, task.inputs)
+    return Tracer(model, task.symbols(())).run(task.call, task.inputs)
 
 
 class Trace:
@@ -44,13 +45,17 @@ class Trace:
             for each in task.inputs
             for dim in each.dims
             if isinstance(dim, str)
-            for part in dim.split(SUM)
+            for part in (task.derived[dim].source if dim in task.derived else dim).split(SUM)
         ]
         symbols = dict.fromkeys(SYMBOLS[name] for name in dims)
         batches = len({name for name in dims if SYMBOLS[name] == BATCH})
         self._interpolation = Interpolation.over((each for each in symbols if each not in fixed), batches)
         self._infos = [
-            infos_at(self.graph, task.inputs, {name: {**point, **fixed}[SYMBOLS[name]] for name in dims})
+            infos_at(
+                self.graph,
+                task.inputs,
+                task.numbers({name: {**point, **fixed}[SYMBOLS[name]] for name in dims}),
+            )
             for point in self._interpolation.points
         ]
         self._known: dict[tuple[int, ...], Polynomial] = {}

@@ -7,8 +7,9 @@ and any other has the name of the symbol (or sum of symbols) with that pair of n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import torch
 
@@ -28,27 +29,46 @@ class Placeholder:
 
 
 @dataclass(frozen=True)
+class DerivedSize:
+    """A size that follows from that of another symbol, its ``source``."""
+
+    source: str
+    size: Callable[[int], int]
+
+
+@dataclass(frozen=True)
 class Symbols:
-    """Named sizes, each with a unique pair of numbers."""
+    """Named sizes, each with a unique pair of numbers; no input has those in ``computed``."""
 
     values: Mapping[str, SizePair]
+    computed: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, inputs: Sequence[Placeholder], taken: Iterable[int], sums: Iterable[str] = ()) -> Symbols:
-        """Numbers for every name in ``inputs`` and ``sums``: primes that are not among the static sizes ``taken``.
+    def of(
+        cls,
+        inputs: Sequence[Placeholder],
+        taken: Iterable[int],
+        sums: Iterable[str] = (),
+        derived: Mapping[str, DerivedSize] = MappingProxyType({}),
+    ) -> Symbols:
+        """Numbers for every name in ``inputs`` and ``sums``: primes that are not among the static sizes ``taken``, and the
+        sizes ``derived`` from them.
 
         The second run has much larger ones, so that sliced and divided sizes differ between the runs too.
         """
         small, large = _primes(1009, set(taken)), _primes(65_537, set(taken))
         dims = [dim for given in inputs for dim in given.dims if isinstance(dim, str)]
-        names = dict.fromkeys([*dims, *sums])
+        names = dict.fromkeys([*dims, *sums, *(each.source for each in derived.values())])
         names |= dict.fromkeys(part for name in names for part in name.split(SUM))
         values: dict[str, SizePair] = {name: (next(small), next(large)) for name in names if SUM not in name}
         for name in names:
             if SUM in name:
                 parts = [values[part] for part in name.split(SUM)]
                 values[name] = (sum(part[0] for part in parts), sum(part[1] for part in parts))
-        return cls(values)
+        for name, each in derived.items():
+            first, second = values[each.source]
+            values[name] = each.size(first), each.size(second)
+        return cls(values, frozenset(each.source for each in derived.values()))
 
     def sizes(self, dim: int | str) -> SizePair:
         """The pair of a static size or a name."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -14,10 +14,12 @@ from specs.stack import Stack as StackSpec
 from zoo.components.mixer import State, StateTensor
 from zoo.models.stack import Stack
 from zoo.state_names import Moment, state_name
-from zoo.tracing.symbols import Placeholder
+from zoo.tracing.symbols import DerivedSize, Placeholder, Symbols
 from zoo.tracing.tracer import GraphCall
 
 BATCH = "batch_size"
+FRAMES = "num_frames"
+"""The number of vectors made of samples."""
 ENCODER = "encoder_model"
 """The name of the encoder's graph in an encoder-decoder."""
 HIDDEN, ENCODER_HIDDEN = "last_hidden_state", "encoder_hidden_states"
@@ -28,7 +30,8 @@ HIDDEN, ENCODER_HIDDEN = "last_hidden_state", "encoder_hidden_states"
 class Task:
     """One graph: the name of its file (without .onnx), its inputs, and the call that computes its outputs.
 
-    ``sums`` are the sizes of outputs that no input has.  With ``last_only`` a decoder returns the scores of the last real
+    ``sums`` are the sizes of outputs that no input has, ``derived`` the sizes of inputs that follow from those of outputs.
+    With ``last_only`` a decoder returns the scores of the last real
     token of each row alone, B 1 vocabulary.  ``cache_slots`` is the length of a decoder's static caches; None if its caches
     grow.  ``constant`` names the inputs that hold a state without a length, which begins with zeros.
     """
@@ -40,6 +43,15 @@ class Task:
     last_only: bool = False
     cache_slots: int | None = None
     constant: frozenset[str] = frozenset()
+    derived: Mapping[str, DerivedSize] = field(default_factory=dict)
+
+    def numbers(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """The numbers of all symbols in the dims of the inputs, from those of all that are not derived."""
+        return {**sizes, **{name: each.size(sizes[each.source]) for name, each in self.derived.items()}}
+
+    def symbols(self, taken: Iterable[int]) -> Symbols:
+        """Numbers for a trace; ``taken`` are static sizes."""
+        return Symbols.of(self.inputs, taken, self.sums, self.derived)
 
 
 def ids_input(name: str, *dims: str) -> Placeholder:
@@ -47,14 +59,25 @@ def ids_input(name: str, *dims: str) -> Placeholder:
 
 
 def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholder, ...]:
-    """The inputs of a stack: tokens of any length with their mask, or one input of fixed sizes."""
+    """The inputs of a stack: tokens or samples of any length with their mask, or one input of fixed sizes."""
     embedding = spec.embedding_of(stack)
+    if embedding.any_length and not embedding.takes_tokens:
+        values = Placeholder(embedding.input_name, torch.float32, (BATCH, length))
+        return (values, ids_input("attention_mask", length)) if embedding.takes_mask else (values,)
     if not embedding.takes_tokens:
         shape = embedding.input_shape(spec.context_length_of(stack))
         return (Placeholder(embedding.input_name, torch.float32, (BATCH, *shape)),)
     typed = isinstance(embedding, Tokens) and embedding.token_types > 1
     names = [embedding.input_name, "attention_mask", *(["token_type_ids"] if typed else [])]
     return tuple(ids_input(name, length) for name in names)
+
+
+def derived_sizes(spec: Model, stack: StackSpec, length: str) -> dict[str, DerivedSize]:
+    """The length of a stack's inputs, where it is not the number of vectors."""
+    embedding = spec.embedding_of(stack)
+    if not embedding.any_length or embedding.takes_tokens:
+        return {}
+    return {length: DerivedSize(FRAMES, embedding.input_length)}
 
 
 StateNames = list[tuple[str, ...]]

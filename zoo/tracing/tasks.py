@@ -21,6 +21,7 @@ from zoo.tracing.encoder_decoder_tasks import (
 from zoo.tracing.task import (
     Task,
     constant_names,
+    derived_sizes,
     gather_state,
     ids_input,
     spread_state,
@@ -71,8 +72,8 @@ def training_task(spec: Model) -> Task:
     both = spec.architecture == "encoder-decoder"
     if spec.architecture == "dual-encoder":
         return whole_task(spec, "training")
-    stack = spec.first_stack
-    inputs = stack_inputs(spec, stack, "encoder_sequence_length" if both else "sequence_length")
+    stack, length = spec.first_stack, "encoder_sequence_length" if both else "sequence_length"
+    inputs = stack_inputs(spec, stack, length)
     if both:
         inputs += (ids_input("decoder_input_ids", "decoder_sequence_length"),)
 
@@ -80,7 +81,7 @@ def training_task(spec: Model) -> Task:
         named = {given.name: values[given.name] for given in inputs[1:]}
         return dict(model(values[inputs[0].name], **named))
 
-    return Task("training", inputs, call)
+    return Task("training", inputs, call, derived=derived_sizes(spec, stack, length))
 
 
 def _without_cross_attention(
@@ -105,7 +106,7 @@ def _encoder_task(model: Any, spec: Model) -> Task:
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         return model(values[inputs[0].name], values.get("attention_mask"), values.get("token_type_ids"))
 
-    return Task("model", inputs, call)
+    return Task("model", inputs, call, derived=derived_sizes(spec, spec.encoder, "sequence_length"))
 
 
 def _decoder_task(model: Any, spec: Model, last_only: bool, cache_slots: int | None) -> Task:

@@ -116,8 +116,14 @@ class PlainBlock(PreNorm):
 
 @builds(spec.DoubledTokens)
 class DoubledTokens(Tokens):
-    def forward(self, input_ids: Tensor, positions: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
-        return 2 * super().forward(input_ids, positions, token_type_ids)
+    def forward(
+        self,
+        input_ids: Tensor,
+        positions: Tensor,
+        token_type_ids: Tensor | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        return 2 * super().forward(input_ids, positions, token_type_ids, mask)
 
 
 @builds(spec.Pair)

@@ -168,10 +168,18 @@ class _Batch:
         generator = torch.Generator().manual_seed(seed)
         self.types = torch.randint(0, types, self.ids.shape, generator=generator) if types else None
         self.given = {"input_ids": self.ids, "attention_mask": self.mask}
-        if not embedding.takes_tokens:  # an image or a sound, all of which is there
-            shape = (3, *embedding.input_shape(spec.context_length_of(first)))
-            self.given = {embedding.input_name: torch.randn(shape, generator=generator)}
-            self.mask = torch.ones_like(self.mask)
+        if not embedding.takes_tokens:
+            self.given = self._dense(embedding, spec.context_length_of(first) or longest, generator)
+
+    def _dense(self, embedding: Any, vectors: int, generator: torch.Generator) -> dict[str, Tensor]:
+        """Images or audio; all of it is there, unless the embedding takes a mask, of samples."""
+        values = torch.randn((3, *embedding.input_shape(vectors)), generator=generator)
+        if embedding.takes_mask:
+            lengths = [embedding.input_length(int(count)) for count in self.mask.sum(1)]
+            samples = torch.arange(values.shape[1]) < torch.tensor(lengths)[:, None]
+            return {embedding.input_name: values, "attention_mask": samples.long()}
+        self.mask = torch.ones_like(self.mask)
+        return {embedding.input_name: values}
 
     @property
     def _cross(self) -> bool:

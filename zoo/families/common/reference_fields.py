@@ -233,6 +233,15 @@ attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_ep
     "helium": """
 attention_bias intermediate_size mlp_bias num_key_value_heads use_cache
 """,
+    "hubert": """
+activation_dropout adapter_attn_dim add_adapter apply_spec_augment classifier_proj_size conv_bias
+conv_dim conv_kernel conv_pos_batch_norm conv_stride ctc_loss_reduction ctc_zero_infinity
+do_stable_layer_norm feat_extract_activation feat_extract_norm feat_proj_dropout
+feat_proj_layer_norm final_dropout inputs_to_logits_ratio intermediate_size layer_norm_eps layerdrop
+mask_feature_length mask_feature_min_masks mask_feature_prob mask_time_length mask_time_min_masks
+mask_time_prob num_conv_pos_embedding_groups num_conv_pos_embeddings num_feat_extract_layers
+output_hidden_size proj_codevector_dim use_weighted_layer_sum
+""",
     "hunyuan_v1_dense": """
 attention_bias eod_token_id intermediate_size num_key_value_heads pretraining_tp use_cache
 """,
@@ -475,6 +484,30 @@ add_cross_attention cross_attention_hidden_size decoder decoder_start_token_id e
     "vit": """
 attention_probs_dropout_prob encoder_stride hidden_dropout_prob image_size intermediate_size
 layer_norm_eps num_channels patch_size pooler_act pooler_output_size qkv_bias
+""",
+    "wav2vec2": """
+activation_dropout adapter_attn_dim adapter_kernel_size adapter_stride add_adapter
+apply_spec_augment classifier_proj_size codevector_dim contrastive_logits_temperature conv_bias
+conv_dim conv_kernel conv_stride ctc_loss_reduction ctc_zero_infinity diversity_loss_weight
+do_stable_layer_norm feat_extract_activation feat_extract_norm feat_proj_dropout
+feat_quantizer_dropout final_dropout inputs_to_logits_ratio intermediate_size layer_norm_eps
+layerdrop mask_feature_length mask_feature_min_masks mask_feature_prob mask_time_length
+mask_time_min_masks mask_time_prob num_adapter_layers num_codevector_groups
+num_codevectors_per_group num_conv_pos_embedding_groups num_conv_pos_embeddings
+num_feat_extract_layers num_negatives output_hidden_size proj_codevector_dim tdnn_dilation tdnn_dim
+tdnn_kernel use_weighted_layer_sum xvector_output_dim
+""",
+    "wavlm": """
+activation_dropout adapter_attn_dim adapter_kernel_size adapter_stride add_adapter
+apply_spec_augment classifier_proj_size codevector_dim contrastive_logits_temperature conv_bias
+conv_dim conv_kernel conv_stride ctc_loss_reduction ctc_zero_infinity diversity_loss_weight
+do_stable_layer_norm feat_extract_activation feat_extract_norm feat_proj_dropout final_dropout
+inputs_to_logits_ratio intermediate_size layer_norm_eps layerdrop mask_feature_length
+mask_feature_min_masks mask_feature_prob mask_time_length mask_time_min_masks mask_time_prob
+max_bucket_distance num_adapter_layers num_buckets num_codevector_groups num_codevectors_per_group
+num_conv_pos_embedding_groups num_conv_pos_embeddings num_ctc_classes num_feat_extract_layers
+num_negatives output_hidden_size proj_codevector_dim tdnn_dilation tdnn_dim tdnn_kernel
+use_weighted_layer_sum xvector_output_dim
 """,
     "whisper": """
 activation_dropout activation_function apply_spec_augment begin_suppress_tokens classifier_proj_size

@@ -67,7 +67,8 @@ class Place:
         """The value under a key.  Raises :class:`UnfitError` where the kind of its owner has no such key."""
         if isinstance(owner, Model | Stack) and key in _OF_STACK:
             if key == "position":
-                return self.position
+                embedded = self.model.position_of(self.stack)
+                return embedded if embedded.embedded else self.position
             return getattr(self.model, f"{key}_of")(self.stack)
         if not hasattr(owner, key):
             what = f"kind {owner.kind}" if isinstance(owner, Component) else owner

@@ -1,0 +1,54 @@
+"""Labels of speech as text: greedy decoding of connectionist temporal classification (Graves et al., 2006)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from exporters.runtime.graph import Floats
+from exporters.runtime.text import TextTokenizer
+from zoo.checkpoints.carried import stated_in
+
+
+def collapsed(labels: Sequence[int], blank: int) -> list[int]:
+    """The labels of successive frames, without repetitions and then without blanks."""
+    return [label for label, _ in itertools.groupby(labels) if label != blank]
+
+
+def best_labels(logits: Floats, blank: int) -> list[int]:
+    """The labels of the most likely path: T labels -> at most T."""
+    return collapsed(logits.argmax(-1).tolist(), blank)
+
+
+@dataclass(frozen=True)
+class CharacterVocabulary:
+    """The characters of a checkpoint (Wav2Vec2CTCTokenizer): their names by id, and the one that stands for a space."""
+
+    names: dict[int, str]
+    space: str
+    lower: bool
+
+    @classmethod
+    def beside(cls, directory: Path) -> CharacterVocabulary | None:
+        """The vocabulary in a directory's vocab.json; None without one."""
+        stated = stated_in(directory / "vocab.json")
+        names = {place: name for name, place in stated.items() if isinstance(place, int)}
+        settings = stated_in(directory / "tokenizer_config.json")
+        space = settings.get("word_delimiter_token") or "|"
+        return cls(names, str(space), settings.get("do_lower_case") is True) if names else None
+
+    def text(self, labels: Sequence[int]) -> str:
+        """The text of labels without repetitions and blanks."""
+        found = "".join(self.names.get(label, "") for label in labels).replace(self.space, " ").strip()
+        return found.lower() if self.lower else found
+
+
+def spoken_text(
+    labels: Sequence[int], characters: CharacterVocabulary | None, tokenizer: TextTokenizer | None
+) -> str | None:
+    """The text of labels, by a vocabulary of characters or a tokenizer; None without either."""
+    if characters is not None:
+        return characters.text(labels)
+    return None if tokenizer is None else tokenizer.text(labels)

@@ -1,0 +1,83 @@
+"""``zoo run`` on recordings: the transcript of the reference, by the checkpoint's own vocabulary."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from cli.app import app
+from exporters.runtime.transcripts import CharacterVocabulary, collapsed
+from tests.exporters.preprocessing.test_audio import recorded
+from tests.parity.speech import WORDS, processor_of, reference_of
+
+
+def invoke(*arguments: Any) -> Any:
+    return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
+
+
+def test_the_transcript_is_that_of_the_reference(tmp_path: Path) -> None:
+    origin, sounds = tmp_path / "reference", tmp_path / "sounds"
+    for place in (origin, sounds):
+        place.mkdir()
+    reference = reference_of(origin)
+    assert invoke("import", origin, "-o", tmp_path / "letters.yaml").exit_code == 0
+    export = ["export", tmp_path / "letters.yaml", "--weights", origin, "-o", tmp_path / "onnx"]
+    result = invoke(*export)
+    assert result.exit_code == 0, result.output
+    expected, processor = [], processor_of(origin)
+    for name, seconds in (("a", 0.4), ("bb", 0.7)):
+        path = recorded(sounds / f"{name}.wav", seconds)
+        samples = np.frombuffer(path.read_bytes()[44:], "<i2").astype(np.float32) / 32768
+        given = processor(samples, sampling_rate=16000, return_tensors="pt")
+        with torch.no_grad():
+            labels = reference(given.input_values).logits.argmax(-1)
+        expected.append(processor.batch_decode(labels)[0])
+    result = invoke("run", tmp_path / "onnx", "--audio", sounds)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [f"a.wav -> {expected[0]}", f"bb.wav -> {expected[1]}"]
+    assert expected[0] != expected[1]
+    assert "2 recordings in " in result.stderr
+    one = ["run", tmp_path / "onnx", "--audio", sounds / "bb.wav"]
+    assert invoke(*one).stdout == f"{expected[1]}\n"
+    data = json.loads(invoke(*one, "--json").stdout)
+    assert data["recordings"] == ["bb.wav"]
+    assert data["transcripts"][0]["text"] == expected[1]
+    for name in ("vocab.json", "tokenizer_config.json"):
+        (tmp_path / "onnx" / name).unlink()
+    assert invoke(*one).stdout == ",".join(map(str, data["transcripts"][0]["ids"])) + "\n"
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_labels_become_the_text_of_the_reference(tmp_path: Path, lower: bool) -> None:
+    processor = processor_of(tmp_path, lower=lower)
+    processor.tokenizer.save_pretrained(tmp_path)
+    vocabulary = CharacterVocabulary.beside(tmp_path)
+    assert vocabulary is not None
+    generator = np.random.default_rng(1)
+    for _ in range(50):
+        labels = generator.choice(len(WORDS), 30, p=[0.3, 0, 0, 0.05, 0.15, *[0.5 / 6] * 6]).tolist()
+        assert vocabulary.text(collapsed(labels, blank=0)) == processor.tokenizer.decode(labels)
+
+
+def test_repetitions_are_dropped_before_blanks() -> None:
+    assert collapsed([0, 5, 5, 0, 5, 6, 6, 0, 0], blank=0) == [5, 5, 6]
+    assert collapsed([], blank=3) == []
+
+
+def test_a_model_of_speech_takes_recordings_alone(tmp_path: Path) -> None:
+    result = invoke("export", "wav2vec2-base-960h", "--set", "encoder.layers=1", "--set", "expect={}", "--no-verify",
+                    "-o", tmp_path / "out")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    refused = invoke("run", tmp_path / "out", "--ids", "1,2")
+    assert refused.exit_code == 2
+    assert "takes input_values, which --ids does not give\n  Pass --audio." in refused.stderr
+    path = recorded(tmp_path / "a.wav", 0.3)
+    result = invoke("run", tmp_path / "out", "--audio", path)
+    assert result.exit_code == 0, result.output
+    assert "There is no preprocessor_config.json: recordings are read at 16 kHz" in result.stderr

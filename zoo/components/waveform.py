@@ -1,0 +1,129 @@
+"""The embedding of waveforms: frames of samples through convolutions over time.
+
+Shapes: batch B, samples N, frames T, channels C, width D.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+import specs.embedding as spec
+from specs import norm
+from zoo import functional
+from zoo.components.activation import activation
+from zoo.components.convolution import Convolution1d
+from zoo.components.embedding import Embedding
+from zoo.components.linear import Linear
+from zoo.components.norm import LayerNorm
+from zoo.context import BuildContext
+from zoo.initialization import Distribution
+from zoo.precision import in_dtype, wide
+from zoo.registry import build_component, builds
+
+EPS = 1e-5
+"""The number added to variances among the convolutions."""
+
+
+class TimeNorm(nn.Module):
+    """(x - mean) / sqrt(variance + eps) * weight + bias, with the statistics of each channel over time: B C N -> B C N."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.empty(channels)), nn.Parameter(torch.empty(channels))
+
+    def initial(self, leaf: str) -> Distribution:
+        """A weight that scales by 1, and a bias of 0."""
+        return Distribution(constant=1.0 if leaf == "weight" else 0.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = wide(x)
+        centred = x - x.mean(-1, keepdim=True)
+        variance = (centred * centred).mean(-1, keepdim=True)
+        normed = centred * torch.rsqrt(variance + EPS)
+        return in_dtype(normed * self.weight[:, None] + self.bias[:, None], self.weight.dtype)
+
+
+class ChannelNorm(LayerNorm):
+    """Layer norm of the channels at each time: B C N -> B C N."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.transpose(1, 2)).transpose(1, 2)
+
+
+class StemLayer(nn.Module):
+    """activation(norm(convolution(x))): B C N -> B C' N'."""
+
+    def __init__(self, spec: spec.Waveform, at: int, channels: int, context: BuildContext) -> None:
+        super().__init__()
+        own = spec.convolutions[at]
+        self.convolution = Convolution1d(
+            channels, own.channels, own.kernel, stride=own.stride, bias=spec.bias
+        )
+        self.norm: nn.Module = nn.Identity()
+        if spec.convolution_norm == "layer":
+            self.norm = ChannelNorm(norm.LayerNorm(eps=EPS), replace(context, d_model=own.channels))
+        elif at == 0:
+            self.norm = TimeNorm(own.channels)
+        self.activation = activation(spec.activation)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.activation(self.norm(self.convolution(x)))
+
+
+@builds(spec.Waveform)
+class Waveform(Embedding):
+    """norm(x + position(x)) with x = projection(norm(convolutions(samples))); the frames of padding are 0 in x.
+
+    Padding comes after the samples of a row.
+    """
+
+    def __init__(self, spec: spec.Waveform, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.takes_mask = spec.takes_mask
+        self.windows = [(each.kernel, each.stride) for each in spec.convolutions]
+        widths = [1, *(each.channels for each in spec.convolutions)]
+        self.layers = nn.ModuleList(
+            StemLayer(spec, at, widths[at], context) for at in range(len(spec.convolutions))
+        )
+        inner = replace(context, d_model=widths[-1])
+        self.projection_norm = (
+            nn.Identity() if spec.projection_norm is None else build_component(spec.projection_norm, inner)
+        )
+        self.projection = Linear(widths[-1], context.d_model)
+        self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, context)
+        self.dropout = nn.Dropout(spec.dropout)
+
+    def mask_and_positions(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor | None, Tensor]:
+        """The mask of the frames, and their positions: B N -> B T, or 1 T.
+
+        Raises :class:`TypeError` for a mask that the model does not take.
+        """
+        length = inputs.shape[1]
+        for kernel, stride in self.windows:
+            length = (length - kernel) // stride + 1
+        positions = functional.positions_from(0, length, inputs)[None]  # 1 T
+        if mask is None:
+            return None, positions
+        if not self.takes_mask:
+            raise TypeError(
+                "this model takes no attention_mask: the norm of its first convolution includes padding, which is zeros"
+            )
+        count = mask.sum(1)  # B
+        for kernel, stride in self.windows:
+            count = (count - (kernel - stride)).clamp(min=0) // stride
+        return (positions < count[:, None]).to(torch.int64), positions
+
+    def forward(
+        self, input_values: Tensor, positions: Tensor, token_type_ids: None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        """input_values: B N, mask: B T -> B T D."""
+        x = input_values[:, None]  # B 1 N
+        for layer in self.layers:
+            x = layer(x)  # B C N'
+        x = wide(self.projection(self.projection_norm(x.transpose(1, 2))))  # B T D
+        if mask is not None:
+            x = x * mask[..., None].to(x.dtype)
+        return self.dropout(self.norm(self.position.embed(x, positions)))
