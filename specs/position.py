@@ -34,6 +34,11 @@ class PositionKind(Component):
     embedded: ClassVar[bool] = False
     needs_equal_heads: ClassVar[bool] = False
 
+    @property
+    def score_terms(self) -> int:
+        """The number of products that a score is the sum of."""
+        return 1
+
     def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
         """The violated rules between this position and an attention it acts on."""
         return ()
@@ -54,7 +59,7 @@ class Learned(PositionKind):
                 ("kind",),
                 "requires the model's context_length, the number of rows of its table",
                 self.kind,
-                "Add context_length: 512, or use sinusoidal, rope, alibi or relative_bias.",
+                "Add context_length: 512, or use sinusoidal, rope, alibi, relative_bias or disentangled.",
             )
 
 

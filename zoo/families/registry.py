@@ -21,6 +21,7 @@ MODULES = {
     "clip_text_model": "clip",
     "clip": "clip",
     "distilbert": "distilbert",
+    "deberta-v2": "deberta",
     "electra": "electra",
     "gpt2": "gpt2",
     "gpt_neo": "gpt_neo",

@@ -112,7 +112,8 @@ class Stack(nn.Module):
         like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
         biases = self._biases(mask, positions, keys, like)
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
-        return MixerContext(self.position, positions, biases, cross_bias, real, start)
+        distances = {each.name: each.distances(positions, keys, like) for each in self.positions}
+        return MixerContext(self.position, positions, biases, distances, cross_bias, real, start)
 
     @property
     def _counts(self) -> bool:
