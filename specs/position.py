@@ -35,6 +35,11 @@ class PositionKind(Component):
     needs_equal_heads: ClassVar[bool] = False
 
     @property
+    def owned_by_layers(self) -> bool:
+        """Whether every layer has its own weights."""
+        return False
+
+    @property
     def score_terms(self) -> int:
         """The number of products that a score is the sum of."""
         return 1
@@ -219,14 +224,20 @@ class Alibi(PositionKind):
 
 @register("position")
 class RelativeBias(PositionKind):
-    """A trained bias on the scores per head and distance bucket, shared by the layers of a stack (T5)."""
+    """A trained bias on the scores per head and distance bucket, shared by the layers of a stack unless `per_layer` (T5)."""
 
     kind: Literal["relative_bias"] = "relative_bias"
     buckets: Annotated[int, Field(ge=2, le=2**16)] = 32
     """Number of buckets: one per short distance, and buckets of logarithmic width for longer ones."""
     max_distance: Annotated[int, Field(gt=0, le=2**20)] = 128
     """Distance in tokens beyond which all share the last bucket."""
+    per_layer: Annotated[bool, OmitDefault()] = False
+    """Whether every layer has its own biases (UMT5)."""
     needs_equal_heads: ClassVar[bool] = True
+
+    @property
+    def owned_by_layers(self) -> bool:
+        return self.per_layer
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         sides = self.buckets if context.causal else self.buckets // 2

@@ -53,13 +53,15 @@ class Disentangled(Position):
         self.dropout = nn.Dropout(spec.dropout)
 
     def distances(self, queries: Tensor, keys: Tensor, like: Tensor) -> Distances:
-        relative = functional.relative_positions(queries, keys)  # (B or 1) T S
+        return Distances(self.norm(self.table.weight), self.rows_of(queries, keys))
+
+    def rows_of(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """The row of each query and key: their positions, (B or 1) T and (B or 1) S -> (B or 1) T S."""
+        relative = functional.relative_positions(queries, keys)
         if self.rows is None:
-            rows = (self.per_side - relative).clamp(0, 2 * self.per_side - 1)
-        else:
-            reach = relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
-            rows = F.embedding(reach, functional.constant(self.rows, like)[:, None])[..., 0]
-        return Distances(self.norm(self.table.weight), rows)
+            return (self.per_side - relative).clamp(0, 2 * self.per_side - 1)
+        reach = relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
+        return F.embedding(reach, functional.constant(self.rows, keys)[:, None])[..., 0]
 
     def compare(self, attention: Projections, query: Tensor, key: Tensor, distances: Distances) -> Tensor:
         """scale * (query . key of the distance + key . query of the distance): B H T K and B G S K -> B H T S."""

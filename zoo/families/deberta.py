@@ -142,9 +142,7 @@ _MASKED = (
         for leaf in ("weight", "bias")
     ),
     same(f"{_OLD}.decoder.weight", "head.vocabulary.weight"),
-    same(
-        f"{_OLD}.decoder.bias", "head.vocabulary.bias", copies=(f"{_OLD}.bias",), also=(f"{_NEW}.bias",)
-    ),
+    same(f"{_OLD}.decoder.bias", "head.vocabulary.bias", copies=(f"{_OLD}.bias",), also=(f"{_NEW}.bias",)),
 )
 _TENSORS = Tensors(
     "deberta",

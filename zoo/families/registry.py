@@ -102,6 +102,7 @@ MODULES = {
     "roberta": "roberta",
     "t5": "t5",
     "mt5": "t5",
+    "umt5": "t5",
     "switch_transformers": "switch_transformers",
     "vit": "vit",
     "dinov2": "dinov2",
@@ -113,6 +114,7 @@ MODULES = {
     "data2vec-text": "roberta",
     "roberta-prelayernorm": "roberta",
     "marian": "marian",
+    "m2m_100": "m2m_100",
     "mbart": "bart",
     "torch": "torch_nn",
 }
@@ -127,6 +129,7 @@ INEXPRESSIBLE = {
     "low-rank residuals (Laurel), sparse activations, and layers that reuse the keys and values of others",
     "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "
     "are values too, and factors of layers",
+    "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
     "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
 }
 """model_type -> what a spec cannot express of a family that is known."""

@@ -30,19 +30,7 @@ from zoo.families.common.template import Data, Place, Template, UnfitError
 from zoo.families.common.tensors import Tensors, affine, modules, projections
 
 
-class _Offset(f.Int):
-    """The row of the first position, after that of the padding token's id."""
-
-    def read(self, config: Config) -> int:
-        return int(super().read(config) + 1)
-
-    def write(self, value: int, place: Place) -> Data:
-        if not value:
-            raise UnfitError("position.offset 0: it is 1 after the padding token's id")
-        return super().write(value - 1, place)
-
-
-_OFFSET = _Offset("pad_token_id", default=1)
+_OFFSET = f.AfterPadding("pad_token_id", default=1)
 
 _TENSORS = Tensors(
     "roberta",

@@ -34,7 +34,9 @@ CONFIGS = {
 
 
 def test_distances_beyond_the_last_bucket(tmp_path):
-    config = DebertaV2Config(**{**CONFIGS["V3"], "max_position_embeddings": 160, "max_relative_positions": 24})
+    config = DebertaV2Config(
+        **{**CONFIGS["V3"], "max_position_embeddings": 160, "max_relative_positions": 24}
+    )
     check_encoder(DebertaV2ForMaskedLM, config, tmp_path, length=150)
 
 
