@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.encoders import (
     BERT_RULES,
     CLASSIFIER_RULES,
@@ -26,9 +25,8 @@ from zoo.families.common.encoders import (
     pooler,
 )
 from zoo.families.common.family import Family
-from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.template import Template
 from zoo.families.common.tensors import Tensors, affine, modules, projections
-
 
 _OFFSET = f.AfterPadding("pad_token_id", default=1)
 
