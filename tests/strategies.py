@@ -119,6 +119,7 @@ def positions(draw: st.DrawFn) -> Data:
             data["buckets"], data["max_distance"] = draw(
                 st.sampled_from([(4, 16), (7, 9), (8, 5), (10, 20), (32, 128)])
             )
+            data["per_layer"] = draw(st.booleans())
     if data.get("scaling", 0) is None:
         del data["scaling"]
     return data

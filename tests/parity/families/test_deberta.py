@@ -5,6 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from transformers import DebertaV2Config, DebertaV2ForMaskedLM
 
+from specs.canonical import canonical, differences
+from specs.load import load
 from tests.parity.families.encoders import EncoderTests, check_encoder, classes, draw_bert, labels
 
 V3 = dict(
@@ -38,6 +40,12 @@ def test_distances_beyond_the_last_bucket(tmp_path):
         **{**CONFIGS["V3"], "max_position_embeddings": 160, "max_relative_positions": 24}
     )
     check_encoder(DebertaV2ForMaskedLM, config, tmp_path, length=150)
+
+
+def test_the_default_scale_counts_the_products_of_a_score():
+    unstated = load("deberta-v3-xsmall")
+    stated = load("deberta-v3-xsmall", [f"encoder.block.attention.scale={(3 * 64) ** -0.5!r}"])
+    assert not list(differences(canonical(unstated), canonical(stated)))
 
 
 class TestDeberta(EncoderTests):
