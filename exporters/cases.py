@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from exporters.targets import Padding
+from specs.disentangled import Disentangled
 from specs.embedding import Tokens
 from specs.head import sought_token
 from specs.model import Model
@@ -345,7 +346,9 @@ def _reach(spec: Model) -> int:
     alike."""
     positions: list[object] = [spec.position_of(stack) for _, stack in spec.stacks()]
     positions += [getattr(mixer, "position", None) for mixer in _mixers(spec)]
-    distances = [position.max_distance for position in positions if isinstance(position, RelativeBias)]
+    distances = [
+        position.max_distance for position in positions if isinstance(position, RelativeBias | Disentangled)
+    ]
     return max([*distances, _limit(spec)])
 
 

@@ -98,7 +98,8 @@ def _items(traced: Sequence[TracedTask], precision: Precision, target: Target, s
 
 def _kind(region: Region) -> str | None:
     """The layer of the reduced model whose weights a region holds, or None."""
-    found = {".".join(name.split(".")[:3]) for name in region.content.names}
+    names = [name for name in region.content.names if ".attention.position." not in name]  # shared by layers
+    found = {".".join(name.split(".")[:3]) for name in names}
     return found.pop() if len(found) == 1 and ".blocks." in min(found) else None
 
 

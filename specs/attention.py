@@ -125,7 +125,8 @@ class MultiHeadShape(Component):
     bias: ProjectionBiases = ProjectionBiases(query=True, key=True, value=True, output=True)
     """Biases of the query, key, value and output projections: one boolean for all four, or a mapping of each."""
     scale: PositiveFloat | None = None
-    """Factor on the attention scores. Default: `head_dim ** -0.5`; T5 and GPT-Neo use 1."""
+    """Factor on the attention scores. Default: `head_dim ** -0.5`, with a `disentangled` position `(n * head_dim) ** -0.5` for
+    the n products of its scores; T5 and GPT-Neo use 1."""
     dropout: Dropout = 0.0
     """Dropout probability on the attention weights during training."""
     window: Annotated[Window | None, Role.WINDOW] = None
@@ -143,7 +144,7 @@ class MultiHeadShape(Component):
     clip: Annotated[PositiveFloat | None, Role.CLIP] = None
     """Bound c on the projected queries, keys and values, which are clamped to [-c, c] (OLMo). Default: unbounded."""
     position: Annotated[Component, Slot("position")] | None = None
-    """Position kind of this attention: `rope`, `alibi`, `relative_bias` or `none` (as in some layers of SmolLM3).
+    """Position kind of this attention: `rope`, `alibi`, `relative_bias`, `disentangled` or `none` (as in some layers of SmolLM3).
     Attentions with equal ones share its weights; beside a `learned` or `sinusoidal` position of the stack, both act (MPNet).
     Default: that of the stack."""
     multipliers: AttentionMultipliers = AttentionMultipliers()
@@ -178,7 +179,7 @@ class MultiHeadShape(Component):
                 ("kind",),
                 "must be a position that acts inside attention",
                 position.kind,
-                "Use rope, alibi, relative_bias or none, or set the position of the model.",
+                "Use rope, alibi, relative_bias, disentangled or none, or set the position of the model.",
             )
             return
         yield from position.faults(context)

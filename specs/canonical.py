@@ -15,7 +15,7 @@ from specs.errors import SpecPath
 from specs.full import full
 from specs.latent import Latent
 from specs.model import Model
-from specs.position import NoPosition, Rope
+from specs.position import NoPosition, PositionKind, Rope
 from specs.roles import Role, fields_by_role, rewritten
 from specs.rope_scaling import RopeScalingKind
 from specs.stack import STACKS, Stack
@@ -95,7 +95,8 @@ def _block(block: BlockParts, stack: Stack, model: Model, *, cross: bool) -> dic
     width = model.width_of(stack)
     norms = {f"{branch}_norm": full(block.norm_of(branch)) for branch in block.branches()}
     if block.attention is not None:
-        data["attention"] = _attention(block.attention, width)
+        terms = _acting(block.attention, stack, model).score_terms
+        data["attention"] = _attention(block.attention, width, terms)
         data["attention"]["position"] = _position(block.attention, stack, model)
     data["cross_attention"] = _attention(block.cross_attention or block.attention, width) if cross else None
     if cross:
@@ -104,14 +105,16 @@ def _block(block: BlockParts, stack: Stack, model: Model, *, cross: bool) -> dic
     return {**data, **norms}
 
 
+def _acting(attention: Component, stack: Stack, model: Model) -> PositionKind:
+    """The position that acts inside an attention: its own or the stack's, if that does."""
+    own: PositionKind | None = getattr(attention, "position", None)
+    of_stack = model.position_of(stack)
+    return own or (NoPosition() if of_stack.embedded else of_stack)
+
+
 def _position(attention: Component, stack: Stack, model: Model) -> dict[str, Any] | None:
-    """The position that acts inside an attention: its own or the stack's."""
-    position = model.position_of(stack)
-    own = getattr(attention, "position", None)
-    if own is None and position.embedded:
-        none: dict[str, Any] = full(NoPosition())
-        return none
-    acting = own or position
+    """The position that acts inside an attention, in full."""
+    acting = _acting(attention, stack, model)
     data: dict[str, Any] = full(acting)
     if isinstance(acting, Rope) and isinstance(attention, MultiHeadShape | Latent):
         data["dimensions"] = acting.dimensions or attention.head_width(model.width_of(stack))
@@ -120,11 +123,12 @@ def _position(attention: Component, stack: Stack, model: Model) -> dict[str, Any
     return data
 
 
-def _attention(attention: Any, d_model: int) -> dict[str, Any]:
+def _attention(attention: Any, d_model: int, terms: int = 1) -> dict[str, Any]:
+    """An attention in full; ``terms``: the number of products that its scores are sums of."""
     data: dict[str, Any] = full(attention)
     if isinstance(attention, MultiHead | GroupedQuery | MultiQuery):  # kinds with the same fields
         width = attention.head_width(d_model)
-        scale = width**-0.5 if attention.scale is None else attention.scale
+        scale = (terms * width) ** -0.5 if attention.scale is None else attention.scale
         data |= {"head_dim": width, "kv_heads": attention.key_value_heads, "scale": scale}
         data["kind"] = "multi_head"
     elif isinstance(attention, Latent):

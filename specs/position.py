@@ -35,6 +35,16 @@ class PositionKind(Component):
     embedded: ClassVar[bool] = False
     needs_equal_heads: ClassVar[bool] = False
 
+    @property
+    def owned_by_layers(self) -> bool:
+        """Whether every layer has its own weights."""
+        return False
+
+    @property
+    def score_terms(self) -> int:
+        """The number of products that a score is the sum of."""
+        return 1
+
     def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
         """The violated rules between this position and an attention it acts on."""
         return ()
@@ -55,7 +65,7 @@ class Learned(PositionKind):
                 ("kind",),
                 "requires the model's context_length, the number of rows of its table",
                 self.kind,
-                "Add context_length: 512, or use sinusoidal, rope, alibi or relative_bias.",
+                "Add context_length: 512, or use sinusoidal, rope, alibi, relative_bias or disentangled.",
             )
 
 
@@ -246,7 +256,7 @@ class Alibi(PositionKind):
 
 @register("position")
 class RelativeBias(PositionKind):
-    """A trained bias on the scores per head and distance bucket, shared by the layers of a stack (T5)."""
+    """A trained bias on the scores per head and distance bucket, shared by the layers of a stack unless `per_layer` (T5)."""
 
     kind: Literal["relative_bias"] = "relative_bias"
     buckets: Annotated[int, Field(ge=2, le=2**16)] = 32
@@ -256,7 +266,13 @@ class RelativeBias(PositionKind):
     gated: Annotated[bool, OmitDefault()] = False
     """Whether each layer multiplies the bias of a query by a gate from 1 up, which it computes from that query's part of the
     input (WavLM)."""
+    per_layer: Annotated[bool, OmitDefault()] = False
+    """Whether every layer has its own biases (UMT5)."""
     needs_equal_heads: ClassVar[bool] = True
+
+    @property
+    def owned_by_layers(self) -> bool:
+        return self.per_layer
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         sides = self.buckets if context.causal else self.buckets // 2

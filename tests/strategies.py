@@ -95,7 +95,9 @@ def spectrograms() -> st.SearchStrategy[Data]:
 @st.composite
 def positions(draw: st.DrawFn) -> Data:
     """A position that fits embeddings of even width, heads of even width and stacks with equally many heads."""
-    kind = draw(st.sampled_from(["learned", "sinusoidal", "rope", "alibi", "relative_bias", "none"]))
+    kind = draw(
+        st.sampled_from(["learned", "sinusoidal", "rope", "alibi", "relative_bias", "disentangled", "none"])
+    )
     data: Data = {"kind": kind}
     match kind:
         case "learned":
@@ -110,10 +112,14 @@ def positions(draw: st.DrawFn) -> Data:
             data["scaling"] = draw(st.none() | rope_scalings(data["dimensions"]))
         case "alibi":
             data["scale"] = draw(st.sampled_from([1.0, 0.25]))
+        case "disentangled":
+            data["buckets"], data["max_distance"] = draw(st.sampled_from([(None, 5), (4, 12), (6, 9)]))
+            data["terms"] = draw(st.sampled_from(["both", "content_to_position", "position_to_content"]))
         case "relative_bias":
             data["buckets"], data["max_distance"] = draw(
                 st.sampled_from([(4, 16), (7, 9), (8, 5), (10, 20), (32, 128)])
             )
+            data["per_layer"] = draw(st.booleans())
     if data.get("scaling", 0) is None:
         del data["scaling"]
     return data

@@ -21,7 +21,8 @@ OPERATION = "MultiHeadAttention"
 def fuse_multi_head_attention(rewriter: Rewriter, target: Target) -> None:
     """Replace every supported attention by MultiHeadAttention.
 
-    Sinks, softcaps and shared key/value heads are not supported.
+    Sinks, softcaps and shared key/value heads are not supported, nor is a bias that is computed from the cached keys, which
+    the operation itself appends to.
     """
     for node, call in rewriter.semantic_calls(functional.attention):
         query, key, value, bias = call.args
@@ -33,7 +34,10 @@ def fuse_multi_head_attention(rewriter: Rewriter, target: Target) -> None:
         special = any(call.kwargs.get(option) for option in ("softcap", "dropout"))
         special = special or call.kwargs.get("sinks") is not None
         shared = key.meta["info"][0].shape[1] != heads
-        if not node.users or not target.takes(OPERATION, info.dtype) or uneven or special or shared:
+        compared = cached and isinstance(bias, fx.Node) and _depends(bias, key)
+        if not node.users or not target.takes(OPERATION, info.dtype):
+            continue
+        if uneven or special or shared or compared:
             continue
         mask, bias = _padding(rewriter, bias)
         if bias is not None and not _fits(bias, query, key):
@@ -57,6 +61,19 @@ def fuse_multi_head_attention(rewriter: Rewriter, target: Target) -> None:
             rewriter.replace(key, key_so_far)
             rewriter.replace(value, value_so_far)
         replace_heads(rewriter, node, mixed)
+
+
+def _depends(node: fx.Node, on: fx.Node) -> bool:
+    """Return whether a value is computed from another."""
+    seen, following = set[fx.Node](), [node]
+    while following:
+        each = following.pop()
+        if each is on:
+            return True
+        if each not in seen:
+            seen.add(each)
+            following += each.all_input_nodes
+    return False
 
 
 def _padding(rewriter: Rewriter, bias: Any) -> tuple[Any, Any]:

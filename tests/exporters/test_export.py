@@ -58,6 +58,9 @@ POSITIONS: list[dict[str, Any]] = [
     {"kind": "alibi"},
     {"kind": "alibi", "scale": 0.3},
     {"kind": "relative_bias", "buckets": 8, "max_distance": 6},
+    {"kind": "relative_bias", "buckets": 8, "max_distance": 6, "per_layer": True},
+    {"kind": "disentangled", "max_distance": 6},
+    {"kind": "disentangled", "buckets": 4, "max_distance": 9, "norm": {"kind": "layer_norm"}},
     {"kind": "none"},
 ]
 BLOCKS: list[dict[str, Any]] = [

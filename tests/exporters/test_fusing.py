@@ -99,6 +99,7 @@ def test_a_decoders_attention_is_one_operation_with_its_cache(
         ({"kind": "alibi"}, {"sinks": True}),  # what all keys get matters to a sink
         ({"kind": "alibi", "precision": "bfloat16"}, {}),
         ({"kind": "relative_bias", "buckets": 8, "max_distance": 6}, {}),
+        ({"kind": "disentangled", "buckets": 4, "max_distance": 6}, {}),
         ({"kind": "rope"}, {"window": 3}),
     ],
 )

@@ -220,7 +220,9 @@ def test_a_variant_may_name_itself_and_state_its_count():
 
 
 @pytest.mark.parametrize("name", ["bert-base", "gpt2", "t5-small"])
-@pytest.mark.parametrize("kind", ["learned", "sinusoidal", "rope", "alibi", "relative_bias", "none"])
+@pytest.mark.parametrize(
+    "kind", ["learned", "sinusoidal", "rope", "alibi", "relative_bias", "disentangled", "none"]
+)
 def test_any_position_is_one_assignment_away(name, kind):
     assignments = [f"position.kind={kind}"] + ["context_length=512"] * (name == "t5-small")
     model = load(name, assignments)
@@ -341,7 +343,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["position=rope"], "position: must be a mapping with a `kind` of position\n  value: 'rope'\n"
          "  Write a mapping, such as {kind: rope}."),
         (["position=7"], "position: must be a mapping with a `kind` of position\n  value: 7\n"
-         "  Write a mapping with a kind: learned, sinusoidal, convolutional, rope, alibi, relative_bias, none."),
+         "  Write a mapping with a kind: learned, sinusoidal, convolutional, rope, alibi, relative_bias, none, disentangled."),
         (["decoder.block=3"],
          "decoder.block: must be a mapping with a `kind` of block\n  value: 3\n"
          "  Write a mapping with a kind: pre_norm, post_norm, parallel, reordered_norm, sandwich, normed_residual."),
@@ -470,6 +472,14 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  value: 1\n  Use 2 or more."),
         (["position={kind: relative_bias, max_distance: 16}"], "position.max_distance: must exceed 16, the "
          "number of distances with their own bucket\n  value: 16\n  Use 17 or more."),
+        (["position={kind: disentangled, buckets: 9}"], "position.buckets: must be even: half the buckets hold one "
+         "distance each\n  value: 9\n  Use 8 or 10."),
+        (["position={kind: disentangled, buckets: 20, max_distance: 11}"], "position.max_distance: must be at least 12, "
+         "because 10 distances on either side have their own bucket\n  value: 11\n  Use 12 or more, or remove buckets."),
+        (["decoder.block.attention={kind: latent, heads: 2, kv_rank: 8, head_dim: 4, rope_dim: 2, value_dim: 4}",
+          "position={kind: disentangled}"],
+         "position.kind: requires query and key projections of d_model, and latent attention has none\n"
+         "  value: 'disentangled'\n  Use rope, or an attention of kind multi_head, grouped_query or multi_query."),
         (["position={kind: alibi}", "decoder.blocks={few: {attention: {heads: 6}}}",
           "decoder.layers=[{}, {use: few}]"],
          "position.kind: requires equal numbers of heads in all blocks, because the layers of a stack share its biases\n"
@@ -478,7 +488,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  value: 0\n  Use 1 or more."),
         (["decoder.block.attention.position={kind: learned}"], "decoder.block.attention.position.kind: must be "
          "a position that acts inside attention\n  value: 'learned'\n"
-         "  Use rope, alibi, relative_bias or none, or set the position of the model."),
+         "  Use rope, alibi, relative_bias, disentangled or none, or set the position of the model."),
         (["decoder.block.attention.position={kind: rope, dimensions: 100}"], "decoder.block.attention.position."
          "dimensions: must not exceed the width of a head, which is 64\n  value: 100\n"
          "  Use an even number up to 64."),
@@ -554,7 +564,7 @@ def test_the_stacks_must_be_those_of_the_architecture(write):
 def test_learned_positions_need_a_length(write):
     text = told(write("a.yaml", "extends: gpt2\ncontext_length: null\n"))
     assert "position.kind: requires the model's context_length, the number of rows of its table" in text
-    assert "Add context_length: 512, or use sinusoidal, rope, alibi or relative_bias." in text
+    assert "Add context_length: 512, or use sinusoidal, rope, alibi, relative_bias or disentangled." in text
 
 
 def test_buckets_are_counted_for_both_directions_of_a_bidirectional_stack():

@@ -42,6 +42,14 @@ ENCODERS: dict[str, dict[str, Any]] = {
         "torch_dtype": "float32", "transformers_version": "4.39.3", "type_vocab_size": 1, "unpad_inputs": "true",
         "use_memory_efficient_attention": "true", "vocab_size": 250048,
     },
+    "mdeberta-v3-base": {
+        "model_type": "deberta-v2", "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072,
+        "max_position_embeddings": 512, "relative_attention": True, "position_buckets": 256,
+        "norm_rel_ebd": "layer_norm", "share_att_key": True, "pos_att_type": "p2c|c2p", "layer_norm_eps": 1e-7,
+        "max_relative_positions": -1, "position_biased_input": False, "num_attention_heads": 12,
+        "num_hidden_layers": 12, "type_vocab_size": 0, "vocab_size": 251000,
+    },
     "all-mpnet-base-v2": {
         "_name_or_path": "microsoft/mpnet-base", "architectures": ["MPNetModel"],
         "attention_probs_dropout_prob": 0.1, "bos_token_id": 0, "eos_token_id": 2, "hidden_act": "gelu",

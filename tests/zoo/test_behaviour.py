@@ -61,7 +61,9 @@ def failures(spec: Model) -> set[str]:
 
 
 @pytest.mark.parametrize("architecture", SPECS)
-@pytest.mark.parametrize("position", ["learned", "sinusoidal", "rope", "alibi", "relative_bias"])
+@pytest.mark.parametrize(
+    "position", ["learned", "sinusoidal", "rope", "alibi", "relative_bias", "disentangled"]
+)
 def test_correct_models_pass(architecture: str, position: str) -> None:
     spec = SPECS[architecture](position={"kind": position})
     assert set(statuses(spec).values()) == {"passed"}
@@ -237,7 +239,12 @@ def test_relative_positions_of_a_decoder_step_by_its_cache(monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("position", "window"),
-    [({"kind": "alibi"}, None), ({"kind": "relative_bias"}, None), ({"kind": "rope"}, 2)],
+    [
+        ({"kind": "alibi"}, None),
+        ({"kind": "relative_bias"}, None),
+        ({"kind": "disentangled", "buckets": 4, "max_distance": 8}, None),
+        ({"kind": "rope"}, 2),
+    ],
 )
 def test_distances_that_count_padding_are_caught(
     position: Any, window: int | None, monkeypatch: pytest.MonkeyPatch

@@ -100,11 +100,14 @@ class Projections(nn.Module):
         """B T D -> B H T K."""
         return self._heads(self._clipped(self.query(x)), self.heads, self.query_norm)
 
+    def keys(self, x: Tensor) -> Tensor:
+        """B S D, or of another width, -> B G S K."""
+        return self._heads(self._clipped(self.key(x)), self.key_value_heads, self.key_norm)
+
     def keys_values(self, x: Tensor) -> KeyValue:
         """B S D, or of another width, -> B G S K twice."""
-        key = self._heads(self._clipped(self.key(x)), self.key_value_heads, self.key_norm)
-        value = split_heads(self._clipped(self.value(x)), self.key_value_heads, self.width)
-        return key, value
+        key = self.keys(x)
+        return key, split_heads(self._clipped(self.value(x)), self.key_value_heads, self.width)
 
     def _clipped(self, x: Tensor) -> Tensor:
         return x if self.clip is None else x.clamp(-self.clip, self.clip)
@@ -176,6 +179,9 @@ class SelfAttention(Projections, Mixer):
         self.window = spec.window
         self.position = context.position
         self.bias_gate = BiasGate(spec.heads, self.width) if _is_gated(context) else None
+        if spec.scale is None:
+            terms = (spec.position or context.position_kind).score_terms  # type: ignore[attr-defined]
+            self.scale = (terms * self.width) ** -0.5
         self.norms_rotated = spec.qk_norm is not None and spec.qk_norm.after_rotation
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
@@ -188,10 +194,13 @@ class SelfAttention(Projections, Mixer):
             query, key = self.query_norm(query), self.key_norm(key)
         query = position.scale_queries(query, positions)
         key, value = context.cached(past, key, value)
-        bias = context.biases[position.name, self.window]
+        bias, distances = context.biases[position.name, self.window], context.distances.get(position.name)
         if self.bias_gate is not None:
             gated = self.bias_gate(x) * context.gated[position.name]  # B H T S
             bias = gated if bias is None else gated + bias
+        if distances is not None:
+            compared = position.compare(self, query, key, distances)  # B H T S
+            bias = compared if bias is None else bias + compared
         return self.attend(x, query, key, value, bias), (key, value)
 
 

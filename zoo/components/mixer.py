@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from zoo import functional
-from zoo.components.position import Position
+from zoo.components.position import Distances, Position
 
 State = tuple[Tensor, ...]
 """The state of one layer, B and the dims of each tensor."""
@@ -99,6 +99,7 @@ class MixerContext:
     """The inputs that the mixers of all layers of a stack share in one forward pass.
 
     positions: B T (or 1 T), biases and cross_bias: broadcast to B H T S, or None.  ``position`` is the stack's.
+    distances: of each position, by name, what its attentions compare queries and keys with.
     gated: by the name of its position, a bias that each layer scales and adds to those, (B or 1) H T S.
     real: B T, 1 for real tokens and 0 for padding, which enters no state; None if all are real.
     start: B, the first slot of the new tokens in a static cache; None for a growing cache.
@@ -107,6 +108,7 @@ class MixerContext:
     position: Position
     positions: Tensor
     biases: Mapping[BiasKey, Tensor | None]
+    distances: Mapping[str, Distances | None] = field(default_factory=dict)
     cross_bias: Tensor | None = None
     real: Tensor | None = None
     start: Tensor | None = None

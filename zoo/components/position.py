@@ -1,8 +1,11 @@
-"""Positions.  Each acts in one of three ways: on the embedding, on queries and keys, or on the scores."""
+"""Positions.  Each acts in one of four ways: on the embedding, on queries and keys, on the scores, or as vectors that queries and
+keys are compared with."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -17,10 +20,21 @@ from zoo.context import BuildContext
 from zoo.precision import wide
 from zoo.registry import builds
 
+if TYPE_CHECKING:
+    from zoo.components.attention import Projections
+
+
+@dataclass(frozen=True)
+class Distances:
+    """The trained vectors of distances, R D, and the row of each query and key, (B or 1) T S."""
+
+    vectors: Tensor
+    rows: Tensor
+
 
 @builds(spec.NoPosition)
 class Position(nn.Module):
-    """The base, which does none of the three.
+    """The base, which does none of the four.
 
     ``name`` identifies a position within its stack; ``gated`` says that each layer scales what it adds to the scores.
     """
@@ -53,6 +67,14 @@ class Position(nn.Module):
         -> (B or 1) H (T or 1) S in the dtype of ``like``, or None.
         """
         return None
+
+    def distances(self, queries: Tensor, keys: Tensor, like: Tensor) -> Distances | None:
+        """The vectors of all layers that queries and keys are compared with, or None; arguments as for ``bias``."""
+        return None
+
+    def compare(self, attention: Projections, query: Tensor, key: Tensor, distances: Distances) -> Tensor:
+        """The scores of an attention's queries and keys with vectors: B H T K and B G S K -> B H T S."""
+        raise NotImplementedError
 
 
 @builds(spec.Learned)

@@ -106,7 +106,7 @@ class BlockReader:
             position, acts, paths = self._position(name, spec, module)
             if overrides(acts, "rotate"):
                 drawn_within.append(self._of_position(position, spec, ()))
-            if overrides(acts, "bias"):
+            if overrides(acts, "bias") or overrides(acts, "compare"):
                 scores = self._of_position(position, spec, paths)
         details = wording.attention_details(
             spec, self._stack.d_model, causal=self._stack.causal, cross=reads_encoder
@@ -124,8 +124,8 @@ class BlockReader:
         self, name: str, spec: Component, module: nn.Module
     ) -> tuple[PositionKind, nn.Module, tuple[str, ...]]:
         """The position that acts in an attention, its module, and the module's paths."""
-        own = getattr(spec, "position", None)
-        if own is None:
+        own = getattr(spec, "position", None) or self._stack.position
+        if getattr(module, "position", None) is None:
             return self._stack.position, self._stack.module.position, (f"{self._stack.name}.position",)  # type: ignore[return-value]
         return own, module.position, self._paths(f"{name}.position")  # type: ignore[return-value]
 
@@ -154,7 +154,7 @@ class BlockReader:
 
 
 def overrides(position: nn.Module, method: str) -> bool:
-    """Whether a position acts in a given one of the three ways."""
+    """Whether a position acts in a given one of its ways."""
     return getattr(type(position), method) is not getattr(Position, method)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from specs import registry
 from specs.attention import MultiHeadShape
 from specs.base import Component, Spec
+from specs.disentangled import Disentangled
 from specs.embedding import EmbeddingKind, Patches, Spectrogram, Waveform
 from specs.feed_forward import Gated, TwoLayer
 from specs.head import AttentionPooling, AtToken, Pooling
@@ -35,6 +36,7 @@ TITLES = {
     "rope": "RoPE",
     "alibi": "ALiBi",
     "relative_bias": "Relative bias",
+    "disentangled": "Disentangled attention",
     "learned": "Learned positions",
     "convolutional": "Convolutional positions",
     "sinusoidal": "Sinusoidal positions",
@@ -178,6 +180,12 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
         return [f"{spec.buckets} buckets", f"distance < {spec.max_distance}", "added to scores"]
     if isinstance(spec, Convolutional):
         return [f"kernel {spec.kernel}", f"{spec.groups} groups", ACTIVATIONS[spec.activation]]
+    if isinstance(spec, Disentangled):
+        return [
+            f"{2 * spec.per_side} distance vectors",
+            f"distance < {spec.max_distance}",
+            "compared with queries and keys" if spec.terms == "both" else spec.terms.replace("_", " "),
+        ]
     if isinstance(spec, Learned):
         return [sizes(rows or 0, width)]
     if isinstance(spec, Sinusoidal):

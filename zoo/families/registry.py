@@ -22,6 +22,7 @@ MODULES = {
     "clip_vision_model": "clip",
     "clip": "clip",
     "distilbert": "distilbert",
+    "deberta-v2": "deberta",
     "electra": "electra",
     "gpt2": "gpt2",
     "gpt_neo": "gpt_neo",
@@ -103,6 +104,7 @@ MODULES = {
     "roberta": "roberta",
     "t5": "t5",
     "mt5": "t5",
+    "umt5": "t5",
     "switch_transformers": "switch_transformers",
     "vit": "vit",
     "dinov2": "dinov2",
@@ -117,6 +119,7 @@ MODULES = {
     "data2vec-text": "roberta",
     "roberta-prelayernorm": "roberta",
     "marian": "marian",
+    "m2m_100": "m2m_100",
     "mbart": "bart",
     "torch": "torch_nn",
 }
@@ -131,6 +134,7 @@ INEXPRESSIBLE = {
     "low-rank residuals (Laurel), sparse activations, and layers that reuse the keys and values of others",
     "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "
     "are values too, and factors of layers",
+    "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
     "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
 }
 """model_type -> what a spec cannot express of a family that is known."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.encoders import (
     BERT_RULES,
     CLASSIFIER_RULES,
@@ -26,23 +25,10 @@ from zoo.families.common.encoders import (
     pooler,
 )
 from zoo.families.common.family import Family
-from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.template import Template
 from zoo.families.common.tensors import Tensors, affine, modules, projections
 
-
-class _Offset(f.Int):
-    """The row of the first position, after that of the padding token's id."""
-
-    def read(self, config: Config) -> int:
-        return int(super().read(config) + 1)
-
-    def write(self, value: int, place: Place) -> Data:
-        if not value:
-            raise UnfitError("position.offset 0: it is 1 after the padding token's id")
-        return super().write(value - 1, place)
-
-
-_OFFSET = _Offset("pad_token_id", default=1)
+_OFFSET = f.AfterPadding("pad_token_id", default=1)
 
 _TENSORS = Tensors(
     "roberta",

@@ -1,4 +1,4 @@
-"""T5 (Raffel et al., 2019), T5 1.1 and mT5: ``T5Config``, ``MT5Config`` and their models.
+"""T5 (Raffel et al., 2019), T5 1.1, mT5 and UMT5 (Chung et al., 2023): ``T5Config``, ``MT5Config``, ``UMT5Config`` and their models.
 
 A layer's parts are stored by number: self-attention 0, in the decoder cross-attention 1, feed-forward last.
 """
@@ -56,11 +56,13 @@ def t5_body(
     d_model: int = 512,
     decoder: bool = True,
     varies: Mapping[str, Sequence[Varies]] | None = None,
+    per_layer: bool = False,
     **more: Template,
 ) -> Template:
     """Return the body with the family's defaults; ``decoder`` is false for classes with only the encoder.
 
-    ``varies`` are the respects in which the layers of a stack vary, and ``more`` are keys of the model.
+    ``varies`` are the respects in which the layers of a stack vary, ``per_layer`` says that each has its own biases, and
+    ``more`` are keys of the model.
     """
     depth = f.Depth("num_layers", default=layers)
     depths = {"encoder": depth, "decoder": f.Depth("num_decoder_layers", default=depth)}
@@ -92,6 +94,7 @@ def t5_body(
             "kind": "relative_bias",
             "buckets": f.Int("relative_attention_num_buckets", default=32),
             "max_distance": f.Int("relative_attention_max_distance", default=128),
+            "per_layer": per_layer,
         },
         "embedding": {"dropout": DROPOUT},
         **stacks,
@@ -112,6 +115,19 @@ class _ScaledIfTied(Field):
         return {"tie_word_embeddings": value.tie_embeddings}
 
 
+class _ScaledAndTiedUnlessStored(Field):
+    """Tying and scaling of UMT5: transformers 5 scales always, and ties where no output matrix is stored; before, configs
+    stated that there is neither."""
+
+    def read(self, config: Config) -> Data:
+        scaled = config.bool("tie_word_embeddings", default=True)
+        tied = scaled and not config.stores("lm_head.weight")
+        return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}
+
+    def write(self, value: Any, place: Place) -> Data:
+        return {"tie_word_embeddings": value.scale is not None}
+
+
 class _TiedUnlessStored(f.Bool):
     """Tying of mT5: a stored output matrix overrides newer configs, which claim that it is tied."""
 
@@ -127,14 +143,15 @@ def _stack(stack: str, feed_forward: str) -> tuple[Rule, ...]:
     """The tensors of a stack; ``feed_forward`` is the name of that of a layer."""
     layer, block = f"{stack}.block.{{layer}}.layer", f"{stack}.blocks.{{layer}}"
     dense, ours = f"{layer}.{feed_forward}", f"{block}.feed_forward"
-    bias = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+    bias = f"{layer}.0.SelfAttention.relative_attention_bias.weight"
     norms = {
         f"{layer}.0.layer_norm": f"{block}.attention_norm",
         f"{dense.rpartition('.')[0]}.layer_norm": f"{block}.feed_forward_norm",
         f"{stack}.final_layer_norm": f"{stack}.final_norm",
     }
     return (
-        same(bias, f"{stack}.position.table.weight"),
+        same(bias.format(layer=0), f"{stack}.position.table.weight"),
+        same(bias, f"{block}.attention.position.table.weight"),
         *weights(norms),
         *_attention(f"{layer}.0.SelfAttention", f"{block}.attention"),
         same(f"{dense}.wi.weight", f"{ours}.up.weight"),
@@ -229,4 +246,15 @@ MT5 = _family(
     layers=8,
     vocab_size=250112,
 )
-FAMILIES = (T5, MT5)
+UMT5 = _family(
+    "umt5",
+    "UMT5",
+    {"*": _ScaledAndTiedUnlessStored()},
+    word="gated-gelu",
+    hidden=1024,
+    heads=6,
+    layers=8,
+    vocab_size=250112,
+    per_layer=True,
+)
+FAMILIES = (T5, MT5, UMT5)

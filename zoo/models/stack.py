@@ -33,14 +33,14 @@ class Stack(nn.Module):
         super().__init__()
         blocks = spec.layer_blocks()
         attentions = [block.attention for block in blocks if block.attention is not None]
-        following = [each for each in attentions if _own_position(each) is None]
+        following = [each for each in attentions if _own_position(each, position) is None]
         heads = {each.heads for each in following}  # type: ignore[attr-defined]
         context = replace(context, layers=len(blocks), heads=heads.pop() if len(heads) == 1 else None)
         self.causal = context.causal
         self.position: Position = build_component(  # type: ignore[assignment]
             position if following and not position.embedded else NoPosition(), context
         )
-        own_positions = _OwnPositions(context)
+        own_positions = _OwnPositions(position, context)
         layers: list[Any] = []
         for layer, (block, owner) in enumerate(zip(blocks, spec.owners(), strict=True)):
             if owner == layer:
@@ -114,7 +114,10 @@ class Stack(nn.Module):
         gated = {position.name: added.pop(position.name) for position in self.positions if position.gated}
         biases = self._biases(mask, positions, keys, like, added)
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
-        return MixerContext(self.position, positions, biases, cross_bias, real, start, gated)
+        distances = {each.name: each.distances(positions, keys, like) for each in self.positions}
+        return MixerContext(
+            self.position, positions, biases, distances, cross_bias, real, start, gated
+        )
 
     @property
     def _counts(self) -> bool:
@@ -162,26 +165,26 @@ class Stack(nn.Module):
         }
 
 
-def _own_position(mixer: Component) -> PositionKind | None:
-    """The position in a mixer's own spec, or None."""
-    return getattr(mixer, "position", None)
+def _own_position(mixer: Component, of_stack: PositionKind) -> PositionKind | None:
+    """The position of a mixer alone: that of its spec, or the stack's where every layer has its own weights; or None."""
+    return getattr(mixer, "position", None) or (of_stack if of_stack.owned_by_layers else None)
 
 
 class _OwnPositions:
-    """The positions in attention specs: one module for all attentions with equal specs."""
+    """The positions of single attentions: one module for all with equal specs, unless layers own it."""
 
-    def __init__(self, context: BuildContext) -> None:
-        self._context = context
+    def __init__(self, of_stack: PositionKind, context: BuildContext) -> None:
+        self._of_stack, self._context = of_stack, context
         self._built: list[tuple[PositionKind, int, Position]] = []
 
     def of(self, block: BlockParts) -> Position | None:
         """The position of a block's attention, or None for the stack's."""
-        wanted = None if block.attention is None else _own_position(block.attention)
+        wanted = None if block.attention is None else _own_position(block.attention, self._of_stack)
         if wanted is None:
             return None
         heads: int = block.attention.heads  # type: ignore[union-attr]
         for stated, told, built in self._built:
-            if (stated, told) == (wanted, heads):
+            if (stated, told) == (wanted, heads) and not wanted.owned_by_layers:
                 return built
         position: Position = build_component(wanted, replace(self._context, heads=heads))  # type: ignore[assignment]
         position.name = f"of layers with the same, {len(self._built) + 1}"

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from specs.base import LEAST, MOST
 from specs.position import NoPosition, PositionKind
 from specs.position import Rope as RopeSpec
+from zoo.components.disentangled import Disentangled
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.components.rope_frequencies import rope_frequencies
 from zoo.pages.chart import Axis, Line, line_chart
@@ -87,6 +88,8 @@ def drawing_of(use: Use) -> Drawing:
             return _alibi(use, alibi)
         case RelativeBias() as relative:
             return _relative_bias(use, relative)
+        case Disentangled() as disentangled:
+            return _disentangled(disentangled)
     if isinstance(use.spec, NoPosition):
         return Drawing(
             "No positions",
@@ -224,12 +227,36 @@ def _alibi(use: Use, alibi: Alibi) -> Drawing:
     return Drawing("ALiBi", about, figures, {"maps": [data]})
 
 
+def _disentangled(disentangled: Disentangled) -> Drawing:
+    reach = torch.arange(-disentangled.max_distance, disentangled.max_distance + 1)[None]  # 1 S
+    rows = disentangled.rows_of(torch.zeros(1, 1, dtype=torch.int64), reach)[0, 0].tolist()
+    stepped = _steps(list(zip(reach[0].tolist(), rows, strict=True)))
+    count, width = disentangled.table.weight.shape
+    x, y = (
+        Axis("key position minus query position", *reach[0, [0, -1]].tolist()),
+        Axis("vector", 0, count - 1),
+    )
+    chart = line_chart("Vector of each distance", x, y, [Line("vector", stepped)])
+    about = (
+        f"Adds to each score the products of query and key with the projected vector of their distance, one of {count}, "
+        f"each of {width:,} numbers. The chart shows which vector each distance has, as the vectors are trained."
+    )
+    return Drawing(
+        "Disentangled attention", about, [f"<figure><h3>Vector of each distance</h3>{chart}</figure>"]
+    )
+
+
+def _steps(points: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:
+    """The corners of a step function through points."""
+    return [step for a, b in pairwise(points) for step in (a, (b[0], a[1]), b)]
+
+
 def _relative_bias(use: Use, relative: RelativeBias) -> Drawing:
     reach = relative.max_distance
     points = [(i - reach, bucket) for i, bucket in enumerate(relative.buckets)]
     two_sided = len({bucket for distance, bucket in points if distance > 0} - {relative.buckets[reach]}) > 0
     points = points if two_sided else points[: reach + 1]
-    stepped = [step for a, b in pairwise(points) for step in (a, (b[0], a[1]), b)]
+    stepped = _steps(points)
     count, heads = relative.table.weight.shape
     x, y = (
         Axis("key position minus query position", points[0][0], points[-1][0]),

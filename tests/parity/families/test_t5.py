@@ -1,4 +1,4 @@
-"""T5, T5 1.1 and mT5 against transformers."""
+"""T5, T5 1.1, mT5 and UMT5 against transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
-from torch import nn
+from torch import Tensor, nn
 from transformers import (
     MT5Config,
     MT5EncoderModel,
@@ -26,6 +26,13 @@ from transformers import (
     T5ForSequenceClassification,
     T5ForTokenClassification,
     T5Model,
+    UMT5Config,
+    UMT5EncoderModel,
+    UMT5ForConditionalGeneration,
+    UMT5ForQuestionAnswering,
+    UMT5ForSequenceClassification,
+    UMT5ForTokenClassification,
+    UMT5Model,
 )
 
 from tests.parity.families.end_of_sequence import check_at_end
@@ -57,10 +64,14 @@ CONFIGS = {
 def untied(reference: PreTrainedModel, seed: int) -> PreTrainedModel:
     """Transformers ties T5's head whatever the configuration says; what it loads from a T5 1.1 checkpoint is untied."""
     if not getattr(reference.config, "scale_decoder_outputs", False):
-        generator = torch.Generator().manual_seed(seed + 1)
-        drawn = 0.2 * torch.randn(reference.lm_head.weight.shape, generator=generator)
-        reference.lm_head.weight = nn.Parameter(drawn)
+        reference.lm_head.weight = nn.Parameter(untied_matrix(reference, seed))
     return reference
+
+
+def untied_matrix(reference: PreTrainedModel, seed: int) -> Tensor:
+    """Values of an output matrix."""
+    generator = torch.Generator().manual_seed(seed + 1)
+    return 0.2 * torch.randn(reference.lm_head.weight.shape, generator=generator)
 
 
 @one_in(3)
@@ -75,8 +86,33 @@ def test_mt5(tmp_path):
     check_reference(untied(reference, 1), tmp_path)
 
 
-ENCODERS = [T5EncoderModel, T5ForTokenClassification, MT5EncoderModel, MT5ForTokenClassification]
-BOTH = [T5Model, T5ForQuestionAnswering, MT5Model, MT5ForQuestionAnswering]
+@one_in(3)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_umt5(name, tmp_path):
+    check(UMT5ForConditionalGeneration, UMT5Config(**CONFIGS[name]), tmp_path)
+
+
+def test_umt5_as_it_was_published_has_an_output_matrix_of_its_own_and_no_scale(tmp_path):
+    config = UMT5Config(**CONFIGS["gated-untied"])
+    reference = build(UMT5ForConditionalGeneration, config, seed=1)
+    reference.lm_head.weight = nn.Parameter(untied_matrix(reference, 2))
+    reference.config.tie_word_embeddings = False
+    reference.save_pretrained(tmp_path)
+    spec = import_spec(tmp_path)
+    assert (spec.head.tie_embeddings, spec.head.scale) == (False, None)
+    ids, mask = ragged(2, 7, config.vocab_size, "right", 4)
+    with torch.no_grad():
+        assert_close(load(spec, tmp_path)(ids, ids, mask).logits, reference(ids, mask, ids).logits)
+
+
+ENCODERS = [
+    *(T5EncoderModel, T5ForTokenClassification, MT5EncoderModel, MT5ForTokenClassification),
+    *(UMT5EncoderModel, UMT5ForTokenClassification),
+]
+BOTH = [
+    *(T5Model, T5ForQuestionAnswering, MT5Model, MT5ForQuestionAnswering),
+    *(UMT5Model, UMT5ForQuestionAnswering),
+]
 
 
 @pytest.mark.slow
@@ -87,7 +123,9 @@ def test_other_classes(model_class, name, tmp_path):
     check(model_class, config, tmp_path)
 
 
-@pytest.mark.parametrize("model_class", [T5ForSequenceClassification, MT5ForSequenceClassification])
+@pytest.mark.parametrize(
+    "model_class", [T5ForSequenceClassification, MT5ForSequenceClassification, UMT5ForSequenceClassification]
+)
 def test_classification_at_the_end_of_sequence(model_class, tmp_path):
     config = model_class.config_class(**CONFIGS["gated-tied"], num_labels=4, decoder_start_token_id=0)
     check_at_end(model_class, config, tmp_path)

@@ -144,7 +144,7 @@ def masked(activation: Template, norm: Template = NORM, **more: Template) -> Hea
     )
 
 
-def classification(activation: str, dropout: Field = CLASSIFIER_DROPOUT) -> HeadClass:
+def classification(activation: Template, dropout: Field = CLASSIFIER_DROPOUT) -> HeadClass:
     """The first token through a dense layer of the body's width, then the classifier."""
     return HeadClass("classification", {"labels": Labels(), "activation": activation, "dropout": dropout})
 

@@ -144,6 +144,18 @@ class Rows(_NamedField):
         return super().write((value or 0) + getattr(embedded, "offset", 0), place)
 
 
+class AfterPadding(Int):
+    """The offset of the first position, which follows the padding token's id."""
+
+    def read(self, config: Config) -> int:
+        return int(super().read(config) + 1)
+
+    def write(self, value: int, place: Place) -> Data:
+        if not value:
+            raise UnfitError("position.offset 0: it is 1 after the padding token's id")
+        return super().write(value - 1, place)
+
+
 class Choice(Field):
     """A field whose words stand for values of a spec; words may be booleans. ``default`` is one of the words."""
 

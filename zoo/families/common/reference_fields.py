@@ -92,6 +92,12 @@ use_absolute_position_embeddings use_auxiliary_head use_cache use_mask_token use
 use_relative_position_bias use_shared_relative_position_bias use_weighted_layer_sum
 xvector_output_dim
 """,
+    "deberta-v2": """
+attention_head_size attention_probs_dropout_prob cls_dropout conv_act conv_groups conv_kernel_size
+embedding_size hidden_dropout_prob intermediate_size layer_norm_eps legacy max_relative_positions
+norm_rel_ebd pooler_dropout pooler_hidden_act pooler_hidden_size pos_att_type position_biased_input
+position_buckets relative_attention share_att_key type_vocab_size
+""",
     "deepseek_v2": """
 attention_bias intermediate_size kv_lora_rank mlp_bias n_group n_shared_experts norm_topk_prob
 num_experts num_experts_per_tok num_key_value_heads output_router_logits pretraining_tp q_lora_rank
@@ -274,6 +280,11 @@ use_cache use_expert_bias
 """,
     "llama": """
 attention_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp use_cache
+""",
+    "m2m_100": """
+activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
+decoder_layerdrop decoder_layers decoder_start_token_id dropout encoder_attention_heads
+encoder_ffn_dim encoder_layerdrop encoder_layers scale_embedding use_cache
 """,
     "mamba": """
 conv_kernel expand intermediate_size layer_norm_epsilon rescale_prenorm_residual residual_in_fp32
@@ -477,6 +488,11 @@ router_z_loss_coef use_cache
 d_ff d_kv d_model decoder_start_token_id dense_act_fn dropout_rate feed_forward_proj is_decoder
 is_gated_act layer_norm_epsilon num_decoder_layers num_heads num_layers
 relative_attention_max_distance relative_attention_num_buckets scale_decoder_outputs use_cache
+""",
+    "umt5": """
+d_ff d_kv d_model decoder_start_token_id dense_act_fn dropout_rate feed_forward_proj is_decoder
+is_gated_act layer_norm_epsilon num_decoder_layers num_heads num_layers
+relative_attention_max_distance relative_attention_num_buckets use_cache
 """,
     "vision-encoder-decoder": """
 add_cross_attention cross_attention_hidden_size decoder decoder_start_token_id encoder is_decoder

@@ -36,6 +36,8 @@ def stack(
     hidden: int = 4096,
     dropout: float = 0.1,
     bias: Template = True,
+    activation: str = "gelu",
+    attention_dropout: float = 0.0,
     **more: Template,
 ) -> Layers:
     """The encoder or the decoder of a config, whose fields begin with that word; ``more`` are keys of the stack."""
@@ -51,12 +53,12 @@ def stack(
                     *[f"{side}_attention_heads", *["num_attention_heads"] * general], default=heads
                 ),
                 "bias": bias,
-                "dropout": f.Float("attention_dropout", default=0.0),
+                "dropout": f.Float("attention_dropout", default=attention_dropout),
             },
             "feed_forward": {
                 "kind": "mlp",
                 "hidden": f.Int(f"{side}_ffn_dim", default=hidden),
-                "activation": f.Activation("activation_function", "gelu"),
+                "activation": f.Activation("activation_function", activation),
                 "dropout": f.Float("activation_dropout", default=0.0),
             },
             "dropout": f.Float("dropout", default=dropout),
@@ -74,8 +76,10 @@ def bart_like(
     embedding_norm: bool,
     vocab_size: f.Int | None = None,
     fixed: dict[str, tuple[Any, str]] | None = None,
+    scaled: bool = False,
+    **of_layers: Any,
 ) -> Family:
-    """BART, mBART, Marian or Pegasus."""
+    """BART, mBART, Marian, Pegasus or M2M100; ``of_layers`` are defaults of the layers' fields."""
     before = kind == "pre_norm"
     body = {
         "architecture": "encoder-decoder",
@@ -85,12 +89,12 @@ def bart_like(
         "context_length": f.ContextLength("max_position_embeddings", default=1024, unlimited=1024),
         "position": position,
         "embedding": {
-            "scale": f.When(f.Bool("scale_embedding", default=False), "sqrt_d_model"),
+            "scale": f.When(f.Bool("scale_embedding", default=scaled), "sqrt_d_model"),
             "norm": NORM if embedding_norm else None,
             "dropout": f.Float("dropout", default=0.1),
         },
-        "encoder": stack("encoder", kind=kind),
-        "decoder": stack("decoder", kind=kind),
+        "encoder": stack("encoder", kind=kind, **of_layers),
+        "decoder": stack("decoder", kind=kind, **of_layers),
         "initialization": f.normal("init_std"),
     }
     usual = {
@@ -172,5 +176,5 @@ BART = Tensors(
         "question_answering": modules({"qa_outputs": "head.span"}),
     },
     optional=("lm_head.weight", "final_logits_bias", "classification_head.*", "qa_outputs.*"),
-    unused=("encoder.version", "decoder.version"),
+    unused=("encoder.version", "decoder.version", "*.embed_positions.weights"),
 )
