@@ -18,4 +18,5 @@ LAYOUT = Layout(
     usage=usage,
     cache_slots=True,
     via_torch=True,
+    opsets=True,
 )
