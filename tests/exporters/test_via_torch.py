@@ -112,6 +112,7 @@ def _facts_via_fx(spec: Model, directory: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_mixer_whose_state_is_a_window_goes_through_pytorchs_exporter(tmp_path: Path) -> None:
     result = export(hybrid("short_convolution"), tmp_path / "x", Options(via="torch"))
     assert result.verification is not None
