@@ -25,6 +25,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "cache_length": lambda length: f"cache-{length}",
     "cache_precision": lambda precision: f"{precision}-cache",
     "via": lambda tracer: f"via-{tracer}",
+    "opset": lambda opset: f"opset-{opset}",
 }
 """The word for each option with a value other than its default, in order."""
 

@@ -134,6 +134,15 @@ Via = Annotated[
         help="Tracer: fx, or torch (the PyTorch exporter) for components that fx cannot trace.",
     ),
 ]
+Opset = Annotated[
+    int | None,
+    typer.Option(
+        metavar="27",
+        help="Opset of all graphs; 27 has LinearAttention and CausalConvWithState (--target portable only).  "
+        "[default: the lowest that each graph needs]",
+        show_default=False,
+    ),
+]
 Calibrate = Annotated[
     Path | None,
     typer.Option(

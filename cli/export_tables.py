@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from exporters.manifest import Export
     from exporters.verification import OutputComparison, RoundedWeight, Verification
     from zoo.manifest import Manifest
+    from zoo.records import GraphRecord
 
 
 _COMPARISONS = [
@@ -111,6 +112,11 @@ def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
         yield f"{count}: dequantized{rounded}{remedy}", not rounded
 
 
+def _environment(facts: GraphRecord) -> str:
+    """Return the variables without which the runtime refuses a graph, such as `` with NAME=0``."""
+    return "".join(f" with {name}={value}" for name, value in facts.environment.items())
+
+
 def print_export(written: Export) -> None:
     """Print the files, and the opset and runtime that each graph needs."""
     if written.verification is not None:
@@ -133,7 +139,7 @@ def print_export(written: Export) -> None:
         graph = (
             ""
             if facts is None
-            else f"{facts.nodes} nodes, opset {facts.opset}, {facts.minimum_runtime} or later"
+            else f"{facts.nodes} nodes, opset {facts.opset}, {facts.minimum_runtime} or later{_environment(facts)}"
         )
         rows.append((name, byte_text(file.size), graph))
     say()

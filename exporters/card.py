@@ -124,6 +124,13 @@ def _usage(spec: Model, manifest: Manifest) -> str:
     usage = LAYOUTS[manifest.layout].usage(spec, manifest)
     runtimes = sorted({graph.minimum_runtime for graph in manifest.graphs.values()})
     about = f"Run in this directory; needs {', '.join(usage.packages)} ({', '.join(runtimes)} or newer)."
+    variables = {
+        name: value for graph in manifest.graphs.values() for name, value in graph.environment.items()
+    }
+    about += "".join(
+        f" ONNX Runtime refuses the opset of these files unless the environment variable {name} is {value}."
+        for name, value in variables.items()
+    )
     note = f" {usage.note}" if usage.note else ""
     return f"## Usage\n\n{about}{note}\n\n```{usage.language}\n{usage.code}\n```"
 

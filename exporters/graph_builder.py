@@ -288,7 +288,7 @@ class GraphBuilder:
                 live.update(value for inner in node.within for value in inner.inputs if value is not None)
         return Graph(
             name=name,
-            opset=opset_of(nodes),
+            opset=opset_of(nodes, self.target.opset),
             domains=frozenset(inner.domain for node in nodes for inner in node.within) - {""},
             inputs=list(self.inputs.values()),
             outputs=results,

@@ -15,7 +15,7 @@ import onnx
 
 from exporters.checking import Checked
 from exporters.quality.quality import Quality
-from exporters.targets import OPERATIONS, QUANTIZED_CACHE, Target, minimum_runtime
+from exporters.targets import OPERATIONS, QUANTIZED_CACHE, Target, minimum_runtime, required_environment
 from exporters.verification import Verification
 from specs.model import Model
 from specs.resolved import resolved
@@ -159,6 +159,7 @@ def graph_record(
         opset=opset,
         ir_version=model.ir_version,
         minimum_runtime=f"onnxruntime {minimum_runtime(opset, [*used, *_quantized_caches(model)])}",
+        environment=required_environment(opset),
         operations={name: used[name] for name in OPERATIONS if name in used},
         unfused=tuple(unfused),
         checked=CheckRecord(**checked.as_dict()),

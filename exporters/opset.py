@@ -10,9 +10,9 @@ from exporters.graph import Node
 from exporters.targets import BASE_OPSET, BFLOAT16_SINCE, OPERATIONS
 
 
-def opset_of(nodes: Iterable[Node]) -> int:
-    """The first opset in which operations, and those of the graphs inside them, are valid as written."""
-    return max([BASE_OPSET, *(_since(inner) for node in nodes for inner in node.within)])
+def opset_of(nodes: Iterable[Node], least: int | None = None) -> int:
+    """The first opset, ``least`` or later, in which operations, and those of the graphs inside them, are valid as written."""
+    return max([least or BASE_OPSET, *(_since(inner) for node in nodes for inner in node.within)])
 
 
 def _since(node: Node) -> int:
@@ -22,4 +22,6 @@ def _since(node: Node) -> int:
     )
     since = BFLOAT16_SINCE.get(node.op, 0) if in_bfloat16 else 0
     operation = OPERATIONS.get(node.op)
-    return since if operation is None or operation.domain else max(since, operation.since)
+    if operation is None or node.domain:
+        return since
+    return max(since, operation.standard or operation.since)

@@ -19,7 +19,7 @@ from specs.errors import UserError, option_name
 from specs.suggest import suggestion
 
 SHAPING = (
-    "via", "logits", "block_size", "asymmetric", "head_precision", "cache_length", "cache_precision", "activations",
+    "via", "opset", "logits", "block_size", "asymmetric", "head_precision", "cache_length", "cache_precision", "activations",
 )  # fmt: skip
 """The options that shape the files, in addition to target, precision and layout."""
 
@@ -36,7 +36,8 @@ class Options:
     the precision of embeddings and their heads, and ``rounding`` is nearest or gptq (:mod:`exporters.rounding.gptq`;
     the default for real weights). ``weights`` is random, none (the graph alone), module (the weights of
     :func:`exporters.export.export_module`), or a path. ``verify`` compares the files with the PyTorch model. ``via``
-    is fx, zoo's own tracer, or torch, PyTorch's exporter. ``cache_precision`` is the format in which a decoder caches
+    is fx, zoo's own tracer, or torch, PyTorch's exporter. ``opset`` is the opset of all graphs, one of
+    :attr:`exporters.targets.Target.opsets` (default: the lowest that each graph needs). ``cache_precision`` is the format in which a decoder caches
     keys and values: float, int8 or int4 (:mod:`exporters.quantized_cache`). ``cache_length`` is the length of caches
     of fixed length, in tokens (default: the context length).
 
@@ -56,6 +57,7 @@ class Options:
     seed: int = 0
     verify: bool = True
     via: str = "fx"
+    opset: int | None = None
     logits: str = "all"
     layout: str = DEFAULT
     precision: str = "fp32"
@@ -85,6 +87,7 @@ class Options:
         ):
             if value not in known:
                 raise UserError(f"{option} {value!r} is unknown\n  {suggestion(value, known)}")
+        self._check_opset()
         self._check_precision()
         if self.budget is not None:
             SizeBudget.parse(self.budget)
@@ -102,6 +105,27 @@ class Options:
             raise UserError(
                 f"{option_name('via')} torch writes only {option_name('layout')} {able}\n  value: {self.layout}\n  Use {option_name('via')} fx."
             )
+
+    def _check_opset(self) -> None:
+        if self.opset is None:
+            return
+        option, able = option_name("opset"), [name for name, target in TARGETS.items() if target.opsets]
+        known = sorted({opset for target in TARGETS.values() for opset in target.opsets})
+        if self.opset not in known:
+            raise UserError(
+                f"{option} must be {' or '.join(map(str, known))}, which has operations for mixers with a state\n"
+                f"  value: {self.opset}\n  Leave it out for the lowest opset that each graph needs."
+            )
+        for name, value, fits in (
+            ("target", self.target, able),
+            ("layout", self.layout, [layout.name for layout in LAYOUTS.values() if layout.opsets]),
+            ("via", self.via, ["fx"]),
+        ):
+            if value not in fits:
+                raise UserError(
+                    f"{option} applies only to {option_name(name)} {' or '.join(fits)}\n  value: {value}\n"
+                    f"  Leave {option} out, or use {option_name(name)} {fits[0]}."
+                )
 
     def _check_precision(self) -> None:
         if self.block_size not in BLOCK_SIZES:

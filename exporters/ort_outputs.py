@@ -19,7 +19,7 @@ from exporters.probes import GraphCall
 from exporters.providers import present
 from exporters.quantized_cache.scheme import stored_codes
 from exporters.reference import ENCODED, PRESENT, at_their_places, reported_state
-from exporters.session_options import session_options
+from exporters.session_options import open_session, session_options
 from exporters.targets import Padding, Target
 from zoo.state_names import is_past, is_present, past_of, present_of
 from zoo.tracing.dual_encoder_tasks import READS
@@ -217,8 +217,6 @@ def load_exact(
 
 
 def session(path: Path, target: Target, *, packed: bool = True, exact: bool = False) -> Any:
-    import onnxruntime
-
     options = session_options(path)
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if not packed:
@@ -226,4 +224,4 @@ def session(path: Path, target: Target, *, packed: bool = True, exact: bool = Fa
     if exact:  # for the products that ONNX Runtime fuses from DequantizeLinear and MatMul
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", str(FLOAT32_LEVEL))
     with refusals():
-        return onnxruntime.InferenceSession(path, options, providers=present(target.providers))
+        return open_session(path, options, present(target.providers))

@@ -68,8 +68,8 @@ class ExportPlan:
 
     @property
     def target(self) -> Target:
-        """The target, restricted by the layout's client."""
-        return self.layout.target(TARGETS[self.options.target])
+        """The target in the opset that was asked for, restricted by the layout's client."""
+        return self.layout.target(TARGETS[self.options.target].in_opset(self.options.opset))
 
     @property
     def layout(self) -> Layout:

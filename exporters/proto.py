@@ -30,7 +30,7 @@ DTYPES = {
     torch.bool: onnx.TensorProto.BOOL,
 }
 
-IR_VERSIONS = {18: 8, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12}
+IR_VERSIONS = {18: 8, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 27: 13}
 """The IR version that came with each opset in use: older runtimes refuse newer ones."""
 
 

@@ -1,11 +1,15 @@
-"""The options of every ONNX Runtime session that zoo opens."""
+"""The ONNX Runtime sessions that zoo opens, and their options."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import onnx
+
+from exporters.targets import required_environment
 
 EXACT_INTEGERS = "session.x64quantprecision"
 """The key whose value ``1`` keeps sums of 8-bit products exact on x86-64 processors without VNNI, where they would
@@ -26,6 +30,14 @@ def session_options(path: Path) -> Any:
     return options
 
 
+def open_session(path: Path, options: Any, providers: Sequence[Any]) -> Any:
+    """A session of a graph, with the environment variables without which ONNX Runtime refuses its opset."""
+    import onnxruntime
+
+    os.environ.update(required_environment(_opset(path)))
+    return onnxruntime.InferenceSession(path, options, providers=providers)
+
+
 def session_entries(path: Path) -> dict[str, str]:
     """Return the session configuration entries that make the 8-bit products of a graph exact on every processor.
 
@@ -35,14 +47,22 @@ def session_entries(path: Path) -> dict[str, str]:
     return {EXACT_INTEGERS: "1", **({SIGNED_BLOCKS: "1"} if _has_blocks(path) else {})}
 
 
-def _has_blocks(path: Path) -> bool:
+def _opset(path: Path) -> int:
+    return max((entry.version for entry in _loaded(path).opset_import if entry.domain == ""), default=0)
+
+
+def _loaded(path: Path) -> onnx.ModelProto:
+    """The message of a graph; an empty one for a file that is not ONNX, which the session reports."""
     try:
-        graph = onnx.load(path, load_external_data=False).graph
+        return onnx.load(path, load_external_data=False)
     except Exception:  # the session reports the error
-        return False
+        return onnx.ModelProto()
+
+
+def _has_blocks(path: Path) -> bool:
     return any(
         attribute.name == "block_size" and attribute.i
-        for node in graph.node
+        for node in _loaded(path).graph.node
         if node.op_type == "DequantizeLinear"
         for attribute in node.attribute
     )

@@ -7,7 +7,7 @@ target is a row in ``TARGETS``, a new operation a row in ``OPERATIONS``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
@@ -31,12 +31,14 @@ QUANTIZED_CACHE = "GroupQueryAttention with a quantized cache"
 class OnnxOperator:
     """An operation that not every target has: its domain ("" is standard ONNX), and the first version with it.
 
-    ``runtime`` is the first ONNX Runtime whose kernels do what the graphs need.
+    ``standard`` is the first opset of standard ONNX that has an operation of another domain as well, and ``runtime`` the
+    first ONNX Runtime that does what the graphs need.
     """
 
     name: str
     since: int = 1
     domain: str = ""
+    standard: int | None = None
     runtime: str = "1.14"
 
 
@@ -56,8 +58,8 @@ OPERATIONS = {
         OnnxOperator("SkipLayerNormalization", domain=CONTRIB),
         OnnxOperator("SkipSimplifiedLayerNormalization", domain=CONTRIB, runtime="1.16"),
         OnnxOperator("MultiHeadAttention", domain=CONTRIB, runtime="1.17"),
-        OnnxOperator("CausalConvWithState", domain=CONTRIB, runtime="1.31"),
-        OnnxOperator("LinearAttention", domain=CONTRIB, runtime="1.31"),
+        OnnxOperator("CausalConvWithState", domain=CONTRIB, standard=27, runtime="1.31"),
+        OnnxOperator("LinearAttention", domain=CONTRIB, standard=27, runtime="1.31"),
         OnnxOperator("MoE", domain=CONTRIB, runtime="1.31"),
         OnnxOperator("QMoE", domain=CONTRIB, runtime="1.31"),
         OnnxOperator("Attention", since=23, runtime="1.28"),
@@ -96,6 +98,23 @@ class Target:
     """Whether its GroupQueryAttention takes a bias that is added to the scores."""
     cache_bits: frozenset[int] = frozenset()
     """The widths in bits of quantized caches, whose scales its attention reads."""
+    opsets: Mapping[int, Mapping[str, frozenset[torch.dtype]]] = field(default_factory=dict)
+    """The opsets that can be asked for, with the operations that each of them adds."""
+    opset: int | None = None
+    """The opset that was asked for; None for the lowest that a graph needs."""
+
+    def in_opset(self, opset: int | None) -> Target:
+        """The target with graphs of one of its opsets; None for the lowest that each graph needs."""
+        if opset is None:
+            return self
+        return replace(self, opset=opset, operations={**self.operations, **self.opsets[opset]})
+
+    def domain(self, operation: str) -> str:
+        """The domain of an operation of ``OPERATIONS``: "" where standard ONNX has it in the opset that was asked for."""
+        known = OPERATIONS[operation]
+        if self.opset is None or known.standard is None or known.standard > self.opset:
+            return known.domain
+        return ""
 
     def takes(self, operation: str, dtype: torch.dtype) -> bool:
         """Whether a graph for this target may use an operation of ``OPERATIONS`` in a dtype."""
@@ -124,6 +143,7 @@ TARGETS = {
             ),
             providers=(CPU,),
             operations={"Gelu": FLOATS, "MatMulInteger": FULL},
+            opsets={27: {"CausalConvWithState": FULL_AND_FLOAT16, "LinearAttention": FULL}},
         ),
         # --8<-- [end:portable]
         # --8<-- [start:cpu]
@@ -214,11 +234,22 @@ BFLOAT16_SINCE = dict.fromkeys(
 )
 """The first opset in which operations take bfloat16, for operations that are otherwise written in lower opsets."""
 
-MINIMUM_RUNTIME = {18: "1.14", 20: "1.17", 21: "1.18", 22: "1.20", 23: "1.23", 24: "1.24"}
+MINIMUM_RUNTIME = {18: "1.14", 20: "1.17", 21: "1.18", 22: "1.20", 23: "1.23", 24: "1.24", 27: "1.31"}
 """The first ONNX Runtime that runs each opset in use."""
+
+RELEASED_OPSET = 26
+"""The last opset that ONNX Runtime accepts without :data:`UNRELEASED`."""
+
+UNRELEASED = {"ALLOW_RELEASED_ONNX_OPSET_ONLY": "0"}
+"""The environment variables with which ONNX Runtime accepts later opsets."""
 
 
 def minimum_runtime(opset: int, used: Iterable[str]) -> str:
     """The first ONNX Runtime that runs a graph of this opset with these operations."""
     known = [OPERATIONS[name].runtime for name in used if name in OPERATIONS]
     return max([MINIMUM_RUNTIME[opset], *known], key=lambda version: [*map(int, version.split("."))])
+
+
+def required_environment(opset: int) -> dict[str, str]:
+    """The environment variables without which ONNX Runtime refuses a graph of this opset."""
+    return UNRELEASED if opset > RELEASED_OPSET else {}

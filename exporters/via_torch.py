@@ -18,12 +18,23 @@ import onnx
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
 
-from specs.errors import UserError
+from specs.errors import UserError, option_name
+from zoo import functional
 from zoo.tracing.symbols import SUM
 from zoo.tracing.task import Task
 
 OPSET = 20
+
+_LOOPS = frozenset(
+    {
+        functional.diagonal_recurrence,
+        functional.gated_delta_rule,
+        functional.linear_attention,
+        functional.selective_scan,
+    }
+)
 
 
 class TorchExportError(UserError):
@@ -41,6 +52,23 @@ class _Positional(nn.Module):
     def forward(self, *values: Tensor) -> tuple[Tensor, ...]:
         names = (given.name for given in self.task.inputs)
         return tuple(self.task.call(self.model, dict(zip(names, values, strict=True))).values())
+
+
+class _NoLoops(TorchFunctionMode):
+    """Refuses functions that loop over tokens, or over chunks of them.
+
+    PyTorch's exporter would write as many repetitions as its example takes, for any number of tokens.
+    """
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if function in _LOOPS:
+            raise NotImplementedError(
+                f"{function.__name__} loops over tokens, and the exporter would fix their number. "
+                f"Export with {option_name('via')} fx"
+            )
+        return function(*args, **(kwargs or {}))
 
 
 def export_via_torch(model: nn.Module, tasks: Sequence[Task], directory: Path) -> list[onnx.ModelProto]:
@@ -70,7 +98,7 @@ def program_of(model: nn.Module, task: Task) -> Any:
     from exporters.torch_translations import TRANSLATIONS
 
     names, examples = [given.name for given in task.inputs], _examples(task)
-    with torch.no_grad():
+    with torch.no_grad(), _NoLoops():
         outputs = list(task.call(model, dict(zip(names, examples, strict=True))))
     dynamic = tuple(
         {axis: torch.export.Dim.DYNAMIC for axis, dim in enumerate(given.dims) if isinstance(dim, str)}

@@ -65,6 +65,8 @@ class ArtefactOptions(Spec):
     """Scores of every token, or only of the last token of each row."""
     via: Literal["fx", "torch"] = "fx"
     """The tracer: ours, or PyTorch's exporter."""
+    opset: Annotated[int, Field(gt=0)] | None = None
+    """The opset of all graphs: 27 (portable only). Default: the lowest that each graph needs."""
     verify: bool = True
     """Whether the files are compared with the PyTorch model. Files that are not verified have no certificate."""
     block_size: Annotated[int, Field(gt=0)] = 32

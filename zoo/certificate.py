@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -72,6 +73,8 @@ def certify(directory: str | Path, provider: str | None = None) -> Certificate:
             "No case was recorded: the export was not verified, was too large to run, or is in bfloat16."
         )
     elif not found.faults:
+        for graph in manifest["graphs"].values():  # without which the runtime refuses a graph
+            os.environ.update(graph.get("environment", {}))
         _replay(root, found, [provider] if provider else _usable(manifest["providers"]))
     return found
 

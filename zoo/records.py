@@ -85,12 +85,14 @@ class GraphRecord(Record):
     """What a client wants to know of a graph before it loads it.
 
     ``context_length`` is the most tokens of a row that it takes, padding included; None where nothing limits it.
+    ``environment`` are the variables without which the runtime refuses the graph.
     """
 
     nodes: Count
     opset: Count
     ir_version: Count
     minimum_runtime: str
+    environment: dict[str, str] = {}
     operations: dict[str, Count]
     unfused: tuple[str, ...]
     checked: CheckRecord
@@ -103,6 +105,7 @@ class ShapingRecord(Record):
     """The options that shape the files, beside target, precision and layout."""
 
     via: Literal["fx", "torch"]
+    opset: Annotated[int, Field(gt=0)] | None = None
     logits: Literal["all", "last"]
     block_size: Annotated[int, Field(gt=0)]
     asymmetric: bool

@@ -5,7 +5,6 @@ from __future__ import annotations
 from exporters.emitters.registry import Call, Operand, emits
 from exporters.fusing.convolutions import OPERATION, causal_conv_with_state
 from exporters.graph import Value
-from exporters.targets import CONTRIB
 
 
 @emits(causal_conv_with_state)
@@ -17,6 +16,6 @@ def _causal_conv_with_state(call: Call, columns: Operand, weight: Operand, bias:
     windows = call.op("Unsqueeze", weight.value, graph.ints(1))
     result, _ = call.op(
         OPERATION, new, windows, None if bias is None else bias.value, state,
-        outputs=2, domain=CONTRIB,
+        outputs=2, domain=graph.target.domain(OPERATION),
     )  # fmt: skip
     return result

@@ -1,4 +1,4 @@
-"""Emitter of the gated delta rule: com.microsoft's LinearAttention, or else chunks in a Scan, and one token by itself.
+"""Emitter of the gated delta rule: LinearAttention, or else chunks in a Scan, and one token by itself.
 
 Shapes: batch B, heads H, tokens T, key width K, value width V, width L of a decay, rows R = B H, chunks N of C tokens.
 """

@@ -1,4 +1,4 @@
-"""Linear attention with decay: com.microsoft's LinearAttention where a target takes it, or else a Scan over chunks of tokens.
+"""Linear attention with decay: LinearAttention where a target takes it, or else a Scan over chunks of tokens.
 
 Shapes: batch B, length T, heads H, heads of keys G, heads per head of keys R, key width K, value width V, chunks N of length C.
 """

@@ -129,6 +129,19 @@ def _getitem(call: Call, x: Operand, index: Any) -> Value:
     return value
 
 
+@emits("narrow", torch.narrow)
+def _narrow(call: Call, x: Operand, dim: int, start: Any, length: Any) -> Value:
+    axis = dim % x.ndim
+    runs = zip(
+        *(part.info if isinstance(part, Operand) else (part, part) for part in (start, length)), strict=True
+    )
+    to_end = tuple(first + count for first, count in runs) == tuple(info.shape[axis] for info in x.info)
+    first = call.size(start)
+    end = call.graph.ints(_END) if to_end else call.op("Add", first, call.size(length))
+    result: Value = call.op("Slice", x.value, first, end, call.graph.ints(axis), call.graph.ints(1))
+    return result
+
+
 def _after(call: Call, index: Any) -> Any:
     if isinstance(index, Operand):
         return call.op("Add", index.value, call.graph.ints(1))

@@ -1,4 +1,4 @@
-"""Fusion of a causal convolution into com.microsoft's CausalConvWithState.
+"""Fusion of a causal convolution into CausalConvWithState, of com.microsoft or of opset 27.
 
 The operation takes the columns before the first window as its state: those of :func:`zoo.functional.causal_convolution`,
 from which padding has been moved away.

@@ -1,4 +1,4 @@
-"""Recurrences that com.microsoft's LinearAttention does not compute well, with the reasons."""
+"""Recurrences that LinearAttention does not compute well, with the reasons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OPERATION = "LinearAttention"
 
 REASONS = {
     functional.selective_scan: "it takes one decay per channel and state of every token, which would all be in memory",
-    functional.diagonal_recurrence: "its kernel takes longer for heads of width 1 than a Scan over tokens",
+    functional.diagonal_recurrence: "it takes longer for heads of width 1 than a Scan over tokens",
 }
 """Why a Scan computes these, although the operation could."""
 

@@ -113,6 +113,8 @@ class Layout:
     """The operations of targets that the client's ONNX Runtime does not have."""
     via_torch: bool = False
     """Whether PyTorch's own exporter writes it."""
+    opsets: bool = False
+    """Whether its user can prepare ONNX Runtime for opsets that it does not accept by default."""
     suffixes: Mapping[str, str] = field(default_factory=dict)
     """What precisions are called in file names."""
     suffix: str = ""

@@ -19,4 +19,5 @@ LAYOUT = Layout(
     usage=usage,
     cache_slots=True,
     via_torch=True,
+    opsets=True,
 )

@@ -17,6 +17,7 @@ _EXACT = (
 )
 
 _QUIET = "\noptions.log_severity_level = 3  # no warnings that past and present are different buffers"
+_RELEASED = "\noptions.log_severity_level = 3  # no warnings about the opset"
 _TYPES = '{"tensor(float)": np.float32, "tensor(float16)": np.float16}'
 
 
@@ -47,12 +48,21 @@ def _numpy_holds(manifest: Manifest) -> bool:
 
 
 def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
-    imports = ["import numpy as np", "import onnxruntime"]
+    variables = {
+        name: value for graph in manifest.graphs.values() for name, value in graph.environment.items()
+    }
+    accepted = [f'os.environ["{name}"] = "{value}"  # accept this opset' for name, value in variables.items()]
+    imports = [*(["import os", ""] if accepted else []), "import numpy as np", "import onnxruntime"]
     imports += ["from tokenizers import Tokenizer"] if tokenized else []
     blocks = any(each.carried and each.blocks and each.blocks.size for each in manifest.quantized)
     exact = _EXACT if manifest.precision == "int8" and not blocks else ""
     fixed = manifest.cache is not None and manifest.cache.length is not None
-    lines = [*imports, "", f"options = onnxruntime.SessionOptions(){exact}{_QUIET if fixed else ''}"]
+    lines = [
+        *imports,
+        "",
+        *accepted,
+        f"options = onnxruntime.SessionOptions(){exact}{_QUIET if fixed else _RELEASED if accepted else ''}",
+    ]
     providers = json.dumps(list(manifest.providers))
     names = {1: ["session"], 2: ["encoder", "decoder"], 3: ["text_model", "vision_model", "session"]}[
         len(manifest.graphs)

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime import OrtValue
 
 from exporters.providers import device_of, present
-from exporters.session_options import session_options
+from exporters.session_options import open_session, session_options
 from specs.errors import UserError, option_name
 
 Floats = NDArray[np.float32]
@@ -58,7 +57,7 @@ class LoadedGraph:
         options.intra_op_num_threads = threads
         begun = time.perf_counter()
         try:
-            self.session = onnxruntime.InferenceSession(path, options, providers=present(providers))
+            self.session = open_session(path, options, present(providers))
         except Exception as error:  # ONNX Runtime's errors have no common class
             reason = str(error).strip().splitlines()[0]
             raise UserError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ from exporters.graph import Graph
 from exporters.layouts import DEFAULT, LAYOUTS
 from exporters.lowering import lower
 from exporters.proto import model_proto
-from exporters.targets import TARGETS
+from exporters.targets import TARGETS, Target, required_environment
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.tracer import Tracer
 
@@ -50,6 +51,12 @@ def named(result: Any) -> dict[str, Any]:
     return {f"y{i}": value for i, value in enumerate(result)} if isinstance(result, tuple) else {"y": result}
 
 
+def target_of(name: str) -> Target:
+    """A target, such as ``cpu``, or ``portable-27`` in an opset that was asked for."""
+    name, _, opset = name.partition("-")
+    return TARGETS[name].in_opset(int(opset) if opset else None)
+
+
 def graph_of(module: nn.Module, *inputs: str, target: str = "portable") -> ir.Model:
     """The ONNX model of a module for a target, with its weights inside."""
     given = [placeholder(f"x{i}", text) for i, text in enumerate(inputs)]
@@ -57,8 +64,8 @@ def graph_of(module: nn.Module, *inputs: str, target: str = "portable") -> ir.Mo
     call = lambda model, values: named(model(*values.values()))  # noqa: E731
     traced = Tracer(module, symbols).run(call, given)
     if target != "portable":
-        fuse(traced, TARGETS[target], None)
-    model = message(lower(traced, "tested", module, TARGETS[target], symbols, given))
+        fuse(traced, target_of(target), None)
+    model = message(lower(traced, "tested", module, target_of(target), symbols, given))
     values = dict(module.named_parameters())
     for tensor in model.graph.initializer:
         if tensor.external_data:
@@ -86,6 +93,7 @@ def runtime(model: ir.Model) -> Callable[..., dict[str, Tensor]]:
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     data = ir.to_proto(model).SerializeToString()
+    os.environ.update(required_environment(model.opset_imports[""]))
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
     def run(*values: Tensor) -> dict[str, Tensor]:

@@ -337,6 +337,11 @@ for target in (torch.split, "split"):
     apply = (lambda x, *a: x.split(*a)) if target == "split" else torch.split
     case(target, lambda x, apply=apply: apply(x, 4, -1)[1] + 0.5)
     case(target, lambda x, apply=apply: apply(x, [1, 2, 3], 2)[2] + 0.5)
+for target in (torch.narrow, "narrow"):
+    apply = (lambda x, *a: x.narrow(*a)) if target == "narrow" else torch.narrow
+    case(target, lambda x, apply=apply: apply(x, -1, 1, 2) + 0.5)
+    case(target, lambda x, apply=apply: apply(x, 1, x.shape[1] - 1, 1) + 0.5)
+    case(target, lambda x, apply=apply: apply(x, 1, 0, x.shape[1] - 1) + 0.5)
 for target in ("transpose", torch.transpose):
     apply = (lambda x, *a: x.transpose(*a)) if isinstance(target, str) else torch.transpose
     case(target, lambda x, apply=apply: apply(x, 0, 1))

@@ -47,6 +47,8 @@ def hybrid(kind: str) -> Model:
         ("cpu", "fp16"),
         ("cuda", "fp16"),
         ("cuda", "int4"),
+        ("portable-27", "fp32"),
+        ("portable-27", "bf16"),
         ("tensorrt", "fp32"),
         ("tensorrt", "fp16"),
     ],
@@ -54,6 +56,8 @@ def hybrid(kind: str) -> Model:
 def test_every_kind_of_mixer_is_exported_for_every_target(
     kind: str, target: str, precision: str, tmp_path: Path
 ) -> None:
-    found = export(hybrid(kind), tmp_path / "x", Options(target=target, precision=precision))
+    name, _, opset = target.partition("-")
+    options = Options(target=name, opset=int(opset) if opset else None, precision=precision)
+    found = export(hybrid(kind), tmp_path / "x", options)
     outputs = {each.output for each in found.verification.comparisons}
     assert {"logits", "present", "state"} <= outputs

@@ -20,7 +20,7 @@ from zoo.tracing.tracer import Tracer
 
 EXACT: dict[str, Any] = {"atol": 5e-6, "rtol": 5e-6}
 LENGTHS = (1, 2, 63, 64, 65, 150)
-FUSED = ("cpu", "cuda")
+FUSED = ("cpu", "cuda", "portable-27")
 
 
 def operations(model: Any) -> Counter[str]:
@@ -33,7 +33,7 @@ def rule(*inputs: Any) -> Any:
 
 
 @pytest.mark.parametrize("per_channel", [False, True], ids=["per head", "per channel"])
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [*TARGETS, "portable-27"])
 def test_delta_rules_of_any_length(target: str, per_channel: bool) -> None:
     decay = "f B 4 T 5" if per_channel else "f B 4 T"
     inputs = ("f B 2 T 5", "f B 2 T 5", "f B 4 T 3", decay, "f B 4 T", "f B 4 5 3", "i B T")
@@ -47,7 +47,7 @@ def test_delta_rules_of_any_length(target: str, per_channel: bool) -> None:
             torch.testing.assert_close(got.double(), expected, **EXACT)
 
 
-@pytest.mark.parametrize("target", ["portable", "cpu"])
+@pytest.mark.parametrize("target", ["portable", "portable-27", "cpu"])
 def test_a_delta_rule_without_state_and_padding(target: str) -> None:
     inputs = ("f B 4 T 5", "f B 4 T 5", "f B 4 T 3", "f B 4 T", "f B 4 T")
     run = runtime(graph_of(Module(lambda *given: rule(*given, None, None)), *inputs, target=target))
@@ -59,7 +59,7 @@ def test_a_delta_rule_without_state_and_padding(target: str) -> None:
             torch.testing.assert_close(got.double(), other, **EXACT)
 
 
-@pytest.mark.parametrize("target", ["portable", "cpu", "cuda"])
+@pytest.mark.parametrize("target", ["portable", "portable-27", "cpu", "cuda"])
 def test_a_delta_rule_in_half_precision_computes_in_float32(target: str) -> None:
     inputs = ("h B 2 T 5", "h B 2 T 5", "h B 4 T 3", "f B 4 T", "h B 4 T", "f B 4 5 3", "i B T")
     run = runtime(graph_of(Module(rule), *inputs, target=target))
@@ -91,7 +91,7 @@ class Convolution(nn.Module):
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("given", [1, 2, 3])
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [*TARGETS, "portable-27"])
 def test_causal_convolutions(target: str, given: int, bias: bool) -> None:
     module = Convolution(bias)
     model = graph_of(module, *("f B T 6", "f B 6 3", "i B T")[:given], target=target)
@@ -120,9 +120,10 @@ def test_an_unfused_convolution_is_reported() -> None:
     assert not any(reasons.values())
 
 
-def test_a_convolution_in_half_precision() -> None:
+@pytest.mark.parametrize("target", ["cuda", "portable-27"])
+def test_a_convolution_in_half_precision(target: str) -> None:
     module = Convolution(True).half()
-    model = graph_of(module, "h B T 6", "h B 6 3", "i B T", target="cuda")
+    model = graph_of(module, "h B T 6", "h B 6 3", "i B T", target=target)
     generator = torch.Generator().manual_seed(0)
     x, state = (torch.randn(shape, generator=generator).half() for shape in ((3, 7, 6), (3, 6, 3)))
     real = drawn_mask(3, 7)

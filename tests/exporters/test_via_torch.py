@@ -23,6 +23,7 @@ from exporters.verification import VerificationError
 from exporters.via_torch import TorchExportError
 from specs.model import Model
 from tests.exporters.models import GRAPH_ONLY
+from tests.exporters.test_mixers import MIXERS, hybrid
 from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
 from zoo.components.feed_forward import MLP
 from zoo.tracing.tracer import UntraceableError
@@ -108,6 +109,39 @@ def _facts_via_fx(spec: Model, directory: Path) -> dict[str, dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MLP, "forward", lambda self, x: self.down(self.inner(self.up(x))))
         return export(spec, directory / "fx", GRAPH_ONLY).graphs
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_mixer_whose_state_is_a_window_goes_through_pytorchs_exporter(tmp_path: Path) -> None:
+    result = export(hybrid("short_convolution"), tmp_path / "x", Options(via="torch"))
+    assert result.verification is not None
+    assert result.verification.passed
+
+
+LOOPS = {
+    "gated_delta_net": "gated_delta_rule",
+    "kimi_delta_attention": "gated_delta_rule",
+    "linear_attention": "linear_attention",
+    "mamba": "selective_scan",
+    "mamba2": "linear_attention",
+    "rg_lru": "diagonal_recurrence",
+}
+
+
+def test_every_mixer_is_exported_or_refused() -> None:
+    assert {*LOOPS, "short_convolution"} == {*MIXERS}
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+def test_a_loop_over_tokens_is_refused(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(TorchExportError) as error:
+        export(hybrid(kind), tmp_path / "x", Options(via="torch"))
+    assert str(error.value) == (
+        f"torch.onnx.export cannot export model: NotImplementedError: {LOOPS[kind]} loops over tokens, and the exporter "
+        "would fix their number. Export with via fx"
+    )
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

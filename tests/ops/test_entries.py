@@ -212,6 +212,7 @@ SAVED: dict[str, Callable[[Applied, Any], Any]] = {
     "float": lambda m, x: x.float() + 0,
     "views": lambda m, x: x.transpose(0, 1).unsqueeze(0).flatten(0, 1)[:, 1:].tanh() + 0,
     "split": lambda m, x: torch.cat(x.split(2, -1), 1) + 0,
+    "narrow": lambda m, x: x.narrow(1, 1, 2) + 0,
     "cat": lambda m, x: torch.cat((x, x), 1) + 0,
     "stack": lambda m, x: torch.stack((x, x), 1) + 0,
     "sum": lambda m, x: x.sum(-1) + 0,

@@ -248,6 +248,9 @@ def test_parts_of_an_axis(shape: list[int], data: st.DataObject) -> None:
     for target in (torch.split, "split"):
         assert_known(target, x, count, axis)
         assert_known(target, x, [cut, shape[axis] - cut], axis)
+    for target in (torch.narrow, "narrow"):
+        assert_known(target, x, axis, cut, shape[axis] - cut)
+        assert_known(target, x, axis, 0, cut)
 
 
 @pytest.mark.parametrize(
@@ -413,7 +416,7 @@ def test_every_rule_is_tested_here() -> None:
              F.normalize, F.softmax, "softmax", F.linear, F.embedding, F.conv1d, F.conv2d, "to", "type", "float", torch.clamp, "clamp", torch.sum, "sum",
              torch.topk, "topk", torch.amax, "amax", torch.cumsum, "cumsum", torch.mean, "mean", torch.transpose, "transpose", torch.flatten, "flatten",
              torch.squeeze, "squeeze", torch.unsqueeze, "unsqueeze", torch.permute, "permute", "view", "reshape",
-             torch.reshape, "chunk", torch.chunk, "split", torch.split, torch.cat, torch.stack, "expand", torch.unflatten, "unflatten", operator.getitem,
+             torch.reshape, "chunk", torch.chunk, "split", torch.split, "narrow", torch.narrow, torch.cat, torch.stack, "expand", torch.unflatten, "unflatten", operator.getitem,
              operator.matmul, torch.matmul, "matmul", F.scaled_dot_product_attention, functional.positions_from,
              functional.constant, functional.rounded_to_bfloat16, size, "scatter", torch.gather, "gather", functional.expert_linear,
              functional.linear_attention, functional.selective_scan, functional.diagonal_recurrence, functional.gated_delta_rule}  # fmt: skip

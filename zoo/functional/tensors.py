@@ -30,6 +30,14 @@ def positions_from(start: int, length: int, like: Tensor) -> Tensor:
     return torch.arange(start, start + length, device=like.device)
 
 
+def last(x: Tensor, count: int) -> Tensor:
+    """The last columns of a matrix: B S -> B count.
+
+    (PyTorch's exporter knows the size of such a view, and not that of a slice that begins at a size.)
+    """
+    return x.narrow(1, x.shape[1] - count, count)
+
+
 @semantic_op
 def token_positions(mask: Tensor, query_length: int) -> Tensor:
     """The number of real tokens before each of the last T, so that padding on either side shifts no position.
@@ -37,7 +45,7 @@ def token_positions(mask: Tensor, query_length: int) -> Tensor:
     mask: B S with 1 for real tokens -> B T, int64.
     """
     positions = (mask.cumsum(1) - 1).clamp(min=0)  # B S
-    return positions[:, mask.shape[1] - query_length :]
+    return last(positions, query_length)
 
 
 @semantic_op

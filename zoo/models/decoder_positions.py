@@ -32,7 +32,7 @@ class DecoderPositions:
         length = ids.shape[1]
         if mask is None:
             return cls(functional.positions_from(past, length, ids)[None])
-        return cls(functional.token_positions(mask, length), mask[:, mask.shape[1] - length :], mask)
+        return cls(functional.token_positions(mask, length), functional.last(mask, length), mask)
 
     @classmethod
     def at(cls, position_ids: Tensor) -> DecoderPositions:

@@ -108,6 +108,13 @@ def _chunk(x: TensorInfo, chunks: int, dim: int = 0) -> tuple[TensorInfo, ...]:
     return _split(x, -(-total // chunks), dim)
 
 
+def _narrow(x: TensorInfo, dim: int, start: int, length: int) -> TensorInfo:
+    axis = x.axis(dim)
+    if not 0 <= start <= start + length <= x.shape[axis]:
+        raise ValueError(f"{length} from {start} on are not in an axis of size {x.shape[axis]}")
+    return x.with_shape(*x.shape[:axis], length, *x.shape[axis + 1 :])
+
+
 def _common_dtype(tensors: Any) -> torch.dtype:
     return functools.reduce(torch.promote_types, (t.dtype for t in tensors))
 
@@ -148,6 +155,7 @@ register_operation("permute", torch.permute, shape=_permute, mixing=separate, **
 register_operation("unsqueeze", torch.unsqueeze, shape=_unsqueeze, mixing=separate, **VIEW)
 register_operation("squeeze", torch.squeeze, shape=_squeeze, mixing=separate, **VIEW)
 register_operation("split", torch.split, shape=_split, mixing=separate, **VIEW)
+register_operation("narrow", torch.narrow, shape=_narrow, mixing=separate, **VIEW)
 register_operation("chunk", torch.chunk, shape=_chunk, mixing=separate, **VIEW)
 
 COPY = {"flops": no_flops, "mixing": separate}
