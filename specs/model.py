@@ -255,7 +255,7 @@ class Model(Spec):
                     embedding.kind,
                     "Use tokens." if stack.embedding else "Add embedding: {kind: tokens} to the decoder.",
                 )
-            if self._both() and embedding.any_length and not embedding.takes_tokens:
+            if self.architecture != "encoder" and embedding.any_length and not embedding.takes_tokens:
                 yield Fault(
                     (*place, "kind"),
                     "belongs to a model of architecture encoder: a decoder cannot attend to inputs of any length other than tokens",

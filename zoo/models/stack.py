@@ -115,9 +115,7 @@ class Stack(nn.Module):
         biases = self._biases(mask, positions, keys, like, added)
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
         distances = {each.name: each.distances(positions, keys, like) for each in self.positions}
-        return MixerContext(
-            self.position, positions, biases, distances, cross_bias, real, start, gated
-        )
+        return MixerContext(self.position, positions, biases, distances, cross_bias, real, start, gated)
 
     @property
     def _counts(self) -> bool:

@@ -65,6 +65,10 @@ projection_dim text_config text_config_dict vision_config vision_config_dict
 image_size intermediate_size layer_norm_eps logit_scale_init_value num_channels patch_size
 projection_dim text_config text_config_dict vision_config vision_config_dict
 """,
+    "clip_vision_model": """
+image_size intermediate_size layer_norm_eps logit_scale_init_value num_channels patch_size
+projection_dim text_config text_config_dict vision_config vision_config_dict
+""",
     "codegen": """
 activation_function attn_pdrop embd_pdrop layer_norm_epsilon n_ctx n_embd n_head n_inner n_layer
 n_positions resid_pdrop rotary_dim use_cache
@@ -463,6 +467,10 @@ intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
     "seed_oss": """
 attention_bias attention_out_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp
 residual_dropout use_cache
+""",
+    "siglip": """
+image_size intermediate_size layer_norm_eps num_channels patch_size projection_size text_config
+vision_config vision_use_head
 """,
     "smollm3": """
 attention_bias intermediate_size mlp_bias no_rope_layer_interval no_rope_layers num_key_value_heads
