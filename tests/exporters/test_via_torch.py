@@ -111,14 +111,6 @@ def _facts_via_fx(spec: Model, directory: Path) -> dict[str, dict[str, Any]]:
         return export(spec, directory / "fx", GRAPH_ONLY).graphs
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_a_mixer_whose_state_is_a_window_goes_through_pytorchs_exporter(tmp_path: Path) -> None:
-    result = export(hybrid("short_convolution"), tmp_path / "x", Options(via="torch"))
-    assert result.verification is not None
-    assert result.verification.passed
-
-
 LOOPS = {
     "gated_delta_net": "gated_delta_rule",
     "kimi_delta_attention": "gated_delta_rule",

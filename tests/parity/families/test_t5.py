@@ -99,7 +99,8 @@ def test_umt5_as_it_was_published_has_an_output_matrix_of_its_own_and_no_scale(t
     reference.config.tie_word_embeddings = False
     reference.save_pretrained(tmp_path)
     spec = import_spec(tmp_path)
-    assert (spec.head.tie_embeddings, spec.head.scale) == (False, None)
+    head: Any = spec.head
+    assert (head.tie_embeddings, head.scale) == (False, None)
     ids, mask = ragged(2, 7, config.vocab_size, "right", 4)
     with torch.no_grad():
         assert_close(load(spec, tmp_path)(ids, ids, mask).logits, reference(ids, mask, ids).logits)
