@@ -161,6 +161,13 @@ class MaskedLanguageModeling(VocabularyHead):
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from dense_layer_faults(self)
+        if self.activation is None and self.norm is not None:
+            yield Fault(
+                ("norm",),
+                "requires a dense layer, which activation adds",
+                self.norm.kind,
+                "Add activation: (identity for none), or remove norm.",
+            )
         if self.activation is not None and self.norm is None:
             yield Fault(
                 ("norm",),

@@ -374,7 +374,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["head.tie_embeddings=7"], "head.tie_embeddings: must be true or false\n  value: 7"),
         (["name=a b"], "name: must match ^[A-Za-z0-9][A-Za-z0-9._+=,@-]*$\n  value: 'a b'\n"
          "  Use letters, digits and . _ - + = , @ only."),
-        (["architecture=enc"], "architecture: must be 'encoder', 'decoder' or 'encoder-decoder'\n"
+        (["architecture=enc"], "architecture: must be 'encoder', 'decoder', 'encoder-decoder' or 'dual-encoder'\n"
          "  value: 'enc'\n  Did you mean 'encoder'?"),
         (["decoder.block.attention.bias=maybe"], "decoder.block.attention.bias: must be true, false, or a mapping "
          "of query, key, value and output\n  value: 'maybe'"),
@@ -432,8 +432,6 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["head.tie_embeddings=true", "embedding.width=128"], "head.tie_embeddings: needs an embedding as wide as "
          "d_model, which is 768; embedding.width is 128\n  value: True\n"
          "  Set projection: true, tie_embeddings: false, or embedding.width: 768."),
-        (["head={kind: pooled, pooling: last, norm: {kind: layer_norm}}"], "head.norm: requires a dense layer, which "
-         "activation adds\n  value: 'layer_norm'\n  Add activation: (identity for none), or remove norm."),
         (["head={kind: question_answering, dense_bias: false}"], "head.dense_bias: belongs to a dense layer, which "
          "activation adds\n  value: False\n  Add activation: (identity for none), or remove dense_bias."),
         (["head={kind: classification, labels: 2, pooling: last, transform: tokens}"], "head.transform: belongs to a "
