@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from exporters.layouts.example_input import example_ids, example_sizes, lacks_start_token
 from exporters.layouts.layout import Data, Deployment, Layout, named, unfit_decoder, unfit_precision
 from exporters.layouts.optimum import LAYOUT as OPTIMUM
@@ -27,6 +29,7 @@ _CLASSES = frozenset(
         "Dinov2Model",
         "Dinov2WithRegistersModel",
         "DistilBertForMaskedLM",
+        "CLIPModel",
         "DistilBertForQuestionAnswering",
         "DistilBertForSequenceClassification",
         "DistilBertForTokenClassification",
@@ -45,6 +48,7 @@ _CLASSES = frozenset(
         "RobertaForSequenceClassification",
         "RobertaForTokenClassification",
         "RobertaModel",
+        "SiglipModel",
         "HubertForCTC",
         "HubertModel",
         "ViTForImageClassification",
@@ -182,6 +186,14 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
             "const values = new Float32Array(sizes.reduce((a, b) => a * b)); // from the preprocessor",
             f'const inputs = {{ {embedding.input_name}: new Tensor("float32", values, sizes) }};',
         ]
+    if spec.image is not None:
+        image = spec.embedding_of(spec.image)
+        sizes = [1, *image.input_shape(None)]
+        values = f"new Float32Array({math.prod(sizes)})"
+        given.append(
+            f'inputs.{image.input_name} = new Tensor("float32", {values}, {sizes}); // from the preprocessor'
+        )
+        names = list(dict.fromkeys([*names[:-1], "Tensor", "env"]))
     generates = spec.head.kind == "language_modeling"
     start = ", decoder_start_token_id: 0" if lacks_start_token(spec, manifest) else ""
     run = f"model.generate({{ ...inputs, max_new_tokens: 20{start} }})" if generates else "model(inputs)"
@@ -202,7 +214,8 @@ LAYOUT = Layout(
     client="transformers.js",
     guide=(
         "transformers.js 4.2, in Node and in browsers",
-        "`onnx/model.onnx`; or `onnx/encoder_model.onnx` and `onnx/decoder_model_merged.onnx` for all steps",
+        "`onnx/model.onnx`; or `onnx/encoder_model.onnx` and `onnx/decoder_model_merged.onnx` for all steps; with "
+        "`onnx/model.onnx`, `onnx/text_model.onnx` and `onnx/vision_model.onnx` of a dual encoder",
         "`config.json`, `generation_config.json`, tokenizer",
     ),
     tasks=tasks_with_merged_decoder,

@@ -169,6 +169,15 @@ def trocr() -> PreTrainedModel:
     return transformers.VisionEncoderDecoderModel(config)
 
 
+def clip() -> PreTrainedModel:
+    """Texts and images of another width."""
+    words = {**SIZES, "vocab_size": VOCABULARY, "max_position_embeddings": 32, **TOKENS}
+    images = {**SIZES, "hidden_size": 48, "image_size": 32, "patch_size": 8}
+    words["eos_token_id"] = _tokenizer().encode(" words").ids[-1]  # pooled at where a text first has it
+    config = transformers.CLIPConfig(text_config=words, vision_config=images, projection_dim=24)
+    return transformers.CLIPModel(config)
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """A checkpoint in a directory, and what the reference makes of it."""

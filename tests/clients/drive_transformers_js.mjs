@@ -30,6 +30,14 @@ function captions({ sizes, values }) {
   return generated({ pixel_values: new transformers.Tensor("float32", Float32Array.from(values), sizes) });
 }
 
+// How well each text fits each image, from images of one size.
+async function matches({ texts, sizes, values }) {
+  const tokenize = await transformers.AutoTokenizer.from_pretrained(request.directory);
+  const pixel_values = new transformers.Tensor("float32", Float32Array.from(values), sizes);
+  const found = await model({ ...tokenize(texts, { padding: true }), pixel_values });
+  return found.logits_per_image.tolist();
+}
+
 // What is said in each recording of samples.
 async function transcripts(recordings) {
   const recognize = await transformers.pipeline("automatic-speech-recognition", request.directory);
@@ -41,5 +49,6 @@ async function transcripts(recordings) {
 const answers = [];
 for (const texts of request.batches ?? []) answers.push(await answer(texts));
 if (request.images) answers.push({ tokens: await captions(request.images) });
+if (request.pairs) answers.push({ scores: await matches(request.pairs) });
 if (request.recordings) answers.push({ texts: await transcripts(request.recordings) });
 console.log(JSON.stringify(answers));

@@ -99,6 +99,29 @@ def test_words_from_recordings(target: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_texts_fit_images(target: str, made: Callable[[str], Checkpoint], tmp_path: Path) -> None:
+    origin, images = made("clip"), photos(32)
+    spec = import_checkpoint(origin.directory)
+    options = Options(weights=str(origin.directory), layout="transformers-js", target=target)
+    export(spec, tmp_path / "deployed", options)
+    texts = ["A sentence of words", "The quick brown fox has words"]
+    rows = [origin.tokenizer(text).input_ids for text in texts]
+    longest = max(map(len, rows))
+    ids = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
+    with torch.no_grad():
+        expected = origin.model(input_ids=ids, attention_mask=mask, pixel_values=images).logits_per_image
+    (answer,) = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModel",
+        pairs={"texts": texts, "sizes": list(images.shape), "values": images.flatten().tolist()},
+    )
+    print(f"CLIP for {target}\n  transformers.js {answer['scores']}\n  transformers    {expected.tolist()}")
+    assert torch.allclose(torch.tensor(answer["scores"]), expected, atol=1e-4)
+    assert float((expected[0] - expected[1]).abs().max()) > 1e-2
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
 def test_words_from_images(target: str, made: Callable[[str], Checkpoint], tmp_path: Path) -> None:
     origin, images = made("trocr"), photos(32)
     spec = import_checkpoint(origin.directory)

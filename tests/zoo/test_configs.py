@@ -92,6 +92,7 @@ DEPTHS = (
 
 INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     "clip": lambda fields: {"text_config": fields},
+    "siglip": lambda fields: {"vision_config": fields},
     "vision-encoder-decoder": lambda fields: {
         "encoder": {"model_type": "vit", **fields},
         "decoder": {"model_type": "gpt2"},
