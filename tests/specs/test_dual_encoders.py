@@ -32,7 +32,7 @@ def test_violated_rules_name_the_place(preset, changes, message):
 
 
 def test_the_remedy_names_the_width_that_fits():
-    with pytest.raises(SpecError, match="Use 512[.]"):
+    with pytest.raises(SpecError, match=r"Use 512[.]"):
         load(PRESET, ["image.head.projection=100"])
 
 
