@@ -14,8 +14,9 @@ from typing import Any, Literal
 import onnx
 
 from exporters.checking import Checked
+from exporters.environment import required_environment
 from exporters.quality.quality import Quality
-from exporters.targets import OPERATIONS, QUANTIZED_CACHE, Target, minimum_runtime, required_environment
+from exporters.targets import OPERATIONS, QUANTIZED_CACHE, Target, minimum_runtime
 from exporters.verification import Verification
 from specs.model import Model
 from specs.resolved import resolved

@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx
 
-from exporters.targets import required_environment
+from exporters.environment import required_environment
 
 EXACT_INTEGERS = "session.x64quantprecision"
 """The key whose value ``1`` keeps sums of 8-bit products exact on x86-64 processors without VNNI, where they would

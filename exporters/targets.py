@@ -237,19 +237,8 @@ BFLOAT16_SINCE = dict.fromkeys(
 MINIMUM_RUNTIME = {18: "1.14", 20: "1.17", 21: "1.18", 22: "1.20", 23: "1.23", 24: "1.24", 27: "1.31"}
 """The first ONNX Runtime that runs each opset in use."""
 
-RELEASED_OPSET = 26
-"""The last opset that ONNX Runtime accepts without :data:`UNRELEASED`."""
-
-UNRELEASED = {"ALLOW_RELEASED_ONNX_OPSET_ONLY": "0"}
-"""The environment variables with which ONNX Runtime accepts later opsets."""
-
 
 def minimum_runtime(opset: int, used: Iterable[str]) -> str:
     """The first ONNX Runtime that runs a graph of this opset with these operations."""
     known = [OPERATIONS[name].runtime for name in used if name in OPERATIONS]
     return max([MINIMUM_RUNTIME[opset], *known], key=lambda version: [*map(int, version.split("."))])
-
-
-def required_environment(opset: int) -> dict[str, str]:
-    """The environment variables without which ONNX Runtime refuses a graph of this opset."""
-    return UNRELEASED if opset > RELEASED_OPSET else {}

@@ -14,12 +14,13 @@ from onnx import numpy_helper
 from torch import Tensor, nn
 
 from exporters.data_file import lay_out
+from exporters.environment import required_environment
 from exporters.fusing import fuse
 from exporters.graph import Graph
 from exporters.layouts import DEFAULT, LAYOUTS
 from exporters.lowering import lower
 from exporters.proto import model_proto
-from exporters.targets import TARGETS, Target, required_environment
+from exporters.targets import TARGETS, Target
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.tracer import Tracer
 
