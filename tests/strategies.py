@@ -30,9 +30,9 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
     for stack in ("encoder", "decoder"):
         if stack in architecture:
             cross = stack == "decoder" and architecture == "encoder-decoder"
-            data[stack] = draw(stacks(cross=cross, decoding=stack == "decoder"))
-            if draw(st.integers(0, 4)) == 0:
-                data[stack]["position"] = draw(positions())
+            own = {"position": draw(positions())} if draw(st.integers(0, 4)) == 0 else {}
+            latent = {**data, **own}["position"]["kind"] != "disentangled"
+            data[stack] = {**draw(stacks(cross=cross, decoding=stack == "decoder", latent=latent)), **own}
             if draw(st.integers(0, 4)) == 0:
                 data[stack]["context_length"] = draw(st.integers(3, 12))
     reads_tokens = architecture == "decoder" or draw(st.integers(0, 3)) > 0
@@ -173,14 +173,14 @@ def norms(*, or_none: bool = True) -> st.SearchStrategy[Data]:
 
 
 @st.composite
-def stacks(draw: st.DrawFn, *, cross: bool, decoding: bool) -> Data:
+def stacks(draw: st.DrawFn, *, cross: bool, decoding: bool, latent: bool) -> Data:
     """A stack of one to four layers, at times in a pattern of named blocks."""
     count = draw(st.sampled_from([1, 2, 3, 4]))
-    block = draw(blocks(count, cross=cross))
+    block = draw(blocks(count, cross=cross, latent=latent))
     data: Data = {"layers": draw(st.integers(1, 3)), "block": block}
     mixes = decoding and draw(st.integers(0, 2)) == 0
     if mixes or draw(st.integers(0, 3)) == 0:
-        data["blocks"] = {"other": draw(blocks(count, cross=cross))}
+        data["blocks"] = {"other": draw(blocks(count, cross=cross, latent=latent))}
         patterns: list[list[Data]] = [
             [{"use": "other"}, {"repeat": 2}],
             [{"pattern": [{"repeat": 1}, {"use": "other"}], "repeat": 2}],
@@ -266,13 +266,13 @@ def mixers(draw: st.DrawFn) -> Data:
 
 
 @st.composite
-def blocks(draw: st.DrawFn, head_count: int, *, cross: bool) -> Data:
+def blocks(draw: st.DrawFn, head_count: int, *, cross: bool, latent: bool) -> Data:
     """A block whose self-attention has ``head_count`` heads; residuals are seldom off."""
     kinds = ["pre_norm", "post_norm", "parallel", "sandwich", "reordered_norm", "normed_residual"]
     data: Data = {"kind": draw(st.sampled_from(kinds))}
     data["norm"] = draw(norms())
     data["attention"] = draw(
-        latent_attentions(head_count) if draw(st.integers(0, 5)) == 0 else attentions(head_count)
+        latent_attentions(head_count) if latent and draw(st.integers(0, 5)) == 0 else attentions(head_count)
     )
     mixed = draw(st.integers(0, 3)) == 0
     data["feed_forward"] = draw(mixtures() if mixed else feed_forwards())

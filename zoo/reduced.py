@@ -80,7 +80,12 @@ def small_tables(spec: Model) -> Model:
         "head": _seeking_below(spec.head, vocabulary or 0),
     }
     stacks: dict[str, Stack] = {
-        name: stack.model_copy(update={"context_length": _at_most(stack.context_length, SMALL_CONTEXT)})
+        name: stack.model_copy(
+            update={
+                "context_length": _at_most(stack.context_length, SMALL_CONTEXT),
+                "head": stack.head and _seeking_below(stack.head, vocabulary or 0),
+            }
+        )
         for name, stack in spec.stacks()
     }
     return spec.model_copy(update={**sizes, **stacks, "expect": Expectation()})

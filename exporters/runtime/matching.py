@@ -17,7 +17,7 @@ from specs.head import Contrastive
 
 
 @dataclass(frozen=True)
-class Match:
+class PairScores:
     """The score of each text for each image, M N, and its probability.
 
     ``alone``: each pair is judged by itself (SigLIP); otherwise the probabilities of an image's texts add up to 1.
@@ -44,7 +44,7 @@ class DualEncoderRunner:
         self.graph = exported.open(-1, threads)
         self.load_seconds, self.provider = self.graph.load_seconds, self.graph.provider
 
-    def match(self, texts: Sequence[Sequence[int]], images: Floats) -> Match:
+    def match(self, texts: Sequence[Sequence[int]], images: Floats) -> PairScores:
         """Compare N texts with M images.
 
         Raises :class:`specs.errors.UserError` for inputs that the model does not take.
@@ -56,4 +56,4 @@ class DualEncoderRunner:
         found = self.graph.run({**read, **seen}, {"logits_per_image": "cpu"})
         head = self.spec.head
         assert isinstance(head, Contrastive)
-        return Match(host_array(found["logits_per_image"]).astype(np.float32), head.bias is not None)
+        return PairScores(host_array(found["logits_per_image"]).astype(np.float32), head.bias is not None)

@@ -63,6 +63,7 @@ POSITIONS: list[dict[str, Any]] = [
     {"kind": "disentangled", "buckets": 4, "max_distance": 9, "norm": {"kind": "layer_norm"}},
     {"kind": "none"},
 ]
+CONVOLUTIONAL = {"kind": "convolutional", "kernel": 4, "groups": 2}
 BLOCKS: list[dict[str, Any]] = [
     {"kind": "pre_norm"},
     {"kind": "post_norm"},
@@ -236,6 +237,18 @@ def test_rotations_by_length_of_an_image_and_of_a_sound_are_fixed(
         assert not operations & {"ReduceMax", "Pow"}
 
 
+def test_convolutional_positions_belong_to_an_encoder_of_any_input_and_of_a_pair(tmp_path: Path) -> None:
+    reader = {"layers": 1, "block": BLOCK, "position": CONVOLUTIONAL}
+    for name, spec in {
+        "text": bert(position=CONVOLUTIONAL),
+        "image": vit(position=CONVOLUTIONAL),
+        "pair": t5(encoder=reader),
+    }.items():
+        result = written(spec, tmp_path / name)
+        assert result.verification is not None
+        assert result.verification.passed
+
+
 LAYERS: list[Any] = [
     [{"repeat": 3, "shared": True}],
     [{"pattern": [{}, {"use": "local"}], "repeat": 2, "shared": True}],
@@ -285,7 +298,9 @@ def test_masks_are_written_once_for_all_layers_with_the_same_view(tmp_path: Path
 def test_the_variants_name_every_kind_there_is() -> None:
     from specs.registry import kinds
 
-    text = json.dumps([*POSITIONS, *BLOCKS, *NORMS, *ATTENTIONS, LATENT, *FEED_FORWARDS, *HEADS])
+    text = json.dumps(
+        [*POSITIONS, CONVOLUTIONAL, *BLOCKS, *NORMS, *ATTENTIONS, LATENT, *FEED_FORWARDS, *HEADS]
+    )
     for slot in ("position", "block", "norm", "attention", "feed_forward"):
         assert all(f'"{kind}"' in text for kind in kinds(slot))
 

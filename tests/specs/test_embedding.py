@@ -6,6 +6,7 @@ from specs.embedding import Patches, Tokens
 from specs.errors import SpecError
 from specs.load import load
 from specs.model import Model
+from specs.norm import LayerNorm
 from specs.resolved import resolved
 from tests.zoo.tiny import bert, vit, whisper
 
@@ -31,7 +32,7 @@ def test_an_embedding_without_a_kind_is_tokens() -> None:
 def test_another_kind_takes_the_place_of_tokens_in_one_assignment() -> None:
     image = "embedding={kind: patches, image_size: 32, patch_size: 8}"
     spec = load("bert-base", [image, "vocab_size=null", "context_length=null", "head={kind: none}"])
-    assert spec.embedding == Patches(image_size=32, patch_size=8, dropout=0.1)
+    assert spec.embedding == Patches(image_size=32, patch_size=8, norm=LayerNorm(eps=1e-12), dropout=0.1)
     assert spec.context_length_of(spec.last_stack) == 17
 
 

@@ -23,7 +23,7 @@ WITHOUT_FAMILY = {
 }
 """What no class of transformers is."""
 
-TIED_TILL_LOADED = {"t5", "mt5"}
+TIED_TILL_LOADED = {"t5", "mt5", "umt5"}
 """Families whose head transformers ties until it loads a checkpoint that has one, as those of T5 1.1 have."""
 
 UNTRAINED = ("e_score_correction_bias", "embeddings.mask_token")

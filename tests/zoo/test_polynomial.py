@@ -60,7 +60,7 @@ def test_what_is_no_such_polynomial_is_refused() -> None:
     found = Interpolation.over("BT")
     for function in (lambda t: t**3, lambda t: t // 7, lambda t: 2**t % 1000):
         with pytest.raises(
-            ValueError, match="not a polynomial that is linear in the batch and at most quadratic"
+            ValueError, match="not a polynomial that is linear in each batch and at most quadratic"
         ):
             found.polynomial([point["B"] * function(point["T"]) for point in found.points])
 

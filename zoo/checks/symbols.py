@@ -43,8 +43,9 @@ def name_size(first: int, second: int) -> str:
         if first - a == second - b:
             return f"{name}{first - a:+d}"
     a, b = SIZES["T"]
-    times, rest = divmod(second - first, b - a)
-    return UNNAMED if rest else f"{times}*T{first - times * a:+d}"
+    stride, remainder = divmod(second - first, b - a)
+    margin = first - stride * a  # a convolution reads no fewer than stride times as many
+    return UNNAMED if remainder or margin < 0 else f"{stride}*T{margin:+d}"
 
 
 def shapes_in(value: Any) -> Any:

@@ -124,7 +124,7 @@ TEXT_LAYER = {
 _LAYERS = modules(TEXT_LAYER, "encoder.layers.{layer}.", "encoder.blocks.{layer}.")
 _POSITIONS = same("embeddings.position_embedding.weight", "embedding.position.table.weight")
 _TEXT_TENSORS = Tensors(
-    "clip",
+    "clip_text_model",
     (
         *modules({"embeddings.token_embedding": "embedding.token", "final_layer_norm": "encoder.final_norm"}),
         _POSITIONS,
@@ -138,7 +138,7 @@ _TEXT_TENSORS = Tensors(
     unused=("embeddings.position_ids",),
 )
 _VISION_TENSORS = Tensors(
-    "clip",
+    "clip_vision_model",
     (
         Rule("embeddings.class_embedding", ("embedding.class_token.weight",), Squeezed()),
         same("embeddings.patch_embedding.weight", "embedding.patch.weight"),

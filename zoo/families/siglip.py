@@ -99,7 +99,7 @@ FAMILIES = (
             ),
             unused=("*.embeddings.position_ids",),
         ),
-        classes={"SiglipModel": HeadClass("contrastive", {"log_scale": 0.0, "bias": 0.0})},
+        classes={"SiglipModel": HeadClass("contrastive", {"log_scale": 2.3025851, "bias": -10.0})},
         ignored=("initializer_factor",),
         towers={
             "text": Tower(

@@ -24,7 +24,7 @@ _DROPOUT = f.Float("hidden_dropout", default=0.1)
 _ACTIVATION = f.Activation("feat_extract_activation", "gelu")
 
 
-class _Convolutions(Field):
+class _FeatureConvolutions(Field):
     """The convolutions of the stem, in a list for each of their sizes."""
 
     sizes: Mapping[str, tuple[str, list[int]]] = {
@@ -72,7 +72,7 @@ def _body(projection_norm: Template, position: Template = None) -> dict[str, Tem
         },
         "embedding": {
             "kind": "waveform",
-            "convolutions": _Convolutions(),
+            "convolutions": _FeatureConvolutions(),
             "convolution_norm": f.Choice("feat_extract_norm", {"group": "group", "layer": "layer"}, "group"),
             "bias": f.Bool("conv_bias", default=False),
             "activation": _ACTIVATION,
