@@ -1,4 +1,4 @@
-"""``zoo attend``: attention maps of a text."""
+"""``zoo attend``: attention maps of a text, an image or a recording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import typer
 from cli.options import AsJson, Assignments, complete_spec
 
 if TYPE_CHECKING:
-    from zoo.attention_maps.attend import Attended, Reader
+    from zoo.attention_maps.attend import Attended
+    from zoo.attention_maps.choice import Reader
+    from zoo.attention_maps.patches import PatchImage
 
 MEAN = "mean"
 
@@ -34,6 +36,12 @@ def attend(
     ids: Annotated[
         str | None,
         typer.Option(metavar="1,2,3", help="Input token ids, instead of --text.", show_default=False),
+    ] = None,
+    image: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Input image.", show_default=False)
+    ] = None,
+    audio: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Input recording (.wav).", show_default=False)
     ] = None,
     target_text: Annotated[
         str | None,
@@ -74,7 +82,7 @@ def attend(
         str,
         typer.Option(
             metavar="A,B",
-            help="Attention to show: encoder, decoder or cross.  [default: all]",
+            help="Attention to show: encoder, decoder, cross, text or image.  [default: all]",
             show_default=False,
         ),
     ] = "",
@@ -107,17 +115,22 @@ def attend(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the attention maps of a text.
+    """Show the attention maps of a text, an image or a recording.
 
     Prints the attention weights as heat maps, with one row per query token and one column per key token, followed by the
     entropy of each head in bits and the entropy of uniform weights. Without --layer and --head, the terminal shows the
     mean over heads of the first and last layer; files show every head, or the mean of every layer if there are too many.
+    Attention to the patches of an image is shown as a grid over it: of [CLS], of the mean of all patches where a model has
+    no [CLS], or of each token of a decoder. Audio is labelled with seconds.
 
     \b
     Examples:
       zoo attend path/to/all-MiniLM-L6-v2 --text "The cat sat on the mat because it was warm."
       zoo attend path/to/gpt2 --text "The zoo opens at" --max-new-tokens 8 --layer 5 --head 0-3
       zoo attend build/t5-small --text "translate: Hello" --target-text "Hallo" --stack cross -o cross.png
+      zoo attend vit-base-16 --weights path/to/checkpoint --image cat.png -o heads.html
+      zoo attend build/whisper-tiny --audio speech.wav --stack cross -o speech.svg
+      zoo attend path/to/clip --image cat.png --text "a cat" --layer 11
       zoo attend tiny-gpt --set decoder.block.attention.window=4 --ids 1,2,3,4,5,6,7,8
       zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102 -o heads.html
     """
@@ -136,24 +149,21 @@ def attend(
     stacks = [name for name in (part.strip() for part in stack.split(",")) if name]
     layers = None if layer is None else _numbers("--layer", layer)
     heads = None if head in (None, MEAN) else _numbers("--head", head)
-    choice = choose(spec, stacks, layers, heads)
+    given = Given(text or [], ids, target_text, target_ids, image, audio)
+    choice = choose(spec, stacks or given.stacks(spec), layers, heads)
     found = find_text(source.origin, tokenizer, needed=bool(text or target_text))
-    given = Given(text or [], ids, target_text, target_ids)
-    reading = given.reading(source, found)
+    reading = given.reading(source, found, choice)
     new_tokens = given.new_tokens(spec, max_new_tokens)
-    check_length(spec, reading, new_tokens)
+    lengths = check_length(spec, reading, choice, new_tokens)
 
     from zoo.attention_maps.attend import Attended
     from zoo.attention_maps.attend import attend as read
+    from zoo.attention_maps.patches import patch_images
 
     model, description = source.model(seed)
     steps = read(model, reading, choice, new_tokens, source.ends)
-    more = max(0, new_tokens - 1)
-    places: dict[Reader, int] = {
-        "encoder": len(reading.ids),
-        "decoder": len(reading.target or reading.ids) + more,
-    }
-    shown = MapStyle(found, head == MEAN, layers is None and heads is None, places)
+    images = patch_images(spec, reading)
+    shown = MapStyle(found, head == MEAN, layers is None and heads is None, lengths, images)
     if as_json:
         attended = Attended.of(list(steps))
     else:
@@ -162,7 +172,7 @@ def attend(
     labels = shown.labels(attended)
     for path in output or ():
         kind = path.suffix.lower()
-        drawn = _file(kind, attended, spec.name, printable(description), labels, mean=shown.mean)
+        drawn = _file(kind, attended, spec.name, printable(description), labels, images, mean=shown.mean)
         write_own(path, drawn, kind)
     if as_json:
         print_data(shown, attended, {"model": spec.name, "weights": description})
@@ -177,6 +187,7 @@ def _file(
     name: str,
     description: str,
     labels: Mapping[Reader, Sequence[str]],
+    images: Mapping[Reader, PatchImage],
     *,
     mean: bool,
 ) -> bytes:
@@ -184,12 +195,12 @@ def _file(
     if suffix == ".html":
         from zoo.pages.attention_page import attention_page
 
-        return attention_page(attended, name, description, labels).encode()
+        return attention_page(attended, name, description, labels, images).encode()
     from zoo.attention_maps.pictures import grids
     from zoo.pictures.heat_map import heat_maps
     from zoo.pictures.style import png, svg
 
-    figure = heat_maps(grids(attended, name, labels, mean=mean))
+    figure = heat_maps(grids(attended, name, labels, images, mean=mean))
     return png(figure) if suffix == ".png" else svg(figure).encode()
 
 

@@ -63,12 +63,12 @@ def fitting(out: Console, longest: int) -> int:
     return (out.width - min(longest, LONGEST) - 1) // _cell(out)
 
 
-def legend(out: Console) -> Text:
-    """The legend of the cells."""
+def legend(out: Console, whole: str = "a query token's attention", masked: str = ", · masked") -> Text:
+    """The legend of the cells, which are shares of a whole; ``masked``: what is said of masked cells where there may be any."""
     if not _is_colored(out):
-        return Text("percent of a query token's attention, · masked", "dim")
+        return Text(f"percent of {whole}{masked}", "dim")
     steps = [Text("  ", _background(step / 10)) for step in range(11)]
-    return Text.assemble("0% ", *steps, " 100% of a query token's attention")
+    return Text.assemble("0% ", *steps, f" 100% of {whole}")
 
 
 def _strips(out: Console, panels: Sequence[Panel], margin: int) -> Iterator[_Strip]:
@@ -115,7 +115,8 @@ class _Strip:
                 "",
                 [
                     Text(
-                        f"Showing the first {self._fitting} of {most} tokens; --output FILE shows all.", "dim"
+                        f"Showing the first {self._fitting} of {most} columns; --output FILE shows all.",
+                        "dim",
                     )
                 ],
             )

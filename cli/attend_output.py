@@ -12,7 +12,10 @@ from rich.cells import cell_len
 from cli.attend_maps import LONGEST, Panel, Row, fitting, legend, print_maps
 from cli.render import Column, console, print_json, print_table, say
 from specs.printable import printable
-from zoo.attention_maps.attend import Attended, AttentionStep, Reader, looked_at, looks
+from specs.stack import STACKS
+from zoo.attention_maps.attend import Attended, AttentionStep
+from zoo.attention_maps.choice import Reader, looked_at, looks
+from zoo.attention_maps.patches import PatchImage, patch_maps
 from zoo.attention_maps.pictures import SINK, TITLES
 
 if TYPE_CHECKING:
@@ -33,13 +36,15 @@ _HEADS = 16
 class MapStyle:
     """How maps are shown: the mean over heads or each head; ``ends`` limits a terminal to the first and last layer.
 
-    ``places`` is the maximum number of tokens of each reader.
+    ``places`` is the maximum number of tokens, patches or frames of each reader; attention to the patches of ``images`` is
+    shown as grids.
     """
 
     text: TextTokenizer | None
     mean: bool
     ends: bool
     places: Mapping[Reader, int]
+    images: Mapping[Reader, PatchImage]
 
     def label(self, token: int) -> str:
         """The printable text of a token, or its id."""
@@ -53,9 +58,15 @@ class MapStyle:
         """Tokens as text, or as comma-separated ids."""
         return ",".join(map(str, ids)) if self.text is None else self.text.text(ids)
 
+    def step_labels(self, step: AttentionStep) -> list[str]:
+        """The labels of what a step reads."""
+        return [*step.names, *map(self.label, step.ids)]
+
     def labels(self, attended: Attended) -> dict[Reader, list[str]]:
-        """The labels of all tokens by reader."""
-        return {reader: [self.label(token) for token in ids] for reader, ids in attended.ids.items()}
+        """The labels of all tokens, patches and frames by reader."""
+        tokens = {reader: [self.label(token) for token in ids] for reader, ids in attended.ids.items()}
+        found = {**attended.names, **tokens}
+        return {reader: found[reader] for reader in STACKS if reader in found}
 
 
 def print_growing(shown: MapStyle, steps: Iterator[AttentionStep], choice: AttentionChoice) -> Attended:
@@ -64,8 +75,10 @@ def print_growing(shown: MapStyle, steps: Iterator[AttentionStep], choice: Atten
     for first in steps:
         rest = steps if first.reader == "decoder" else iter(())  # an encoder reads all at once
         _print_read(out, shown, choice, taken, itertools.chain([first], rest), first)
-    out.print(legend(out))
-    out.print()
+    if any(looked_at(stack) not in shown.images for stack in choice.layers):
+        out.print(legend(out))
+        out.print()
+    _print_patches(out, shown, choice, taken)
     attended = Attended.of(taken)
     if attended.written:
         say(f"generated: {shown.words(attended.written)}\n")
@@ -95,20 +108,46 @@ def _print_read(
     if not views:
         taken.extend(steps)
         return
-    longest = max(cell_len(shown.label(token)) for token in first.ids)
+    longest = max(map(cell_len, shown.step_labels(first)))
     panels = [_panel(shown, view, choice) for view in views]
     most = None
-    if shown.places[first.reader] > len(first.ids):  # labels of generated tokens are not known yet
+    if shown.places[first.reader] > len(first.names or first.ids):  # generated tokens are not known yet
         longest = max(longest, ID_DIGITS if shown.text is None else LONGEST)
     elif max(panel.places for panel in panels) > fitting(out, longest):
         most = fitting(out, longest)
     print_maps(out, panels, rows(), labels, longest, most)
 
 
+def _print_patches(
+    out: Console, shown: MapStyle, choice: AttentionChoice, taken: Sequence[AttentionStep]
+) -> None:
+    """Print attention to patches as grids: with ``ends`` of the first and last layer, of a decoder of the last."""
+    attended = Attended.of(taken)
+    labels = shown.labels(attended)
+    for stack, maps in attended.maps.items():
+        image = shown.images.get(looked_at(stack))
+        if image is None:
+            continue
+        if shown.ends:
+            maps = maps[-1:] if stack == "cross" or len(maps) == 1 else [maps[0], maps[-1]]
+        found = [
+            each
+            for layer in maps
+            for each in patch_maps(layer, image, labels[looks(stack)], mean=shown.mean or shown.ends)
+        ]
+        columns = [f"c{at}" for at in range(image.columns)]
+        panels = [Panel(f"{_title(each.view, choice)}, {each.note}", image.columns) for each in found]
+        rows = [(f"r{row}", [each.shares[row].tolist() for each in found]) for row in range(image.rows)]
+        print_maps(out, panels, rows, lambda: [columns] * len(found), len(f"r{image.rows}"))  # noqa: B023
+        out.print(legend(out, "the largest weight of a patch in each map", masked=""))
+        out.print()
+
+
 def _views(shown: MapStyle, step: AttentionStep, choice: AttentionChoice) -> list[HeadMap]:
-    """The views of a step, one per panel."""
+    """The views of a step, one per panel, but for those of patches."""
     maps: list[LayerMap] = sorted(
-        step.maps, key=lambda each: each.stack != step.reader
+        (each for each in step.maps if looked_at(each.stack) not in shown.images),
+        key=lambda each: each.stack != step.reader,
     )  # its own tokens first
     if shown.ends:
         ends = {stack: (layers[0], layers[-1]) for stack, layers in choice.layers.items()}
@@ -118,14 +157,17 @@ def _views(shown: MapStyle, step: AttentionStep, choice: AttentionChoice) -> lis
 
 def _panel(shown: MapStyle, view: HeadMap, choice: AttentionChoice) -> Panel:
     layer = view.layer
-    title = f"{layer.stack} {view.title}" if len(choice.layers) > 1 else view.title
-    return Panel(title, shown.places[looked_at(layer.stack)] + layer.sink)
+    return Panel(_title(view, choice), shown.places[looked_at(layer.stack)] + layer.sink)
+
+
+def _title(view: HeadMap, choice: AttentionChoice) -> str:
+    return f"{view.layer.stack} {view.title}" if len(choice.layers) > 1 else view.title
 
 
 def _rows(shown: MapStyle, step: AttentionStep, choice: AttentionChoice) -> Iterator[Row]:
     tables = [_shares(shown, view) for view in _views(shown, step, choice)]
-    for place, token in enumerate(step.ids):
-        yield shown.label(token), [table[place] for table in tables]
+    for place, label in enumerate(shown.step_labels(step)):
+        yield label, [table[place] for table in tables]
 
 
 def _shares(shown: MapStyle, view: HeadMap) -> list[list[float | None]]:
@@ -165,11 +207,12 @@ def _summary(layer: LayerMap) -> list[str]:
 
 
 def print_data(shown: MapStyle, attended: Attended, facts: Mapping[str, Any]) -> None:
-    """Print tokens, weights of each head and entropies in bits as JSON."""
-    tokens = {
+    """Print tokens, patches or frames, weights of each head and entropies in bits as JSON."""
+    tokens: dict[str, Any] = {
         reader: [{"id": token, "token": shown.token(token)} for token in ids]
         for reader, ids in attended.ids.items()
     }
+    names = {reader: [{"name": name} for name in names] for reader, names in attended.names.items()}
     stacks = {
         stack: {
             "queries": looks(stack),
@@ -179,7 +222,9 @@ def print_data(shown: MapStyle, attended: Attended, facts: Mapping[str, Any]) ->
         }
         for stack, maps in attended.maps.items()
     }
-    print_json({**facts, "tokens": tokens, "written_ids": attended.written, "attention": stacks})
+    grids = {reader: {"rows": each.rows, "columns": each.columns} for reader, each in shown.images.items()}
+    read = {"tokens": {**names, **tokens}, "patches": grids, "written_ids": attended.written}
+    print_json({**facts, **read, "attention": stacks})
 
 
 def _layer_data(layer: LayerMap) -> dict[str, Any]:

@@ -1,14 +1,17 @@
-"""Inputs of ``zoo attend`` as token ids."""
+"""Inputs of ``zoo attend``: token ids, and images or recordings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.run_inputs import token_ids
+from cli.media import INPUT_OPTIONS, read_audio_files, read_image_files
+from cli.run_inputs import filled_texts, token_ids
 from specs.embedding import Tokens
 from specs.errors import UserError
+from zoo.attention_maps.choice import AttentionChoice, Reader, heads_by_layer, looked_at, looks
 from zoo.attention_maps.reading import AttentionInput
 from zoo.generation.prompts import check_prompts
 
@@ -20,15 +23,32 @@ if TYPE_CHECKING:
 DEFAULT_NEW_TOKENS = 12
 """Number of tokens that an encoder-decoder generates without a target."""
 
+MOST_WEIGHTS = 2**28
+"""Maximum number of attention weights to keep, 1 GiB in float32."""
+
 
 @dataclass(frozen=True)
 class Given:
-    """Inputs on the command line: texts or ids, and the target of an encoder-decoder."""
+    """Inputs on the command line: texts or ids, an image or a recording, and the target of an encoder-decoder."""
 
     texts: Sequence[str]
     ids: str | None
     target_text: str | None
     target_ids: str | None
+    image: Path | None = None
+    audio: Path | None = None
+
+    @property
+    def options(self) -> list[str]:
+        """The options that were given, but for the target."""
+        given = {"--text": self.texts, "--ids": self.ids, "--image": self.image, "--audio": self.audio}
+        return [option for option, value in given.items() if value not in (None, [])]
+
+    def stacks(self, spec: Model) -> list[str]:
+        """The stacks of a dual encoder that have an input; none for other models, which run as a whole."""
+        if spec.architecture != "dual-encoder":
+            return []
+        return [name for name, stack in spec.stacks() if self._gives(spec.embedding_of(stack).input_name)]
 
     def new_tokens(self, spec: Model, asked: int | None) -> int:
         """The number of tokens to generate: as asked, else a default for an encoder-decoder without a target."""
@@ -39,26 +59,49 @@ class Given:
             return 0
         return min(DEFAULT_NEW_TOKENS, spec.context_length_of(spec.decoder) or DEFAULT_NEW_TOKENS)
 
-    def reading(self, source: ModelSource, text: TextTokenizer | None) -> AttentionInput:
-        """The token ids, with the special tokens of a text.
+    def reading(
+        self, source: ModelSource, text: TextTokenizer | None, choice: AttentionChoice
+    ) -> AttentionInput:
+        """What the chosen stacks read: token ids, with the special tokens of a text, and prepared images or recordings.
 
-        Raises :class:`specs.errors.UserError` for options that exclude each other or do not apply to the model.
+        Raises :class:`specs.errors.UserError` for options that exclude each other or do not apply to the model, and for
+        unsuitable files.
         """
-        self._check(source.spec)
-        ids, types = self._read(source.spec, text)
-        return AttentionInput(ids, types, self._target(source, text))
-
-    def _check(self, spec: Model) -> None:
-        for _, stack in spec.stacks():
-            embedding = spec.embedding_of(stack)
-            if not embedding.takes_tokens:
+        inputs = _inputs(source.spec, choice)
+        self._check(source.spec, inputs)
+        reading = AttentionInput(target=self._target(source, text))
+        if "input_ids" in inputs.values():
+            ids, types = self._read(source.spec, text)
+            reading = replace(reading, ids=ids, types=types)
+        for path in (self.image, self.audio):
+            if path is not None and path.is_dir():
                 raise UserError(
-                    f"{spec.name} takes {embedding.input_name}, but zoo attend supports only token inputs.\n"
-                    "  Choose a text model."
+                    f"{path} is a directory, and zoo attend shows one input.\n  Pass one file of it."
                 )
-        if bool(self.texts) == (self.ids is not None):
-            rule = "--text and --ids are mutually exclusive." if self.texts else "No input."
-            raise UserError(f"{rule}\n  Pass --text, or token ids such as --ids 1,2,3.")
+        if self.image is not None and "pixel_values" in inputs.values():
+            values, _ = read_image_files([self.image], source.spec, source.origin)
+            return replace(reading, values=values)
+        if self.audio is not None:
+            sounds = read_audio_files([self.audio], source.spec, source.origin)
+            if len(sounds.inputs) > 1:
+                length = sounds.inputs[0].shape[-1] * sounds.column_seconds
+                raise UserError(
+                    f"{self.audio}: must last at most {length:g} seconds, the length of an input of {source.spec.name}\n"
+                    f"  value: {len(sounds.inputs)} inputs\n  Pass a shorter recording."
+                )
+            return replace(reading, values=sounds.inputs[0], column_seconds=sounds.column_seconds)
+        return reading
+
+    def _gives(self, input_name: str) -> bool:
+        return any(option in INPUT_OPTIONS.get(input_name, ()) for option in self.options)
+
+    def _check(self, spec: Model, inputs: dict[Reader, str]) -> None:
+        """Raise :class:`specs.errors.UserError` unless the options give the inputs of the chosen stacks, and no others."""
+        self._check_inputs(spec, inputs)
+        if self.texts and self.ids is not None:
+            raise UserError(
+                "--text and --ids are mutually exclusive.\n  Pass --text, or token ids such as --ids 1,2,3."
+            )
         if len(self.texts) > 1 and spec.architecture != "encoder":
             remedy = "Pass the decoder input as --target-text." if _has_two(spec) else "Join them into one."
             raise UserError(
@@ -74,15 +117,47 @@ class Given:
             if value is not None and not _has_two(spec):
                 raise UserError(
                     f"{option} applies only to encoder-decoders, and {spec.name} is architecture: {spec.architecture}.\n"
-                    f"  value: {value!r}\n  Pass the whole input as --text or --ids."
+                    f"  value: {value!r}\n  Pass the whole input as {self._whole(inputs)}."
                 )
+
+    def _check_inputs(self, spec: Model, inputs: dict[Reader, str]) -> None:
+        stacks = spec.stacks() if spec.architecture == "dual-encoder" else [("", spec.first_stack)]
+        names = [spec.embedding_of(stack).input_name for _, stack in stacks]
+        takes = [option for name in names for option in INPUT_OPTIONS.get(name, ())]
+        if not takes:
+            raise UserError(
+                f"{spec.name} takes {names[0]}, which no option gives\n"
+                "  Record its attention in Python: zoo.attention_maps.recording.Recording."
+            )
+        if wrong := next((option for option in self.options if option not in takes), None):
+            raise UserError(
+                f"{spec.name} takes {' and '.join(names)}, which {wrong} does not give\n  Pass {takes[0]}."
+            )
+        if not self.options:
+            raise UserError(f"No input.\n  Pass {self._whole(inputs)}.")
+        for reader, name in inputs.items():
+            if not self._gives(name):
+                option = INPUT_OPTIONS[name][0]
+                raise UserError(
+                    f"The {reader} stack of {spec.name} takes {name}, and {option} is missing\n"
+                    f"  value: --stack {reader}\n  Pass {option}, or another --stack."
+                )
+
+    @staticmethod
+    def _whole(inputs: dict[Reader, str]) -> str:
+        """The options that give the inputs, as text."""
+        words = {"input_ids": "--text, or token ids such as --ids 1,2,3"}
+        return ", and ".join(
+            words.get(name, f"{INPUT_OPTIONS[name][0]} with a file") for name in inputs.values()
+        )
 
     def _read(self, spec: Model, text: TextTokenizer | None) -> tuple[list[int], list[int] | None]:
         if self.ids is not None:
             return token_ids(self.ids), None
         tokenizer = _needed("--text", text)
         if len(self.texts) == 1:
-            return tokenizer.ids(self.texts)[0], None
+            ids = tokenizer.ids(self.texts)
+            return list(filled_texts(ids, spec, tokenizer)[0] if spec.text else ids[0]), None
         ids, types = tokenizer.pair(*self.texts)
         embedding = spec.embedding_of(spec.last_stack)
         return ids, types if isinstance(embedding, Tokens) and embedding.token_types else None
@@ -98,28 +173,67 @@ class Given:
         return start + _needed("--target-text", text).ids([self.target_text])[0]
 
 
-def check_length(spec: Model, reading: AttentionInput, new_tokens: int) -> None:
-    """Raise :class:`specs.errors.UserError` unless the ids are in the vocabulary and fit the context with the new tokens.
+def check_length(
+    spec: Model, reading: AttentionInput, choice: AttentionChoice, new_tokens: int
+) -> dict[Reader, int]:
+    """The number of tokens, patches or frames of each stack that runs, generated tokens included.
 
-    The last generated token is never an input.
+    Raises :class:`specs.errors.UserError` unless ids are in the vocabulary, everything fits the context, and the weights fit
+    in memory.  The last generated token is never an input.
     """
     if new_tokens and spec.head.kind != "language_modeling":
         raise UserError(
             f"--max-new-tokens needs a head of kind language_modeling, and that of {spec.name} is {spec.head.kind}.\n"
             f"  value: {new_tokens}\n  Remove the option."
         )
-    if spec.encoder is not None:
-        check_prompts(spec, spec.encoder, [reading.ids])
-    if spec.decoder is not None:
-        ids = reading.target if _has_two(spec) else reading.ids
-        check_prompts(spec, spec.decoder, [ids])
-        most = spec.context_length_of(spec.decoder)
-        if most is not None and len(ids) + new_tokens - 1 > most:
+    lengths = dict[Reader, int]()
+    for name, stack in spec.stacks():
+        if name != "decoder" and name not in _inputs(spec, choice):
+            continue
+        ids, most = reading.ids_of(spec, name), spec.context_length_of(stack)
+        lengths[name] = reading.length_of(spec, name)
+        if spec.embedding_of(stack).takes_tokens:
+            check_prompts(spec, stack, [ids])
+        elif most is not None and lengths[name] > most:
+            raise UserError(
+                f"A recording must fit the context of {spec.name}, which is {most} frames\n"
+                f"  value: {lengths[name]} frames\n  Pass a shorter recording."
+            )
+        if name == "decoder" and most is not None and len(ids) + new_tokens - 1 > most:
             raise UserError(
                 f"Input and new tokens must fit the context of {spec.name}, which is {most} tokens.\n"
                 f"  value: {len(ids)} tokens, and --max-new-tokens {new_tokens}\n"
                 f"  Pass --max-new-tokens {most - len(ids) + 1} or less."
             )
+    if "decoder" in lengths:
+        lengths["decoder"] += max(0, new_tokens - 1)
+    _check_size(spec, choice, lengths)
+    return lengths
+
+
+def _check_size(spec: Model, choice: AttentionChoice, lengths: dict[Reader, int]) -> None:
+    counts = heads_by_layer(spec)
+    total = sum(
+        (len(choice.heads) if choice.heads else counts[stack][layer] or 1)
+        * lengths[looks(stack)]
+        * lengths[looked_at(stack)]
+        for stack, layers in choice.layers.items()
+        for layer in layers
+    )
+    if total > MOST_WEIGHTS:
+        raise UserError(
+            f"The attention maps of {spec.name} must have at most {MOST_WEIGHTS:,} weights\n  value: {total:,}\n"
+            "  Choose fewer layers, heads or stacks, such as --layer 0 or --head 0."
+        )
+
+
+def _inputs(spec: Model, choice: AttentionChoice) -> dict[Reader, str]:
+    """The names of the inputs of stacks, but for a target: of a dual encoder, those of the chosen stacks."""
+    if spec.architecture == "dual-encoder":
+        readers: list[Reader] = [looked_at(stack) for stack in choice.layers]
+    else:
+        readers = ["encoder" if spec.encoder is not None else "decoder"]
+    return {reader: spec.embedding_of(getattr(spec, reader)).input_name for reader in readers}
 
 
 def _has_two(spec: Model) -> bool:

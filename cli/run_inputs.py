@@ -7,18 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.media import INPUT_OPTIONS, read_audio_files, read_image_files
+
 if TYPE_CHECKING:
     from exporters.runtime.exported import Exported
     from exporters.runtime.model_inputs import Given
     from exporters.runtime.text import TextTokenizer
-
-_OPTIONS = {
-    "input_ids": ("--text", "--ids"),
-    "pixel_values": ("--image",),
-    "input_features": ("--audio",),
-    "input_values": ("--audio",),
-}
-"""The options that give a model's inputs."""
+    from specs.model import Model
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,7 @@ def read_inputs(stated: GivenOptions, exported: Exported, tokenizer: TextTokeniz
 
     spec = exported.spec
     name = spec.embedding_of(spec.first_stack).input_name
-    options = _OPTIONS.get(name, ())
+    options = INPUT_OPTIONS.get(name, ())
     if not options:
         raise UserError(f"{spec.name} takes {name}, which no option gives\n  Run its graph with onnxruntime.")
     if wrong := next((option for option in stated.options if option not in options), None):
@@ -88,15 +83,16 @@ def read_pair(
         missing = "--text" if stated.images else "--image"
         raise UserError(f"{name} compares texts with images, and {missing} is missing\n  Pass both.")
     texts = _texts(stated, tokenizer)
-    filled = _filled(texts.given, exported, tokenizer) if stated.texts and tokenizer else texts.given
+    filled = (
+        filled_texts(texts.given, exported.spec, tokenizer) if stated.texts and tokenizer else texts.given
+    )
     names = [*stated.texts, *[""] * len(stated.ids)]
     return RunInputs(filled, "text", names), _images(stated.images, exported)
 
 
-def _filled(given: Given, exported: Exported, tokenizer: TextTokenizer) -> Given:
+def filled_texts(given: Given, spec: Model, tokenizer: TextTokenizer) -> Given:
     """Texts as their encoder was trained on them: one that pools at the last token of all, in both directions, reads them
     filled up to its context (SigLIP)."""
-    spec = exported.spec
     assert spec.text is not None
     length, padding = spec.context_length_of(spec.text), tokenizer.padding_id
     if getattr(spec.text.head, "pooling", None) != "last" or spec.is_causal("text") or length is None:
@@ -120,55 +116,20 @@ def _texts(stated: GivenOptions, tokenizer: TextTokenizer | None) -> RunInputs:
 
 def _images(given: Sequence[Path], exported: Exported) -> RunInputs:
     """Images, a directory standing for all in it."""
-    from cli.render import say
-    from exporters.preprocessing.fitting import PREPROCESSOR
-    from exporters.preprocessing.images import Pixels, image_files, read_images
-
-    form = Pixels.beside(exported.directory)
-    paths = [path for each in given for path in image_files(each)]
-    pixels, _ = read_images(paths, form, exported.spec)
-    if form is None:
-        say(
-            f"There is no {PREPROCESSOR}: images are resized to the model's size, with values from -1 to 1",
-            "dim",
-            err=True,
-        )
+    pixels, paths = read_image_files(given, exported.spec, exported.directory)
     return RunInputs(pixels, "image", [path.name for path in paths])
 
 
 def _sounds(given: Sequence[Path], exported: Exported) -> RunInputs:
-    """Recordings, each cut into inputs of the model's length."""
+    """Recordings, each cut into inputs of the model's length, or whole; a directory stands for all in it."""
     import numpy as np
 
-    from exporters.preprocessing.audio import LogMel, read_audio
-
-    spec = exported.spec
-    if spec.embedding_of(spec.first_stack).any_length:
-        return _recordings(given, exported)
-    form = LogMel.beside(exported.directory)
-    found = [read_audio(path, form, exported.spec)[0] for path in given]
-    names = [path.name for path, parts in zip(given, found, strict=True) for _ in parts]
-    return RunInputs(np.concatenate(found), "recording", names)
-
-
-def _recordings(given: Sequence[Path], exported: Exported) -> RunInputs:
-    """Recordings, each whole, a directory standing for all in it."""
-    from cli.render import say
-    from exporters.preprocessing.audio import audio_files
-    from exporters.preprocessing.fitting import PREPROCESSOR
-    from exporters.preprocessing.waveforms import Waveforms, read_waveforms
     from exporters.runtime.model_inputs import Recordings
 
-    form = Waveforms.beside(exported.directory)
-    paths = [path for each in given for path in audio_files(each)]
-    found = [read_waveforms(path, form, exported.spec)[0][0] for path in paths]
-    if form is None:
-        say(
-            f"There is no {PREPROCESSOR}: recordings are read at 16 kHz, with mean 0 and variance 1",
-            "dim",
-            err=True,
-        )
-    return RunInputs(Recordings(found), "recording", [path.name for path in paths])
+    found = read_audio_files(given, exported.spec, exported.directory)
+    whole = exported.spec.embedding_of(exported.spec.first_stack).any_length
+    inputs = Recordings(found.inputs) if whole else np.concatenate(found.inputs)
+    return RunInputs(inputs, "recording", [path.name for path in found.paths])
 
 
 def token_ids(given: str, option: str = "--ids") -> list[int]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -14,6 +14,14 @@ from specs.registry import register
 from specs.roles import Role
 
 Embedding = Annotated[Component, Slot("embedding")]
+
+
+class PatchGrid(NamedTuple):
+    """The rows and columns of the patches of an image, each ``size`` pixels high and wide."""
+
+    rows: int
+    columns: int
+    size: int
 
 
 class EmbeddingKind(Component):
@@ -52,6 +60,18 @@ class EmbeddingKind(Component):
     def vector_count(self, length: int) -> int:
         """The number of vectors made of an input of a length, for embeddings of inputs of any length."""
         return length
+
+    def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
+        """A name for each of a number of vectors, for embeddings of other inputs than tokens: what it is made of.
+
+        ``column_seconds``: the time from one column of an input to the next, for audio.
+        """
+        return list(map(str, range(count)))
+
+    @property
+    def patch_grid(self) -> PatchGrid | None:
+        """The patches that the last vectors are made of, row by row; None for other inputs than images."""
+        return None
 
     def position_width(self, d_model: int) -> int:
         """The width of the vectors to which positions are added."""
@@ -142,6 +162,16 @@ class Patches(EmbeddingKind):
     def fixed_length(self) -> int:
         return (self.image_size // self.patch_size) ** 2 + self.class_token + self.registers
 
+    @property
+    def patch_grid(self) -> PatchGrid:
+        side = self.image_size // self.patch_size
+        return PatchGrid(side, side, self.patch_size)
+
+    def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
+        rows, columns, _ = self.patch_grid
+        first = ["[CLS]"] * self.class_token + [f"reg{i}" for i in range(self.registers)]
+        return first + [f"r{row}c{column}" for row in range(rows) for column in range(columns)]
+
     def position_count(self, context_length: int | None) -> int:
         return self.fixed_length - self.registers
 
@@ -175,6 +205,9 @@ class Spectrogram(EmbeddingKind):
     """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "input_features"
+
+    def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
+        return _times(count, self.stride, column_seconds)
 
     def input_shape(self, context_length: int | None) -> tuple[int, ...]:
         assert context_length is not None
@@ -267,6 +300,9 @@ class Waveform(EmbeddingKind):
             reach = (reach - 1) * each.stride + each.kernel
         return reach
 
+    def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
+        return _times(count, self.step, column_seconds)
+
     def input_length(self, vectors: int) -> int:
         return (vectors - 1) * self.step + self.reach
 
@@ -286,3 +322,12 @@ class Waveform(EmbeddingKind):
                     each.stride,
                     f"Use {each.kernel} or less.",
                 )
+
+
+def _times(count: int, step: int, column_seconds: float | None) -> list[str]:
+    """The times at which vectors begin, ``step`` columns apart, with the decimals that tell them apart; or numbers."""
+    if column_seconds is None:
+        return list(map(str, range(count)))
+    seconds = step * column_seconds
+    decimals = max(1, math.ceil(-math.log10(seconds)))
+    return [f"{i * seconds:.{decimals}f}s" for i in range(count)]

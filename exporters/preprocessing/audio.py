@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exporters.preprocessing.fitting import PREPROCESSOR, check_fit
+from exporters.preprocessing.fitting import PREPROCESSOR, check_fit, input_shape
 from specs.errors import UserError
 from specs.model import Model
 from zoo.checkpoints.carried import stated_in
@@ -48,6 +48,12 @@ class LogMel:
             if len(values) == len(names):
                 return cls(*values)
         return None
+
+    @classmethod
+    def usual(cls, spec: Model) -> LogMel:
+        """The settings of every published Whisper, with the bins and the columns that a model takes."""
+        bins, columns = input_shape(spec)
+        return cls(rate=16000, bins=bins, window=400, hop=160, length=160 * columns)
 
     def features(self, samples: Samples) -> Samples:
         """log10 of the mel spectrogram, within 8 of its maximum, scaled to about -1..1: N -> M T.

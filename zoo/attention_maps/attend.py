@@ -1,4 +1,4 @@
-"""Run a model on one sequence, optionally generate, and record its attention weights.
+"""Run a model on one input, optionally generate, and record its attention weights.
 
 A decoder reads generated tokens through its cache.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from specs.errors import UserError, option_name
-from zoo.attention_maps.choice import AttentionChoice, StackName
+from zoo.attention_maps.choice import AttentionChoice, Reader, StackName, looks
 from zoo.attention_maps.maps import LayerMap, grown
 from zoo.attention_maps.reading import AttentionInput
 from zoo.attention_maps.recording import AttentionCall, Recording
@@ -24,28 +24,29 @@ from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.outputs import Outputs
 
-Reader = Literal["encoder", "decoder"]
-"""The stack whose tokens are the queries."""
-
 
 @dataclass(frozen=True)
 class AttentionStep:
-    """The tokens of one pass through a stack, and the attention maps of their queries over all tokens so far.
+    """What one pass through a stack reads, and the attention maps of its queries over everything read so far.
 
-    ``written``: the token that the model generates after them, if any.
+    ``ids``: tokens; ``names``: those of patches or frames instead; ``written``: the token that the model generates after
+    them, if any.
     """
 
     reader: Reader
     ids: Sequence[int]
     maps: Sequence[LayerMap]
+    names: Sequence[str] = ()
     written: int | None = None
 
 
 @dataclass(frozen=True)
 class Attended:
-    """The ids that each stack read, the generated tokens, and the attention maps of each stack by layer."""
+    """The ids, or the names of patches or frames, that each stack read, the generated tokens, and the attention maps of
+    each stack by layer."""
 
     ids: dict[Reader, list[int]] = field(default_factory=dict)
+    names: dict[Reader, list[str]] = field(default_factory=dict)
     written: list[int] = field(default_factory=list)
     maps: dict[StackName, list[LayerMap]] = field(default_factory=dict)
 
@@ -54,23 +55,16 @@ class Attended:
         """Combine steps."""
         whole, pieces = cls(), dict[tuple[StackName, int], list[LayerMap]]()
         for step in steps:
-            whole.ids.setdefault(step.reader, []).extend(step.ids)
+            if step.names:
+                whole.names[step.reader] = list(step.names)
+            else:
+                whole.ids.setdefault(step.reader, []).extend(step.ids)
             whole.written.extend([] if step.written is None else [step.written])
             for piece in step.maps:
                 pieces.setdefault((piece.stack, piece.layer), []).append(piece)
         for (stack, _), parts in pieces.items():
             whole.maps.setdefault(stack, []).append(grown(parts))
         return whole
-
-
-def looks(stack: StackName) -> Reader:
-    """The stack whose tokens are the queries."""
-    return "encoder" if stack == "encoder" else "decoder"
-
-
-def looked_at(stack: StackName) -> Reader:
-    """The stack whose tokens are the keys."""
-    return "decoder" if stack == "decoder" else "encoder"
 
 
 def attend(
@@ -82,11 +76,12 @@ def attend(
 ) -> Iterator[AttentionStep]:
     """Run the model, then decode greedily up to ``new_tokens`` tokens or a token of ``stop``; the last one is not read.
 
-    In an encoder-decoder, the encoder reads the ids, and the decoder, if chosen, the target.
+    In an encoder-decoder, the encoder reads the ids or the values, and the decoder, if chosen, the target.  In a dual
+    encoder, only the chosen stacks read.
     Raises :class:`specs.errors.UserError` for an attention without recorded weights.
     """
     if isinstance(model, Encoder):
-        yield _step(model, choice, "encoder", reading.ids, lambda ids: model(ids, None, _types(reading)))[1]
+        yield _whole(model, reading, choice, "encoder", model)[1]
     elif isinstance(model, Decoder):
 
         def read(past: Any, ids: Tensor) -> Outputs:
@@ -94,13 +89,10 @@ def attend(
 
         yield from _decoded(model, choice, reading.ids, read, new_tokens, stop)
     elif isinstance(model, DualEncoder):
-        raise UserError(
-            f"{model.spec.name} is a dual encoder, whose attention cannot be shown\n  Choose a model with one encoder."
-        )
+        for stack in choice.layers:
+            yield _whole(model, reading, choice, looks(stack), partial(model.encode, looks(stack)))[1]
     else:
-        outputs, step = _step(
-            model, choice, "encoder", reading.ids, lambda ids: model.encode(ids, None, _types(reading))
-        )
+        outputs, step = _whole(model, reading, choice, "encoder", model.encode)
         yield step
         if all(looks(stack) == "encoder" for stack in choice.layers):
             return
@@ -110,6 +102,24 @@ def attend(
             return model.decode(ids, encoded, past_key_values=past)
 
         yield from _decoded(model, choice, reading.target, read_target, new_tokens, stop)
+
+
+def _whole(
+    model: ZooModel,
+    reading: AttentionInput,
+    choice: AttentionChoice,
+    reader: Reader,
+    read: Callable[[Tensor, None, Tensor | None], Outputs],
+) -> tuple[Outputs, AttentionStep]:
+    """The pass of a stack that reads all of its input at once."""
+    names = reading.names_of(model.spec, reader)
+    if reading.values is not None and names:
+        inputs = torch.from_numpy(reading.values).to(next(model.parameters()).dtype)
+    else:
+        inputs = torch.tensor([list(reading.ids)])
+    types = None if reading.types is None else torch.tensor([list(reading.types)])
+    outputs, maps = _recorded(model, choice, reader, lambda: read(inputs, None, types))
+    return outputs, AttentionStep(reader, () if names else reading.ids, maps, names)
 
 
 def _decoded(
@@ -123,7 +133,8 @@ def _decoded(
     """The steps of a decoder: the prompt, then generated tokens one by one."""
     past = None
     for _ in range(max(1, new_tokens)):
-        outputs, step = _step(model, choice, "decoder", ids, partial(read, past))
+        outputs, maps = _recorded(model, choice, "decoder", partial(read, past, torch.tensor([list(ids)])))
+        step = AttentionStep("decoder", ids, maps)
         if not new_tokens:
             yield step
             return
@@ -134,13 +145,10 @@ def _decoded(
         past, ids = outputs.present_key_values, [written]
 
 
-def _step(
-    model: ZooModel,
-    choice: AttentionChoice,
-    reader: Reader,
-    ids: Sequence[int],
-    read: Callable[[Tensor], Outputs],
-) -> tuple[Outputs, AttentionStep]:
+def _recorded(
+    model: ZooModel, choice: AttentionChoice, reader: Reader, run: Callable[[], Outputs]
+) -> tuple[Outputs, list[LayerMap]]:
+    """The outputs of a pass, and the maps of the chosen attentions."""
     maps: list[LayerMap] = []
 
     def keep(call: AttentionCall) -> None:
@@ -150,9 +158,9 @@ def _step(
             maps.append(LayerMap(call.stack, call.layer, heads, weights, call.seen[0], call.sink))
 
     with torch.inference_mode(), Recording(model, keep):
-        outputs = read(torch.tensor([list(ids)]))
+        outputs = run()
     _check(choice, reader, maps)
-    return outputs, AttentionStep(reader, ids, maps)
+    return outputs, maps
 
 
 def _check(choice: AttentionChoice, reader: Reader, maps: Sequence[LayerMap]) -> None:
@@ -165,7 +173,3 @@ def _check(choice: AttentionChoice, reader: Reader, maps: Sequence[LayerMap]) ->
                     f"Layer {layer} of {stack} has no attention weights: its attention does not call "
                     f"zoo.functional.attention\n  Choose other layers with {option_name('layer')}, or call that function in the component."
                 )
-
-
-def _types(reading: AttentionInput) -> Tensor | None:
-    return None if reading.types is None else torch.tensor([list(reading.types)])

@@ -8,13 +8,24 @@ from typing import Literal
 
 from specs.errors import UserError, option_name
 from specs.model import Model
-from specs.stack import Stack
+from specs.stack import STACKS, Stack
+from specs.stack import StackName as Reader
 from specs.suggest import suggestion
 
-StackName = Literal["encoder", "decoder", "cross"]
-"""Self-attention of the encoder or the decoder, or cross-attention of the decoder to the encoder."""
+StackName = Reader | Literal["cross"]
+"""Self-attention of a stack, or cross-attention of the decoder to the encoder."""
 
-STACKS: dict[str, StackName] = {"encoder": "encoder", "decoder": "decoder", "cross": "cross"}
+ATTENTIONS: dict[str, StackName] = {name: name for name in (*STACKS, "cross")}
+
+
+def looks(stack: StackName) -> Reader:
+    """The stack whose vectors are the queries."""
+    return "decoder" if stack == "cross" else stack
+
+
+def looked_at(stack: StackName) -> Reader:
+    """The stack whose vectors are the keys."""
+    return "encoder" if stack == "cross" else stack
 
 
 @dataclass(frozen=True)
@@ -41,9 +52,9 @@ def choose(
     """
     there = heads_by_layer(spec)
     for name in stacks:
-        if name not in STACKS:
-            raise UserError(f"{option_name('stack')} {name!r} is unknown\n  {suggestion(name, STACKS)}")
-        if STACKS[name] not in there:
+        if name not in ATTENTIONS:
+            raise UserError(f"{option_name('stack')} {name!r} is unknown\n  {suggestion(name, ATTENTIONS)}")
+        if ATTENTIONS[name] not in there:
             raise UserError(
                 f"{spec.name} has no such attention: its architecture is {spec.architecture}\n"
                 f"  value: {option_name('stack')} {name}\n  Use {' or '.join(there)}."
@@ -81,8 +92,7 @@ def choose(
 
 def heads_by_layer(spec: Model) -> dict[StackName, list[int | None]]:
     """The number of heads in each layer of each stack: 0 without attention, None for attention kinds without ``heads``."""
-    stacks: dict[StackName, Stack | None] = {"encoder": spec.encoder, "decoder": spec.decoder}
-    found = {name: _heads(stack) for name, stack in stacks.items() if stack is not None}
+    found: dict[StackName, list[int | None]] = {name: _heads(stack) for name, stack in spec.stacks()}
     if spec.architecture == "encoder-decoder" and spec.decoder is not None:
         found["cross"] = _heads(spec.decoder, cross=True)
     return found

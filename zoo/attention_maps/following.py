@@ -19,7 +19,7 @@ class FollowedAttentions(TorchFunctionMode):
     """A context in which ``attends`` receives each attention call, in order.
 
     ``stack`` and ``layer`` identify the attention.  Attentions that do not call :func:`zoo.functional.attention` are
-    not seen.
+    not seen, nor are those outside of layers, such as pooling by attention.
     """
 
     def __init__(self, model: ZooModel) -> None:
@@ -34,9 +34,8 @@ class FollowedAttentions(TorchFunctionMode):
         raise NotImplementedError
 
     def __enter__(self) -> Self:
-        for name in ("encoder", "decoder"):
-            if (stack := getattr(self._model, name, None)) is not None:
-                self._follow(name, stack)
+        for name, _ in self._model.spec.stacks():
+            self._follow(name, self._model.get_submodule(name))
         super().__enter__()
         return self
 
@@ -51,14 +50,14 @@ class FollowedAttentions(TorchFunctionMode):
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         options = kwargs or {}
-        if function is functional.attention:
+        if function is functional.attention and self.layer >= 0:
             args = self.attends(args, options)
         return function(*args, **options)
 
     def _follow(self, name: StackName, stack: nn.Module) -> None:
         """Track which layer's attention runs: a shared block stands for several layers."""
 
-        def begin(module: nn.Module, inputs: Any) -> None:
+        def outside(module: nn.Module, *inputs_and_outputs: Any) -> None:
             self.layer = -1
 
         def next_layer(module: nn.Module, inputs: Any) -> None:
@@ -70,7 +69,8 @@ class FollowedAttentions(TorchFunctionMode):
 
             return note
 
-        self._handles.append(stack.register_forward_pre_hook(begin))
+        self._handles.append(stack.register_forward_pre_hook(outside))
+        self._handles.append(stack.register_forward_hook(outside))
         for block in dict.fromkeys(stack.blocks):  # type: ignore[arg-type]
             self._handles.append(block.register_forward_pre_hook(next_layer))
             if block.attention is not None:

@@ -1,4 +1,5 @@
-// Draws ATTENTION: for each stack a table of small maps, and the chosen one large, with the labels of its tokens.
+// Draws ATTENTION: for each stack a table of small maps, and the chosen one large, with the labels of its tokens; where keys are
+// patches, also the attention of the query pointed at over their image.
 {
   const UNSEEN = 255;
   const root = document.documentElement;
@@ -86,11 +87,50 @@
     });
   };
 
+  const percent = (byte, whole) => `${((100 * byte * whole) / (UNSEEN - 1)).toFixed(whole < 1 ? 1 : 0)} %`;
+
+  // The attention of a query over an image, which is faded: the larger a weight, the more opaque its patch.
+  const OVER = 320;
+  const drawOver = (canvas, { image, columns: keys }, weights, query, colors) => {
+    const { rows, columns, first, height, width } = image;
+    const cell = Math.max(1, Math.floor(OVER / Math.max(rows, columns)));
+    Object.assign(canvas, { width: cell * columns, height: cell * rows });
+    const context = canvas.getContext("2d");
+    const source = element("canvas", { width, height });
+    const pixels = source.getContext("2d").createImageData(width, height);
+    const least = isDark() ? 0 : 95;
+    bytes(image.pixels).forEach((grey, place) => {
+      const faded = least + 0.625 * grey;
+      pixels.data.set([faded, faded, faded, 255], 4 * place);
+    });
+    source.getContext("2d").putImageData(pixels, 0, 0);
+    context.drawImage(source, 0, 0, canvas.width, canvas.height);
+    const own = weights.subarray(query * keys.length + first, query * keys.length + first + rows * columns);
+    const shares = [...own].map((byte) => (byte === UNSEEN ? 0 : byte));
+    const most = Math.max(1, ...shares);
+    context.fillStyle = `rgb(${colors[UNSEEN - 1].join(" ")})`;
+    shares.forEach((byte, place) => {
+      context.globalAlpha = (0.85 * byte) / most;
+      context.fillRect(cell * (place % columns), cell * Math.floor(place / columns), cell, cell);
+    });
+    return Math.max(...shares);
+  };
+
   const show = (stack) => {
     const large = element("canvas");
     const caption = element("figcaption");
     const figure = element("figure", {}, caption, large);
-    let chosen = null;
+    const over = element("canvas");
+    const overCaption = element("figcaption");
+    if (stack.image) figure.append(overCaption, over);
+    let [chosen, query] = [null, 0];
+    const drawQuery = (colors) => {
+      if (!stack.image) return;
+      const most = drawOver(over, stack, chosen.weights, query, colors);
+      overCaption.textContent = `“${stack.rows[query]}” over the image: up to ${percent(most, chosen.head.whole)}`;
+      over.setAttribute("role", "img");
+      over.setAttribute("aria-label", `Attention weights of ${chosen.head.title}, ${overCaption.textContent}`);
+    };
     const describe = () =>
       caption.replaceChildren(
         element("b", { textContent: chosen.head.title }),
@@ -103,6 +143,7 @@
       large.setAttribute("role", "img");
       large.setAttribute("aria-label", `Attention weights of ${head.title}`);
       drawLarge(large, stack, weights, palette());
+      drawQuery(palette());
       describe();
     };
     large.addEventListener("mousemove", (event) => {
@@ -111,12 +152,16 @@
       const within = column >= 0 && column < stack.columns.length && row < stack.rows.length;
       if (!within) return describe();
       const byte = chosen.weights[row * stack.columns.length + column];
-      const share = byte === UNSEEN ? "may not attend to" : `attends ${Math.round((100 * byte) / 254)} % to`;
+      const share = byte === UNSEEN ? "may not attend to" : `attends ${percent(byte, chosen.head.whole)} to`;
       caption.replaceChildren(
         element("b", { textContent: chosen.head.title }),
         element("br"),
         `“${stack.rows[row]}” (${row}) ${share} “${stack.columns[column]}” (${column})`,
       );
+      if (row !== query) {
+        query = row;
+        drawQuery(palette());
+      }
     });
     large.addEventListener("mouseleave", describe);
 
@@ -154,7 +199,7 @@
     section.append(element("div", { className: "heads" }, figure, element("div", { className: "scroll" }, table)));
     document.getElementById("stacks").append(section);
     first();
-    drawings.push((colors) => drawLarge(large, stack, chosen.weights, colors));
+    drawings.push((colors) => drawLarge(large, stack, chosen.weights, colors), drawQuery);
   };
 
   const redraw = () => {

@@ -24,6 +24,7 @@ _SMALLEST, _USUAL = 1.05, 3.2  # inches of a map's side: at least, and alone
 _ROOMY = 1.6  # up to which a map grows so that all labels fit
 _LARGE, _LARGE_ALONE = 2.2, 10.0  # up to which it grows so that many cells can be told apart
 _MARGIN, _GAP, _TITLE = 0.12, 0.12, 0.24
+_FADED, _OPAQUE = -0.6, 0.85  # the value that black stands for, and how much a whole share hides of an image
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,14 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class HeatMapGrid:
-    """Heat maps with common labels, ``across`` per row."""
+    """Heat maps with common labels, ``across`` per row; laid over an ``image``, if any: grey values from 0 to 1."""
 
     title: str
     rows: Sequence[str]
     columns: Sequence[str]
     maps: Sequence[HeatMap]
     across: int
+    image: NDArray[np.float32] | None = None
 
 
 def heat_maps(grids: Sequence[HeatMapGrid], style: Style = LIGHT) -> Figure:
@@ -127,7 +129,13 @@ class _Layout:
         at = np.linspace(0, 1, len(colors))
         image = np.stack([np.interp(shares, at, colors[:, channel]) for channel in range(3)], -1) / 255
         image[np.isnan(shown.shares)] = np.array(rgb(style.paper)) / 255
-        axes.imshow(image, aspect="auto", interpolation="nearest")
+        opaque = None
+        if self.grid.image is not None:
+            rows, columns = shown.shares.shape
+            extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
+            axes.imshow(self.grid.image, cmap="gray", vmin=_FADED, vmax=1, extent=extent, aspect="auto")
+            opaque = shares * _OPAQUE
+        axes.imshow(image, aspect="auto", interpolation="nearest", alpha=opaque)
         axes.set_facecolor(style.paper)
         for side in axes.spines.values():
             side.set(color=style.faint, linewidth=0.4)

@@ -1,0 +1,76 @@
+"""Image and audio files as the inputs of models, prepared as the checkpoint states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from exporters.runtime.graph import Floats
+    from specs.model import Model
+
+INPUT_OPTIONS = {
+    "input_ids": ("--text", "--ids"),
+    "pixel_values": ("--image",),
+    "input_features": ("--audio",),
+    "input_values": ("--audio",),
+}
+"""The options that give an input of a model."""
+
+
+@dataclass(frozen=True)
+class Sounds:
+    """Inputs made of recordings, 1 M T or 1 N each, the file of each, and the time from one column to the next."""
+
+    inputs: Sequence[Floats]
+    paths: Sequence[Path]
+    column_seconds: float
+
+
+def read_image_files(given: Sequence[Path], spec: Model, directory: Path) -> tuple[Floats, list[Path]]:
+    """Images as a model reads them, B C H W, and the file of each, a directory standing for all in it.
+
+    Raises :class:`specs.errors.UserError` for files that are no images.
+    """
+    from exporters.preprocessing.images import Pixels, image_files, read_images
+
+    form = Pixels.beside(directory)
+    paths = [path for each in given for path in image_files(each)]
+    pixels, _ = read_images(paths, form, spec)
+    if form is None:
+        _tell("images are resized to the model's size, with values from -1 to 1")
+    return pixels, paths
+
+
+def read_audio_files(given: Sequence[Path], spec: Model, directory: Path) -> Sounds:
+    """Recordings as a model reads them: cut into inputs of its length, or whole where inputs have any length.
+
+    Raises :class:`specs.errors.UserError` for unsuitable files.
+    """
+    from exporters.preprocessing.audio import LogMel, audio_files, read_audio
+    from exporters.preprocessing.waveforms import Waveforms, read_waveforms
+
+    paths = [path for each in given for path in audio_files(each)]
+    if spec.embedding_of(spec.first_stack).any_length:
+        samples = Waveforms.beside(directory)
+        inputs = [read_waveforms(path, samples, spec)[0][0] for path in paths]
+        if samples is None:
+            _tell("recordings are read at 16 kHz, with mean 0 and variance 1")
+        return Sounds(inputs, paths, 1 / (samples or Waveforms()).rate)
+    stated = LogMel.beside(directory)
+    form = stated or LogMel.usual(spec)
+    found = [(path, read_audio(path, form, spec)[0]) for path in paths]
+    if stated is None:
+        _tell("spectrograms are those of Whisper, at 16 kHz")
+    parts = [(path, part[None]) for path, features in found for part in features]
+    return Sounds([part for _, part in parts], [path for path, _ in parts], form.hop / form.rate)
+
+
+def _tell(instead: str) -> None:
+    """Report that a checkpoint states no preparation."""
+    from cli.render import say
+    from exporters.preprocessing.fitting import PREPROCESSOR
+
+    say(f"There is no {PREPROCESSOR}: {instead}", "dim", err=True)
