@@ -22,8 +22,9 @@ from specs.load import load
 from specs.resolved import resolved
 from specs.writing import dump
 from tests.cli.process import environment, zoo
+from tests.exporters.preprocessing.test_audio import recorded
 from tests.parity.minilm import minilm_directory
-from tests.zoo.tiny import bert, gpt2, t5, vit
+from tests.zoo.tiny import bert, clip, gpt2, t5, trocr, vit, wav2vec2, whisper
 from zoo.attention_maps.attend import Attended, attend
 from zoo.attention_maps.choice import choose
 from zoo.attention_maps.reading import AttentionInput
@@ -52,9 +53,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "gpt2": gpt2(vocab_size=300),
         "t5": t5(vocab_size=300),
         "vit": vit(),
+        "whisper": whisper(),
+        "speech": wav2vec2(),
+        "clip": clip(),
+        "wide": bert(name="wide", context_length=20000, head={"kind": "none"}),
     }
     for name, spec in specs.items():
         (place / f"{name}.yaml").write_text(dump(resolved(spec)))
+    Image.new("RGB", (9, 9), "red").save(place / "red.png")
+    for name, seconds in (("short", 0.001), ("tenth", 0.1), ("long", 0.2)):
+        recorded(place / f"{name}.wav", seconds)
     exported = CliRunner().invoke(app, ["export", "tiny-gpt", "--no-verify", "-o", str(place / "tiny-gpt")])
     assert exported.exit_code == 0
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -179,6 +187,125 @@ def test_the_target_of_an_encoder_decoder(place: Path) -> None:
     )
 
 
+def test_an_image_is_shown_as_a_grid(place: Path, tmp_path: Path) -> None:
+    """What the class token attends to, patch by patch, as shares of the largest weight."""
+    command = [place / "vit.yaml", "--image", place / "red.png", "--layer", "0", "--head", "1"]
+    data = data_of(*command)
+    assert [each["name"] for each in data["tokens"]["encoder"]] == ["[CLS]", "r0c0", "r0c1", "r1c0", "r1c1"]
+    assert data["patches"] == {"encoder": {"rows": 2, "columns": 2}}
+    weights = data["attention"]["encoder"]["layers"][0]["heads"][0]["weights"][0][1:]
+    result = invoke(*command)
+    assert result.stderr == (
+        "There is no preprocessor_config.json: images are resized to the model's size, with values from -1 to 1\n"
+    )
+    lines = result.stdout.splitlines()
+    assert lines[2] == f"   layer 0, head 1, [CLS]: up to {max(weights):.1%}"
+    shares = [round(100 * weight / max(weights)) for weight in weights]
+    assert [line.split() for line in lines[3:7]] == [
+        ["r0", *map(str, shares[:2])],
+        ["r1", *map(str, shares[2:])],
+        ["c", "c"],
+        ["0", "1"],
+    ]
+    assert lines[8] == "percent of the largest weight of a patch in each map"
+    assert "masked" not in result.stdout
+
+
+def test_images_are_prepared_as_the_checkpoint_states(place: Path, tmp_path: Path) -> None:
+    """The settings beside the weights, here those of an export, change what the model reads."""
+    export = tmp_path / "vit"
+    command = ["export", str(place / "vit.yaml"), "--no-verify", "-o", str(export)]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    image = tmp_path / "half.png"
+    halves = Image.new("RGB", (14, 7), "blue")
+    halves.paste("red", (0, 0, 7, 7))
+    halves.save(image)
+
+    def weights() -> Any:
+        return data_of(export, "--image", image)["attention"]["encoder"]["layers"][1]["heads"]
+
+    usual = weights()
+    stated: dict[str, Any] = {"do_resize": True, "size": 7, "do_center_crop": True, "crop_size": 7}
+    (export / "preprocessor_config.json").write_text(json.dumps(stated))
+    assert weights() != usual
+    assert invoke(export, "--image", image).stderr == ""
+    (export / "preprocessor_config.json").write_text(json.dumps(stated | {"crop_size": 5}))
+    result = invoke(export, "--image", image)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(
+        f"{image}: an image must become 3 x 7 x 7 for tiny-vit\n  value: 3 x 5 x 5"
+    )
+
+
+def test_frames_are_labelled_with_their_seconds(place: Path) -> None:
+    data = data_of(place / "whisper.yaml", "--audio", place / "tenth.wav", "--target-ids", "3,4")
+    times = ["0.00s", "0.02s", "0.04s", "0.06s", "0.08s", "0.10s"]
+    assert [each["name"] for each in data["tokens"]["encoder"]] == times
+    assert [each["id"] for each in data["tokens"]["decoder"]] == [3, 4]
+    assert list(data["attention"]) == ["encoder", "decoder", "cross"]
+    assert torch.tensor(data["attention"]["cross"]["layers"][0]["heads"][0]["weights"]).shape == (2, 6)
+    command = ["--target-ids", "3,4", "--stack", "cross", "--layer", "0", "--head", "0"]
+    result = invoke(place / "whisper.yaml", "--audio", place / "tenth.wav", *command)
+    assert "spectrograms are those of Whisper, at 16 kHz" in result.stderr
+    lines = result.stdout.splitlines()
+    assert [line.split()[0] for line in lines[3:5]] == ["3", "4"]
+    assert [
+        "".join(letters) for letters in zip(*(line.split() for line in lines[5:10]), strict=True)
+    ] == times
+
+
+def test_frames_of_samples(place: Path) -> None:
+    """A frame every 10 of 16,000 samples per second; times have the decimals that tell them apart."""
+    data = data_of(place / "speech.yaml", "--audio", place / "tenth.wav", "--layer", "0", "--head", "0")
+    names = [each["name"] for each in data["tokens"]["encoder"]]
+    assert (len(names), names[:3], names[-1]) == (159, ["0.0000s", "0.0006s", "0.0013s"], "0.0988s")
+
+
+def test_a_dual_encoder_shows_what_is_given(place: Path, tmp_path: Path) -> None:
+    clip, image, ids = place / "clip.yaml", ["--image", place / "red.png"], ["--ids", "1,2,9"]
+    both, seen, read = (data_of(clip, *given) for given in ([*image, *ids], image, ids))
+    assert list(both["attention"]) == ["text", "image"]
+    assert both["attention"] == {**read["attention"], **seen["attention"]}
+    assert both["tokens"] == {**read["tokens"], **seen["tokens"]}
+    assert [each["id"] for each in read["tokens"]["text"]] == [1, 2, 9]
+    assert list(data_of(clip, *image, *ids, "--stack", "text")["attention"]) == ["text"]
+    result = invoke(clip, *image, *ids, "-o", tmp_path / "a.svg", "-o", tmp_path / "a.html")
+    assert "\n  text layer 0, mean of 2 heads   text layer 1" in result.stdout
+    assert "\n   image layer 0, mean of 2 heads, [CLS]: up to " in result.stdout
+    assert "tiny-clip: image" in (tmp_path / "a.svg").read_text()
+    assert '"rows":2' in (tmp_path / "a.html").read_text().replace(" ", "")
+
+
+def test_texts_are_filled_up_where_a_model_reads_them_so(place: Path, tmp_path: Path) -> None:
+    """As SigLIP does, which pools at the last token of all."""
+    head = {"kind": "pooled", "pooling": "last", "projection": 6, "normalize": True, "output": "text_embeds"}
+    spec = clip(name="tiny-siglip")
+    assert spec.text is not None
+    data = resolved(spec)
+    data["text"] |= {"causal": False, "head": head}
+    (tmp_path / "siglip.yaml").write_text(dump(data | {"vocab_size": 300}))
+    (tmp_path / "tokenizer.json").write_bytes((place / "tiny-gpt" / "tokenizer.json").read_bytes())
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"pad_token": "!"}))
+    data = data_of(tmp_path / "siglip.yaml", "--text", "ab")
+    assert [each["token"] for each in data["tokens"]["text"]] == ["a", "b", *"!" * 8]
+
+
+def test_words_of_an_image(tmp_path: Path, place: Path) -> None:
+    """Attention of generated tokens to patches: one grid for each token."""
+    (tmp_path / "trocr.yaml").write_text(dump(resolved(trocr())))
+    image = ["--image", place / "red.png", "--max-new-tokens", "2", "--stack", "cross"]
+    data = data_of(tmp_path / "trocr.yaml", *image)
+    assert torch.tensor(data["attention"]["cross"]["layers"][0]["heads"][0]["weights"]).shape == (2, 5)
+    drawn = [tmp_path / "a.png", tmp_path / "a.html"]
+    result = invoke(tmp_path / "trocr.yaml", *image, "-o", drawn[0], "-o", drawn[1])
+    assert result.exit_code == 0, result.stderr
+    first, second = (each["id"] for each in data["tokens"]["decoder"])
+    title = "layer 1, mean of 2 heads"
+    assert result.stdout.splitlines()[2].startswith(f"   {title}, {first}: up to ")
+    assert f"{title}, {second}: up to " in result.stdout.splitlines()[2]
+    assert all(path.is_file() for path in drawn)
+
+
 def test_seeds_and_weights(place: Path) -> None:
     def weights(*options: str) -> Any:
         data = data_of(place / "bert.yaml", "--ids", "1,2", *options)
@@ -273,7 +400,7 @@ cd  100   0
         "cd   50  50",
         "      a   c",
         "      b   d",
-        "   Showing the first 2 of 3 tokens; --output FILE shows all.",
+        "   Showing the first 2 of 3 columns; --output FILE shows all.",
     ]
 
 
@@ -311,7 +438,7 @@ def test_wide_signs_take_two_columns() -> None:
 def test_long_texts_are_cut_to_what_fits(place: Path) -> None:
     wide = ["tiny-gpt", "--ids", ",".join(map(str, range(60)))]
     lines = invoke(*wide, "--layer", "0", "--head", "0").stdout.splitlines()
-    assert "   Showing the first 39 of 60 tokens; --output FILE shows all." in lines
+    assert "   Showing the first 39 of 60 columns; --output FILE shows all." in lines
     assert [line.split()[0] for line in lines[3:42]] == list(map(str, range(39)))
     grown = invoke(*wide, "--layer", "0", "--head", "0", "--max-new-tokens", "3").stdout.splitlines()
     assert len(grown) == len(lines) + 60 + 2 - 39 + 2  # and what was written
@@ -345,7 +472,27 @@ REFUSED = [
      "tiny-t5 takes one text; only encoders take a pair.\n  value: 2 texts\n  Pass the decoder input as --target-text."),
     (["bert.yaml", "--text", "a", "--text", "b", "--text", "c"],
      "tiny-bert takes at most a pair of texts.\n  value: 3 texts\n  Pass --text twice."),
-    (["vit.yaml", "--ids", "1"], "tiny-vit takes pixel_values, but zoo attend supports only token inputs.\n  Choose a text model."),
+    (["vit.yaml", "--ids", "1"], "tiny-vit takes pixel_values, which --ids does not give\n  Pass --image."),
+    (["vit.yaml"], "No input.\n  Pass --image with a file."),
+    (["vit.yaml", "--image", "absent.png"], "absent.png cannot be read: No such file or directory\n  Check the file."),
+    (["vit.yaml", "--image", "tiny-gpt"], "tiny-gpt is a directory, and zoo attend shows one input.\n  Pass one file of it."),
+    (["bert.yaml", "--image", "absent.png"], "tiny-bert takes input_ids, which --image does not give\n  Pass --text."),
+    (["vit.yaml", "--image", "red.png", "--max-new-tokens", "1"], "--max-new-tokens needs a head of kind language_modeling"),
+    (["whisper.yaml", "--image", "red.png"], "tiny-whisper takes input_features, which --image does not give\n  Pass --audio."),
+    (["whisper.yaml", "--audio", "long.wav"],
+     "long.wav: must last at most 0.12 seconds, the length of an input of tiny-whisper\n  value: 2 inputs\n  Pass a shorter"),
+    (["speech.yaml", "--audio", "short.wav"], "short.wav: a recording must have at least 20 samples for tiny-wav2vec2"),
+    (["speech.yaml", "--set", "context_length=30", "--audio", "long.wav"],
+     "A recording must fit the context of tiny-wav2vec2, which is 30 frames\n  value: 319 frames\n  Pass a shorter recording."),
+    (["clip.yaml"], "No input.\n  Pass --text, or token ids such as --ids 1,2,3, and --image with a file."),
+    (["clip.yaml", "--audio", "long.wav"], "tiny-clip takes input_ids and pixel_values, which --audio does not give\n  Pass --text."),
+    (["clip.yaml", "--image", "red.png", "--stack", "text"],
+     "The text stack of tiny-clip takes input_ids, and --text is missing\n  value: --stack text\n  Pass --text, or another --stack."),
+    (["clip.yaml", "--ids", "1", "--stack", "encoder"],
+     "tiny-clip has no such attention: its architecture is dual-encoder\n  value: --stack encoder\n  Use text or image."),
+    (["clip.yaml", "--image", "red.png", "--target-ids", "1"], "--target-ids applies only to encoder-decoders, and tiny-clip is"),
+    (["wide.yaml", "--ids", ",".join(["1"] * 17000)],
+     "The attention maps of wide must have at most 268,435,456 weights\n  value: 1,156,000,000\n  Choose fewer layers, heads or"),
     (["bert.yaml", "--ids", "1", "--layer", "2"], "The encoder of tiny-bert has no such layer\n  value: --layer 2\n  Use 0 to 1."),
     (["bert.yaml", "--ids", "1", "--layer", "3-1"],
      "--layer must be comma-separated whole numbers and ranges.\n  value: '3-1'\n  Pass a list such as 0,3-5."),

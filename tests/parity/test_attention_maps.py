@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from transformers import (
     AlbertConfig,
     AlbertModel,
@@ -13,8 +15,12 @@ from transformers import (
     BertModel,
     BloomConfig,
     BloomForCausalLM,
+    CLIPConfig,
+    CLIPModel,
     DeepseekV3Config,
     DeepseekV3ForCausalLM,
+    Dinov2WithRegistersConfig,
+    Dinov2WithRegistersModel,
     Gemma2Config,
     Gemma2ForCausalLM,
     GPT2Config,
@@ -26,8 +32,16 @@ from transformers import (
     ModernBertConfig,
     ModernBertModel,
     PreTrainedModel,
+    SiglipConfig,
+    SiglipModel,
     T5Config,
     T5ForConditionalGeneration,
+    ViTConfig,
+    ViTModel,
+    Wav2Vec2Config,
+    Wav2Vec2ForCTC,
+    WhisperConfig,
+    WhisperForConditionalGeneration,
 )
 
 from exporters.model_source import model_source
@@ -134,6 +148,96 @@ def test_encoder_decoder(new_tokens: int, tmp_path: Path) -> None:
     assert_alike(attended.maps["encoder"], outputs.encoder_attentions)
     assert_alike(attended.maps["decoder"], outputs.decoder_attentions)
     assert_alike(attended.maps["cross"], outputs.cross_attentions)
+
+
+VISION = dict(
+    hidden_size=32,
+    intermediate_size=40,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    image_size=14,
+    patch_size=4,
+)
+IMAGES = {
+    "class token": (ViTModel, ViTConfig(**VISION), 0),
+    "registers": (
+        Dinov2WithRegistersModel,
+        Dinov2WithRegistersConfig(**VISION, mlp_ratio=2, num_register_tokens=3),
+        3,
+    ),
+}
+
+
+def pixels(*shape: int) -> NDArray[np.float32]:
+    return np.random.default_rng(2).normal(0, 1, (1, *shape)).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_images(name: str, tmp_path: Path) -> None:
+    model_class, config, registers = IMAGES[name]
+    reference = build(model_class, config, seed=1)
+    values = pixels(3, 14, 14)
+    attended = read(reference, tmp_path, AttentionInput(values=values))
+    with torch.no_grad():
+        theirs = reference(torch.from_numpy(values), output_attentions=True).attentions
+    assert_alike(attended.maps["encoder"], theirs)
+    assert len(attended.names["encoder"]) == 1 + registers + 9
+
+
+TEXT = {**{name: VISION[name] for name in list(VISION)[:4]}, "vocab_size": 50, "max_position_embeddings": 16}
+DUAL = {
+    "class token": (CLIPModel, CLIPConfig(text_config={**TEXT, "eos_token_id": 4}, vision_config=VISION, projection_dim=9)),
+    "pooled by attention": (SiglipModel, SiglipConfig(text_config=TEXT, vision_config=VISION)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DUAL)
+def test_dual_encoders(name: str, tmp_path: Path) -> None:
+    reference = build(*DUAL[name], seed=1)
+    values = pixels(3, 14, 14)
+    attended = read(reference, tmp_path, AttentionInput(IDS, values=values))
+    assert list(attended.maps) == ["text", "image"]
+    with torch.no_grad():
+        text = reference.text_model(torch.tensor([IDS]), output_attentions=True)
+        image = reference.vision_model(torch.from_numpy(values), output_attentions=True)
+    assert_alike(attended.maps["text"], text.attentions)
+    assert_alike(attended.maps["image"], image.attentions)
+
+
+def test_spectrograms(tmp_path: Path) -> None:
+    config = WhisperConfig(
+        vocab_size=50, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, num_mel_bins=8,
+        decoder_attention_heads=4, encoder_ffn_dim=40, decoder_ffn_dim=40, max_source_positions=12,
+        max_target_positions=16, pad_token_id=0, bos_token_id=0, eos_token_id=1, decoder_start_token_id=0,
+        suppress_tokens=None, begin_suppress_tokens=None,
+    )  # fmt: skip
+    reference = build(WhisperForConditionalGeneration, config, seed=2)
+    values = pixels(8, 24)
+    attended = read(reference, tmp_path, AttentionInput(target=[0, 8, 20], values=values), 3)
+    ids = attended.ids["decoder"]
+    assert len(ids) == 5
+    with torch.no_grad():
+        outputs = reference(
+            torch.from_numpy(values), decoder_input_ids=torch.tensor([ids]), output_attentions=True
+        )
+    assert_alike(attended.maps["encoder"], outputs.encoder_attentions)
+    assert_alike(attended.maps["decoder"], outputs.decoder_attentions)
+    assert_alike(attended.maps["cross"], outputs.cross_attentions)
+
+
+def test_samples(tmp_path: Path) -> None:
+    config = Wav2Vec2Config(
+        vocab_size=12, hidden_size=32, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
+        conv_dim=(8, 8), conv_kernel=(10, 3), conv_stride=(5, 2), num_conv_pos_embeddings=4,
+        num_conv_pos_embedding_groups=2,
+    )  # fmt: skip
+    reference = build(Wav2Vec2ForCTC, config, seed=3)
+    values = pixels(200)
+    attended = read(reference, tmp_path, AttentionInput(values=values))
+    with torch.no_grad():
+        theirs = reference(torch.from_numpy(values), output_attentions=True).attentions
+    assert_alike(attended.maps["encoder"], theirs)
+    assert len(attended.names["encoder"]) == 19
 
 
 def test_minilm_with_padding() -> None:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from specs.embedding import Patches, Tokens
+from specs.embedding import Patches, Spectrogram, Tokens
 from specs.errors import SpecError
 from specs.load import load
 from specs.model import Model
 from specs.norm import LayerNorm
 from specs.resolved import resolved
-from tests.zoo.tiny import bert, vit, whisper
+from tests.zoo.tiny import bert, vit, wav2vec2, whisper
 
 
 def told(reference: str, *assignments: str) -> str:
@@ -41,6 +41,26 @@ def test_the_context_of_an_image_is_its_patches_and_the_class_token() -> None:
     without = vit(embedding={"kind": "patches", "image_size": 8, "patch_size": 3, "class_token": False})
     assert without.context_length_of(without.last_stack) == 4
     assert vit(context_length=5)
+
+
+def test_vectors_are_named_by_what_they_are_made_of() -> None:
+    patches = Patches(image_size=11, patch_size=4, registers=2)
+    assert patches.patch_grid == (2, 2, 4)
+    assert patches.vector_names(7) == ["[CLS]", "reg0", "reg1", "r0c0", "r0c1", "r1c0", "r1c1"]
+    assert Patches(image_size=8, patch_size=8, class_token=False).vector_names(1) == ["r0c0"]
+    spectrogram = whisper().embedding_of(whisper().first_stack)
+    assert spectrogram.vector_names(3, 0.01) == ["0.00s", "0.02s", "0.04s"]
+    assert spectrogram.vector_names(3) == ["0", "1", "2"]
+    waveform = wav2vec2().embedding_of(wav2vec2().first_stack)
+    assert waveform.vector_names(3, 1 / 16000) == ["0.0000s", "0.0006s", "0.0013s"]
+    assert waveform.patch_grid is None
+
+
+@pytest.mark.parametrize("seconds", [10.0, 1.0, 0.1, 0.04, 0.01, 1 / 3, 0.00625, 1e-5])
+def test_times_have_the_decimals_that_tell_them_apart(seconds: float) -> None:
+    names = Spectrogram(mel_bins=4, stride=1).vector_names(200, seconds)
+    assert len(set(names)) == 200
+    assert all(abs(float(name[:-1]) - at * seconds) <= seconds / 2 * 1.001 for at, name in enumerate(names))
 
 
 def test_registers_count_as_vectors_but_have_no_position() -> None:

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from specs.errors import UserError
 from specs.model import Model
 from tests.strategies import Data, model_data
-from tests.zoo.tiny import BLOCK, bert, gpt2, t5
+from tests.zoo.tiny import BLOCK, bert, clip, gpt2, t5, trocr, vit, wav2vec2, whisper
 from zoo import functional
 from zoo.attention_maps.attend import Attended, attend
-from zoo.attention_maps.choice import AttentionChoice, choose
+from zoo.attention_maps.choice import AttentionChoice, Reader, choose
 from zoo.attention_maps.maps import LayerMap
+from zoo.attention_maps.patches import patch_images, patch_maps
+from zoo.attention_maps.pictures import grids
 from zoo.attention_maps.reading import AttentionInput
 from zoo.attention_maps.recording import AttentionCall, Recording
 from zoo.builder import ZooModel, assemble
 from zoo.checks.probe import ProbeWeights
 from zoo.components.attention import merge_heads
+from zoo.pictures.heat_map import heat_maps
+from zoo.pictures.style import svg
 from zoo.weights.materialize import materialize
 
 relaxed = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -80,18 +87,8 @@ def test_a_sink_takes_all_where_every_key_is_forbidden() -> None:
     assert weights.tolist() == [[[[0, 0, 1], [0, 0, 1]]]]
 
 
-@settings(relaxed, max_examples=15)
-@given(model_data(), st.integers(1, 6))
-def test_every_variant_gives_weights_only_to_visible_keys(data: Data, length: int) -> None:
-    spec = Model.model_validate(data)
-    assume(all(spec.embedding_of(stack).takes_tokens for _, stack in spec.stacks()))
-    lengths = [spec.context_length_of(stack) or length for _, stack in spec.stacks()]
-    ids = [(3 * place) % (spec.vocab_size or 1) for place in range(min([length, *lengths]))]
-    goes_on = spec.head.kind == "language_modeling" and spec.decoder is not None
-    split = len(ids) // 2 if goes_on and len(ids) > 1 else len(ids)
-    reading = AttentionInput(ids, target=ids[:split]) if spec.encoder else AttentionInput(ids[:split])
-    model, more = filled(spec), len(ids) - split + 1 if split < len(ids) else 0
-    found = Attended.of(list(attend(model, reading, choose(spec), more)))
+def check_maps(spec: Model, found: Attended) -> None:
+    """Every layer with attention has a map, in which the weights of each query sum to 1 over visible keys."""
     for stack, maps in found.maps.items():
         layers = (spec.decoder if stack == "cross" else getattr(spec, stack)).layer_blocks()
         own = [layer for layer, block in enumerate(layers) if stack == "cross" or block.attention is not None]
@@ -101,6 +98,46 @@ def test_every_variant_gives_weights_only_to_visible_keys(data: Data, length: in
             torch.testing.assert_close(each.weights.sum(-1), torch.ones(each.weights.shape[:2]).double())
             assert not each.weights.masked_select(~each.seen).any()
             assert all(-1e-9 <= value <= each.uniform_entropy + 1e-9 for value in each.entropy)
+
+
+def values_of(spec: Model, reader: Reader) -> NDArray[np.float32]:
+    """Random values of one input of a stack."""
+    stack = getattr(spec, reader)
+    embedding = spec.embedding_of(stack)
+    shape = embedding.input_shape(7 if embedding.any_length else spec.context_length_of(stack))
+    return np.random.default_rng(1).normal(0, 1, (1, *shape)).astype(np.float32)
+
+
+def check_images_and_audio(spec: Model) -> None:
+    """Each vector of an input has a name, a row and a column."""
+    target = [0, 1][: spec.context_length_of(spec.last_stack) or 2] if spec.decoder else []
+    found = attended(
+        spec, AttentionInput(target=target, values=values_of(spec, "encoder"), column_seconds=0.01)
+    )
+    check_maps(spec, found)
+    names = found.names["encoder"]
+    assert len(set(names)) == len(names)
+    assert found.ids == ({"decoder": target} if spec.decoder else {})
+    for stack, maps in found.maps.items():
+        keys = len(target) if stack == "decoder" else len(names)
+        assert all(each.weights.shape[-1] == keys + each.sink for each in maps)
+
+
+@settings(relaxed, max_examples=15)
+@given(model_data(), st.integers(1, 6))
+def test_every_variant_gives_weights_only_to_visible_keys(data: Data, length: int) -> None:
+    spec = Model.model_validate(data)
+    if not spec.embedding_of(spec.first_stack).takes_tokens:
+        check_images_and_audio(spec)
+        return
+    lengths = [spec.context_length_of(stack) or length for _, stack in spec.stacks()]
+    ids = [(3 * place) % (spec.vocab_size or 1) for place in range(min([length, *lengths]))]
+    goes_on = spec.head.kind == "language_modeling" and spec.decoder is not None
+    split = len(ids) // 2 if goes_on and len(ids) > 1 else len(ids)
+    reading = AttentionInput(ids, target=ids[:split]) if spec.encoder else AttentionInput(ids[:split])
+    model, more = filled(spec), len(ids) - split + 1 if split < len(ids) else 0
+    found = Attended.of(list(attend(model, reading, choose(spec), more)))
+    check_maps(spec, found)
     if split < len(ids):
         whole = found.ids["decoder"]
         reading = AttentionInput(ids, target=whole) if spec.encoder else AttentionInput(whole)
@@ -110,6 +147,107 @@ def test_every_variant_gives_weights_only_to_visible_keys(data: Data, length: in
             for once, stepwise in zip(maps, found.maps[stack], strict=True):
                 torch.testing.assert_close(stepwise.weights, once.weights)
                 assert torch.equal(stepwise.seen, once.seen)
+
+
+@pytest.mark.parametrize("make", [vit, wav2vec2, whisper, trocr])
+def test_images_and_audio(make: Any) -> None:
+    check_images_and_audio(make())
+
+
+def test_each_stack_of_a_dual_encoder() -> None:
+    spec = clip()
+    both = AttentionInput([1, 2, 9], values=values_of(spec, "image"))
+    found = attended(spec, both)
+    check_maps(spec, found)
+    assert (found.ids, found.names) == (
+        {"text": [1, 2, 9]},
+        {"image": ["[CLS]", "r0c0", "r0c1", "r1c0", "r1c1"]},
+    )
+    assert [each.weights.shape for each in found.maps["text"]] == [(2, 3, 3)] * 2
+    assert not found.maps["text"][0].seen[0, 1]  # causal
+    alone = attended(spec, AttentionInput(values=both.values), choice=choose(spec, ["image"]))
+    assert list(alone.maps) == list(alone.names) == ["image"]
+    assert torch.equal(alone.maps["image"][1].weights, found.maps["image"][1].weights)
+
+
+def test_pooling_by_attention_is_no_layer() -> None:
+    """As in SigLIP: the pooling's query is none of the patches."""
+    feed_forward = {"kind": "mlp", "hidden": 8, "activation": "gelu"}
+    pooling = {
+        "attention": {"kind": "multi_head", "heads": 2},
+        "norm": {"kind": "layer_norm"},
+        "feed_forward": feed_forward,
+    }
+    spec = vit(head={"kind": "pooled", "pooling": pooling})
+    found = attended(spec, AttentionInput(values=values_of(spec, "encoder")))
+    assert [each.weights.shape for each in found.maps["encoder"]] == [(2, 5, 5)] * 2
+
+
+# ---------------------------------------------------------------------------------------------------- patches
+
+
+def test_attention_to_patches_is_laid_over_the_image() -> None:
+    """A patch has the place that it has in the image, and the pixels are those that patches cover."""
+    spec = vit(embedding={"kind": "patches", "image_size": 7, "patch_size": 3, "registers": 1})
+    values = np.zeros((1, 3, 7, 7), np.float32)
+    values[0, :, :3, 3:6] = 2  # the patch r0c1
+    image = patch_images(spec, reading := AttentionInput(values=values))["encoder"]
+    assert (image.rows, image.columns, image.pixels.shape) == (2, 2, (6, 6))
+    assert (image.pixels[:3, 3:] == 1).all()
+    assert image.pixels.sum() == 9
+    found = attended(spec, reading)
+    layer, labels = found.maps["encoder"][0], found.names["encoder"]
+    first, second = patch_maps(layer, image, labels, mean=False)
+    assert (first.view.title, second.query) == ("layer 0, head 0", "[CLS]")
+    weights = layer.weights[0, 0, 2:].numpy().reshape(2, 2)
+    assert first.largest == pytest.approx(weights.max())
+    np.testing.assert_allclose(first.shares * first.largest, weights, rtol=1e-5)
+    assert first.note == f"[CLS]: up to {weights.max():.1%}"
+    (mean,) = patch_maps(layer, image, labels, mean=True)
+    np.testing.assert_allclose(mean.shares.max(), 1)
+
+
+def test_without_a_class_token_the_mean_of_patches_is_shown() -> None:
+    spec = vit(embedding={"kind": "patches", "image_size": 6, "patch_size": 3, "class_token": False, "registers": 2},
+               head={"kind": "classification", "labels": 3, "pooling": "mean"})  # fmt: skip
+    reading = AttentionInput(values=values_of(spec, "encoder"))
+    found = attended(spec, reading)
+    layer = found.maps["encoder"][0]
+    each = patch_maps(layer, patch_images(spec, reading)["encoder"], found.names["encoder"], mean=False)[1]
+    assert each.query == "mean"
+    wanted = layer.weights[1, 2:, 2:].mean(0).numpy().reshape(2, 2)
+    np.testing.assert_allclose(each.shares * each.largest, wanted, rtol=1e-5)
+
+
+def test_every_token_of_a_decoder_has_a_grid() -> None:
+    spec = trocr()
+    reading = AttentionInput(target=[3, 5], values=values_of(spec, "encoder"))
+    found = attended(spec, reading)
+    layer = found.maps["cross"][1]
+    first, second = patch_maps(layer, patch_images(spec, reading)["encoder"], ["a", "b"], mean=True)
+    assert (first.query, second.query) == ("a", "b")
+    wanted = layer.weights.mean(0)[1, 1:].numpy().reshape(2, 2)
+    np.testing.assert_allclose(second.shares * second.largest, wanted, rtol=1e-5)
+
+
+def test_pictures_of_patches() -> None:
+    """Rows and columns are those of the image; a decoder's tokens are side by side."""
+    spec = trocr()
+    reading = AttentionInput(target=[3, 5, 7], values=values_of(spec, "encoder"))
+    found, images = attended(spec, reading), patch_images(spec, reading)
+    labels = {**found.names, "decoder": ["a", "b", "c"]}
+    drawn = {grid.title: grid for grid in grids(found, "tiny", labels, images, mean=False)}
+    over, matrix, cross = drawn.values()
+    assert list(drawn) == ["tiny: encoder", "tiny: decoder", "tiny: decoder to encoder"]
+    assert (list(over.rows), list(over.columns), over.across) == (["r0", "r1"], ["c0", "c1"], 2)
+    assert (matrix.rows, matrix.image) == (["a", "b", "c"], None)
+    assert [each.title for each in cross.maps[:4]] == ["layer 0, head 0"] * 3 + ["layer 0, head 1"]
+    assert [each.note.split(":")[0] for each in cross.maps[:3]] == ["a", "b", "c"]
+    assert (len(cross.maps), cross.across) == (12, 3)
+    assert cross.image is images["encoder"].pixels
+    faded = svg(heat_maps([over]))
+    assert faded == svg(heat_maps([over]))
+    assert faded != svg(heat_maps([replace(over, image=np.zeros((6, 6), np.float32))]))
 
 
 def test_recording_changes_nothing_and_leaves_nothing_behind() -> None:
@@ -221,7 +359,7 @@ def test_an_unchosen_decoder_does_not_run() -> None:
 
 
 REFUSED: dict[tuple[str, ...], str] = {
-    ("tower",): "stack 'tower' is unknown\n  Choose from: encoder, decoder, cross",
+    ("tower",): "stack 'tower' is unknown\n  Choose from: encoder, decoder, text, image, cross.",
     ("cros",): "stack 'cros' is unknown\n  Did you mean 'cross'?",
     (
         "cross",

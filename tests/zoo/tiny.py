@@ -139,3 +139,56 @@ def whisper(**changes: object) -> Model:
             **changes,
         }
     )
+
+
+def clip(**changes: object) -> Model:
+    """A CLIP of two and two layers, and four patches."""
+    heads = {name: {"kind": "pooled", "projection": 6, "normalize": True, "output": f"{name}_embeds"}
+             for name in ("text", "image")}  # fmt: skip
+    return Model.model_validate(
+        {
+            "name": "tiny-clip",
+            "architecture": "dual-encoder",
+            "vocab_size": 20,
+            "d_model": 8,
+            "position": {"kind": "learned"},
+            "text": {
+                "context_length": 10,
+                "causal": True,
+                "layers": 2,
+                "block": BLOCK,
+                "head": {**heads["text"], "pooling": {"token": 9}},
+            },
+            "image": {
+                "d_model": 12,
+                "embedding": {"kind": "patches", "image_size": 7, "patch_size": 3},
+                "layers": 2,
+                "block": BLOCK,
+                "head": heads["image"],
+            },
+            "head": {"kind": "contrastive"},
+            **changes,
+        }
+    )
+
+
+def trocr(**changes: object) -> Model:
+    """A TrOCR of two and two layers, and four patches."""
+    return Model.model_validate(
+        {
+            "name": "tiny-trocr",
+            "architecture": "encoder-decoder",
+            "vocab_size": 20,
+            "d_model": 8,
+            "context_length": 10,
+            "position": {"kind": "learned"},
+            "encoder": {
+                "layers": 2,
+                "embedding": {"kind": "patches", "image_size": 7, "patch_size": 3},
+                "block": BLOCK,
+            },
+            "decoder": {"layers": 2, "block": BLOCK},
+            "head": {"kind": "language_modeling"},
+            **changes,
+        }
+    )
