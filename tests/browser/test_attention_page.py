@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import torch
 from selenium.webdriver import ActionChains
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.zoo.tiny import bert, t5
+from tests.zoo.tiny import bert, t5, vit
 from zoo.attention_maps.attend import Attended, attend
 from zoo.attention_maps.choice import choose
+from zoo.attention_maps.patches import patch_images
 from zoo.attention_maps.reading import AttentionInput
 from zoo.builder import assemble
 from zoo.checks.probe import ProbeWeights
@@ -124,3 +126,42 @@ def test_a_single_head_has_no_mean(browser: Browser, tmp_path: Path) -> None:
     browser.open(page)
     assert [each.text for each in browser.all("figcaption b")] == ["layer 1, head 0"]
     assert len(browser.all("button.head")) == 1
+
+
+def test_a_query_is_shown_over_the_image(browser: Browser, tmp_path: Path) -> None:
+    """The first query at first, then the one pointed at; a patch is the more opaque, the larger its weight."""
+    spec = vit()
+    model = assemble(spec, torch.float64)
+    materialize(model, ProbeWeights(model, spec))
+    values = np.random.default_rng(1).normal(0, 1, (1, 3, 7, 7)).astype(np.float32)
+    reading = AttentionInput(values=values)
+    attended = Attended.of(list(attend(model, reading, choose(spec, layers=[1], heads=[0]))))
+    page = tmp_path / "image.html"
+    images = patch_images(spec, reading)
+    page.write_text(attention_page(attended, "tiny-vit", "random", attended.names, images), encoding="utf-8")
+    browser.open(page)
+    assert browser.errors() == []
+    (weights,) = attended.maps["encoder"][0].weights  # T S
+
+    def caption(query: int, label: str) -> str:
+        byte = round(254 * (weights[query, 1:].max() / weights.max()).item())
+        share = 100 * byte * float(weights.max()) / 254
+        return f"“{label}” over the image: up to {share:.1f} %"
+
+    large, over = browser.all("figure canvas")
+    told, shown = browser.all("figcaption")
+    assert shown.text == caption(0, "[CLS]")
+    assert over.size == {"width": 320, "height": 320}
+    before = browser.run(BYTES)
+    browser.run("arguments[0].scrollIntoView({block: 'center'})", large)
+    half = large.size["height"] / 2
+    ActionChains(browser.driver).move_to_element_with_offset(
+        large, int(large.size["width"] / 2 - 3), int(2.5 * 26 - half)
+    ).perform()
+    assert shown.text == caption(2, "r0c1")
+    share = 100 * round(254 * (weights[2, 4] / weights.max()).item()) * float(weights.max()) / 254
+    assert told.text == f"layer 1, head 0\n“r0c1” (2) attends {share:.1f} % to “r1c1” (4)"
+    after = browser.run(BYTES)
+    assert [old == new for old, new in zip(before, after, strict=True)] == [True, False, True]
+    browser.prefer("dark")
+    WebDriverWait(browser.driver, 60).until(lambda _: browser.run(BYTES)[1] != after[1])

@@ -75,6 +75,11 @@ def test_the_form_is_that_of_the_first_directory_that_states_one(tmp_path: Path)
     assert LogMel.beside(*places[:2]) is None
 
 
+def test_without_settings_spectrograms_are_those_of_whisper() -> None:
+    assert LogMel.usual(load("whisper-tiny")) == LogMel(16000, 80, 400, 160, 480000)
+    assert LogMel.usual(load("whisper-large-v3")).bins == 128
+
+
 def refused(given: Path, form: LogMel | None = FORM) -> str:
     with pytest.raises(UserError) as caught:
         read_audio(given, form, load("whisper-tiny", ["encoder.context_length=50"]))
