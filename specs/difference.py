@@ -204,6 +204,8 @@ def _is_part(value: Any) -> bool:
 def _stated_in(model: Model, name: str, path: SpecPath, layers: tuple[int, ...] | None) -> Any:
     """The value that a spec states at a path of a stack or of some layers, before defaults."""
     stack: Stack | None = getattr(model, name)
+    if stack is not None and path[:1] == ("head",):  # the model has one too
+        return _within(stack.head, path[1:])
     return None if stack is None else _stated(model, stack, layers[0] if layers else 0, path or ("block",))
 
 
@@ -236,6 +238,11 @@ def _stated(model: Model, stack: Stack, layer: int, path: SpecPath) -> Any:
             return _count(stack.owners())
         case key, *rest:
             found = getattr(model if key in Model.model_fields else stack, str(key))
-    for key in rest:
+    return _within(found, rest)
+
+
+def _within(found: Any, path: Sequence[str | int]) -> Any:
+    """The value at a path within a part of a spec."""
+    for key in path:
         found = getattr(found, str(key), None)
     return found

@@ -156,6 +156,21 @@ def test_equal_differences_of_encoder_and_decoder_are_merged(run):
     assert "+ decoder.block.attention.window: 9  # layers 2-5, 11\n" in run("diff", "gpt2", *local).stdout
 
 
+def test_dual_encoders(run):
+    """A change of one stack is told with the name of the stack, in the spec, in modules and in cost."""
+    result = run("diff", "clip-vit-b32", "clip-vit-b16")
+    assert result.exit_code == 1
+    assert "--- A clip-vit-b32: dual-encoder, 12 + 12 layers, 512 + 768 wide\n" in result.stdout
+    assert "- image.embedding.patch_size: 32\n+ image.embedding.patch_size: 16\n" in result.stdout
+    assert "B is A with --set image.embedding.patch_size=16\n" in result.stdout
+    modules = [line for line in result.stdout.splitlines() if "EmbeddingTable" in line]
+    assert len(modules) == 1
+    assert "50 x 768 → 197 x 768" in modules[0]
+    assert "\n    text  " not in result.stdout  # nothing differs there
+    changed = run("diff", "clip-vit-b32", "--set", "text.head.pooling=last")
+    assert "- text.head.pooling: {token: 49407}\n+ text.head.pooling: last\n" in changed.stdout
+
+
 def test_a_part_that_only_one_has_is_written_as_in_a_spec(run):
     result = run("diff", "bert-base", "bart-base")
     assert (

@@ -60,6 +60,20 @@ def test_tables_of_an_encoder_and_of_both(run: Run) -> None:
     assert "1 x 197 vectors" in run("vit-base-16").stdout
 
 
+def test_tables_of_a_dual_encoder(run: Run) -> None:
+    """One text and one image: their layers, their heads and the products of their vectors."""
+    result = run("clip-vit-b32", "--length", "16")
+    assert (result.exit_code, result.stderr) == (0, "")
+    text = result.stdout
+    assert text.startswith("clip-vit-b32: 151,277,313 parameters, fp16; 1 x 16 tokens, 1 image\n")
+    rows = lines(text)
+    for module in ("text", "text_head", "image_embedding", "image", "image_head", "head"):
+        assert any(row[0] == module and len(row) == 3 for row in rows), module
+    assert ["image", "8.59", "G"] in rows
+    assert ["image", "8.59", "G"] in lines(run("clip-vit-b32", "--length", "77").stdout)
+    assert "cache   " not in text
+
+
 def test_a_mixture_has_its_active_parameters_and_flops(run: Run) -> None:
     text = run("mixtral-8x7b").stdout
     assert text.startswith("mixtral-8x7b: 46,702,792,704 parameters, 12.9B active per token, fp16; ")

@@ -160,6 +160,29 @@ def test_a_width_of_one_stack_is_a_difference_there():
     assert stated(load("whisper-tiny"), narrower)["encoder.d_model"] == (None, 192)
 
 
+def test_the_heads_of_stacks_and_that_of_the_model_are_compared():
+    """Those of a dual encoder's stacks have the names that the model's own head has too."""
+    spec = load("clip-vit-b32")
+    changes = ["image.head.normalize=false", "text.head.pooling=last", "head.log_scale=1.0"]
+    assert stated(spec, load("clip-vit-b32", changes)) == {
+        "head.log_scale": (2.6592, 1.0),
+        "text.head.pooling": ({"token": 49407}, "last"),
+        "image.head.normalize": (True, False),
+    }
+
+
+def test_the_stacks_of_a_dual_encoder_are_compared_by_name():
+    found = stated(
+        load("clip-vit-b32"), load("clip-vit-b32", ["text.layers=6", "image.embedding.patch_size=16"])
+    )
+    assert found["text.layers"] == (12, 6)
+    assert found["image.embedding.patch_size"] == (32, 16)
+    assert found["image.context_length"] == (50, 197)
+    assert len(found) == 3
+    both = stated(load("clip-vit-b32"), load("clip-vit-b32-text"))
+    assert both["architecture"] == ("dual-encoder", "encoder")
+
+
 def test_sharing_and_untying_are_differences():
     shared = ["encoder.layers=[{repeat: 12, shared: true}]"]
     assert stated(load("bert-base"), load("bert-base", shared)) == {

@@ -201,6 +201,42 @@ def test_cross_attention_reads_the_encoder():
     assert names(branch) == ["norm", (["attention"], ["cross_attention"], ["feed_forward"])]
 
 
+def test_the_stacks_of_a_dual_encoder_meet_in_its_head():
+    """Each from its own input through its own layers and head, both to the similarity; nothing else joins them."""
+    text = draw_mermaid(load("clip-vit-b32"))
+    check_flowchart(text)
+    titles = dict(re.findall(r'(n\d+)[\[(]+"([^<"]+)', text))
+    above: dict[str, list[str]] = {}
+    for start, end in re.findall(r"(n\d+) -->(?:\|[^|]*\|)? (n\d+)", text):
+        above.setdefault(start, []).append(end)
+
+    def reached(node):
+        found, left = {node}, [node]
+        while left:
+            new = set(above.get(left.pop(), ())) - found
+            found |= new
+            left += new
+        return found
+
+    starts = {title: reached(node) for node, title in titles.items() if title in ("Tokens", "Image")}
+    assert [titles[node] for node in sorted(starts["Tokens"] & starts["Image"])] == ["Similarity", "Logits"]
+    for way in starts.values():
+        own = [titles[node] for node in way]
+        assert own.count("Projection") == own.count("Pooling") == own.count("Divided by its length") == 1
+        assert own.count("Multi-head attention") == 1
+    assert "12 \u00d7 text layer" in text
+    assert "12 \u00d7 image layer" in text
+    assert "first token" in text
+    assert "at token 49407" in text
+
+
+@pytest.mark.parametrize("name", ["clip-vit-b32", "siglip-base-16"])
+def test_a_dual_encoder_has_a_box_for_every_weight(name):
+    diagram = read(load(name))
+    assert diagram.parameters == load(name).expect.parameters
+    check_all(diagram)
+
+
 class Odd(nn.Module):
     """A block of a plugin's: three parts that the built-in blocks do not have, wired as none of them is."""
 

@@ -133,6 +133,24 @@ def html(spec: Model) -> str:
     return report_page(report(spec, devices=device_names()))
 
 
+def test_both_stacks_of_a_dual_encoder_are_shown() -> None:
+    """Texts up to the chosen length, whole images, and who sees whom in each stack."""
+    spec = load("clip-vit-b32", ["text.layers=2", "image.layers=3", "expect={}"])
+    read, seen = sight_of(spec)
+    assert (read.title, read.layers, seen.title, seen.layers) == (
+        "text, causal",
+        (0, 1),
+        "image, bidirectional",
+        (0, 1, 2),
+    )
+    assert not read.allowed["none"].triu(1).any()
+    assert seen.allowed["none"].all()
+    text = html(spec)
+    for words in ("77 + 50", "2 + 3", "512 + 768", "B x 3 x 224 x 224", "logits_per_image: B x B"):
+        assert words in text
+    assert '"T":{"least":1,"most":77,"value":77}' in text
+
+
 def heat_map(spec: Model, which: int = 0) -> np.ndarray:
     """The numbers of a drawing's heat map, to a 127th of the largest."""
     data = drawing_of(uses(assemble(spec), spec)[which]).data["maps"][0]

@@ -9,13 +9,16 @@ from typing import Literal
 from specs.errors import UserError, option_name
 from specs.model import Model
 from specs.stack import STACKS, Stack
-from specs.stack import StackName as Reader
+from specs.stack import StackName as _StackName
 from specs.suggest import suggestion
+
+Reader = _StackName
+"""A stack, which reads an input of its own."""
 
 StackName = Reader | Literal["cross"]
 """Self-attention of a stack, or cross-attention of the decoder to the encoder."""
 
-ATTENTIONS: dict[str, StackName] = {name: name for name in (*STACKS, "cross")}
+ATTENTIONS: dict[str, StackName] = {**{name: name for name in STACKS}, "cross": "cross"}
 
 
 def looks(stack: StackName) -> Reader:
