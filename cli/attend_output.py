@@ -212,7 +212,9 @@ def print_data(shown: MapStyle, attended: Attended, facts: Mapping[str, Any]) ->
         reader: [{"id": token, "token": shown.token(token)} for token in ids]
         for reader, ids in attended.ids.items()
     }
-    names = {reader: [{"name": name} for name in names] for reader, names in attended.names.items()}
+    names: dict[str, Any] = {
+        reader: [{"name": name} for name in names] for reader, names in attended.names.items()
+    }
     stacks = {
         stack: {
             "queries": looks(stack),
@@ -223,7 +225,7 @@ def print_data(shown: MapStyle, attended: Attended, facts: Mapping[str, Any]) ->
         for stack, maps in attended.maps.items()
     }
     grids = {reader: {"rows": each.rows, "columns": each.columns} for reader, each in shown.images.items()}
-    read = {"tokens": {**names, **tokens}, "patches": grids, "written_ids": attended.written}
+    read: dict[str, Any] = {"tokens": {**names, **tokens}, "patches": grids, "written_ids": attended.written}
     print_json({**facts, **read, "attention": stacks})
 
 

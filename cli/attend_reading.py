@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.media import INPUT_OPTIONS, read_audio_files, read_image_files
-from cli.run_inputs import filled_texts, token_ids
+from cli.run_inputs import filled_text, token_ids
 from specs.embedding import Tokens
 from specs.errors import UserError
 from zoo.attention_maps.choice import AttentionChoice, Reader, heads_by_layer, looked_at, looks
@@ -156,8 +156,8 @@ class Given:
             return token_ids(self.ids), None
         tokenizer = _needed("--text", text)
         if len(self.texts) == 1:
-            ids = tokenizer.ids(self.texts)
-            return list(filled_texts(ids, spec, tokenizer)[0] if spec.text else ids[0]), None
+            (read,) = tokenizer.ids(self.texts)
+            return filled_text(read, spec, tokenizer) if spec.text else read, None
         ids, types = tokenizer.pair(*self.texts)
         embedding = spec.embedding_of(spec.last_stack)
         return ids, types if isinstance(embedding, Tokens) and embedding.token_types else None

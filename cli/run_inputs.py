@@ -83,21 +83,21 @@ def read_pair(
         missing = "--text" if stated.images else "--image"
         raise UserError(f"{name} compares texts with images, and {missing} is missing\n  Pass both.")
     texts = _texts(stated, tokenizer)
-    filled = (
-        filled_texts(texts.given, exported.spec, tokenizer) if stated.texts and tokenizer else texts.given
-    )
+    prompts = [list[int](ids) for ids in texts.given]
+    if stated.texts and tokenizer:
+        prompts = [filled_text(ids, exported.spec, tokenizer) for ids in prompts]
     names = [*stated.texts, *[""] * len(stated.ids)]
-    return RunInputs(filled, "text", names), _images(stated.images, exported)
+    return RunInputs(prompts, "text", names), _images(stated.images, exported)
 
 
-def filled_texts(given: Given, spec: Model, tokenizer: TextTokenizer) -> Given:
-    """Texts as their encoder was trained on them: one that pools at the last token of all, in both directions, reads them
-    filled up to its context (SigLIP)."""
+def filled_text(ids: list[int], spec: Model, tokenizer: TextTokenizer) -> list[int]:
+    """A text as the encoder of a dual encoder was trained on it: one that pools at the last token of all, in both directions,
+    reads it filled up to its context (SigLIP)."""
     assert spec.text is not None
     length, padding = spec.context_length_of(spec.text), tokenizer.padding_id
     if getattr(spec.text.head, "pooling", None) != "last" or spec.is_causal("text") or length is None:
-        return given
-    return given if padding is None else [[*ids, *[padding] * (length - len(ids))] for ids in given]
+        return ids
+    return ids if padding is None else [*ids, *[padding] * (length - len(ids))]
 
 
 def _texts(stated: GivenOptions, tokenizer: TextTokenizer | None) -> RunInputs:

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from cli.options import AsJson, Assignments, SpecArgument
 
 
-def show(spec: SpecArgument, assignments: Assignments = None, as_json: AsJson = False) -> None:
+def show(
+    spec: SpecArgument,
+    assignments: Assignments = None,
+    canonical: Annotated[
+        bool,
+        typer.Option(
+            "--canonical",
+            help="Write every short form out: runs of layers, norms of branches, positions and embeddings of stacks.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Print a spec with its base, overrides and defaults resolved.
 
     \b
     Examples:
       zoo show gpt2
       zoo show gpt2 --set decoder.block.norm.kind=rms_norm > my-gpt.yaml
+      zoo show gemma3-1b --canonical
     """
     from cli.render import emit, print_json
     from specs.load import load
     from specs.resolved import resolved
     from specs.writing import dump
+    from specs.written_out import written_out
 
-    data = resolved(load(spec, assignments or ()))
+    model = load(spec, assignments or ())
+    data = written_out(model) if canonical else resolved(model)
     if as_json:
         print_json(data)
     else:

@@ -60,7 +60,8 @@ def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:
         part[key] = value
 
 
-def _embedding(embedding: EmbeddingKind, d_model: int) -> dict[str, Any]:
+def embedding_in_full(embedding: EmbeddingKind, d_model: int) -> dict[str, Any]:
+    """An embedding in full, with its table's width, projection and scale."""
     data: dict[str, Any] = full(embedding)
     if isinstance(embedding, Tokens):
         width = embedding.table_width(d_model)
@@ -77,7 +78,7 @@ def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
     bounded = position.embedded or not embedding.any_length
     return {
         **stack.model_dump(mode="json", exclude=_BY_STACK | _BY_LAYER),
-        "embedding": _embedding(embedding, model.width_of(stack)),
+        "embedding": embedding_in_full(embedding, model.width_of(stack)),
         "context_length": model.context_length_of(stack) if bounded else None,
         "final_norm": full(blocks[-1].norm) if stack.ends_with_norm else None,
         "position": full(position) if position.embedded else None,
@@ -95,7 +96,7 @@ def _block(block: BlockParts, stack: Stack, model: Model, *, cross: bool) -> dic
     width = model.width_of(stack)
     norms = {f"{branch}_norm": full(block.norm_of(branch)) for branch in block.branches()}
     if block.attention is not None:
-        terms = _acting(block.attention, stack, model).score_terms
+        terms = acting_position(block.attention, stack, model).score_terms
         data["attention"] = _attention(block.attention, width, terms)
         data["attention"]["position"] = _position(block.attention, stack, model)
     data["cross_attention"] = _attention(block.cross_attention or block.attention, width) if cross else None
@@ -105,7 +106,7 @@ def _block(block: BlockParts, stack: Stack, model: Model, *, cross: bool) -> dic
     return {**data, **norms}
 
 
-def _acting(attention: Component, stack: Stack, model: Model) -> PositionKind:
+def acting_position(attention: Component, stack: Stack, model: Model) -> PositionKind:
     """The position that acts inside an attention: its own or the stack's, if that does."""
     own: PositionKind | None = getattr(attention, "position", None)
     of_stack = model.position_of(stack)
@@ -114,7 +115,7 @@ def _acting(attention: Component, stack: Stack, model: Model) -> PositionKind:
 
 def _position(attention: Component, stack: Stack, model: Model) -> dict[str, Any] | None:
     """The position that acts inside an attention, in full."""
-    acting = _acting(attention, stack, model)
+    acting = acting_position(attention, stack, model)
     data: dict[str, Any] = full(acting)
     if isinstance(acting, Rope) and isinstance(attention, MultiHeadShape | Latent):
         data["dimensions"] = acting.dimensions or attention.head_width(model.width_of(stack))
@@ -127,14 +128,24 @@ def _attention(attention: Any, d_model: int, terms: int = 1) -> dict[str, Any]:
     """An attention in full; ``terms``: the number of products that its scores are sums of."""
     data: dict[str, Any] = full(attention)
     if isinstance(attention, MultiHead | GroupedQuery | MultiQuery):  # kinds with the same fields
-        width = attention.head_width(d_model)
-        scale = (terms * width) ** -0.5 if attention.scale is None else attention.scale
-        data |= {"head_dim": width, "kv_heads": attention.key_value_heads, "scale": scale}
-        data["kind"] = "multi_head"
+        data |= {
+            "kind": "multi_head",
+            "head_dim": attention.head_width(d_model),
+            "kv_heads": attention.key_value_heads,
+        }
+    scale = score_scale(attention, d_model, terms)
+    return data if scale is None else {**data, "scale": scale}
+
+
+def score_scale(attention: Any, d_model: int, terms: int = 1) -> float | None:
+    """The factor on the scores of an attention, which are sums of so many ``terms``; None for kinds of plugins."""
+    if isinstance(attention, MultiHead | GroupedQuery | MultiQuery):
+        width = terms * attention.head_width(d_model)
     elif isinstance(attention, Latent):
         width = attention.head_dim + attention.rope_dim
-        data["scale"] = width**-0.5 if attention.scale is None else attention.scale
-    return data
+    else:
+        return None
+    return width**-0.5 if attention.scale is None else attention.scale
 
 
 def _without_dropout(part: BaseModel) -> dict[str, Any]:

@@ -188,7 +188,7 @@ class Model(Spec):
             faults += self._embedding_faults()
             faults += self._head_faults()
             for name, stack in self.stacks():
-                faults += [fault.under(name) for fault in stack.faults(self._rule_context(name, stack))]
+                faults += [fault.under(name) for fault in stack.faults(self.rule_context(name, stack))]
         if not faults:
             faults += self._position_faults()
         if faults:
@@ -196,7 +196,8 @@ class Model(Spec):
             raise ValidationError.from_exception_data("Model", [fault.line_error() for fault in unique])
         return self
 
-    def _rule_context(self, name: StackName, stack: Stack) -> RuleContext:
+    def rule_context(self, name: StackName, stack: Stack) -> RuleContext:
+        """What the rules of a stack's parts depend on."""
         cross = name == "decoder" and self.architecture == "encoder-decoder"
         return RuleContext(
             self.width_of(stack), self.context_length_of(stack), causal=self.is_causal(name), cross=cross
@@ -247,7 +248,7 @@ class Model(Spec):
         for name, stack in self.stacks():
             place = ("embedding",) if stack.embedding is None else (name, "embedding")
             embedding = embeddings[name]
-            yield from (fault.under(*place) for fault in embedding.faults(self._rule_context(name, stack)))
+            yield from (fault.under(*place) for fault in embedding.faults(self.rule_context(name, stack)))
             if name == "decoder" and not embedding.takes_tokens:
                 yield Fault(
                     (*place, "kind"),
@@ -306,7 +307,7 @@ class Model(Spec):
     def _position_faults(self) -> Iterable[Fault]:
         for name, stack in self.stacks():
             place = ("position",) if stack.position is None else (name, "position")
-            context = self._rule_context(name, stack)
+            context = self.rule_context(name, stack)
             position = self.position_of(stack)
             if position.embedded:
                 context = replace(context, d_model=self.embedding_of(stack).position_width(context.d_model))
@@ -343,7 +344,7 @@ class Model(Spec):
                 )
                 continue
             vocabulary = self.vocab_size if self.embedding_of(stack).takes_tokens else None
-            context = replace(self._rule_context(name, stack), vocab_size=vocabulary)
+            context = replace(self.rule_context(name, stack), vocab_size=vocabulary)
             yield from (fault.under(name, "head") for fault in head.faults(context))
             widths[name] = head.vector_width(self.width_of(stack))
         if len(set(widths.values())) > 1:
@@ -368,7 +369,7 @@ class Model(Spec):
         return read.takes_tokens and seen.input_name == "pixel_values"
 
     def _head_faults(self) -> Iterable[Fault]:
-        context = replace(self._rule_context(self._last_name, self.last_stack), vocab_size=self.vocab_size)
+        context = replace(self.rule_context(self._last_name, self.last_stack), vocab_size=self.vocab_size)
         yield from (fault.under("head") for fault in self.head.faults(context))
         yield from self._meeting_faults()
         if not isinstance(self.head, VocabularyHead):

@@ -33,9 +33,9 @@ def invoke(*arguments: Any) -> Any:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory of two images, and of exports: one whose texts compete, one whose pairs stand alone."""
     place = tmp_path_factory.mktemp("matches")
-    heads = {"clip": {"kind": "contrastive"}, "siglip": {"kind": "contrastive", "bias": -1.5}}
+    heads: dict[str, dict[str, Any]] = {"clip": {}, "siglip": {"bias": -1.5}}
     for name, head in heads.items():
-        spec = clip(name=f"tiny-{name}", head={**head, "log_scale": 1.0})
+        spec = clip(name=f"tiny-{name}", head={"kind": "contrastive", "log_scale": 1.0, **head})
         (place / f"{name}.yaml").write_text(dump(resolved(spec)))
         result = invoke("export", place / f"{name}.yaml", "--no-verify", "-o", place / name)
         assert result.exit_code == 0, result.output
