@@ -139,8 +139,13 @@ class Patches(EmbeddingKind):
     input_name: ClassVar[str] = "pixel_values"
 
     @property
+    def side(self) -> int:
+        """The number of patches in a row, and of rows."""
+        return self.image_size // self.patch_size
+
+    @property
     def fixed_length(self) -> int:
-        return (self.image_size // self.patch_size) ** 2 + self.class_token + self.registers
+        return self.side**2 + self.class_token + self.registers
 
     def position_count(self, context_length: int | None) -> int:
         return self.fixed_length - self.registers
