@@ -63,10 +63,14 @@ class VisionLanguage(Decoder):
 
     def see(self, pixel_values: Tensor) -> Tensor:
         """The vectors of images: M channels height width -> M V D."""
+        return wide(self.connector(self.image_output(pixel_values), self.side))
+
+    def image_output(self, pixel_values: Tensor) -> Tensor:
+        """The last hidden state of the stack of images: M channels height width -> M N E."""
         mask, positions = self.image_embedding.mask_and_positions(pixel_values, None)
         x = self.image_embedding(pixel_values, positions)  # M N E
         x, _ = self.image(x, positions, mask)
-        return wide(self.connector(x, self.side))
+        return x
 
     def embed(
         self, input_ids: Tensor, image_features: Tensor | None = None, token_type_ids: Tensor | None = None

@@ -19,7 +19,12 @@ from zoo.tracing.encoder_decoder_tasks import (
     next_decoder_task,
 )
 from zoo.tracing.task import Task, derived_sizes, ids_input, stack_inputs
-from zoo.tracing.vision_language_tasks import vision_language_tasks, vision_language_tasks_apart
+from zoo.tracing.vision_language_tasks import (
+    image_inputs,
+    vision_language_tasks,
+    vision_language_tasks_apart,
+    vision_task,
+)
 
 
 def tasks(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
@@ -61,6 +66,13 @@ def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only
     ]
 
 
+def cost_tasks(model: Any, spec: Model) -> list[Task]:
+    """As ``tasks``, with embeddings as part of the decoder."""
+    if spec.architecture == "vision-language":
+        return [vision_task(spec), decoder_task(model, spec, False, None)]
+    return tasks(model, spec)
+
+
 def training_task(spec: Model) -> Task:
     """The forward pass of training: without a cache, up to the output of the head.  It is never exported."""
     both = spec.architecture == "encoder-decoder"
@@ -70,6 +82,9 @@ def training_task(spec: Model) -> Task:
     inputs = stack_inputs(spec, stack, length)
     if both:
         inputs += (ids_input("decoder_input_ids", "decoder_sequence_length"),)
+
+    if spec.architecture == "vision-language":
+        inputs += image_inputs(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         named = {given.name: values[given.name] for given in inputs[1:]}

@@ -28,7 +28,7 @@ def vision_language_tasks(
 ) -> list[Task]:
     """The graph of images, that of embeddings, in which images take the place of placeholders, and the decoder."""
     return [
-        _vision_task(spec),
+        vision_task(spec),
         _embedding_task(spec, "embedding", images=True),
         decoder_task(model, spec, last_only, cache_slots, embedded=True),
     ]
@@ -37,20 +37,27 @@ def vision_language_tasks(
 def vision_language_tasks_apart(model: Any, spec: Model, last_only: bool) -> list[Task]:
     """As ``vision_language_tasks``, for clients that put images among the embeddings of tokens themselves."""
     return [
-        _vision_task(spec),
+        vision_task(spec),
         _embedding_task(spec, "embed_tokens", images=False),
         decoder_task(model, spec, last_only, None, "decoder_model_merged", embedded=True),
     ]
 
 
-def _vision_task(spec: Model) -> Task:
+def image_inputs(spec: Model) -> tuple[Placeholder, ...]:
+    """The images of all rows together."""
     assert spec.image is not None
-    (pixels,) = stack_inputs(spec, spec.image, "")
+    inputs = stack_inputs(spec, spec.image, "")
+    return tuple(replace(each, dims=(IMAGES, *each.dims[1:])) for each in inputs)
+
+
+def vision_task(spec: Model) -> Task:
+    """The vectors of images."""
+    (pixels,) = image_inputs(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         return {SEEN: model.see(values[pixels.name])}
 
-    return Task(VISION_ENCODER, (replace(pixels, dims=(IMAGES, *pixels.dims[1:])),), call)
+    return Task(VISION_ENCODER, (pixels,), call)
 
 
 def _embedding_task(spec: Model, name: str, *, images: bool) -> Task:
