@@ -45,8 +45,8 @@ class Given:
         return [option for option, value in given.items() if value not in (None, [])]
 
     def stacks(self, spec: Model) -> list[str]:
-        """The stacks of a dual encoder that have an input; none for other models, which run as a whole."""
-        if spec.architecture != "dual-encoder":
+        """The stacks that have an input, where each reads its own; none for other models, which run as a whole."""
+        if not _read_apart(spec):
             return []
         return [name for name, stack in spec.stacks() if self._gives(spec.embedding_of(stack).input_name)]
 
@@ -78,8 +78,13 @@ class Given:
                 raise UserError(
                     f"{path} is a directory, and zoo attend shows one input.\n  Pass one file of it."
                 )
-        if self.image is not None and "pixel_values" in inputs.values():
+        if self.image is not None and ("pixel_values" in inputs.values() or "decoder" in inputs):
             values, _ = read_image_files([self.image], source.spec, source.origin)
+            if "decoder" in inputs:
+                from exporters.runtime.embedding import with_placeholders
+
+                (ids,) = with_placeholders(source.spec, [reading.ids], 1)
+                reading = replace(reading, ids=ids)
             return replace(reading, values=values)
         if self.audio is not None:
             sounds = read_audio_files([self.audio], source.spec, source.origin)
@@ -121,8 +126,8 @@ class Given:
                 )
 
     def _check_inputs(self, spec: Model, inputs: dict[Reader, str]) -> None:
-        stacks = spec.stacks() if spec.architecture == "dual-encoder" else [("", spec.first_stack)]
-        names = [spec.embedding_of(stack).input_name for _, stack in stacks]
+        stacks = [stack for _, stack in spec.stacks()] if _read_apart(spec) else [spec.first_stack]
+        names = [spec.embedding_of(stack).input_name for stack in stacks]
         takes = [option for name in names for option in INPUT_OPTIONS.get(name, ())]
         if not takes:
             raise UserError(
@@ -188,7 +193,7 @@ def check_length(
         )
     lengths = dict[Reader, int]()
     for name, stack in spec.stacks():
-        if name != "decoder" and name not in _inputs(spec, choice):
+        if name not in _inputs(spec, choice) and (name != "decoder" or not _has_two(spec)):
             continue
         ids, most = reading.ids_of(spec, name), spec.context_length_of(stack)
         lengths[name] = reading.length_of(spec, name)
@@ -228,12 +233,17 @@ def _check_size(spec: Model, choice: AttentionChoice, lengths: dict[Reader, int]
 
 
 def _inputs(spec: Model, choice: AttentionChoice) -> dict[Reader, str]:
-    """The names of the inputs of stacks, but for a target: of a dual encoder, those of the chosen stacks."""
-    if spec.architecture == "dual-encoder":
+    """The names of the inputs of stacks, but for a target: where each reads its own, those of the chosen stacks."""
+    if _read_apart(spec):
         readers: list[Reader] = [looked_at(stack) for stack in choice.layers]
     else:
         readers = ["encoder" if spec.encoder is not None else "decoder"]
     return {reader: spec.embedding_of(getattr(spec, reader)).input_name for reader in readers}
+
+
+def _read_apart(spec: Model) -> bool:
+    """Whether a model has several stacks that each read an input of their own."""
+    return spec.encoder is None and len(list(spec.stacks())) > 1
 
 
 def _has_two(spec: Model) -> bool:

@@ -58,6 +58,8 @@ def sizes_text(report: Report) -> str:
     step = f"a step after {lengths.past:,}"
     if architecture == "decoder":
         return f"{of} tokens, {step}"
+    if architecture == "vision-language":
+        return f"{lengths.batch:,} image{'s' * (lengths.batch > 1)}, {of} tokens, {step}"
     return f"{lengths.batch:,} x {lengths.source:,} in the encoder, {of} tokens in the decoder, {step}"
 
 
@@ -200,7 +202,9 @@ def _print_training(report: Report, symbolic: bool) -> None:
     found, state, at = report.training, report.state, report.lengths.symbols("train")
     dtype = str(report.dtype).removeprefix("torch.")
     _heading("Training", f"one Adam step, weights in {dtype}")
-    tokens = sum(report.lengths.tokens(stage) for stage in report.costs.stages if stage != "step")
+    tokens = sum(
+        report.lengths.tokens(stage) for stage in report.costs.stages if stage not in ("step", "see")
+    )
     passes = found.passes
     if symbolic:
         for name, flops in (

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cli.media import INPUT_OPTIONS, read_audio_files, read_image_files
 
 if TYPE_CHECKING:
     from exporters.runtime.exported import Exported
+    from exporters.runtime.graph import Floats
     from exporters.runtime.model_inputs import Given
     from exporters.runtime.text import TextTokenizer
     from specs.model import Model
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunInputs:
-    """The inputs of a model, ``what`` they are, and the name of each file, which is empty for texts."""
+    """The inputs of a model, ``what`` they are, and the name of each file, which is empty for texts; ``images`` that are
+    among the tokens of texts."""
 
     given: Given
     what: str
     names: list[str]
+    images: Floats | None = None
 
     @property
     def data(self) -> dict[str, Any]:
@@ -52,6 +55,8 @@ def read_inputs(stated: GivenOptions, exported: Exported, tokenizer: TextTokeniz
 
     spec = exported.spec
     name = spec.embedding_of(spec.first_stack).input_name
+    if spec.architecture == "vision-language" and stated.images:
+        return _texts_with_images(stated, exported, tokenizer)
     options = INPUT_OPTIONS.get(name, ())
     if not options:
         raise UserError(f"{spec.name} takes {name}, which no option gives\n  Run its graph with onnxruntime.")
@@ -88,6 +93,24 @@ def read_pair(
         prompts = [filled_text(ids, exported.spec, tokenizer) for ids in prompts]
     names = [*stated.texts, *[""] * len(stated.ids)]
     return RunInputs(prompts, "text", names), _images(stated.images, exported)
+
+
+def _texts_with_images(
+    stated: GivenOptions, exported: Exported, tokenizer: TextTokenizer | None
+) -> RunInputs:
+    """Texts, with the placeholders of all images among their tokens."""
+    from exporters.runtime.embedding import with_placeholders
+
+    if stated.sounds:
+        from specs.errors import UserError
+
+        raise UserError(
+            f"{exported.spec.name} reads text and images, which --audio does not give\n  Pass --image."
+        )
+    seen = _images(stated.images, exported)
+    texts = _texts(stated, tokenizer) if stated.texts or stated.ids else RunInputs([[]], "text", [""])
+    prompts = with_placeholders(exported.spec, cast("Any", texts.given), len(seen.names))
+    return RunInputs(prompts, "text", texts.names, cast("Any", seen.given))
 
 
 def filled_text(ids: list[int], spec: Model, tokenizer: TextTokenizer) -> list[int]:

@@ -71,7 +71,9 @@ def print_generated(
     first_id = exported.settings.get("decoder_start_token_id", 0) if start is None else start
     streamed = not shown.as_json and len(shown.given) == 1
     tell = _token_printer(shown) if streamed else lambda tokens: None
-    done = generator.generate(given, most, sampling, stop=stop, start=first_id, tell=tell)
+    done = generator.generate(
+        given, most, sampling, stop=stop, start=first_id, images=shown.inputs.images, tell=tell
+    )
     rate = done.tokens_per_second
     if shown.as_json:
         print_json(

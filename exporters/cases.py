@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from exporters.targets import Padding
+from specs.connector import ConnectorKind
 from specs.disentangled import Disentangled
 from specs.embedding import Tokens
 from specs.head import sought_token
@@ -77,11 +78,11 @@ class Case:
     """One comparison.
 
     ``pieces`` are the lengths of the calls that follow the first one. ``encoder`` is the other input of an
-    encoder-decoder, or the images of a dual encoder. With a ``gap``, padding separates a row's prompt from its pieces and is ignored. With a
+    encoder-decoder, or the images of a dual encoder or of a vision-language model. With a ``gap``, padding separates a row's prompt from its pieces and is ignored. With a
     ``buffer`` of that many cache slots, past and present share memory. The ``main`` cases exercise every weight,
     layer and limit; they run on the model itself, and a reduced model runs all cases. ``decided`` marks the rows to
-    compare, None for all: in the others a router chooses between equal experts. The two inputs of a dual encoder are
-    side by side: neither ``reads_encoder``.
+    compare, None for all: in the others a router chooses between equal experts. Where the two inputs are side by side, or
+    images among the tokens in the places of a ``placeholder``, neither ``reads_encoder``.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Case:
     main: bool = False
     decided: Tensor | None = None
     reads_encoder: bool = True
+    placeholder: int | None = None
 
     @property
     def ends(self) -> list[int]:
@@ -125,6 +127,8 @@ def cases(spec: Model, padding: Padding = "either", cache_slots: int | None = No
             yield from _ragged_steps(draw, draw.source(9, 4, 6), draw.source(3, 7))
     elif spec.architecture == "dual-encoder":
         yield from _of_pairs(spec, draw)
+    elif spec.architecture == "vision-language":
+        yield from _of_tokens_and_images(spec, draw, padding)
     elif spec.embedding_of(spec.last_stack).takes_tokens:
         either = padding == "either" or not spec.decodes
         yield from _of_tokens(spec, draw) if either else _of_tokens_at_the_front(spec, draw)
@@ -218,6 +222,15 @@ class _Draw:
         )
         return Batch(embedding.input_name, values, samples, frames=frames)
 
+    def with_images(self, batch: Batch, places: Sequence[tuple[int, int]], placeholder: int) -> Batch:
+        """Tokens with the placeholders of an image from each place, a row and a token, and no others."""
+        ids = batch.inputs.clone()
+        assert self.spec.vocab_size is not None
+        ids[ids == placeholder] = (placeholder + 1) % self.spec.vocab_size
+        for row, start in places:
+            ids[row, start : start + self.spec.vectors_per_image] = placeholder
+        return replace(batch, inputs=ids)
+
     def source(self, *lengths: int) -> Batch:
         """The encoder's input: rows of tokens of these lengths, or as many rows of images or audio."""
         encoder = self.spec.encoder
@@ -304,6 +317,42 @@ def _of_pairs(spec: Model, draw: _Draw) -> Iterator[Case]:
     yield pair("padding right", draw.tokens(11, 6, 1), 2, main=True)
     yield pair("padding left", draw.tokens(10, 5, 2, side="left"), 3)
     yield pair("an empty image", draw.tokens(5), 2, empty=True)
+
+
+def _of_tokens_and_images(spec: Model, draw: _Draw, padding: Padding) -> Iterator[Case]:
+    """Tokens among which are images: in one row or several, one after another or none."""
+    connector, vectors, room = spec.connector, spec.vectors_per_image, draw.steps_room
+    assert isinstance(connector, ConnectorKind)
+
+    def seen(case: Case, *places: tuple[int, int], empty: bool = False) -> Case:
+        """The case with an image at each place, a row and a token, if it has room for all of them."""
+        images = draw.whole(len(places), empty=empty, stack=spec.image)
+        batch = draw.with_images(case.batch, places, connector.token)
+        return replace(case, batch=batch, encoder=images, reads_encoder=False, placeholder=connector.token)
+
+    yield seen(Case("one token", draw.tokens(1)))
+    yield seen(Case("one sequence without an image", draw.tokens(7)))
+    if room < vectors + 6:
+        return
+    long = max(vectors + 6, min(draw.long, room))
+    yield seen(Case("an image", draw.tokens(vectors + 3)), (0, 1))
+    yield seen(
+        Case("an image in each row, long", draw.tokens(long, long), main=draw.limited),
+        (0, 2),
+        (1, long - vectors - 1),
+    )
+    yield seen(Case("an empty image", draw.tokens(vectors + 2)), (0, 0), empty=True)
+    if room >= 2 * vectors + 6:
+        two = draw.tokens(2 * vectors + 3, 5)
+        yield seen(Case("two images in one row, none in the next", two), (0, 1), (0, vectors + 2))
+    if padding == "either":
+        left = draw.pieces(vectors + 6, vectors + 4, side="left")
+        yield seen(Case("padded prompt, then steps", left, _steps(2, room), main=True), (0, 1), (1, 3))
+    else:
+        steps = _steps(2, room)
+        ragged = draw.gap((vectors + 3, vectors + 1), len(steps))
+        yield seen(Case("padded prompt, then steps", ragged, steps, gap=True, main=True), (0, 1), (1, 0))
+    yield seen(Case("prompt in pieces", draw.pieces(vectors + 6), pieces=(3, 1)), (0, 1))
 
 
 def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:

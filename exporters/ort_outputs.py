@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,10 @@ from exporters.reference import ENCODED, PRESENT, at_their_places, reported_stat
 from exporters.session_options import open_session, session_options
 from exporters.targets import Padding, Target
 from zoo.state_names import is_past, is_present, past_of, present_of
+from zoo.tracing.decoder_task import EMBEDDED
 from zoo.tracing.dual_encoder_tasks import READS
 from zoo.tracing.task import ENCODER_HIDDEN, HIDDEN, Task
+from zoo.tracing.vision_language_tasks import SEEN, VISION_ENCODER
 
 JUNK = 3.0
 """The value of unwritten cache slots; it must not affect any result."""
@@ -117,7 +119,11 @@ def run(
     """
     feeds: dict[str, Tensor] = {}
     results: dict[str, Tensor] = {}
-    if not case.reads_encoder and case.encoder is not None:
+    if loaded[0].task.name == VISION_ENCODER:
+        see, embed, *loaded = loaded
+        results |= _with_images(see, embed, case)
+        case = replace(case, batch=replace(case.batch, name=EMBEDDED, inputs=results[EMBEDDED]), encoder=None)
+    elif not case.reads_encoder and case.encoder is not None:
         given = _given(case.encoder) | _given(case.batch)
         *alone, whole = loaded
         for graph in alone:
@@ -161,6 +167,21 @@ def run(
     return results | state
 
 
+def _with_images(see: Loaded, embed: Loaded, case: Case) -> dict[str, Tensor]:
+    """The vectors of images, where there are any, and the embeddings of tokens with them."""
+    images, batch = case.encoder, case.batch
+    assert images is not None
+    seen = see(_given(images)) if len(images.inputs) else {}
+    taken = next((given for given in embed.task.inputs if given.name == SEEN), None)
+    if taken is not None:
+        none = torch.zeros([0, *taken.dims[1:]])  # type: ignore[list-item]
+        return {**seen, **embed({**_given(batch), SEEN: seen.get(SEEN, none)})}
+    embedded = embed(_given(batch))[EMBEDDED]
+    if seen:  # as the client does
+        embedded[batch.inputs == case.placeholder] = seen[SEEN].flatten(0, 1)
+    return {**seen, EMBEDDED: embedded}
+
+
 def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The state among outputs, by the names of the inputs that take it."""
     return {past_of(name): tensor for name, tensor in outputs.items() if is_present(name)}
@@ -169,7 +190,7 @@ def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _given(batch: Batch) -> dict[str, Tensor]:
     """A batch by the names of the graph inputs that may take it."""
     given = {batch.name: batch.inputs, "attention_mask": batch.mask, "token_type_ids": batch.types}
-    if batch.mask is not None and not batch.inputs.is_floating_point():
+    if batch.mask is not None and batch.types is not None:
         given["position_ids"] = _places(batch.mask)[:, -batch.inputs.shape[1] :]
     return {name: values for name, values in given.items() if values is not None}
 

@@ -22,8 +22,11 @@ from zoo.components.head import token_outputs
 from zoo.components.mixer import declared_state
 from zoo.components.router import Router
 from zoo.models.dual_encoder import DualEncoder
+from zoo.models.vision_language import VisionLanguage
 from zoo.progress import Progress, Stage
 from zoo.tensors import weight_bytes
+from zoo.tracing.decoder_task import EMBEDDED
+from zoo.tracing.vision_language_tasks import SEEN
 from zoo.weights.materialize import materialize
 
 EXACT_BYTES = 1_000_000_000
@@ -39,8 +42,8 @@ DRAWS = 8
 ENCODED = "encoder last_hidden_state"
 """The name under which the output of an encoder-decoder's encoder is reported."""
 
-VECTORS_PER_IMAGE = ("image ", "logits_per_image", "image_embeds")
-"""The beginnings of the names under which a dual encoder's outputs for images are reported."""
+VECTORS_PER_IMAGE = ("image ", "logits_per_image", "image_embeds", SEEN)
+"""The beginnings of the names under which outputs for images are reported."""
 
 PRESENT = "present"
 """The name under which the keys and values of all layers are reported."""
@@ -154,7 +157,7 @@ def _per_token(model: ZooModel) -> frozenset[str]:
             for name, stack in spec.stacks()
             for output in token_outputs(model.get_submodule(f"{name}_head"), spec.width_of(stack))
         )
-    return frozenset({ENCODED, PRESENT}) | token_outputs(model.head, spec.output_width)
+    return frozenset({ENCODED, PRESENT, EMBEDDED}) | token_outputs(model.head, spec.output_width)
 
 
 def run_again(model: nn.Module, each: ExpectedCase, run: Run) -> ExpectedCase:
@@ -193,7 +196,10 @@ def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[
         if clearest >= DECISIVE:
             break
         encoder = None if case.encoder is None else _redrawn(case.encoder, vocabulary, generator)
-        case = replace(case, batch=_redrawn(case.batch, vocabulary, generator), encoder=encoder)
+        batch = _redrawn(case.batch, vocabulary, generator)
+        if case.placeholder is not None:
+            batch = _with_placeholders(batch, case.batch, case.placeholder, vocabulary)
+        case = replace(case, batch=batch, encoder=encoder)
     assert best is not None
     return best
 
@@ -202,6 +208,12 @@ def _redrawn(batch: Batch, vocabulary: int, generator: torch.Generator) -> Batch
     if batch.inputs.is_floating_point():
         return replace(batch, inputs=torch.randn(batch.inputs.shape, generator=generator))
     return replace(batch, inputs=torch.randint(vocabulary, batch.inputs.shape, generator=generator))
+
+
+def _with_placeholders(drawn: Batch, given: Batch, token: int, vocabulary: int) -> Batch:
+    """A drawn batch whose images are at the places of the given one's."""
+    others = torch.where(drawn.inputs == token, (token + 1) % vocabulary, drawn.inputs)
+    return replace(drawn, inputs=torch.where(given.inputs == token, token, others))
 
 
 def _margins(
@@ -232,7 +244,10 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
         return _full_pair(model, case)
     batch = batch.closed_up() if case.gap else batch
     apart: dict[str, Tensor] = {}
-    if encoder is not None:
+    if isinstance(model, VisionLanguage):
+        apart, x = _with_images(model, case, batch)
+        outputs = model.decode(x, model.positions(x, batch.mask, None, None), None)
+    elif encoder is not None:
         encoded = model.encode(_inputs(encoder, model), encoder.mask, encoder.types)
         outputs = model.decode(batch.inputs, encoded.present_key_values, encoder.mask)
         apart = {ENCODED: encoded.last_hidden_state}
@@ -250,6 +265,15 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
         for name in results.keys() & {PRESENT, *token_outputs(model.head, width)}:
             results[name] = at_their_places(results[name], case.batch.mask)
     return apart | results
+
+
+def _with_images(model: VisionLanguage, case: Case, batch: Batch) -> tuple[dict[str, Tensor], Tensor]:
+    """The vectors of a case's images and the embeddings with them, as outputs, and those of its ``batch``."""
+    images = case.encoder
+    assert images is not None
+    seen = model.see(_inputs(images, model)) if len(images.inputs) else None
+    embedded = {EMBEDDED: model.embed(case.batch.inputs, seen, case.batch.types)}
+    return embedded | ({} if seen is None else {SEEN: seen}), model.embed(batch.inputs, seen, batch.types)
 
 
 def _full_pair(model: DualEncoder, case: Case) -> dict[str, Tensor]:

@@ -51,8 +51,14 @@ def _computed(model: Model) -> dict[str, Any]:
             "causal": model.is_causal(name),
             "d_model": width if width != data["d_model"] else None,
         }
+    if (connector := data.pop("connector")) is not None:
+        data["connector"] = {**connector, **_hidden(connector, data["d_model"])}
     _replace(data["head"], "scale", "inverse_sqrt_d_model", model.output_width**-0.5)
     return data
+
+
+def _hidden(connector: Mapping[str, Any], d_model: int) -> dict[str, Any]:
+    return {"hidden": connector["hidden"] or d_model} if "hidden" in connector else {}
 
 
 def _replace(part: dict[str, Any], key: str, word: str, value: float) -> None:

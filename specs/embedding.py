@@ -159,13 +159,17 @@ class Patches(EmbeddingKind):
     input_name: ClassVar[str] = "pixel_values"
 
     @property
+    def side(self) -> int:
+        """The number of patches in a row, and of rows."""
+        return self.image_size // self.patch_size
+
+    @property
     def fixed_length(self) -> int:
-        return (self.image_size // self.patch_size) ** 2 + self.class_token + self.registers
+        return self.side**2 + self.class_token + self.registers
 
     @property
     def patch_grid(self) -> PatchGrid:
-        side = self.image_size // self.patch_size
-        return PatchGrid(side, side, self.patch_size)
+        return PatchGrid(self.side, self.side, self.patch_size)
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
         rows, columns, _ = self.patch_grid

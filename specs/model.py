@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from specs.base import Fault, OmitDefault, RuleContext, Spec, Width
+from specs.connector import Connector, ConnectorKind
 from specs.descriptions import ValueDescriptions
-from specs.embedding import Embedding, EmbeddingKind, Tokens
+from specs.embedding import Embedding, EmbeddingKind, Patches, Tokens
 from specs.errors import MISSING
 from specs.head import Contrastive, Head, NoHead, Pooled, VocabularyHead
 from specs.initialization import Initialization, Normal
@@ -19,13 +20,14 @@ from specs.roles import Role
 from specs.stack import STACKS, Stack, StackName
 
 Architecture = Annotated[
-    Literal["encoder", "decoder", "encoder-decoder", "dual-encoder"],
+    Literal["encoder", "decoder", "encoder-decoder", "dual-encoder", "vision-language"],
     ValueDescriptions(
         {
             "encoder": "One stack in which every token sees all others (BERT, ViT).",
             "decoder": "One causal stack, which predicts each token from those before it (GPT, Llama).",
             "encoder-decoder": "An encoder, and a decoder that attends to its output (T5, BART, Whisper).",
             "dual-encoder": "An encoder of texts and one of images, whose vectors are compared (CLIP, SigLIP).",
+            "vision-language": "A decoder that reads the vectors of images among its tokens (LLaVA, SmolVLM).",
         }
     ),
 ]
@@ -36,6 +38,7 @@ _STACKS_OF: dict[str, tuple[StackName, ...]] = {
     "decoder": ("decoder",),
     "encoder-decoder": ("encoder", "decoder"),
     "dual-encoder": ("text", "image"),
+    "vision-language": ("image", "decoder"),
 }
 
 
@@ -78,11 +81,13 @@ class Model(Spec):
     encoder: Stack | None = None
     """Layers of the encoder, in an `encoder` or `encoder-decoder`."""
     decoder: Stack | None = None
-    """Layers of the decoder, in a `decoder` or `encoder-decoder`."""
+    """Layers of the decoder, in a `decoder`, an `encoder-decoder` or a `vision-language` model."""
     text: Annotated[Stack | None, OmitDefault()] = None
     """Layers of the encoder of texts, in a `dual-encoder`."""
     image: Annotated[Stack | None, OmitDefault()] = None
-    """Layers of the encoder of images, in a `dual-encoder`."""
+    """Layers of the encoder of images, in a `dual-encoder` or a `vision-language` model."""
+    connector: Annotated[Connector | None, OmitDefault()] = None
+    """How the vectors of images get among the tokens of a `vision-language` model."""
     head: Head = NoHead()
     """Output computed from the last hidden state. Default: `none`."""
     initialization: Initialization = Normal()
@@ -92,7 +97,7 @@ class Model(Spec):
     `extends`."""
 
     def stacks(self) -> Iterator[tuple[StackName, Stack]]:
-        """The stacks of the model: the encoder before the decoder, that of texts before that of images."""
+        """The stacks of the model: encoders before the decoder, that of texts before that of images."""
         for name in STACKS:
             stack: Stack | None = getattr(self, name)
             if stack is not None:
@@ -187,6 +192,7 @@ class Model(Spec):
         if not faults:
             faults += self._embedding_faults()
             faults += self._head_faults()
+            faults += self._connector_faults()
             for name, stack in self.stacks():
                 faults += [fault.under(name) for fault in stack.faults(self.rule_context(name, stack))]
         if not faults:
@@ -239,6 +245,8 @@ class Model(Spec):
 
     def _architecture_with(self, name: StackName) -> str:
         """The architecture that a stack belongs to."""
+        if name == "image" and self.decoder is not None:
+            return "vision-language"
         if name in ("text", "image"):
             return "dual-encoder"
         return "encoder-decoder" if self.encoder is not None and self.decoder is not None else name
@@ -282,7 +290,7 @@ class Model(Spec):
         """The violated rule of a context length that the embedding already fixes."""
         fixed = self.embedding_of(stack).fixed_length
         places: dict[tuple[str, ...], int | None] = {(name, "context_length"): stack.context_length}
-        if self.architecture != "encoder-decoder":
+        if self.architecture not in ("encoder-decoder", "vision-language"):
             places["context_length",] = self.context_length
         for place, stated in places.items():
             if fixed is not None and stated not in (None, fixed):
@@ -361,6 +369,52 @@ class Model(Spec):
                 self.embedding_of(self.image).kind if self.image else None,
                 "Use patches in image, and tokens in text.",
             )
+
+    def _connector_faults(self) -> Iterable[Fault]:
+        """The violated rules of what lets images among tokens, and of what it joins."""
+        connector, joins = self.connector, self.architecture == "vision-language"
+        if joins != (connector is not None):
+            yield Fault(
+                ("connector",),
+                f"{'is required by' if joins else 'does not belong to'} architecture: {self.architecture}",
+                MISSING if connector is None else connector.kind,
+                "Add connector: {kind: mlp, token: ID}." if joins else "Remove it.",
+            )
+        if not isinstance(connector, ConnectorKind) or self.image is None or self.decoder is None:
+            return
+        context = replace(self.rule_context("decoder", self.decoder), vocab_size=self.vocab_size)
+        yield from (fault.under("connector") for fault in connector.faults(context))
+        images = self.embedding_of(self.image)
+        if not isinstance(images, Patches):
+            yield Fault(
+                ("image", "embedding", "kind"),
+                "must be patches",
+                images.kind,
+                "Add embedding: {kind: patches, ...}.",
+            )
+        elif images.side % connector.shuffle:
+            yield Fault(
+                ("connector", "shuffle"),
+                f"must divide the number of patches in a row, which is {images.side}",
+                connector.shuffle,
+                "Use a divisor, such as 1.",
+            )
+        if self.position_of(self.decoder).embedded:
+            yield Fault(
+                ("position", "kind") if self.decoder.position is None else ("decoder", "position", "kind"),
+                "must act inside attention in a vision-language model, whose images have no position before",
+                self.position_of(self.decoder).kind,
+                "Use rope, alibi or relative_bias.",
+            )
+
+    @property
+    def vectors_per_image(self) -> int:
+        """The number of placeholder tokens that an image takes in a vision-language model."""
+        assert self.image is not None
+        images, connector = self.embedding_of(self.image), self.connector
+        assert isinstance(images, Patches)
+        assert isinstance(connector, ConnectorKind)
+        return connector.vector_count(images.side**2, images.fixed_length - images.side**2)
 
     def _reads_text_and_images(self) -> bool:
         if self.text is None or self.image is None:

@@ -21,7 +21,7 @@ from specs.suggest import suggestion
 MAX_LAYERS = 10_000
 
 StackName = Literal["encoder", "decoder", "text", "image"]
-STACKS: tuple[StackName, ...] = ("encoder", "decoder", "text", "image")
+STACKS: tuple[StackName, ...] = ("encoder", "text", "image", "decoder")
 
 Layers = Annotated[int, Field(gt=0, le=MAX_LAYERS)]
 

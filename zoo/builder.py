@@ -10,6 +10,7 @@ from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.models.vision_language import VisionLanguage
 from zoo.weights.ties import hold_ties_once
 
 ZooModel = Encoder | Decoder | EncoderDecoder | DualEncoder
@@ -19,6 +20,7 @@ _ARCHITECTURES: dict[str, type[ZooModel]] = {
     "decoder": Decoder,
     "encoder-decoder": EncoderDecoder,
     "dual-encoder": DualEncoder,
+    "vision-language": VisionLanguage,
 }
 
 

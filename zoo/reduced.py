@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from specs.base import Component, Spec
+from specs.connector import ConnectorKind
 from specs.embedding import Patches
 from specs.head import AtToken, sought_token
 from specs.mixture import Mixture
@@ -78,6 +79,7 @@ def small_tables(spec: Model) -> Model:
         "vocab_size": vocabulary,
         "context_length": _at_most(spec.context_length, SMALL_CONTEXT),
         "head": _seeking_below(spec.head, vocabulary or 0),
+        "connector": _placed_below(spec.connector, vocabulary or 0),
     }
     stacks: dict[str, Stack] = {
         name: stack.model_copy(
@@ -97,7 +99,9 @@ def small_inputs(spec: Model) -> Model:
     for name, stack in spec.stacks():
         embedding = spec.embedding_of(stack)
         if isinstance(embedding, Patches):
-            size = min(embedding.image_size, SMALL_SIDE * embedding.patch_size)
+            joined = spec.connector.shuffle if isinstance(spec.connector, ConnectorKind) else 1
+            side = -(-SMALL_SIDE // joined) * joined
+            size = min(embedding.image_size, side * embedding.patch_size)
             smaller = embedding.model_copy(update={"image_size": size})
             stacks[name] = stack.model_copy(update={"embedding": smaller})
         elif not embedding.any_length:
@@ -209,6 +213,13 @@ def _seeking_below(head: Component, vocabulary: int) -> Component:
     if token is None or token < vocabulary:
         return head
     return head.model_copy(update={"pooling": AtToken(token=vocabulary - 1)})
+
+
+def _placed_below(connector: Component | None, vocabulary: int) -> Component | None:
+    """A connector whose placeholder is a token of a smaller vocabulary."""
+    if not isinstance(connector, ConnectorKind):
+        return connector
+    return connector.model_copy(update={"token": min(connector.token, vocabulary - 1)})
 
 
 def _shortened(stack: Stack, layers: int) -> Stack:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from exporters.layouts.example_input import TOKENIZER, example_ids, example_sizes
+from specs.connector import ConnectorKind
 from specs.model import Model
 from specs.stack import Stack
 from zoo.manifest import Manifest
@@ -21,6 +22,16 @@ _RELEASED = "\noptions.log_severity_level = 3  # no warnings about the opset"
 _TYPES = '{"tensor(float)": np.float32, "tensor(float16)": np.float16}'
 
 
+_SESSIONS = {
+    "encoder": ["session"],
+    "decoder": ["session"],
+    "encoder-decoder": ["encoder", "decoder"],
+    "dual-encoder": ["text_model", "vision_model", "session"],
+    "vision-language": ["vision", "embedding", "session"],
+}
+"""The names of the graphs, in order."""
+
+
 def usage(spec: Model, manifest: Manifest) -> Usage:
     """The program for one export."""
     tokenized = TOKENIZER in manifest.files
@@ -34,6 +45,8 @@ def usage(spec: Model, manifest: Manifest) -> Usage:
         parts.append(_encoder(spec, manifest))
     elif spec.architecture == "dual-encoder":
         parts.append(_dual_encoder(manifest))
+    elif spec.architecture == "vision-language":
+        parts.append(_vision_language(spec, manifest, tokenized))
     elif spec.architecture == "decoder":
         parts.append(_decoder(manifest, tokenized))
     else:
@@ -64,16 +77,15 @@ def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
         f"options = onnxruntime.SessionOptions(){exact}{_QUIET if fixed else _RELEASED if accepted else ''}",
     ]
     providers = json.dumps(list(manifest.providers))
-    names = {1: ["session"], 2: ["encoder", "decoder"], 3: ["text_model", "vision_model", "session"]}[
-        len(manifest.graphs)
-    ]
+    names = _SESSIONS[spec.architecture]
     lines += [
         f"{name} = onnxruntime.InferenceSession({json.dumps(path)}, options, providers={providers})"
         for name, path in zip(names, manifest.graphs, strict=True)
     ]
     if tokenized:
         lines += [f"tokenizer = Tokenizer.from_file({json.dumps(TOKENIZER)})"]
-    stacks = [spec.text, spec.image] if spec.architecture == "dual-encoder" else [spec.first_stack]
+    several = {"dual-encoder": [spec.text, spec.image], "vision-language": [spec.image, spec.decoder]}
+    stacks = several.get(spec.architecture, [spec.first_stack])
     read = zip(stacks, manifest.graphs.values(), strict=False)
     given = [_input(spec, stack, graph, tokenized) for stack, graph in read if stack is not None]
     return "\n".join([*lines, "", *given])
@@ -149,6 +161,27 @@ for _ in range({max(1, _steps(graph))}):
     logits, *present = session.run(None, {{"input_ids": new, {seen}{typed}, **past}})
     past = dict(zip(past, present)){then}
     new = logits[:, -1:].argmax(-1)  # greedy decoding
+    ids = np.hstack([ids, new])
+{_shown(tokenized)}"""
+
+
+def _vision_language(spec: Model, manifest: Manifest, tokenized: bool) -> str:
+    connector = spec.connector
+    assert isinstance(connector, ConnectorKind)
+    graph = [*manifest.graphs.values()][-1]
+    fixed = "position_ids" in graph.inputs
+    seen = '"position_ids": positions' if fixed else '"attention_mask": np.ones_like(ids)'
+    first = "\npositions = np.arange(ids.shape[1])[None]" if fixed else ""
+    then = "\n    positions = positions[:, -1:] + 1" if fixed else ""
+    return f"""placeholders = np.full((1, {spec.vectors_per_image}), {connector.token})  # where the image belongs
+new = ids = np.hstack([placeholders, ids])
+(seen,) = vision.run(None, {{"pixel_values": pixel_values}})
+{_zeros("session", 'value.name.startswith("past_")')}{first}
+for _ in range({max(1, _steps(graph))}):
+    (embedded,) = embedding.run(None, {{"input_ids": new, "image_features": seen}})
+    logits, *present = session.run(None, {{"inputs_embeds": embedded, {seen}, **past}})
+    past = dict(zip(past, present)){then}
+    new, seen = logits[:, -1:].argmax(-1), seen[:0]  # greedy decoding
     ids = np.hstack([ids, new])
 {_shown(tokenized)}"""
 

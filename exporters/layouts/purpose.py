@@ -42,6 +42,7 @@ _SENTENCES = Purpose("sentence-similarity", "FeatureExtraction")
 _GENERATION = {
     "decoder": Purpose("text-generation", "CausalLM"),
     "encoder-decoder": Purpose("text2text-generation", "Seq2SeqLM"),
+    "vision-language": Purpose("image-text-to-text", "ImageTextToText"),
 }
 _SPEECH, _CAPTIONS = (
     Purpose("automatic-speech-recognition", "SpeechSeq2Seq"),

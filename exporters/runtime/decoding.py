@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from onnxruntime import OrtValue
@@ -13,6 +13,7 @@ from exporters.runtime.tokens import padded, token_inputs
 from specs.errors import UserError
 from zoo.records import CacheRecord
 from zoo.state_names import is_past
+from zoo.tracing.decoder_task import EMBEDDED
 
 SCORES = "logits"
 
@@ -20,8 +21,9 @@ SCORES = "logits"
 class Decoding:
     """``rows`` sequences of at most ``room`` tokens each, and their cache.
 
-    ``given`` are inputs that stay the same from call to call, such as an encoder's keys and values. Raises
-    :class:`specs.errors.UserError` where the graph's cache is shorter.
+    ``given`` are inputs that stay the same from call to call, such as an encoder's keys and values. ``embed`` returns the
+    embeddings of tokens, B T D, for a graph that takes them. Raises :class:`specs.errors.UserError` where the graph's
+    cache is shorter.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class Decoding:
         rows: int,
         room: int,
         given: Mapping[str, OrtValue] | None = None,
+        embed: Callable[[Ids], Floats] | None = None,
     ) -> None:
         if facts.length is not None and room > facts.length:
             raise UserError(
@@ -39,6 +42,7 @@ class Decoding:
             )
         self.graph = graph
         self._given = dict(given or {})
+        self._embed = embed
         self._padded_right = facts.padding == "right"
         self._mask = np.zeros((rows, 0), np.int64)  # B P
         names = [name for name in graph.inputs if is_past(name) and name not in self._given]
@@ -78,7 +82,9 @@ class Decoding:
     def _run(self, ids: Ids, mask: Ids) -> Floats:
         """The scores of new tokens, B T V or B 1 V, valid until the next call."""
         binding, length = self._binding, ids.shape[1]
-        inputs = token_inputs(self.graph, ids, mask)
+        inputs: dict[str, Ids | Floats] = {**token_inputs(self.graph, ids, mask)}
+        if self._embed is not None:
+            inputs[EMBEDDED] = self._embed(ids)
         for name, array in inputs.items():
             binding.bind_cpu_input(name, array)
         if self._scores.shape()[1] not in (length, self.graph.outputs[SCORES].dims[1]):

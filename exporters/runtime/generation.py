@@ -12,8 +12,9 @@ import numpy as np
 from onnxruntime import OrtValue
 
 from exporters.runtime.decoding import Decoding
+from exporters.runtime.embedding import ImageEmbedder
 from exporters.runtime.exported import Exported
-from exporters.runtime.graph import LoadedGraph
+from exporters.runtime.graph import Floats, Ids, LoadedGraph
 from exporters.runtime.model_inputs import InputBatch, model_inputs
 from specs.errors import UserError, option_name
 from specs.head import LanguageModeling
@@ -74,16 +75,20 @@ class Generator:
                     f"  Export it with the default {option_name('layout')}, or run it with its client."
                 )
             self.encoder = exported.open(0, threads)
+        self.embedder = ImageEmbedder(exported, threads) if spec.architecture == "vision-language" else None
         self.decoder = exported.open(-1, threads)
-        graphs = filter(None, (self.encoder, self.decoder))
+        graphs = filter(None, (self.encoder, *(self.embedder.graphs if self.embedder else ()), self.decoder))
         self.load_seconds = sum(graph.load_seconds for graph in graphs)
         self.provider = self.decoder.provider
 
-    def begin(self, prompts: InputBatch, most: int, start: int) -> tuple[Decoding, list[list[int]]]:
+    def begin(
+        self, prompts: InputBatch, most: int, start: int, images: Floats | None = None
+    ) -> tuple[Decoding, list[list[int]]]:
         """Begin the sequences of some prompts, with room for ``most`` new tokens; return them and the decoder's first
         tokens.
 
-        An encoder reads the prompts once, and its decoder begins with ``start``.
+        An encoder reads the prompts once, and its decoder begins with ``start``. ``images`` are among the tokens of a
+        vision-language model, which has placeholders for them.
         """
         assert self.spec.decoder is not None
         given: dict[str, OrtValue] = {}
@@ -98,7 +103,8 @@ class Generator:
                 given["encoder_attention_mask"] = OrtValue.ortvalue_from_numpy(mask, self.decoder.device)
         check_prompts(self.spec, self.spec.decoder, first, room=1)
         room = max(map(len, first)) + most
-        return Decoding(self.decoder, self.exported.cache, len(prompts), room, given), first
+        embed = None if self.embedder is None else _Embedding(self.embedder, images)
+        return Decoding(self.decoder, self.exported.cache, len(prompts), room, given, embed), first
 
     def generate(
         self,
@@ -108,6 +114,7 @@ class Generator:
         *,
         stop: Collection[int] = (),
         start: int = 0,
+        images: Floats | None = None,
         tell: Callable[[list[int]], None] = lambda tokens: None,
     ) -> Generation:
         """Continue prompts by at most ``most`` tokens each; ``tell`` is called with the tokens of every step.
@@ -116,7 +123,7 @@ class Generator:
         """
         begun, first = time.perf_counter(), 0.0
         fitting = min(most, self._room(prompts))
-        decoding, reading = self.begin(prompts, fitting, start)
+        decoding, reading = self.begin(prompts, fitting, start, images)
         sampler = Sampler(sampling, len(prompts))
         found: list[list[int]] = [[] for _ in prompts]
         stopped = [False for _ in prompts]
@@ -146,6 +153,18 @@ class Generator:
         limits = self.spec.context_length_of(self.spec.decoder), self.exported.cache.length
         read = 1 if self.encoder is not None else max(map(len, _rows(prompts)))
         return max(1, min(limit or sys.maxsize for limit in limits) - read)
+
+
+class _Embedding:
+    """Embeds tokens call by call: all images are among those of the first."""
+
+    def __init__(self, embedder: ImageEmbedder, images: Floats | None) -> None:
+        self._embedder = embedder
+        self._seen = None if images is None else embedder.see(images)
+
+    def __call__(self, ids: Ids) -> Floats:
+        seen, self._seen = self._seen, None
+        return self._embedder.embed(ids, seen)
 
 
 def _rows(prompts: InputBatch) -> list[list[int]]:

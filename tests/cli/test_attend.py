@@ -24,7 +24,7 @@ from specs.writing import dump
 from tests.cli.process import environment, zoo
 from tests.exporters.preprocessing.test_audio import recorded
 from tests.parity.minilm import minilm_directory
-from tests.zoo.tiny import bert, clip, gpt2, t5, trocr, vit, wav2vec2, whisper
+from tests.zoo.tiny import bert, clip, gpt2, llava, t5, trocr, vit, wav2vec2, whisper
 from zoo.attention_maps.attend import Attended, attend
 from zoo.attention_maps.choice import choose
 from zoo.attention_maps.reading import AttentionInput
@@ -56,6 +56,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "whisper": whisper(),
         "speech": wav2vec2(),
         "clip": clip(),
+        "llava": llava(),
         "wide": bert(name="wide", context_length=20000, head={"kind": "none"}),
     }
     for name, spec in specs.items():
@@ -290,6 +291,20 @@ def test_texts_are_filled_up_where_a_model_reads_them_so(place: Path, tmp_path: 
     assert [each["token"] for each in data["tokens"]["text"]] == ["a", "b", *"!" * 8]
 
 
+def test_text_about_an_image(place: Path) -> None:
+    """A vision-language model: placeholders of the image come first where a prompt has none."""
+    model, image = place / "llava.yaml", ["--image", place / "red.png"]
+    data = data_of(model, *image, "--ids", "3,5", "--max-new-tokens", "2")
+    assert list(data["attention"]) == ["image", "decoder"]
+    assert [each["id"] for each in data["tokens"]["decoder"]][:6] == [19, 19, 19, 19, 3, 5]
+    assert len(data["written_ids"]) == 2
+    assert list(data_of(model, *image)["attention"]) == ["image"]
+    assert list(data_of(model, "--ids", "3,5")["attention"]) == ["decoder"]
+    result = invoke(model, *image, "--ids", "3,5")
+    assert "\n   image layer 0, mean of 2 heads, [CLS]: up to " in result.stdout
+    assert "decoder layer 1, mean of 2 heads" in result.stdout
+
+
 def test_words_of_an_image(tmp_path: Path, place: Path) -> None:
     """Attention of generated tokens to patches: one grid for each token."""
     (tmp_path / "trocr.yaml").write_text(dump(resolved(trocr())))
@@ -488,6 +503,8 @@ REFUSED = [
     (["clip.yaml", "--audio", "long.wav"], "tiny-clip takes input_ids and pixel_values, which --audio does not give\n  Pass --text."),
     (["clip.yaml", "--image", "red.png", "--stack", "text"],
      "The text stack of tiny-clip takes input_ids, and --text is missing\n  value: --stack text\n  Pass --text, or another --stack."),
+    (["llava.yaml", "--image", "red.png", "--stack", "decoder"],
+     "The decoder stack of tiny-llava takes input_ids, and --text is missing\n  value: --stack decoder\n  Pass --text, or another"),
     (["clip.yaml", "--ids", "1", "--stack", "encoder"],
      "tiny-clip has no such attention: its architecture is dual-encoder\n  value: --stack encoder\n  Use text or image."),
     (["clip.yaml", "--image", "red.png", "--target-ids", "1"], "--target-ids applies only to encoder-decoders, and tiny-clip is"),

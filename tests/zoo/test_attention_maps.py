@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from specs.errors import UserError
 from specs.model import Model
 from tests.strategies import Data, model_data
-from tests.zoo.tiny import BLOCK, bert, clip, gpt2, t5, trocr, vit, wav2vec2, whisper
+from tests.zoo.tiny import BLOCK, bert, clip, gpt2, llava, t5, trocr, vit, wav2vec2, whisper
 from zoo import functional
 from zoo.attention_maps.attend import Attended, attend
 from zoo.attention_maps.choice import AttentionChoice, Reader, choose
@@ -168,6 +168,26 @@ def test_each_stack_of_a_dual_encoder() -> None:
     alone = attended(spec, AttentionInput(values=both.values), choice=choose(spec, ["image"]))
     assert list(alone.maps) == list(alone.names) == ["image"]
     assert torch.equal(alone.maps["image"][1].weights, found.maps["image"][1].weights)
+
+
+def test_images_among_the_tokens_of_a_decoder() -> None:
+    """Each stack is shown where it is chosen; the decoder reads the image in either case."""
+    spec = llava()
+    both = AttentionInput([3, *[19] * 4, 5], values=values_of(spec, "image"))
+    found = attended(spec, both, 3)
+    check_maps(spec, found)
+    assert list(found.maps) == ["image", "decoder"]
+    assert (len(found.ids["decoder"]), len(found.names["image"]), len(found.written)) == (8, 5, 3)
+    alone = attended(spec, both, 3, choose(spec, ["decoder"]))
+    assert list(alone.maps) == ["decoder"]
+    assert torch.equal(alone.maps["decoder"][1].weights, found.maps["decoder"][1].weights)
+    model = filled(spec)
+    whole = model(torch.tensor([found.ids["decoder"]]), pixel_values=torch.from_numpy(both.values).double())
+    assert whole.logits[0, 5:].argmax(-1).tolist() == found.written
+    blind = attended(spec, AttentionInput(both.ids), choice=choose(spec, ["decoder"]))
+    assert not torch.allclose(blind.maps["decoder"][1].weights, found.maps["decoder"][1].weights[:, :6, :6])
+    seen = attended(spec, AttentionInput(values=both.values), choice=choose(spec, ["image"]))
+    assert torch.equal(seen.maps["image"][0].weights, found.maps["image"][0].weights)
 
 
 def test_pooling_by_attention_is_no_layer() -> None:
@@ -359,7 +379,7 @@ def test_an_unchosen_decoder_does_not_run() -> None:
 
 
 REFUSED: dict[tuple[str, ...], str] = {
-    ("tower",): "stack 'tower' is unknown\n  Choose from: encoder, decoder, text, image, cross.",
+    ("tower",): "stack 'tower' is unknown\n  Choose from: encoder, text, image, decoder, cross.",
     ("cros",): "stack 'cros' is unknown\n  Did you mean 'cross'?",
     (
         "cross",

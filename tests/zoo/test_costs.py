@@ -227,7 +227,7 @@ def test_a_cost_that_is_not_a_polynomial_is_refused() -> None:
     with pytest.raises(UserError) as error:
         traced(lambda x: x[:, : x.shape[1] // (2 * WHOLE)] @ x.transpose(1, 2))
     assert str(error.value) == (
-        "The cost of the model is not a polynomial that is linear in the batch and at most quadratic in lengths\n"
+        "The cost of the model is not a polynomial that is linear in each batch and at most quadratic in lengths\n"
         "  value: matmul"
     )
 

@@ -192,3 +192,28 @@ def trocr(**changes: object) -> Model:
             **changes,
         }
     )
+
+
+def llava(**changes: object) -> Model:
+    """A LLaVA of two and two layers, whose four patches take the place of token 19."""
+    return Model.model_validate(
+        {
+            "name": "tiny-llava",
+            "architecture": "vision-language",
+            "vocab_size": 20,
+            "d_model": 8,
+            "context_length": 20,
+            "position": {"kind": "rope"},
+            "image": {
+                "d_model": 12,
+                "position": {"kind": "learned"},
+                "embedding": {"kind": "patches", "image_size": 7, "patch_size": 3},
+                "layers": 2,
+                "block": BLOCK,
+            },
+            "connector": {"kind": "linear", "token": 19},
+            "decoder": {"layers": 2, "block": BLOCK},
+            "head": {"kind": "language_modeling"},
+            **changes,
+        }
+    )

@@ -23,6 +23,7 @@ from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.outputs import Outputs
+from zoo.models.vision_language import VisionLanguage
 
 
 @dataclass(frozen=True)
@@ -76,12 +77,14 @@ def attend(
 ) -> Iterator[AttentionStep]:
     """Run the model, then decode greedily up to ``new_tokens`` tokens or a token of ``stop``; the last one is not read.
 
-    In an encoder-decoder, the encoder reads the ids or the values, and the decoder, if chosen, the target.  In a dual
-    encoder, only the chosen stacks read.
+    In an encoder-decoder, the encoder reads the ids or the values, and the decoder, if chosen, the target.  In a dual encoder or a
+    vision-language model, only the chosen stacks are shown.
     Raises :class:`specs.errors.UserError` for an attention without recorded weights.
     """
     if isinstance(model, Encoder):
         yield _whole(model, reading, choice, "encoder", model)[1]
+    elif isinstance(model, VisionLanguage) and reading.values is not None:
+        yield from _seen(model, reading, choice, new_tokens, stop)
     elif isinstance(model, Decoder):
 
         def read(past: Any, ids: Tensor) -> Outputs:
@@ -102,6 +105,31 @@ def attend(
             return model.decode(ids, encoded, past_key_values=past)
 
         yield from _decoded(model, choice, reading.target, read_target, new_tokens, stop)
+
+
+def _seen(
+    model: VisionLanguage,
+    reading: AttentionInput,
+    choice: AttentionChoice,
+    new_tokens: int,
+    stop: Collection[int],
+) -> Iterator[AttentionStep]:
+    """The pass over an image, and the steps of the decoder that reads its vectors in the place of placeholders."""
+
+    def see(values: Tensor, *_: Any) -> Outputs:
+        return Outputs({"vectors": model.see(values)})
+
+    outputs, step = _whole(model, reading, choice, "image", see)
+    if "image" in choice.layers:
+        yield step
+    if "decoder" not in choice.layers:
+        return
+
+    def read(past: Any, ids: Tensor) -> Outputs:
+        x = model.embed(ids, outputs.vectors if past is None else None)
+        return model.decode(x, model.positions(x, None, past, None), past, ids)
+
+    yield from _decoded(model, choice, reading.ids, read, new_tokens, stop)
 
 
 def _whole(

@@ -24,6 +24,7 @@ from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.models.outputs import Outputs
 from zoo.models.stack import Stack
+from zoo.models.vision_language import VisionLanguage
 
 _NEGLIGIBLE = 1e-12
 """The threshold for a zero gradient, relative to the largest gradient nearby: rounding rarely leaves exact zeros."""
@@ -159,6 +160,10 @@ def _run(model: ZooModel, spec: Model) -> Outputs:
         return model(draw_inputs(spec, "encoder", 2, 1), draw_inputs(spec, "decoder", 2))
     if isinstance(model, DualEncoder):
         return model(draw_inputs(spec, "text", 2), draw_inputs(spec, "image", 2, 1))
+    if isinstance(model, VisionLanguage):
+        ids = draw_inputs(spec, "decoder", 2)
+        images = torch.full((2, spec.vectors_per_image), model.placeholder)
+        return model(torch.cat((images, ids), 1), pixel_values=draw_inputs(spec, "image", 2, 1))
     inputs = draw_inputs(spec, "encoder" if isinstance(model, Encoder) else "decoder", 2)
     embedding = spec.embedding_of(spec.last_stack)
     kinds = embedding.token_types if isinstance(embedding, Tokens) else 0

@@ -21,6 +21,7 @@ from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, describe, symbols_in
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.models.vision_language import VisionLanguage
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,7 @@ def _run(model: ZooModel, spec: Model, recorder: Recorder, size: dict[str, int])
                 cache = model.decode(ids(past), encoded, mask).present_key_values
             model.decode(ids(tokens), encoded, mask, cache, ids(past + tokens))
         else:
+            images = {"pixel_values": read(0, spec.image)[0]} if isinstance(model, VisionLanguage) else {}
             with recorder.forgetting():
                 cache = model(ids(past)).present_key_values
-            model(ids(tokens), ids(past + tokens), cache)
+            model(ids(tokens), ids(past + tokens), cache, **images)

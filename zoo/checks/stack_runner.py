@@ -25,6 +25,7 @@ from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.models.outputs import Outputs
+from zoo.models.vision_language import VisionLanguage
 
 LENGTH = 6
 """The number of tokens that a check reads, where the context allows."""
@@ -81,6 +82,9 @@ def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
     for name, stack in spec.stacks():
         if isinstance(model, DualEncoder):
             prefix, read = f"{name}: ", reads_one_of_two(model, spec, name)
+        elif isinstance(model, VisionLanguage):
+            prefix = f"{name}: "
+            read = reads_images(model) if name == "image" else reads_model(model, spec)
         elif isinstance(model, EncoderDecoder):
             prefix = f"{name}: "
             read = (
@@ -170,6 +174,16 @@ def reads_one_of_two(model: DualEncoder, spec: Model, name: StackName) -> Read:
         with _inputs_of(head) as hidden:
             outputs = model.encode(name, ids, mask)
         return _reading(hidden[0], outputs, per_token, [])
+
+    return read
+
+
+def reads_images(model: VisionLanguage) -> Read:
+    """Runs the stack of images of a vision-language model, and the connector after it."""
+
+    def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
+        hidden = model.image_output(ids)
+        return StackOutput((hidden,), (model.connector(hidden, model.side),))
 
     return read
 

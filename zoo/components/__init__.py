@@ -3,6 +3,7 @@
 from zoo.components import (
     attention,
     block,
+    connector,
     delta,
     disentangled,
     embedding,
@@ -24,6 +25,7 @@ from zoo.components import (
 __all__ = [
     "attention",
     "block",
+    "connector",
     "delta",
     "disentangled",
     "embedding",

@@ -28,6 +28,7 @@ from zoo.drawing.diagram import (
     DiagramColumn,
     DiagramFrame,
     Element,
+    Inserted,
     Joined,
     Label,
     Part,
@@ -66,6 +67,8 @@ class ColumnLayout(BoxLayout):
                 return self._sum(element)
             case Joined():
                 return self._joined(element)
+            case Inserted():
+                return self._inserted(element)
             case DiagramFrame():
                 return self._frame(element)
             case Label():
@@ -138,6 +141,22 @@ class ColumnLayout(BoxLayout):
             box.height,
             (sign, box),
             (arrow,),
+            entry=Port(sign.id, 0, middle + RADIUS),
+            exit=Port(sign.id, 0, middle - RADIUS),
+        )
+
+    def _inserted(self, element: Inserted) -> Piece:
+        """A sign on the stream, into which another column leads, and text beside it."""
+        middle = -RADIUS - GAP / 2
+        sign = self.sign(0, middle, "\u21e5")
+        text = Text(RADIUS + 6, middle + 4, element.text, SMALL, quiet=True)
+        box = Box(self.id(), "text", RADIUS + 5, middle - 10, text.width + 2, 14, (text,))
+        return Piece(
+            RADIUS + GAP,
+            RADIUS + 8 + text.width,
+            2 * RADIUS + GAP,
+            (sign, box),
+            inlets=(Inlet("encoder", Port(sign.id, -RADIUS, middle)),),
             entry=Port(sign.id, 0, middle + RADIUS),
             exit=Port(sign.id, 0, middle - RADIUS),
         )

@@ -56,6 +56,13 @@ class Joined:
 
 
 @dataclass(frozen=True)
+class Inserted:
+    """The place where the vectors of the column before get among those of the stream."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class DiagramFrame:
     """A frame around repeated layers."""
 
@@ -73,7 +80,7 @@ class Label:
     place: Literal["begin", "beside", "out", "end"] = "beside"
 
 
-Element = Part | Sum | Joined | DiagramFrame | Label
+Element = Part | Sum | Joined | Inserted | DiagramFrame | Label
 Way = tuple[Element, ...]
 
 

@@ -14,6 +14,7 @@ from zoo.drawing.diagram import (
     Diagram,
     DiagramFrame,
     Element,
+    Inserted,
     Joined,
     Label,
     Part,
@@ -117,6 +118,11 @@ class _Writer:
                 sign = self._sign(element.sign)
                 self._edge(source, sign)
                 self._edge(self._part(element.part), sign)
+                return sign
+            case Inserted():
+                sign = self._node([element.text], "((", "))")
+                self._edge(source, sign)
+                self._edge(self._encoder, sign)
                 return sign
             case Sum():
                 ends = [self._way(way, source) for way in element.ways]

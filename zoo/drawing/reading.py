@@ -11,6 +11,7 @@ from specs.stack import Stack, StackName
 from zoo.builder import assemble
 from zoo.drawing import wording
 from zoo.drawing.blocks import StackFacts
+from zoo.drawing.connectors import connector_elements, inserted
 from zoo.drawing.diagram import Diagram, DiagramColumn, Element, Joined, Label, Part, parts_of
 from zoo.drawing.embeddings import embedding_elements
 from zoo.drawing.heads import head_elements, meeting_elements, vector_elements
@@ -75,11 +76,13 @@ def _column(
     spec: Model, name: StackName, stack: Stack, module: nn.Module, counts: Counts
 ) -> Iterator[Element]:
     """A stack from its inputs up."""
-    several = spec.architecture in ("encoder-decoder", "dual-encoder")
+    several = len(list(spec.stacks())) > 1 and (name != "decoder" or spec.image is None)
     embedding = f"{name}_embedding" if several else "embedding"
     length = _length(spec, name, stack)
     stream = Label("", wording.sizes("B", length, spec.width_of(stack)))
     yield from embedding_elements(spec, stack, embedding, length, counts)
+    if name == "decoder" and spec.connector is not None:
+        yield inserted(spec)
     yield stream
     position = spec.position_of(stack)
     yield from layer_frames(
@@ -91,6 +94,8 @@ def _column(
         yield counts.part("norm", f"Final {wording.title(kind)}", [], final_norm)
     if stack.head is not None:
         yield from vector_elements(stack.head, f"{name}_head", spec.width_of(stack), counts, length)
+    elif stack is spec.image:
+        yield from connector_elements(spec, counts)
     elif stack is spec.last_stack:
         yield from head_elements(spec.head, "head", spec.output_width, counts, length)
     else:

@@ -54,6 +54,7 @@ MODULES = {
     "qwen3_5_moe_text": "qwen3_next",
     "seed_oss": "seed_oss",
     "siglip": "siglip",
+    "llava": "llava",
     "smollm3": "smollm3",
     "stablelm": "stablelm",
     "apertus": "apertus",

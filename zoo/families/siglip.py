@@ -43,7 +43,7 @@ _TEXT = Family(
     {"SiglipTextModel": HeadClass("pooled")},
     fixed={"projection_size": (_WIDTH, "texts keep their width")},
 )
-_VISION = Family(
+VISION = Family(
     "siglip_vision_model",
     Tensors(
         "siglip",
@@ -93,7 +93,7 @@ FAMILIES = (
             "siglip",
             (
                 *rules_of_tower("text", _TEXT.tensors.rules, "text_model."),
-                *rules_of_tower("image", _VISION.tensors.rules, "vision_model."),
+                *rules_of_tower("image", VISION.tensors.rules, "vision_model."),
                 same("logit_scale", "head.scale"),
                 same("logit_bias", "head.bias"),
             ),
@@ -108,7 +108,7 @@ FAMILIES = (
                 {"pooling": "last", "activation": "identity", "normalize": True, "output": "text_embeds"},
             ),
             "image": Tower(
-                _VISION,
+                VISION,
                 "SiglipVisionModel",
                 {"pooling": _POOLING, "normalize": True, "output": "image_embeds"},
             ),

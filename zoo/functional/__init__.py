@@ -34,6 +34,7 @@ from zoo.functional.routing import (
 from zoo.functional.scores import alibi_bias, attention, attention_bias, attention_weights, forbidden
 from zoo.functional.tensors import (
     constant,
+    in_place_of,
     last,
     positions_from,
     relative_positions,
@@ -61,6 +62,7 @@ __all__ = [
     "frequencies_by_length",
     "gated_delta_rule",
     "in_best_groups",
+    "in_place_of",
     "last",
     "linear_attention",
     "mixture_of_experts",

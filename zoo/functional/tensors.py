@@ -6,6 +6,7 @@ Shapes: batch B, query length T, key length S.
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from zoo.functional.decorator import semantic_op
@@ -52,3 +53,16 @@ def token_positions(mask: Tensor, query_length: int) -> Tensor:
 def relative_positions(queries: Tensor, keys: Tensor) -> Tensor:
     """Position of each key minus that of each query: (B or 1) T and (B or 1) S -> (B or 1) T S, int64."""
     return keys[:, None, :] - queries[:, :, None]
+
+
+def in_place_of(token: int, ids: Tensor, x: Tensor, vectors: Tensor) -> Tensor:
+    """x with the first vector at the first occurrence of a token, the second at the second, and so on, row after row;
+    occurrences after the last vector are left as they are.
+
+    ids: B T, x: B T D, vectors: M V D -> B T D.
+    """
+    found = (ids == token).to(torch.int64)  # B T
+    number = found.reshape(-1).cumsum(0).reshape(ids.shape)  # B T: 1 for the first occurrence
+    table = torch.cat((x[:1, :1] * 0.0, vectors.reshape(1, -1, x.shape[2])), 1)[0]  # 1 + M V, D
+    place = found * number * (number < table.shape[0]).to(torch.int64)  # B T: 0 for none
+    return torch.where(place[:, :, None] > 0, F.embedding(place, table), x)

@@ -48,11 +48,32 @@ class Decoder(nn.Module):
         then -1 for padding; attention_mask is ignored.
         last_only: the head receives only the last real token of each row, as if T were 1.
         """
-        if position_ids is None:
-            at = DecoderPositions.after(input_ids, self.decoder.past_length(past_key_values), attention_mask)
-        else:
-            at = DecoderPositions.at(position_ids)
+        at = self.positions(input_ids, attention_mask, past_key_values, position_ids)
         x = self.embedding(input_ids, at.positions, token_type_ids)  # B T D
+        return self.decode(x, at, past_key_values, input_ids, last_only=last_only)
+
+    def positions(
+        self,
+        new: Tensor,
+        attention_mask: Tensor | None,
+        past_key_values: Sequence[State] | None,
+        position_ids: Tensor | None,
+    ) -> DecoderPositions:
+        """The positions of ``new`` tokens, B T or B T D; arguments as in ``forward``."""
+        if position_ids is not None:
+            return DecoderPositions.at(position_ids)
+        return DecoderPositions.after(new, self.decoder.past_length(past_key_values), attention_mask)
+
+    def decode(
+        self,
+        x: Tensor,
+        at: DecoderPositions,
+        past_key_values: Sequence[State] | None,
+        input_ids: Tensor | None = None,
+        *,
+        last_only: bool = False,
+    ) -> Outputs:
+        """x: embeddings, B T D; input_ids: B T, for heads that look for a token."""
         x, present = self.decoder(x, at.positions, at.mask, past_key_values, real=at.real, start=at.start)
         tokens = TokenSequence(input_ids, at.real)
         if last_only:

@@ -63,9 +63,10 @@
 
   // FLOPs of a stage, bytes of weights and caches, and tokens.
   function demand(name) {
-    const tokens = at.B * (name === "step" ? 1n : name === "encode" ? source() : at.T);
+    const tokens = at.B * (name === "step" ? 1n : name === "encode" ? source() : name === "see" ? BigInt(budget.seen) : at.T);
     const read = weightsRead(name, Number(tokens));
     const caches = {
+      see: () => 0n,
       encode: () => cached(at.B, 0n, source()),
       step: () => cached(at.B, past(), source()) + cached(at.B, 1n, 0n),
     };

@@ -34,6 +34,7 @@ def budget_data(report: Report) -> dict[str, Any]:
         "batches": BATCHES,
         "training": _training_data(report),
         "longest": report.room.longest,
+        "seen": str(report.lengths.source),
         "devices": [_device_data(device, dtypes) for device in report.devices],
     }
 

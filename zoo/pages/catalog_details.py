@@ -58,7 +58,7 @@ def _costs(found: Report) -> str:
     lengths, rows = found.lengths, []
     for name, stage in found.costs.stages.items():
         at = lengths.symbols(name)
-        tokens = lengths.source if name == "encode" else at["T"]
+        tokens = lengths.source if name in ("encode", "see") else at["T"]
         sizes = f"{tokens:,} tokens" if tokens > 1 else f"1 token after {at['P']:,}"
         rows.append([name, escape(TELLS[name]), sizes, f"{stage.total.at(**at) / 1e9:,.2f} GFLOPs"])
     body = table("Costs", ("stage", "what it computes", "at", "matrix products"), rows, ("matrix products",))

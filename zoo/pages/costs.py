@@ -16,6 +16,7 @@ from zoo.reports.report import Report
 TELLS = {
     "forward": "all tokens at once",
     "encode": "the encoder, and the keys and values for cross-attention",
+    "see": "images, up to the vectors that the decoder reads",
     "prefill": "a prompt, all tokens at once",
     "step": "one new token after the cached ones",
 }

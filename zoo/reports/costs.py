@@ -28,7 +28,8 @@ from zoo.reports.spread import Spread
 from zoo.reports.trace import Trace, outputs_by_name, traced
 from zoo.state_names import is_present
 from zoo.tracing.task import ENCODER
-from zoo.tracing.tasks import tasks
+from zoo.tracing.tasks import cost_tasks
+from zoo.tracing.vision_language_tasks import VISION_ENCODER
 
 
 @dataclass(frozen=True)
@@ -139,10 +140,12 @@ def costs(spec: Model) -> Costs:
     small = fewer_layers(spec, layers=1)
     model = assemble(small)
     stages: dict[str, StageCosts] = {}
-    for task in tasks(model, small):
+    for task in cost_tasks(model, small):
         graph = traced(model, task)
         if task.name == ENCODER:
             stages["encode"] = _stage(Trace(graph, task), spec, small)
+        elif task.name == VISION_ENCODER:
+            stages["see"] = _stage(Trace(graph, task), spec, small)
         elif spec.decoder is None:
             stages["forward"] = _stage(Trace(graph, task), spec, small)
         else:

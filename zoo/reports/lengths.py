@@ -14,7 +14,8 @@ DEFAULT_LENGTH = 1024
 
 @dataclass(frozen=True)
 class Lengths:
-    """The sizes of a report: batch, tokens per sequence, past tokens of a decoding step, encoder tokens."""
+    """The sizes of a report: batch, tokens per sequence, past tokens of a decoding step, encoder tokens, or vectors of an
+    image, of which each sequence has one."""
 
     batch: int
     length: int
@@ -44,7 +45,7 @@ class Lengths:
                 f"{option_name('source_length')} applies only to encoder-decoders, and {spec.name} is {article} {spec.architecture}\n"
                 f"  value: {source}\n  Use {option_name('length')}."
             )
-        last, first = spec.last_stack, spec.first_stack
+        last, first = spec.last_stack, spec.image or spec.first_stack
         tokens = _length(spec, last, option_name("length"), length)
         read = _length(spec, first, option_name("source_length"), source)
         room = spec.context_length_of(last)
@@ -61,7 +62,7 @@ class Lengths:
 
     def tokens(self, stage: str) -> int:
         """The number of tokens that a stage processes."""
-        return self.batch * {"step": 1, "encode": self.source}.get(stage, self.length)
+        return self.batch * {"step": 1, "encode": self.source, "see": self.source}.get(stage, self.length)
 
 
 def _length(spec: Model, stack: StackSpec, option: str, given: int | None) -> int:

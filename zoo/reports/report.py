@@ -149,6 +149,8 @@ class Report(Tabular):
         if self.cache is None:
             return 0
         match stage:
+            case "see":
+                return 0
             case "encode":
                 return self.cache.needed(batch, 0, source)
             case "prefill":

@@ -15,11 +15,13 @@ from zoo.tracing.sizing import infos_at
 from zoo.tracing.symbols import SUM
 from zoo.tracing.task import FRAMES, Task
 from zoo.tracing.tracer import Tracer
+from zoo.tracing.vision_language_tasks import IMAGES
 
 SYMBOLS = {
     "batch_size": BATCH,
     "text_batch_size": BATCH,
     "image_batch_size": BATCH,
+    IMAGES: BATCH,
     "sequence_length": "T",
     FRAMES: "T",
     "decoder_sequence_length": "T",

@@ -6,10 +6,10 @@ Each is a plain call of the model, so that tracing it and running it in PyTorch 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain
 from typing import Any
 
 from specs.model import Model
+from zoo.tracing.decoder_task import decoder_task
 from zoo.tracing.dual_encoder_tasks import dual_encoder_tasks, whole_task
 from zoo.tracing.encoder_decoder_tasks import (
     encode_alone_task,
@@ -18,16 +18,12 @@ from zoo.tracing.encoder_decoder_tasks import (
     merged_decoder_task,
     next_decoder_task,
 )
-from zoo.tracing.task import (
-    Task,
-    constant_names,
-    derived_sizes,
-    gather_state,
-    ids_input,
-    spread_state,
-    stack_inputs,
-    state_inputs,
-    state_names,
+from zoo.tracing.task import Task, derived_sizes, ids_input, stack_inputs
+from zoo.tracing.vision_language_tasks import (
+    image_inputs,
+    vision_language_tasks,
+    vision_language_tasks_apart,
+    vision_task,
 )
 
 
@@ -52,7 +48,10 @@ def tasks_with_first_step(model: Any, spec: Model, last_only: bool = False) -> l
 
 
 def tasks_with_merged_decoder(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
-    """As ``tasks``, but the encoder returns only its output, and the decoder projects the part not yet in its cache."""
+    """As ``tasks``, but the encoder returns only its output, and the decoder projects the part not yet in its cache; images
+    and tokens are embedded apart, and put together by the client."""
+    if spec.architecture == "vision-language":
+        return vision_language_tasks_apart(model, spec, last_only)
     return _without_cross_attention(model, spec, last_only) or [
         encode_alone_task(model, spec),
         merged_decoder_task(model, spec, last_only),
@@ -67,6 +66,13 @@ def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only
     ]
 
 
+def cost_tasks(model: Any, spec: Model) -> list[Task]:
+    """As ``tasks``, with embeddings as part of the decoder."""
+    if spec.architecture == "vision-language":
+        return [vision_task(spec), decoder_task(model, spec, False, None)]
+    return tasks(model, spec)
+
+
 def training_task(spec: Model) -> Task:
     """The forward pass of training: without a cache, up to the output of the head.  It is never exported."""
     both = spec.architecture == "encoder-decoder"
@@ -76,6 +82,9 @@ def training_task(spec: Model) -> Task:
     inputs = stack_inputs(spec, stack, length)
     if both:
         inputs += (ids_input("decoder_input_ids", "decoder_sequence_length"),)
+
+    if spec.architecture == "vision-language":
+        inputs += image_inputs(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         named = {given.name: values[given.name] for given in inputs[1:]}
@@ -92,9 +101,11 @@ def _without_cross_attention(
         case "encoder":
             return [_encoder_task(model, spec)]
         case "decoder":
-            return [_decoder_task(model, spec, last_only, cache_slots)]
+            return [decoder_task(model, spec, last_only, cache_slots)]
         case "dual-encoder":
             return dual_encoder_tasks(spec)
+        case "vision-language":
+            return vision_language_tasks(model, spec, last_only, cache_slots)
         case _:
             return []
 
@@ -107,40 +118,3 @@ def _encoder_task(model: Any, spec: Model) -> Task:
         return model(values[inputs[0].name], values.get("attention_mask"), values.get("token_type_ids"))
 
     return Task("model", inputs, call, derived=derived_sizes(spec, spec.encoder, "sequence_length"))
-
-
-def _decoder_task(model: Any, spec: Model, last_only: bool, cache_slots: int | None) -> Task:
-    assert spec.decoder is not None
-    state = model.decoder.states
-    past, present = state_names("past", state), state_names("present", state)
-
-    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        outputs = model(
-            values["input_ids"],
-            values.get("attention_mask"),
-            gather_state(past, values),
-            values.get("token_type_ids"),
-            values.get("position_ids"),
-            last_only=last_only,
-        )
-        return {**outputs, **spread_state(present, outputs.present_key_values)}
-
-    seen = (
-        ids_input("attention_mask", "past_sequence_length + sequence_length")
-        if cache_slots is None
-        else ids_input("position_ids", "sequence_length")
-    )
-    tokens = [
-        seen if given.name == "attention_mask" else given
-        for given in stack_inputs(spec, spec.decoder, "sequence_length")
-    ]
-    caches = state_inputs(past, state, model.decoder, cache_slots or "past_sequence_length")
-    return Task(
-        "model",
-        (*tokens, *chain.from_iterable(caches)),
-        call,
-        (),
-        last_only,
-        cache_slots,
-        constant_names(past, state),
-    )

@@ -1,0 +1,79 @@
+"""Embeddings of tokens, with the vectors of images among them: batch B, tokens T, images M, vectors of an image V."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from exporters.runtime.exported import Exported
+from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
+from exporters.runtime.model_inputs import model_inputs
+from specs.connector import ConnectorKind
+from specs.errors import UserError, option_name
+from specs.model import Model
+from zoo.tracing.decoder_task import EMBEDDED
+from zoo.tracing.vision_language_tasks import SEEN
+
+
+class ImageEmbedder:
+    """The graphs before the decoder of a vision-language model, loaded.
+
+    Raises :class:`specs.errors.UserError` where the client puts images among the tokens itself.
+    """
+
+    def __init__(self, exported: Exported, threads: int = 0) -> None:
+        self.spec = exported.spec
+        self.vision, self.embedding = exported.open(0, threads), exported.open(1, threads)
+        if SEEN not in self.embedding.inputs:
+            raise UserError(
+                f"Generating with images needs a graph that puts them among the tokens.\n"
+                f"  value: {option_name('layout')} {exported.manifest.layout}\n"
+                f"  Export it with the default {option_name('layout')}, or run it with its client."
+            )
+        sizes = self.embedding.inputs[SEEN].dims[1:]
+        self._none = np.zeros((0, *map(int, sizes)), np.float32)
+
+    @property
+    def graphs(self) -> tuple[LoadedGraph, LoadedGraph]:
+        """The graph of images and that of embeddings."""
+        return self.vision, self.embedding
+
+    def see(self, images: Floats) -> Floats:
+        """The vectors of images, M V D.  Raises :class:`specs.errors.UserError` for inputs that are none."""
+        assert self.spec.image is not None
+        inputs, _ = model_inputs(self.vision, self.spec, self.spec.image, images)
+        return host_array(self.vision.run(inputs, {SEEN: "cpu"})[SEEN]).astype(np.float32)
+
+    def embed(self, ids: Ids, seen: Floats | None = None) -> Floats:
+        """ids: B T, seen: M V D, one image for every V placeholders -> B T D."""
+        given = {"input_ids": ids, SEEN: self._none if seen is None else seen}
+        if "token_type_ids" in self.embedding.inputs:
+            given["token_type_ids"] = np.zeros_like(ids)
+        return host_array(self.embedding.run(given, {EMBEDDED: "cpu"})[EMBEDDED])
+
+
+def with_placeholders(spec: Model, prompts: Sequence[Sequence[int]], images: int) -> list[list[int]]:
+    """Prompts with as many placeholders as their images have vectors.
+
+    A prompt has one placeholder for each image, or all of them; a single prompt may have none, and begins with its images.
+    Raises :class:`specs.errors.UserError` for any other number.
+    """
+    connector = spec.connector
+    assert isinstance(connector, ConnectorKind)
+    token, vectors = connector.token, spec.vectors_per_image
+    stated = sum(list(prompt).count(token) for prompt in prompts)
+    if stated == images * vectors:
+        return [list(prompt) for prompt in prompts]
+    if not stated and len(prompts) == 1:
+        return [[token] * (images * vectors) + list(prompts[0])]
+    if stated != images:
+        raise UserError(
+            f"{spec.name} takes one placeholder for each image\n"
+            f"  value: {stated} times token {token}, for {images} {'image' if images == 1 else 'images'}\n"
+            f"  Write token {token} where an image belongs, once or {vectors} times."
+        )
+    return [
+        [each for given in prompt for each in ([token] * vectors if given == token else [given])]
+        for prompt in prompts
+    ]

@@ -1,0 +1,76 @@
+"""Connectors: from the vectors of one stack to embeddings among another's tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from specs.activation import Activation
+from specs.base import Component, Fault, OmitDefault, RuleContext, Slot, Width
+from specs.norm import Norm
+from specs.registry import register
+from specs.roles import Role
+
+Connector = Annotated[Component, Slot("connector")]
+
+
+class ConnectorKind(Component):
+    """Interface of all kinds of connector: the parts that they share.
+
+    The vectors of an image replace the embeddings of the placeholder tokens, in order.
+    """
+
+    token: Annotated[int, Field(ge=0)]
+    """Id of the placeholder token, of which a prompt has one for every vector of its images."""
+    class_token: Annotated[bool, OmitDefault()] = False
+    """Whether the vectors of class token and registers are kept, before those of the patches."""
+    shuffle: Annotated[int, Field(ge=1, le=16), OmitDefault()] = 1
+    """Side of the squares of patches whose vectors are joined to one, `shuffle ** 2` as wide (pixel shuffle: Idefics 3,
+    SmolVLM)."""
+    norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of the vectors before they are projected. Default: none."""
+
+    def vector_count(self, patches: int, others: int) -> int:
+        """The number of vectors of an image with so many patches, and other vectors."""
+        return patches // self.shuffle**2 + (others if self.class_token else 0)
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        vocabulary = context.vocab_size
+        if vocabulary is not None and self.token >= vocabulary:
+            yield Fault(
+                ("token",),
+                f"must be below vocab_size, which is {vocabulary}",
+                self.token,
+                f"Use a token below {vocabulary}.",
+            )
+        if self.class_token and self.shuffle > 1:
+            yield Fault(
+                ("shuffle",),
+                "joins patches, and a class token is none",
+                self.shuffle,
+                "Set class_token: false, or shuffle: 1.",
+            )
+
+
+@register("connector")
+class LinearConnector(ConnectorKind):
+    """One linear projection to the width of the tokens (Idefics 3, SmolVLM, PaliGemma)."""
+
+    kind: Literal["linear"] = "linear"
+    bias: bool = True
+    """Whether the projection adds a bias."""
+
+
+@register("connector")
+class MlpConnector(ConnectorKind):
+    """Two linear projections with an activation between (LLaVA 1.5: Liu et al., 2023)."""
+
+    kind: Literal["mlp"] = "mlp"
+    hidden: Annotated[Width | None, Role.WIDTH] = None
+    """Width between the two projections. Default: `d_model`."""
+    activation: Activation = "gelu"
+    """Activation between the two projections."""
+    bias: bool = True
+    """Whether the projections add biases."""

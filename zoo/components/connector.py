@@ -1,0 +1,68 @@
+"""Connectors: from the vectors of images to embeddings among tokens.
+
+Shapes: images M, vectors of an image N, those that remain V, their width E, width of the tokens D.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from torch import Tensor, nn
+
+import specs.connector as spec
+from zoo.components.activation import activation
+from zoo.components.linear import Linear
+from zoo.context import BuildContext
+from zoo.registry import build_component, builds
+
+
+class Connector(nn.Module):
+    """The base of connectors.  ``context`` is that of the tokens, and ``encoder_width`` the width of the vectors."""
+
+    def __init__(self, spec: spec.ConnectorKind, context: BuildContext) -> None:
+        super().__init__()
+        assert context.encoder_width is not None
+        width = replace(context, d_model=context.encoder_width)
+        self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, width)
+        self.shuffle, self.keeps_all = spec.shuffle, spec.class_token
+        self.joined_width = context.encoder_width * spec.shuffle**2
+
+    def chosen(self, x: Tensor, side: int) -> Tensor:
+        """norm(x), with the vectors of each square of patches side by side: M N E -> M V joined_width."""
+        x = self.norm(x)
+        if not self.keeps_all:
+            x = x[:, x.shape[1] - side * side :]
+        if self.shuffle == 1:
+            return x
+        squares, width = side // self.shuffle, x.shape[2]
+        x = x.reshape(x.shape[0], squares, self.shuffle, squares, self.shuffle, width)
+        return x.permute(0, 1, 3, 2, 4, 5).reshape(x.shape[0], squares * squares, self.joined_width)
+
+
+@builds(spec.LinearConnector)
+class LinearConnector(Connector):
+    """projection(chosen(x))."""
+
+    def __init__(self, spec: spec.LinearConnector, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.projection = Linear(self.joined_width, context.d_model, bias=spec.bias)
+
+    def forward(self, x: Tensor, side: int) -> Tensor:
+        """x: M N E, whose last side * side vectors are those of the patches -> M V D."""
+        return self.projection(self.chosen(x, side))
+
+
+@builds(spec.MlpConnector)
+class MlpConnector(Connector):
+    """down(activation(up(chosen(x))))."""
+
+    def __init__(self, spec: spec.MlpConnector, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        hidden = spec.hidden or context.d_model
+        self.up = Linear(self.joined_width, hidden, bias=spec.bias)
+        self.activation_name, self.activation = spec.activation, activation(spec.activation)
+        self.down = Linear(hidden, context.d_model, bias=spec.bias)
+
+    def forward(self, x: Tensor, side: int) -> Tensor:
+        """x: M N E, whose last side * side vectors are those of the patches -> M V D."""
+        return self.down(self.activation(self.up(self.chosen(x, side))))

@@ -1,0 +1,46 @@
+"""Connectors in drawings: the end of a stack of images, and the place where its vectors get among tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from specs.connector import ConnectorKind, LinearConnector, MlpConnector
+from specs.model import Model
+from zoo.drawing import wording
+from zoo.drawing.diagram import Element, Inserted, Label, Part
+from zoo.drawing.parameters import Counts
+from zoo.drawing.wording import TIMES, sizes
+
+
+def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
+    """The parts from the last hidden state of images to their vectors."""
+    connector = spec.connector
+    assert isinstance(connector, ConnectorKind)
+    if connector.norm is not None:
+        yield counts.part("norm", wording.title(connector.norm.kind), [], "connector.norm")
+    if not connector.class_token:
+        yield Part("other", "Patches alone")
+    if connector.shuffle > 1:
+        yield Part(
+            "other",
+            "Pixel shuffle",
+            (f"{connector.shuffle} {TIMES} {connector.shuffle} patches to one vector",),
+        )
+    match connector:
+        case LinearConnector():
+            yield counts.part("other", "Connector", [counts.widths("connector.projection")], "connector")
+        case MlpConnector():
+            up, down = (counts.widths(f"connector.{part}") for part in ("up", "down"))
+            yield counts.part(
+                "other", "Connector", [up, wording.ACTIVATIONS[connector.activation], down], "connector"
+            )
+        case _:
+            yield counts.part("other", wording.title(connector.kind), ["connector"], "connector")
+    yield Label("", sizes("images", spec.vectors_per_image, spec.output_width))
+
+
+def inserted(spec: Model) -> Inserted:
+    """The place where the vectors of images get among tokens."""
+    connector = spec.connector
+    assert isinstance(connector, ConnectorKind)
+    return Inserted(f"in place of token {connector.token:,}")

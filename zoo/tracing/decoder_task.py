@@ -1,0 +1,77 @@
+"""The task of a decoder: its tokens, or embeddings in their place, and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import torch
+
+from specs.model import Model
+from zoo.models.outputs import Outputs
+from zoo.tracing.symbols import Placeholder
+from zoo.tracing.task import (
+    BATCH,
+    Task,
+    constant_names,
+    gather_state,
+    ids_input,
+    spread_state,
+    stack_inputs,
+    state_inputs,
+    state_names,
+)
+
+EMBEDDED = "inputs_embeds"
+"""The embeddings of tokens, and what takes the place of some, as an input."""
+
+
+def decoder_task(
+    model: Any,
+    spec: Model,
+    last_only: bool,
+    cache_slots: int | None,
+    name: str = "model",
+    *,
+    embedded: bool = False,
+) -> Task:
+    """The decoder for every step; ``embedded``: it takes embeddings in place of tokens, batch x length x d_model."""
+    assert spec.decoder is not None
+    state = model.decoder.states
+    past, present = state_names("past", state), state_names("present", state)
+
+    def run(model: Any, values: Mapping[str, Any]) -> Outputs:
+        mask, places, before = (
+            values.get("attention_mask"),
+            values.get("position_ids"),
+            gather_state(past, values),
+        )
+        if embedded:
+            x = values[EMBEDDED]
+            return model.decode(x, model.positions(x, mask, before, places), before, last_only=last_only)
+        types = values.get("token_type_ids")
+        return model(values["input_ids"], mask, before, types, places, last_only=last_only)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        outputs = run(model, values)
+        return {**outputs, **spread_state(present, outputs.present_key_values)}
+
+    caches = state_inputs(past, state, model.decoder, cache_slots or "past_sequence_length")
+    inputs = (*_new(spec, cache_slots, embedded=embedded), *chain.from_iterable(caches))
+    return Task(name, inputs, call, (), last_only, cache_slots, constant_names(past, state))
+
+
+def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Placeholder]:
+    """The inputs of the new tokens."""
+    assert spec.decoder is not None
+    seen = (
+        ids_input("attention_mask", "past_sequence_length + sequence_length")
+        if cache_slots is None
+        else ids_input("position_ids", "sequence_length")
+    )
+    if embedded:
+        width = spec.width_of(spec.decoder)
+        return [Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", width)), seen]
+    given = stack_inputs(spec, spec.decoder, "sequence_length")
+    return [seen if each.name == "attention_mask" else each for each in given]

@@ -1,0 +1,75 @@
+"""The graphs of a decoder that reads images: one for images, one for embeddings, and the decoder itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from specs.model import Model
+from zoo.tracing.decoder_task import EMBEDDED, decoder_task
+from zoo.tracing.symbols import Placeholder
+from zoo.tracing.task import Task, stack_inputs
+
+SEEN = "image_features"
+"""The vectors of images, as output and as input."""
+
+VISION_ENCODER = "vision_encoder"
+"""The name of the graph of images."""
+
+IMAGES = "num_images"
+"""The number of images, in all rows together."""
+
+
+def vision_language_tasks(
+    model: Any, spec: Model, last_only: bool, cache_slots: int | None = None
+) -> list[Task]:
+    """The graph of images, that of embeddings, in which images take the place of placeholders, and the decoder."""
+    return [
+        vision_task(spec),
+        _embedding_task(spec, "embedding", images=True),
+        decoder_task(model, spec, last_only, cache_slots, embedded=True),
+    ]
+
+
+def vision_language_tasks_apart(model: Any, spec: Model, last_only: bool) -> list[Task]:
+    """As ``vision_language_tasks``, for clients that put images among the embeddings of tokens themselves."""
+    return [
+        vision_task(spec),
+        _embedding_task(spec, "embed_tokens", images=False),
+        decoder_task(model, spec, last_only, None, "decoder_model_merged", embedded=True),
+    ]
+
+
+def image_inputs(spec: Model) -> tuple[Placeholder, ...]:
+    """The images of all rows together."""
+    assert spec.image is not None
+    inputs = stack_inputs(spec, spec.image, "")
+    return tuple(replace(each, dims=(IMAGES, *each.dims[1:])) for each in inputs)
+
+
+def vision_task(spec: Model) -> Task:
+    """The vectors of images."""
+    (pixels,) = image_inputs(spec)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {SEEN: model.see(values[pixels.name])}
+
+    return Task(VISION_ENCODER, (pixels,), call)
+
+
+def _embedding_task(spec: Model, name: str, *, images: bool) -> Task:
+    assert spec.decoder is not None
+    width = spec.width_of(spec.decoder)
+    tokens = tuple(
+        each for each in stack_inputs(spec, spec.decoder, "sequence_length") if each.name != "attention_mask"
+    )
+    seen = Placeholder(SEEN, torch.float32, (IMAGES, spec.vectors_per_image, width))
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        embedded = model.embed(values["input_ids"], values.get(SEEN), values.get("token_type_ids"))
+        return {EMBEDDED: embedded}
+
+    return Task(name, (*tokens, seen) if images else tokens, call)
