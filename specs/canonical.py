@@ -151,7 +151,8 @@ def score_scale(attention: Any, d_model: int, terms: int = 1) -> float | None:
         width = attention.head_dim + attention.rope_dim
     else:
         return None
-    return width**-0.5 if attention.scale is None else attention.scale
+    stated: float | None = attention.scale
+    return float(width**-0.5) if stated is None else stated
 
 
 def _without_dropout(part: BaseModel) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def written_out(model: Model) -> dict[str, Any]:
     data: dict[str, Any] = {}
     for key in type(model).model_fields:
         if key in stacks:
-            data[key] = _stack(key, model)  # type: ignore[arg-type]
+            data[key] = _stack(key, model)
         elif key not in _BY_STACK:
             data[key] = full(getattr(model, key))
     return _stated(data)
