@@ -374,8 +374,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["head.tie_embeddings=7"], "head.tie_embeddings: must be true or false\n  value: 7"),
         (["name=a b"], "name: must match ^[A-Za-z0-9][A-Za-z0-9._+=,@-]*$\n  value: 'a b'\n"
          "  Use letters, digits and . _ - + = , @ only."),
-        (["architecture=enc"], "architecture: must be 'encoder', 'decoder', 'encoder-decoder' or 'dual-encoder'\n"
-         "  value: 'enc'\n  Did you mean 'encoder'?"),
+        (["architecture=enc"], "architecture: must be 'encoder', 'decoder', 'encoder-decoder', 'dual-encoder' or "
+         "'vision-language'\n  value: 'enc'\n  Did you mean 'encoder'?"),
         (["decoder.block.attention.bias=maybe"], "decoder.block.attention.bias: must be true, false, or a mapping "
          "of query, key, value and output\n  value: 'maybe'"),
         (["decoder.block.attention={kind: grouped_query, heads: 12}"],

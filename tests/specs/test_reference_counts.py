@@ -29,8 +29,8 @@ TIED_TILL_LOADED = {"t5", "mt5", "umt5"}
 UNTRAINED = ("e_score_correction_bias", "embeddings.mask_token")
 """Parameters that are not trained (ERNIE's, which other families have as a buffer), or that only training reads (DINOv2's)."""
 
-UNREAD = "encoder.pooler."
-"""The pooler of a ViT that a decoder attends to: no output depends on it."""
+UNREAD = ("encoder.pooler.", "model.vision_tower.post_layernorm.", "model.vision_tower.head.")
+"""The pooler of a ViT that a decoder attends to, and what follows the images' layers in LLaVA: no output depends on it."""
 
 
 @one_in(6)

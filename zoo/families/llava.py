@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from specs.attention import MultiHeadShape
 from specs.connector import MlpConnector
 from specs.head import NoHead
 from specs.model import Model
@@ -100,7 +101,8 @@ class _Llava(Family):
             seen = seen.model_copy(update={"encoder": stack})
         words = alone(model, "decoder", model.decoder, without)
         place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
-        text = self._text(words)
+        family, class_of_words = _WORDS[_family_of_words(words)]
+        text = {_TIED: False, **family.config(words, class_of_words)}
         return {
             "architectures": [class_name],
             "model_type": self.model_type,
@@ -113,15 +115,15 @@ class _Llava(Family):
             **write(_CONNECTOR, connector, place),
         }
 
-    def _text(self, words: Model) -> Data:
-        """The config of the decoder, of the first family that has all of it."""
-        misfits = []
-        for family, class_name in _WORDS.values():
-            try:
-                return {_TIED: False, **family.config(words, class_name)}
-            except UnfitError as error:
-                misfits.append(error)
-        raise misfits[0]
+
+def _family_of_words(words: Model) -> str:
+    """The family of a decoder: Mistral has windows, and Qwen2 biases of queries, keys and values alone."""
+    attention = words.last_stack.layer_blocks()[0].attention
+    if not isinstance(attention, MultiHeadShape):
+        raise UnfitError("decoder without attention of heads in every layer")
+    if getattr(attention, "window", None) is not None:
+        return "mistral"
+    return "llama" if isinstance(attention.bias, bool) else "qwen2"
 
 
 _HEAD = ("head.", "image_head.")

@@ -285,6 +285,10 @@ use_cache use_expert_bias
     "llama": """
 attention_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp use_cache
 """,
+    "llava": """
+image_seq_length image_token_id image_token_index multimodal_projector_bias projector_hidden_act
+text_config use_cache vision_config vision_feature_layer vision_feature_select_strategy
+""",
     "m2m_100": """
 activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
 decoder_layerdrop decoder_layers decoder_start_token_id dropout encoder_attention_heads

@@ -1,0 +1,169 @@
+"""What every family of vision-language models is put through, as :mod:`tests.parity.families.harness` does others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from exporters.export import export
+from exporters.options import Options
+from exporters.runtime.exported import open_export
+from exporters.runtime.generation import Generator
+from specs.connector import ConnectorKind
+from specs.model import Model
+from tests.parity.families.harness import TOLERANCE
+from tests.parity.families.recorded import RECORDED, Parity
+from tests.parity.reference import build, difference, load
+from zoo.checkpoints.converting import convert
+from zoo.configs.importing import import_spec
+
+NEW_TOKENS = 6
+
+
+def check(
+    model_class: type,
+    config: Any,
+    directory: Path,
+    *,
+    seed: int = 1,
+    onnx: bool = True,
+    fuzzed: bool = False,
+    without: Sequence[str] = (),
+) -> Model:
+    """Put one configuration through import, PyTorch, ONNX Runtime, gradients and conversion.
+
+    ``without``: the beginnings of the names of tensors of the reference that no output depends on.
+    """
+    reference = build(model_class, config, seed)
+    reference.save_pretrained(directory / "reference")
+    spec = import_spec(directory / "reference")
+    ours = load(spec, directory / "reference")
+    result = Parity(reference.config.model_type, fuzzed=fuzzed)
+    given = drawn_inputs(spec, seed)
+    expected = scores(reference, given)
+    result.pytorch = max(
+        difference(scores(ours, given), expected),
+        _in_steps(ours, given, expected),
+        _without_images(reference, ours, given),
+    )
+    assert result.pytorch <= TOLERANCE
+    _check_gradients(reference, ours, given)
+    if onnx:
+        export(spec, directory / "onnx", Options(weights=str(directory / "reference")))
+        exported = open_export(directory / "onnx")
+        result.onnx = _exported_scores(exported, given, expected)
+        assert result.onnx <= TOLERANCE
+        _check_generation(reference, exported, spec, given)
+    _check_conversion(spec, directory, reference, given, expected, without)
+    RECORDED.results.append(result)
+    return spec
+
+
+def drawn_inputs(spec: Model, seed: int) -> dict[str, Tensor]:
+    """Two rows of tokens, the second padded on the left: two images in the first, one in the second."""
+    connector, vectors = spec.connector, spec.vectors_per_image
+    assert isinstance(connector, ConnectorKind)
+    assert spec.image is not None
+    assert spec.vocab_size is not None
+    generator = torch.Generator().manual_seed(seed)
+    length = 2 * vectors + 7
+    ids = torch.randint(spec.vocab_size, (2, length), generator=generator)
+    ids[ids == connector.token] = (connector.token + 1) % spec.vocab_size
+    mask = torch.ones_like(ids)
+    mask[1, :3] = 0
+    for row, start in ((0, 1), (0, vectors + 3), (1, 5)):
+        ids[row, start : start + vectors] = connector.token
+    shape = spec.embedding_of(spec.image).input_shape(None)
+    pixels = torch.randn((3, *shape), generator=generator)
+    return {"input_ids": ids, "attention_mask": mask, "pixel_values": pixels}
+
+
+def scores(model: Any, given: Mapping[str, Tensor]) -> Tensor:
+    """The scores at real tokens."""
+    with torch.no_grad():
+        logits: Tensor = model(**given)["logits"]
+    return logits[given["attention_mask"] == 1]
+
+
+@torch.no_grad()
+def _in_steps(ours: Any, given: Mapping[str, Tensor], expected: Tensor) -> float:
+    """The largest difference of decoding the last tokens one by one."""
+    ids, mask, steps = given["input_ids"], given["attention_mask"], 2
+    start = ids.shape[1] - steps
+    found = ours(ids[:, :start], mask[:, :start], pixel_values=given["pixel_values"])
+    parts = [found["logits"]]
+    for end in range(start + 1, ids.shape[1] + 1):
+        found = ours(ids[:, end - 1 : end], mask[:, :end], found.present_key_values)
+        parts.append(found["logits"])
+    return difference(torch.cat(parts, 1)[mask == 1], expected)
+
+
+def _without_images(reference: Any, ours: Any, given: Mapping[str, Tensor]) -> float:
+    text = {name: given[name] for name in ("input_ids", "attention_mask")}
+    return difference(scores(ours, text), scores(reference, text))
+
+
+def _check_gradients(reference: Any, ours: Any, given: Mapping[str, Tensor]) -> None:
+    """The gradient of a weighted sum of all scores, by the pixels."""
+    found = []
+    for model in (reference, ours):
+        pixels = given["pixel_values"].clone().requires_grad_()
+        logits = model(**{**given, "pixel_values": pixels})["logits"][given["attention_mask"] == 1]
+        weights = torch.linspace(-1, 1, logits.numel()).reshape(logits.shape)
+        found.append(*torch.autograd.grad((logits * weights).sum(), [pixels]))
+    assert difference(found[1], found[0]) <= TOLERANCE
+
+
+def _exported_scores(exported: Any, given: Mapping[str, Tensor], expected: Tensor) -> float:
+    """The largest difference of the three graphs, for all tokens of the first row at once."""
+    generator = Generator(exported)
+    embedder = generator.embedder
+    assert embedder is not None
+    seen = embedder.see(given["pixel_values"].numpy())
+    embedded = embedder.embed(given["input_ids"].numpy(), seen)
+    graph, mask = generator.decoder, given["attention_mask"]
+    feeds = {"inputs_embeds": embedded, "attention_mask": mask.numpy()}
+    for name, slot in graph.inputs.items():
+        if name not in feeds:
+            sizes = {"batch_size": len(embedded), "past_sequence_length": 0}
+            feeds[name] = torch.zeros([sizes.get(str(dim), dim) for dim in slot.dims]).numpy()  # type: ignore[misc]
+    logits = graph.run(feeds, {"logits": "cpu"})["logits"].numpy()
+    return difference(torch.from_numpy(logits)[mask == 1], expected)
+
+
+def _check_generation(reference: Any, exported: Any, spec: Model, given: Mapping[str, Tensor]) -> None:
+    """The same tokens as the reference generates after the first row."""
+    ids, images = given["input_ids"][:1], given["pixel_values"][:2]
+    with torch.no_grad():
+        told = reference.generate(
+            input_ids=ids, pixel_values=images, attention_mask=torch.ones_like(ids),
+            max_new_tokens=NEW_TOKENS, do_sample=False, eos_token_id=None, pad_token_id=0,
+        )  # fmt: skip
+    found = Generator(exported).generate(ids.tolist(), NEW_TOKENS, images=images.numpy())
+    assert found.continuations[0].ids == told[0, ids.shape[1] :].tolist()
+
+
+def _check_conversion(
+    spec: Model,
+    directory: Path,
+    reference: Any,
+    given: Mapping[str, Tensor],
+    expected: Tensor,
+    without: Sequence[str],
+) -> None:
+    """The way back: a checkpoint with the same class, every tensor, and equal outputs."""
+    place = directory / "converted"
+    place.mkdir()
+    convert(spec, str(directory / "reference"), place, model_type=reference.config.model_type)
+    assert json.loads((place / "config.json").read_text())["architectures"] == [type(reference).__name__]
+    back, report = type(reference).from_pretrained(place, output_loading_info=True)
+    missing = [name for name in report["missing_keys"] if not name.startswith(tuple(without))]
+    assert not missing
+    for kind in ("unexpected_keys", "mismatched_keys"):
+        assert not report[kind], kind
+    assert difference(scores(back.eval(), given), expected) <= TOLERANCE
