@@ -21,11 +21,10 @@ from exporters.quantized_cache.scheme import stored_codes
 from exporters.reference import ENCODED, PRESENT, at_their_places, reported_state
 from exporters.session_options import open_session, session_options
 from exporters.targets import Padding, Target
+from zoo.graph_names import EMBEDDED, SEEN, VISION_ENCODER
 from zoo.state_names import is_past, is_present, past_of, present_of
-from zoo.tracing.decoder_task import EMBEDDED
 from zoo.tracing.dual_encoder_tasks import READS
 from zoo.tracing.task import ENCODER_HIDDEN, HIDDEN, Task
-from zoo.tracing.vision_language_tasks import SEEN, VISION_ENCODER
 
 JUNK = 3.0
 """The value of unwritten cache slots; it must not affect any result."""

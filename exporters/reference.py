@@ -21,12 +21,11 @@ from zoo.builder import ZooModel, assemble
 from zoo.components.head import token_outputs
 from zoo.components.mixer import declared_state
 from zoo.components.router import Router
+from zoo.graph_names import EMBEDDED, SEEN
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.vision_language import VisionLanguage
 from zoo.progress import Progress, Stage
 from zoo.tensors import weight_bytes
-from zoo.tracing.decoder_task import EMBEDDED
-from zoo.tracing.vision_language_tasks import SEEN
 from zoo.weights.materialize import materialize
 
 EXACT_BYTES = 1_000_000_000

@@ -24,6 +24,7 @@ from exporters.rounding.scales import searched
 from zoo.builder import ZooModel
 from zoo.components.mixer import State
 from zoo.components.mixture import Experts, Matrices
+from zoo.components.position import Position
 from zoo.components.router import Router
 from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Quantized
@@ -110,7 +111,9 @@ class _Pass:
         blocks = {
             block for path, block in self._model.named_modules() if path.rpartition(".")[0].endswith("blocks")
         }
-        within = {module for block in blocks for module in block.modules()}
+        positions = (each for each in self._model.modules() if isinstance(each, Position))
+        apart = {module for position in positions for module in position.modules()}  # run before the blocks
+        within = {module for block in blocks for module in block.modules()} - apart
         try:
             for module in self._model.modules():
                 if isinstance(module, Experts):

@@ -11,9 +11,9 @@ from exporters.runtime.cache import CACHES
 from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
 from exporters.runtime.tokens import padded, token_inputs
 from specs.errors import UserError
+from zoo.graph_names import EMBEDDED
 from zoo.records import CacheRecord
 from zoo.state_names import is_past
-from zoo.tracing.decoder_task import EMBEDDED
 
 SCORES = "logits"
 

@@ -12,8 +12,7 @@ from exporters.runtime.model_inputs import model_inputs
 from specs.connector import ConnectorKind
 from specs.errors import UserError, option_name
 from specs.model import Model
-from zoo.tracing.decoder_task import EMBEDDED
-from zoo.tracing.vision_language_tasks import SEEN
+from zoo.graph_names import EMBEDDED, SEEN
 
 
 class ImageEmbedder:

@@ -48,10 +48,10 @@ class _Llava(Family):
         seen = config.model("vision_config", _IMAGES, ("vocab_size", "vision_use_head"))
         text = config.model("text_config", _WORDS, (_TIED,))
         tied = config.bool(_TIED, default=False) or config.data["text_config"].get(_TIED, False)
-        text.data[_TIED] = tied
         images, class_of_images = _IMAGES[seen.data["model_type"]]
         words, class_of_words = _WORDS[text.data["model_type"]]
         body, said = images.body_spec(seen, class_of_images), words.spec(text, class_of_words)
+        said["head"]["tie_embeddings"] = tied
         layers = self._layers(config, body["encoder"]["layers"])
         config.ignore("image_seq_length")
         own = {name: body[name] for name in ("d_model", "embedding", "position")}
@@ -123,7 +123,7 @@ def _family_of_words(words: Model) -> str:
         raise UnfitError("decoder without attention of heads in every layer")
     if getattr(attention, "window", None) is not None:
         return "mistral"
-    return "llama" if isinstance(attention.bias, bool) else "qwen2"
+    return "qwen2" if attention.bias.query and not attention.bias.output else "llama"
 
 
 _HEAD = ("head.", "image_head.")

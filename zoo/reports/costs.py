@@ -18,6 +18,7 @@ from torch import fx
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.mixture import Mixture
+from zoo.graph_names import VISION_ENCODER
 from zoo.ops.saved import NodeInfos
 from zoo.reduced import fewer_layers
 from zoo.reports.flops import matmul_flops_at, operations_without_entry, other_flops_at
@@ -29,7 +30,6 @@ from zoo.reports.trace import Trace, outputs_by_name, traced
 from zoo.state_names import is_present
 from zoo.tracing.task import ENCODER
 from zoo.tracing.tasks import cost_tasks
-from zoo.tracing.vision_language_tasks import VISION_ENCODER
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from specs.model import Model
+from zoo.graph_names import EMBEDDED
 from zoo.models.outputs import Outputs
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -22,9 +23,6 @@ from zoo.tracing.task import (
     state_inputs,
     state_names,
 )
-
-EMBEDDED = "inputs_embeds"
-"""The embeddings of tokens, and what takes the place of some, as an input."""
 
 
 def decoder_task(

@@ -9,15 +9,10 @@ from typing import Any
 import torch
 
 from specs.model import Model
-from zoo.tracing.decoder_task import EMBEDDED, decoder_task
+from zoo.graph_names import EMBEDDED, SEEN, VISION_ENCODER
+from zoo.tracing.decoder_task import decoder_task
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import Task, stack_inputs
-
-SEEN = "image_features"
-"""The vectors of images, as output and as input."""
-
-VISION_ENCODER = "vision_encoder"
-"""The name of the graph of images."""
 
 IMAGES = "num_images"
 """The number of images, in all rows together."""

@@ -69,8 +69,7 @@ def test_configuration(name, tmp_path):
         ({"vision_config": {**CLIP, "model_type": "vit"}}, "vision_config.model_type: is not a supported family here"),
         ({"text_config": {**LLAMA, "model_type": "gpt2"}}, "text_config.model_type: is not a supported family here"),
         ({"text_config": {**LLAMA, "hidden_act": "sillu"}}, "text_config.hidden_act: is not supported"),
-        ({"image_token_index": 61}, "image_token_index"),
-        ({"projector_scale": 2}, "unsupported fields"),
+        ({"image_token_index": 61}, "connector.token: must be below vocab_size, which is 61"),
     ],
 )  # fmt: skip
 def test_unsupported_values_and_fields_are_refused(change, message):

@@ -110,7 +110,7 @@ def _without_images(reference: Any, ours: Any, given: Mapping[str, Tensor]) -> f
 
 def _check_gradients(reference: Any, ours: Any, given: Mapping[str, Tensor]) -> None:
     """The gradient of a weighted sum of all scores, by the pixels."""
-    found = []
+    found: list[Tensor] = []
     for model in (reference, ours):
         pixels = given["pixel_values"].clone().requires_grad_()
         logits = model(**{**given, "pixel_values": pixels})["logits"][given["attention_mask"] == 1]
@@ -131,7 +131,8 @@ def _exported_scores(exported: Any, given: Mapping[str, Tensor], expected: Tenso
     for name, slot in graph.inputs.items():
         if name not in feeds:
             sizes = {"batch_size": len(embedded), "past_sequence_length": 0}
-            feeds[name] = torch.zeros([sizes.get(str(dim), dim) for dim in slot.dims]).numpy()  # type: ignore[misc]
+            shape = [sizes[dim] if isinstance(dim, str) else dim for dim in slot.dims]
+            feeds[name] = torch.zeros(shape).numpy()
     logits = graph.run(feeds, {"logits": "cpu"})["logits"].numpy()
     return difference(torch.from_numpy(logits)[mask == 1], expected)
 

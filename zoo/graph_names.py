@@ -1,0 +1,12 @@
+"""The names of graphs, inputs and outputs of vision-language models, as clients expect them."""
+
+from __future__ import annotations
+
+EMBEDDED = "inputs_embeds"
+"""The embeddings of tokens, and what takes the place of some, as output and as input."""
+
+SEEN = "image_features"
+"""The vectors of images, as output and as input."""
+
+VISION_ENCODER = "vision_encoder"
+"""The graph of images."""
