@@ -52,6 +52,8 @@ _TOKENIZERS = {"TokenizersBackend": "PreTrainedTokenizerFast"}
 def _misfit(deployment: Deployment) -> str | None:
     if deployment.spec.architecture == "dual-encoder":
         return "it has no class for dual encoders"
+    if deployment.spec.architecture == "vision-language":
+        return "it has no class for decoders that read images"
     fault = unfit_decoder(deployment) or unfit_precision(deployment) or deployment.unconfigured
     if fault or deployment.spec.architecture != "decoder":
         return fault

@@ -9,6 +9,7 @@ from exporters.layouts.layout import Data, Deployment, Layout, named, unfit_deco
 from exporters.layouts.optimum import LAYOUT as OPTIMUM
 from exporters.layouts.optimum import TOKENIZER
 from exporters.layouts.purpose import purpose_of
+from specs.connector import ConnectorKind
 from specs.model import Model
 from zoo.families.common.config import CONFIG
 from zoo.manifest import Manifest
@@ -100,6 +101,7 @@ _CLASSES = frozenset(
         "MarianMTModel",
         "T5ForConditionalGeneration",
         "VisionEncoderDecoderModel",
+        "LlavaForConditionalGeneration",
         "WhisperForConditionalGeneration",
     ]
 )
@@ -164,7 +166,8 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
     name = "AutoModel" if suffix == "FeatureExtraction" else f"AutoModelFor{suffix}"
     graph = next(iter(manifest.graphs.values()))
     embedding = spec.embedding_of(spec.first_stack)
-    tokenized = TOKENIZER in manifest.files and embedding.takes_tokens
+    connector = spec.connector
+    tokenized = TOKENIZER in manifest.files and embedding.takes_tokens and connector is None
     names = [name, "AutoTokenizer" if tokenized else "Tensor", "env"]
     if tokenized:
         given = [
@@ -172,7 +175,10 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
             'const inputs = tokenizer("Once upon a time");',
         ]
     elif embedding.takes_tokens:
-        ids = f"BigInt64Array.of({', '.join(f'{each}n' for each in example_ids(spec, graph).split(', '))})"
+        numbers = [f"{each}n" for each in example_ids(spec, graph).split(", ")]
+        if isinstance(connector, ConnectorKind):
+            numbers.insert(0, f"...Array({spec.vectors_per_image}).fill({connector.token}n)")
+        ids = f"BigInt64Array.of({', '.join(numbers)})"
         given = [
             f"const ids = {ids}; // from the model's tokenizer",
             'const input_ids = new Tensor("int64", ids, [1, ids.length]);',
@@ -215,7 +221,8 @@ LAYOUT = Layout(
     guide=(
         "transformers.js 4.2, in Node and in browsers",
         "`onnx/model.onnx`; or `onnx/encoder_model.onnx` and `onnx/decoder_model_merged.onnx` for all steps; with "
-        "`onnx/model.onnx`, `onnx/text_model.onnx` and `onnx/vision_model.onnx` of a dual encoder",
+        "`onnx/model.onnx`, `onnx/text_model.onnx` and `onnx/vision_model.onnx` of a dual encoder; "
+        "`onnx/vision_encoder.onnx`, `onnx/embed_tokens.onnx` and `onnx/decoder_model_merged.onnx` of a vision-language model",
         "`config.json`, `generation_config.json`, tokenizer",
     ),
     tasks=tasks_with_merged_decoder,

@@ -63,10 +63,10 @@ def judge(
 def check_judgeable(spec: Model, *, has_reference: bool) -> None:
     """Raise :class:`specs.errors.UserError` unless a model has something to measure."""
     generates = spec.head.kind == "language_modeling"
-    if spec.architecture == "dual-encoder":
+    if spec.architecture in ("dual-encoder", "vision-language"):
         raise UserError(
             f"Judging {spec.name} would need texts with their images, which are not read\n"
-            f"  value: {spec.architecture}\n  Compare its vectors with those of the float model on your own pairs."
+            f"  value: {spec.architecture}\n  Compare its outputs with those of the float model on your own pairs."
         )
     if spec.architecture == "encoder-decoder" and not generates:
         raise UserError(

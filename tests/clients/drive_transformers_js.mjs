@@ -30,6 +30,14 @@ function captions({ sizes, values }) {
   return generated({ pixel_values: new transformers.Tensor("float32", Float32Array.from(values), sizes) });
 }
 
+// The tokens after some ids, among which are those of images.
+function told({ ids, sizes, values }) {
+  const given = new transformers.Tensor("int64", BigInt64Array.from(ids, BigInt), [1, ids.length]);
+  const attention_mask = new transformers.Tensor("int64", BigInt64Array.from(ids, () => 1n), [1, ids.length]);
+  const pixel_values = new transformers.Tensor("float32", Float32Array.from(values), sizes);
+  return generated({ input_ids: given, attention_mask, pixel_values });
+}
+
 // How well each text fits each image, from images of one size.
 async function matches({ texts, sizes, values }) {
   const tokenize = await transformers.AutoTokenizer.from_pretrained(request.directory);
@@ -49,6 +57,7 @@ async function transcripts(recordings) {
 const answers = [];
 for (const texts of request.batches ?? []) answers.push(await answer(texts));
 if (request.images) answers.push({ tokens: await captions(request.images) });
+if (request.asked) answers.push({ tokens: await told(request.asked) });
 if (request.pairs) answers.push({ scores: await matches(request.pairs) });
 if (request.recordings) answers.push({ texts: await transcripts(request.recordings) });
 console.log(JSON.stringify(answers));

@@ -10,12 +10,14 @@ import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
 from tokenizers import Tokenizer, decoders, models
+from transformers import LlavaConfig, LlavaForConditionalGeneration
 
 from exporters.export import export
 from exporters.options import Options
 from tests.clients.checkpoints import Checkpoint
 from tests.clients.client import TRANSFORMERS_JS
 from tests.clients.conftest import NEW_TOKENS, Agree, Near
+from tests.parity.reference import build
 from tests.parity.speech import WORDS, processor_of, reference_of
 from zoo import import_checkpoint
 
@@ -119,6 +121,42 @@ def test_texts_fit_images(target: str, made: Callable[[str], Checkpoint], tmp_pa
     print(f"CLIP for {target}\n  transformers.js {answer['scores']}\n  transformers    {expected.tolist()}")
     assert torch.allclose(torch.tensor(answer["scores"]), expected, atol=1e-4)
     assert float((expected[0] - expected[1]).abs().max()) > 1e-2
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_what_is_said_about_images(target: str, tmp_path: Path) -> None:
+    config = LlavaConfig(
+        vision_config=dict(
+            model_type="clip_vision_model", hidden_size=32, num_hidden_layers=3, num_attention_heads=4,
+            intermediate_size=64, image_size=32, patch_size=8, projection_dim=16,
+        ),
+        text_config=dict(
+            model_type="llama", vocab_size=90, hidden_size=48, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2, intermediate_size=96, max_position_embeddings=128,
+        ),
+        image_token_index=7,
+    )  # fmt: skip
+    reference = build(LlavaForConditionalGeneration, config, 3)
+    reference.save_pretrained(tmp_path / "reference")
+    spec, images = import_checkpoint(tmp_path / "reference"), photos(32)
+    options = Options(weights=str(tmp_path / "reference"), layout="transformers-js", target=target)
+    export(spec, tmp_path / "deployed", options)
+    ids = [1, *[7] * 16, 40, 41, *[7] * 16, 50, 51]
+    given = torch.tensor([ids])
+    with torch.no_grad():
+        whole = reference.generate(
+            input_ids=given, attention_mask=torch.ones_like(given), pixel_values=images,
+            min_new_tokens=NEW_TOKENS, max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=0,
+        )  # fmt: skip
+    expected = whole[:, len(ids) :].tolist()
+    (answer,) = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModelForImageTextToText",
+        asked={"ids": ids, "sizes": list(images.shape), "values": images.flatten().tolist()},
+        new_tokens=NEW_TOKENS,
+    )
+    print(f"LLaVA for {target}\n  transformers.js {answer['tokens']}\n  transformers    {expected}")
+    assert answer["tokens"] == expected
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])
