@@ -95,6 +95,9 @@ class _Pass:
         self._meta: dict[tuple[nn.Module, str], Tensor] = {}
         self._seen: tuple[Tensor, InputScales | None, Tensor] | None = None
         self._done = 0
+        positions = (each for each in model.modules() if isinstance(each, Position))
+        self._apart = {module for position in positions for module in position.modules()}
+        """What blocks hold and the stack runs before them."""
 
     def see(self, real: Tensor | None) -> None:
         """Set the rows that layers see from now on."""
@@ -111,9 +114,7 @@ class _Pass:
         blocks = {
             block for path, block in self._model.named_modules() if path.rpartition(".")[0].endswith("blocks")
         }
-        positions = (each for each in self._model.modules() if isinstance(each, Position))
-        apart = {module for position in positions for module in position.modules()}  # run before the blocks
-        within = {module for block in blocks for module in block.modules()} - apart
+        within = {module for block in blocks for module in block.modules()} - self._apart
         try:
             for module in self._model.modules():
                 if isinstance(module, Experts):
@@ -154,7 +155,7 @@ class _Pass:
         return isinstance(module, nn.Linear)
 
     def _enter_block(self, block: nn.Module, args: object) -> None:
-        for module in block.modules():
+        for module in set(block.modules()) - self._apart:
             if not self._is_matrix(module) and not isinstance(module, Matrices):
                 self._fill(module)
 

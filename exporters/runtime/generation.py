@@ -103,7 +103,7 @@ class Generator:
                 given["encoder_attention_mask"] = OrtValue.ortvalue_from_numpy(mask, self.decoder.device)
         check_prompts(self.spec, self.spec.decoder, first, room=1)
         room = max(map(len, first)) + most
-        embed = None if self.embedder is None else _Embedding(self.embedder, images)
+        embed = None if self.embedder is None else _CallByCall(self.embedder, images)
         return Decoding(self.decoder, self.exported.cache, len(prompts), room, given, embed), first
 
     def generate(
@@ -155,7 +155,7 @@ class Generator:
         return max(1, min(limit or sys.maxsize for limit in limits) - read)
 
 
-class _Embedding:
+class _CallByCall:
     """Embeds tokens call by call: all images are among those of the first."""
 
     def __init__(self, embedder: ImageEmbedder, images: Floats | None) -> None:

@@ -47,7 +47,9 @@ from zoo.weights.random import RandomWeights
 
 BLOCKS = Blocks(4, 32, symmetric=False)
 STRUCTURES = {
-    name: spec for name, spec in structures().items() if spec.embedding_of(spec.first_stack).takes_tokens
+    name: spec
+    for name, spec in structures().items()
+    if spec.embedding_of(spec.first_stack).takes_tokens and spec.image is None
 }
 
 

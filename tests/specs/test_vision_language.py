@@ -1,0 +1,57 @@
+"""Rules of vision-language models: images among the tokens of a decoder."""
+
+from __future__ import annotations
+
+import pytest
+
+from specs.canonical import canonical
+from specs.errors import SpecError
+from specs.load import load
+from specs.model import Model
+from specs.resolved import resolved
+
+PRESET = "llava-1.5-7b"
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "message"),
+    [
+        (PRESET, ["connector=null"], "connector: is required by architecture: vision-language"),
+        (PRESET, ["image=null"], "image: is required by architecture: vision-language"),
+        ("gpt2", ["connector={kind: linear, token: 1}"], "connector: does not belong to architecture: decoder"),
+        (PRESET, ["connector.token=32064"], "connector.token: must be below vocab_size, which is 32064"),
+        (PRESET, ["connector.shuffle=5"], "connector.shuffle: must divide the number of patches in a row, which is 24"),
+        (PRESET, ["connector.shuffle=2", "connector.class_token=true"], "connector.shuffle: joins patches, and a class token is none"),
+        (PRESET, ["position={kind: learned}"], "position.kind: must act inside attention in a vision-language model"),
+        (PRESET, ["decoder.position={kind: sinusoidal}"], "decoder.position.kind: must act inside attention"),
+        (PRESET, ["image.embedding={kind: spectrogram, mel_bins: 80}", "image.context_length=50"], "image.embedding.kind: must be patches"),
+        (PRESET, ["image.head={kind: pooled}"], "image.head: belongs to a stack of a dual encoder"),
+        (PRESET, ["architecture=decoder"], "image: does not belong to architecture: decoder"),
+    ],
+)  # fmt: skip
+def test_violated_rules_name_the_place(preset, changes, message):
+    with pytest.raises(SpecError, match=message.replace(".", "[.]")):
+        load(preset, changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "vectors"),
+    [("connector.bias=false", 576), ("connector.shuffle=4", 36), ("connector.class_token=true", 577)],
+)
+def test_an_image_takes_as_many_placeholders_as_vectors_remain(change, vectors):
+    assert load(PRESET, [change]).vectors_per_image == vectors
+
+
+def test_widths_and_stacks_are_those_of_both():
+    spec = load(PRESET)
+    assert [name for name, _ in spec.stacks()] == ["image", "decoder"]
+    assert spec.widths_text == "1,024 + 4,096"
+    assert spec.decodes
+    assert spec.first_stack is spec.last_stack is spec.decoder
+    assert spec.reader_of("pixel_values") is spec.image
+    assert Model.model_validate(resolved(spec)) == spec
+
+
+def test_the_hidden_width_of_a_connector_is_that_of_the_tokens_unless_stated():
+    assert canonical(load(PRESET)) == canonical(load(PRESET, ["connector.hidden=4096"]))
+    assert canonical(load(PRESET)) != canonical(load(PRESET, ["connector.hidden=64"]))
