@@ -41,10 +41,11 @@ def open_session(path: Path, options: Any, providers: Sequence[Any]) -> Any:
 def session_entries(path: Path) -> dict[str, str]:
     """Return the session configuration entries that make the 8-bit products of a graph exact on every processor.
 
-    In a graph that dequantizes in blocks, ONNX Runtime 1.31 would also convert the blocks to unsigned, and then refuse to
-    run the graph: the second entry prevents that.
+    In a graph that dequantizes in blocks, or only tables, ONNX Runtime 1.31 would also convert their codes to unsigned, and
+    then refuse to run the graph: the second entry prevents that.
     """
-    return {EXACT_INTEGERS: "1", **({SIGNED_BLOCKS: "1"} if _has_blocks(path) else {})}
+    refused = _has_blocks(path) or _has_tables_alone(path)
+    return {EXACT_INTEGERS: "1", **({SIGNED_BLOCKS: "1"} if refused else {})}
 
 
 def _opset(path: Path) -> int:
@@ -66,3 +67,11 @@ def _has_blocks(path: Path) -> bool:
         if node.op_type == "DequantizeLinear"
         for attribute in node.attribute
     )
+
+
+def _has_tables_alone(path: Path) -> bool:
+    """Whether all that a graph dequantizes are tables, whose rows it looks up."""
+    nodes = _loaded(path).graph.node
+    whole = {node.output[0] for node in nodes if node.op_type == "DequantizeLinear"}
+    users = {node.op_type for node in nodes if whole.intersection(node.input)}
+    return users == {"Gather"}

@@ -56,6 +56,12 @@ def test_every_target_and_precision_is_verified(options: dict[str, str], tmp_pat
     assert written(llava(), tmp_path / "x", **options).verification is not None
 
 
+@pytest.mark.slow
+def test_a_table_of_8_bits_alone_in_its_graph_is_verified(tmp_path: Path) -> None:
+    spec = llava(d_model=64, vocab_size=128)
+    assert written(spec, tmp_path / "x", precision="int8", target="tensorrt").verification is not None
+
+
 def test_an_export_continues_a_prompt_about_an_image(tmp_path: Path) -> None:
     spec = llava()
     written(spec, tmp_path / "x")
