@@ -74,7 +74,7 @@ def test_an_export_continues_a_prompt_about_an_image(tmp_path: Path) -> None:
     model, ids = filled(spec), torch.tensor(prompt)
     for token in found.continuations[0].ids:
         with torch.no_grad():
-            assert int(model(ids, pixel_values=images).logits[0, -1].argmax()) == token  # type: ignore[call-arg]
+            assert int(model(ids, pixel_values=images).logits[0, -1].argmax()) == token
         ids = torch.cat((ids, torch.tensor([[token]])), 1)
 
 
