@@ -224,9 +224,8 @@ class _Draw:
 
     def with_images(self, batch: Batch, places: Sequence[tuple[int, int]], placeholder: int) -> Batch:
         """Tokens with the placeholders of an image from each place, a row and a token, and no others."""
-        ids = batch.inputs.clone()
         assert self.spec.vocab_size is not None
-        ids[ids == placeholder] = (placeholder + 1) % self.spec.vocab_size
+        ids = without(batch.inputs, placeholder, self.spec.vocab_size)
         for row, start in places:
             ids[row, start : start + self.spec.vectors_per_image] = placeholder
         return replace(batch, inputs=ids)
@@ -238,6 +237,11 @@ class _Draw:
         if self.spec.embedding_of(encoder).takes_tokens:
             return self.tokens(*lengths, stack=encoder)
         return self.whole(len(lengths), stack=encoder)
+
+
+def without(ids: Tensor, token: int, vocabulary: int) -> Tensor:
+    """Token ids with the next one of the vocabulary in place of one."""
+    return torch.where(ids == token, (token + 1) % vocabulary, ids)
 
 
 def _steps(most: int, room: int) -> tuple[int, ...]:

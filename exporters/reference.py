@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from exporters.cases import Batch, Case
+from exporters.cases import Batch, Case, without
 from exporters.stored_weights import StoredWeight
 from exporters.subject import Subject
 from specs.model import Model
@@ -211,7 +211,7 @@ def _redrawn(batch: Batch, vocabulary: int, generator: torch.Generator) -> Batch
 
 def _with_placeholders(drawn: Batch, given: Batch, token: int, vocabulary: int) -> Batch:
     """A drawn batch whose images are at the places of the given one's."""
-    others = torch.where(drawn.inputs == token, (token + 1) % vocabulary, drawn.inputs)
+    others = without(drawn.inputs, token, vocabulary)
     return replace(drawn, inputs=torch.where(given.inputs == token, token, others))
 
 
@@ -271,8 +271,9 @@ def _with_images(model: VisionLanguage, case: Case, batch: Batch) -> tuple[dict[
     images = case.encoder
     assert images is not None
     seen = model.see(_inputs(images, model)) if len(images.inputs) else None
-    embedded = {EMBEDDED: model.embed(case.batch.inputs, seen, case.batch.types)}
-    return embedded | ({} if seen is None else {SEEN: seen}), model.embed(batch.inputs, seen, batch.types)
+    embedded = model.embed(case.batch.inputs, seen, case.batch.types)
+    x = model.embed(batch.inputs, seen, batch.types) if case.gap else embedded
+    return {EMBEDDED: embedded} | ({} if seen is None else {SEEN: seen}), x
 
 
 def _full_pair(model: DualEncoder, case: Case) -> dict[str, Tensor]:

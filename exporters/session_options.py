@@ -44,7 +44,8 @@ def session_entries(path: Path) -> dict[str, str]:
     In a graph that dequantizes in blocks, or only tables, ONNX Runtime 1.31 would also convert their codes to unsigned, and
     then refuse to run the graph: the second entry prevents that.
     """
-    refused = _has_blocks(path) or _has_tables_alone(path)
+    nodes = _loaded(path).graph.node
+    refused = _has_blocks(nodes) or _has_tables_alone(nodes)
     return {EXACT_INTEGERS: "1", **({SIGNED_BLOCKS: "1"} if refused else {})}
 
 
@@ -60,18 +61,17 @@ def _loaded(path: Path) -> onnx.ModelProto:
         return onnx.ModelProto()
 
 
-def _has_blocks(path: Path) -> bool:
+def _has_blocks(nodes: Sequence[onnx.NodeProto]) -> bool:
     return any(
         attribute.name == "block_size" and attribute.i
-        for node in _loaded(path).graph.node
+        for node in nodes
         if node.op_type == "DequantizeLinear"
         for attribute in node.attribute
     )
 
 
-def _has_tables_alone(path: Path) -> bool:
+def _has_tables_alone(nodes: Sequence[onnx.NodeProto]) -> bool:
     """Whether all that a graph dequantizes are tables, whose rows it looks up."""
-    nodes = _loaded(path).graph.node
     whole = {node.output[0] for node in nodes if node.op_type == "DequantizeLinear"}
     users = {node.op_type for node in nodes if whole.intersection(node.input)}
     return users == {"Gather"}

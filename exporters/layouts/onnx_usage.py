@@ -148,17 +148,22 @@ def _steps(graph: GraphRecord) -> int:
     return min(20, graph.context_length - 4) if graph.context_length else 20
 
 
+def _places(graph: GraphRecord) -> tuple[str, str, str]:
+    """Return what says where new tokens stand: the line before the steps, the entry of the feeds, the line after a step."""
+    if "position_ids" not in graph.inputs:
+        return "", '"attention_mask": np.ones_like(ids)', ""
+    first = "\npositions = np.arange(ids.shape[1])[None]"
+    return first, '"position_ids": positions', "\n    positions = positions[:, -1:] + 1"
+
+
 def _decoder(manifest: Manifest, tokenized: bool) -> str:
     (graph,) = manifest.graphs.values()
     typed = ', "token_type_ids": np.zeros_like(new)' if "token_type_ids" in graph.inputs else ""
-    fixed = "position_ids" in graph.inputs
-    seen = '"position_ids": positions' if fixed else '"attention_mask": np.ones_like(ids)'
-    first = "\npositions = np.arange(ids.shape[1])[None]" if fixed else ""
-    then = "\n    positions = positions[:, -1:] + 1" if fixed else ""
+    first, places, then = _places(graph)
     return f"""{_zeros("session", 'value.name.startswith("past_")')}
 new = ids{first}
 for _ in range({max(1, _steps(graph))}):
-    logits, *present = session.run(None, {{"input_ids": new, {seen}{typed}, **past}})
+    logits, *present = session.run(None, {{"input_ids": new, {places}{typed}, **past}})
     past = dict(zip(past, present)){then}
     new = logits[:, -1:].argmax(-1)  # greedy decoding
     ids = np.hstack([ids, new])
@@ -169,17 +174,14 @@ def _vision_language(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     connector = spec.connector
     assert isinstance(connector, ConnectorKind)
     graph = [*manifest.graphs.values()][-1]
-    fixed = "position_ids" in graph.inputs
-    seen = '"position_ids": positions' if fixed else '"attention_mask": np.ones_like(ids)'
-    first = "\npositions = np.arange(ids.shape[1])[None]" if fixed else ""
-    then = "\n    positions = positions[:, -1:] + 1" if fixed else ""
+    first, places, then = _places(graph)
     return f"""placeholders = np.full((1, {spec.vectors_per_image}), {connector.token})  # where the image belongs
 new = ids = np.hstack([placeholders, ids])
 (seen,) = vision.run(None, {{"pixel_values": pixel_values}})
 {_zeros("session", 'value.name.startswith("past_")')}{first}
 for _ in range({max(1, _steps(graph))}):
     (embedded,) = embedding.run(None, {{"input_ids": new, "image_features": seen}})
-    logits, *present = session.run(None, {{"inputs_embeds": embedded, {seen}, **past}})
+    logits, *present = session.run(None, {{"inputs_embeds": embedded, {places}, **past}})
     past = dict(zip(past, present)){then}
     new, seen = logits[:, -1:].argmax(-1), seen[:0]  # greedy decoding
     ids = np.hstack([ids, new])

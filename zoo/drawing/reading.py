@@ -76,8 +76,8 @@ def _column(
     spec: Model, name: StackName, stack: Stack, module: nn.Module, counts: Counts
 ) -> Iterator[Element]:
     """A stack from its inputs up."""
-    several = len(list(spec.stacks())) > 1 and (name != "decoder" or spec.image is None)
-    embedding = f"{name}_embedding" if several else "embedding"
+    own = f"{name}_embedding"
+    embedding = own if own in counts.modules else "embedding"
     length = _length(spec, name, stack)
     stream = Label("", wording.sizes("B", length, spec.width_of(stack)))
     yield from embedding_elements(spec, stack, embedding, length, counts)

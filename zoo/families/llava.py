@@ -126,7 +126,6 @@ def _family_of_words(words: Model) -> str:
     return "qwen2" if attention.bias.query and not attention.bias.output else "llama"
 
 
-_HEAD = ("head.", "image_head.")
 _OF_IMAGES = tuple(
     replace(rule, also=(rule.stored.replace("vision_tower.", "vision_tower.vision_model."),))
     for rule in rules_of_tower(
@@ -135,7 +134,7 @@ _OF_IMAGES = tuple(
             {
                 rule.parameters: rule
                 for rule in (*CLIP.tensors.rules, *SIGLIP.tensors.rules)
-                if not rule.parameters[0].startswith(_HEAD) and "final_norm" not in rule.parameters[0]
+                if not rule.parameters[0].startswith("head.") and "final_norm" not in rule.parameters[0]
             }.values()
         ),
         "vision_tower.",
