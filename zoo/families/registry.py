@@ -55,6 +55,8 @@ MODULES = {
     "seed_oss": "seed_oss",
     "siglip": "siglip",
     "llava": "llava",
+    "idefics3": "idefics3",
+    "smolvlm": "idefics3",
     "smollm3": "smollm3",
     "stablelm": "stablelm",
     "apertus": "apertus",

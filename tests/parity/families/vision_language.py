@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from exporters.export import export
 from exporters.options import Options
@@ -24,6 +26,9 @@ from zoo.configs.importing import import_spec
 
 NEW_TOKENS = 6
 
+Inputs = Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
+"""From our inputs to those of a reference."""
+
 
 def check(
     model_class: type,
@@ -34,32 +39,36 @@ def check(
     onnx: bool = True,
     fuzzed: bool = False,
     without: Sequence[str] = (),
+    by_row: bool = False,
 ) -> Model:
     """Put one configuration through import, PyTorch, ONNX Runtime, gradients and conversion.
 
-    ``without``: the beginnings of the names of tensors of the reference that no output depends on.
+    ``without``: the beginnings of the names of tensors of the reference that no output depends on. ``by_row``: the reference
+    reads the images of each row apart.
     """
     reference = build(model_class, config, seed)
     reference.save_pretrained(directory / "reference")
     spec = import_spec(directory / "reference")
+    theirs: Inputs = partial(_by_row, spec) if by_row else dict
     ours = load(spec, directory / "reference")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
     given = drawn_inputs(spec, seed)
-    expected = scores(reference, given)
+    expected = scores(reference, theirs(given))
     result.pytorch = max(
         difference(scores(ours, given), expected),
         _in_steps(ours, given, expected),
         _without_images(reference, ours, given),
     )
     assert result.pytorch <= TOLERANCE
-    _check_gradients(reference, ours, given)
+    _check_gradients(reference, ours, given, theirs)
     if onnx:
         export(spec, directory / "onnx", Options(weights=str(directory / "reference")))
         exported = open_export(directory / "onnx")
         result.onnx = _exported_scores(exported, given, expected)
         assert result.onnx <= TOLERANCE
-        _check_generation(reference, exported, spec, given)
-    _check_conversion(spec, directory, reference, given, expected, without)
+        _check_generation(reference, exported, theirs, given)
+    back = _converted(spec, directory, reference, without)
+    assert difference(scores(back, theirs(given)), expected) <= TOLERANCE
     RECORDED.results.append(result)
     return spec
 
@@ -108,12 +117,12 @@ def _without_images(reference: Any, ours: Any, given: Mapping[str, Tensor]) -> f
     return difference(scores(ours, text), scores(reference, text))
 
 
-def _check_gradients(reference: Any, ours: Any, given: Mapping[str, Tensor]) -> None:
+def _check_gradients(reference: Any, ours: Any, given: Mapping[str, Tensor], theirs: Inputs) -> None:
     """The gradient of a weighted sum of all scores, by the pixels."""
     found: list[Tensor] = []
-    for model in (reference, ours):
+    for model, inputs in ((reference, theirs), (ours, dict)):
         pixels = given["pixel_values"].clone().requires_grad_()
-        logits = model(**{**given, "pixel_values": pixels})["logits"][given["attention_mask"] == 1]
+        logits = model(**inputs({**given, "pixel_values": pixels}))["logits"][given["attention_mask"] == 1]
         weights = torch.linspace(-1, 1, logits.numel()).reshape(logits.shape)
         found.append(*torch.autograd.grad((logits * weights).sum(), [pixels]))
     assert difference(found[1], found[0]) <= TOLERANCE
@@ -137,27 +146,20 @@ def _exported_scores(exported: Any, given: Mapping[str, Tensor], expected: Tenso
     return difference(torch.from_numpy(logits)[mask == 1], expected)
 
 
-def _check_generation(reference: Any, exported: Any, spec: Model, given: Mapping[str, Tensor]) -> None:
+def _check_generation(reference: Any, exported: Any, theirs: Inputs, given: Mapping[str, Tensor]) -> None:
     """The same tokens as the reference generates after the first row."""
     ids, images = given["input_ids"][:1], given["pixel_values"][:2]
     with torch.no_grad():
         told = reference.generate(
-            input_ids=ids, pixel_values=images, attention_mask=torch.ones_like(ids),
+            **theirs({"input_ids": ids, "pixel_values": images}), attention_mask=torch.ones_like(ids),
             max_new_tokens=NEW_TOKENS, do_sample=False, eos_token_id=None, pad_token_id=0,
         )  # fmt: skip
     found = Generator(exported).generate(ids.tolist(), NEW_TOKENS, images=images.numpy())
     assert found.continuations[0].ids == told[0, ids.shape[1] :].tolist()
 
 
-def _check_conversion(
-    spec: Model,
-    directory: Path,
-    reference: Any,
-    given: Mapping[str, Tensor],
-    expected: Tensor,
-    without: Sequence[str],
-) -> None:
-    """The way back: a checkpoint with the same class, every tensor, and equal outputs."""
+def _converted(spec: Model, directory: Path, reference: Any, without: Sequence[str]) -> Any:
+    """The way back: a checkpoint with the same class and every tensor."""
     place = directory / "converted"
     place.mkdir()
     convert(spec, str(directory / "reference"), place, model_type=reference.config.model_type)
@@ -167,4 +169,14 @@ def _check_conversion(
     assert not missing
     for kind in ("unexpected_keys", "mismatched_keys"):
         assert not report[kind], kind
-    assert difference(scores(back.eval(), given), expected) <= TOLERANCE
+    return back.eval()
+
+
+def _by_row(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The inputs of a reference that reads images as B x the largest number of any row, where those of zeros are none."""
+    connector, pixels = spec.connector, given.get("pixel_values")
+    if pixels is None:
+        return dict(given)
+    assert isinstance(connector, ConnectorKind)
+    counts = (given["input_ids"] == connector.token).sum(1) // spec.vectors_per_image
+    return {**given, "pixel_values": pad_sequence(pixels.split(counts.tolist()), batch_first=True)}

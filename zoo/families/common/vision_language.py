@@ -1,0 +1,87 @@
+"""Families of a decoder that reads the vectors of images, whose configs hold that of each: LLaVA, Idefics 3."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from specs.attention import MultiHeadShape
+from specs.head import NoHead
+from specs.model import Model
+from zoo.families.common.config import Config
+from zoo.families.common.dual import rules_of_tower
+from zoo.families.common.llama_like import LLAMA
+from zoo.families.common.parts import alone
+from zoo.families.common.template import Data, UnfitError
+from zoo.families.common.tensors import Rule
+from zoo.families.llama import FAMILIES as LLAMA_FAMILIES
+from zoo.families.mistral import FAMILIES as MISTRAL_FAMILIES
+from zoo.families.qwen2 import FAMILIES as QWEN2_FAMILIES
+
+TEXT_CONFIG, VISION_CONFIG = "text_config", "vision_config"
+"""The fields that hold the config of the decoder and that of the encoder of images."""
+
+TIED = "tie_word_embeddings"
+
+_DECODERS = {
+    "llama": (LLAMA_FAMILIES[0], "LlamaForCausalLM"),
+    "mistral": (MISTRAL_FAMILIES[0], "MistralForCausalLM"),
+    "qwen2": (QWEN2_FAMILIES[0], "Qwen2ForCausalLM"),
+}
+
+
+def decoder_spec(config: Config, ignored: tuple[str, ...] = ()) -> Data:
+    """The spec of the decoder in a config, which has ``ignored`` fields, without a name."""
+    text = config.model(TEXT_CONFIG, _DECODERS, (TIED, *ignored))
+    family, class_name = _DECODERS[text.data["model_type"]]
+    return family.spec(text, class_name)
+
+
+def decoder_config(model: Model) -> Data:
+    """The config of the decoder of a model."""
+    assert model.decoder is not None
+    decoder = alone(model, "decoder", model.decoder, {"image": None, "connector": None})
+    family, class_name = _DECODERS[_family_of(decoder)]
+    return {TIED: False, **family.config(decoder, class_name)}
+
+
+def _family_of(decoder: Model) -> str:
+    """The family of a decoder: Mistral has windows, and Qwen2 biases of queries, keys and values alone."""
+    attention = decoder.last_stack.layer_blocks()[0].attention
+    if not isinstance(attention, MultiHeadShape):
+        raise UnfitError("decoder without attention of heads in every layer")
+    if getattr(attention, "window", None) is not None:
+        return "mistral"
+    return "qwen2" if attention.bias.query and not attention.bias.output else "llama"
+
+
+def joined(decoder: Data, images: Data, connector: Data, *, tied: bool, **stack: Any) -> Data:
+    """The spec of a decoder that reads images by way of a connector; ``stack`` replaces keys of the stack of images."""
+    own = {name: images[name] for name in ("d_model", "embedding", "position")}
+    return {
+        **decoder,
+        "architecture": "vision-language",
+        "image": {**images["encoder"], **own, **stack},
+        "connector": connector,
+        "head": {**decoder["head"], "tie_embeddings": tied},
+    }
+
+
+def images_of(model: Model) -> Model:
+    """The encoder of images as a model of its own.  Raises :class:`UnfitError` for models that have none among tokens."""
+    if model.architecture != "vision-language":
+        raise UnfitError(f"architecture {model.architecture}")
+    assert model.image is not None
+    without: dict[str, Any] = dict.fromkeys(("image", "connector", "decoder", "vocab_size", "context_length"))
+    return alone(model, "encoder", model.image, {**without, "head": NoHead()})
+
+
+def image_rules(rules: tuple[Rule, ...], prefix: str) -> tuple[Rule, ...]:
+    """The rules of an encoder of images without its head, stored under a ``prefix``."""
+    body = (rule for rule in rules if not rule.parameters[0].startswith("head."))
+    return rules_of_tower("image", tuple({rule.parameters: rule for rule in body}.values()), prefix)
+
+
+def decoder_rules(prefix: str) -> tuple[Rule, ...]:
+    """The rules of a decoder, stored under a ``prefix``."""
+    return tuple(replace(rule, stored=f"{prefix}{rule.stored}") for rule in LLAMA.rules)
