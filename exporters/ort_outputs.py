@@ -25,6 +25,7 @@ from zoo.graph_names import EMBEDDED, SEEN, VISION_ENCODER
 from zoo.state_names import is_past, is_present, past_of, present_of
 from zoo.tracing.dual_encoder_tasks import READS
 from zoo.tracing.task import ENCODER_HIDDEN, HIDDEN, Task
+from zoo.tracing.vision_language_tasks import IMAGES
 
 JUNK = 3.0
 """The value of unwritten cache slots; it must not affect any result."""
@@ -170,7 +171,7 @@ def _with_images(see: Loaded, embed: Loaded, case: Case) -> dict[str, Tensor]:
     """The vectors of images, where there are any, and the embeddings of tokens with them."""
     images, batch = case.encoder, case.batch
     assert images is not None
-    seen = see(_given(images)) if len(images.inputs) else {}
+    seen = {SEEN: _seen(see, images, len(batch.inputs))} if len(images.inputs) else {}
     taken = next((given for given in embed.task.inputs if given.name == SEEN), None)
     if taken is not None:
         none = torch.zeros([0, *taken.dims[1:]])  # type: ignore[list-item]
@@ -179,6 +180,16 @@ def _with_images(see: Loaded, embed: Loaded, case: Case) -> dict[str, Tensor]:
     if seen:  # as the client does
         embedded[batch.inputs == case.placeholder] = seen[SEEN].flatten(0, 1)
     return {**seen, EMBEDDED: embedded}
+
+
+def _seen(see: Loaded, images: Batch, rows: int) -> Tensor:
+    """The vectors of images, M V D, from a graph that takes them in order, or as many in each row."""
+    by_row = see.task.inputs[0].dims[1] == IMAGES
+    if not by_row:
+        return see(_given(images))[SEEN]
+    count = len(images.inputs)
+    pixels = images.inputs.unflatten(0, (rows if count % rows == 0 else 1, -1))
+    return see({images.name: pixels})[SEEN].flatten(0, 1)
 
 
 def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

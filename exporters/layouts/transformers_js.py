@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from exporters.layouts.example_input import example_ids, example_sizes, lacks_start_token
 from exporters.layouts.layout import Data, Deployment, Layout, named, unfit_decoder, unfit_precision
 from exporters.layouts.optimum import LAYOUT as OPTIMUM
 from exporters.layouts.optimum import TOKENIZER
 from exporters.layouts.purpose import purpose_of
-from specs.connector import ConnectorKind
+from specs.connector import ConnectorKind, LinearConnector
 from specs.model import Model
 from zoo.families.common.config import CONFIG
 from zoo.manifest import Manifest
+from zoo.tracing.task import Task
 from zoo.tracing.tasks import tasks_with_merged_decoder
 from zoo.usage import Usage
 
@@ -101,7 +103,9 @@ _CLASSES = frozenset(
         "MarianMTModel",
         "T5ForConditionalGeneration",
         "VisionEncoderDecoderModel",
+        "Idefics3ForConditionalGeneration",
         "LlavaForConditionalGeneration",
+        "SmolVLMForConditionalGeneration",
         "WhisperForConditionalGeneration",
     ]
 )
@@ -122,6 +126,16 @@ _LAYERS = {"linear_attention": "mamba", "full_attention": "attention"}
 
 _DTYPES = {"fp32": "fp32", "fp16": "fp16", "int8": "q8", "int4": "q4"}
 """The client's names for precisions."""
+
+
+def _tasks(model: Any, spec: Model, last_only: bool) -> list[Task]:
+    """The graphs of a model, of which that of images takes what the class's preprocessor gives."""
+    return tasks_with_merged_decoder(model, spec, last_only, images_by_row=_reads_images_by_row(spec))
+
+
+def _reads_images_by_row(spec: Model) -> bool:
+    """Whether the images of each row are apart: those of Idefics 3 and SmolVLM, which alone have a linear connector."""
+    return isinstance(spec.connector, LinearConnector)
 
 
 def _misfit(deployment: Deployment) -> str | None:
@@ -194,7 +208,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
         ]
     if spec.image is not None:
         image = spec.embedding_of(spec.image)
-        sizes = [1, *image.input_shape(None)]
+        sizes = [*([1] if _reads_images_by_row(spec) else []), 1, *image.input_shape(None)]
         values = f"new Float32Array({math.prod(sizes)})"
         given.append(
             f'inputs.{image.input_name} = new Tensor("float32", {values}, {sizes}); // from the preprocessor'
@@ -225,7 +239,7 @@ LAYOUT = Layout(
         "`onnx/vision_encoder.onnx`, `onnx/embed_tokens.onnx` and `onnx/decoder_model_merged.onnx` of a vision-language model",
         "`config.json`, `generation_config.json`, tokenizer",
     ),
-    tasks=tasks_with_merged_decoder,
+    tasks=_tasks,
     misfit=_misfit,
     settings=_settings,
     usage=_usage,

@@ -35,7 +35,9 @@ function told({ ids, sizes, values }) {
   const given = new transformers.Tensor("int64", BigInt64Array.from(ids, BigInt), [1, ids.length]);
   const attention_mask = new transformers.Tensor("int64", BigInt64Array.from(ids, () => 1n), [1, ids.length]);
   const pixel_values = new transformers.Tensor("float32", Float32Array.from(values), sizes);
-  return generated({ input_ids: given, attention_mask, pixel_values });
+  if (sizes.length < 5) return generated({ input_ids: given, attention_mask, pixel_values });
+  const pixel_attention_mask = transformers.full([...sizes.slice(0, 2), ...sizes.slice(3)], true); // as of the processor
+  return generated({ input_ids: given, attention_mask, pixel_values, pixel_attention_mask });
 }
 
 // How well each text fits each image, from images of one size.

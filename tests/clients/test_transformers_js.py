@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
 from tokenizers import Tokenizer, decoders, models
-from transformers import LlavaConfig, LlavaForConditionalGeneration
+from transformers import (
+    Idefics3Config,
+    Idefics3ForConditionalGeneration,
+    LlavaConfig,
+    LlavaForConditionalGeneration,
+    SmolVLMConfig,
+    SmolVLMForConditionalGeneration,
+)
 
 from exporters.export import export
 from exporters.options import Options
@@ -123,25 +131,49 @@ def test_texts_fit_images(target: str, made: Callable[[str], Checkpoint], tmp_pa
     assert float((expected[0] - expected[1]).abs().max()) > 1e-2
 
 
+SEEN = dict(
+    hidden_size=32, num_hidden_layers=3, num_attention_heads=4, intermediate_size=64, image_size=32, patch_size=8,
+)  # fmt: skip
+SAID = dict(
+    model_type="llama", vocab_size=90, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+    intermediate_size=96, max_position_embeddings=128, pad_token_id=0,
+)  # fmt: skip
+READERS: dict[str, tuple[type, Any, int]] = {
+    "llava": (
+        LlavaForConditionalGeneration,
+        LlavaConfig(
+            vision_config={**SEEN, "model_type": "clip_vision_model", "projection_dim": 16},
+            text_config=SAID,
+            image_token_index=7,
+        ),
+        16,
+    ),
+    "idefics3": (
+        Idefics3ForConditionalGeneration,
+        Idefics3Config(vision_config=SEEN, text_config=SAID, image_token_id=7),
+        4,
+    ),
+    "smolvlm": (
+        SmolVLMForConditionalGeneration,
+        SmolVLMConfig(vision_config=SEEN, text_config=SAID, image_token_id=7, scale_factor=4),
+        1,
+    ),
+}
+"""Classes that read images, with a config, and the number of vectors of an image."""
+
+
 @pytest.mark.parametrize("target", ["portable", "cpu"])
-def test_what_is_said_about_images(target: str, tmp_path: Path) -> None:
-    config = LlavaConfig(
-        vision_config=dict(
-            model_type="clip_vision_model", hidden_size=32, num_hidden_layers=3, num_attention_heads=4,
-            intermediate_size=64, image_size=32, patch_size=8, projection_dim=16,
-        ),
-        text_config=dict(
-            model_type="llama", vocab_size=90, hidden_size=48, num_hidden_layers=2, num_attention_heads=4,
-            num_key_value_heads=2, intermediate_size=96, max_position_embeddings=128,
-        ),
-        image_token_index=7,
-    )  # fmt: skip
-    reference = build(LlavaForConditionalGeneration, config, 3)
+@pytest.mark.parametrize("name", READERS)
+def test_what_is_said_about_images(name: str, target: str, tmp_path: Path) -> None:
+    model_class, config, vectors = READERS[name]
+    reference = build(model_class, config, 3)
     reference.save_pretrained(tmp_path / "reference")
     spec, images = import_checkpoint(tmp_path / "reference"), photos(32)
+    if name != "llava":  # which takes images in order, and the others those of each row
+        images = images[None]
     options = Options(weights=str(tmp_path / "reference"), layout="transformers-js", target=target)
     export(spec, tmp_path / "deployed", options)
-    ids = [1, *[7] * 16, 40, 41, *[7] * 16, 50, 51]
+    ids = [1, *[7] * vectors, 40, 41, *[7] * vectors, 50, 51]
     given = torch.tensor([ids])
     with torch.no_grad():
         whole = reference.generate(
@@ -155,7 +187,7 @@ def test_what_is_said_about_images(target: str, tmp_path: Path) -> None:
         asked={"ids": ids, "sizes": list(images.shape), "values": images.flatten().tolist()},
         new_tokens=NEW_TOKENS,
     )
-    print(f"LLaVA for {target}\n  transformers.js {answer['tokens']}\n  transformers    {expected}")
+    print(f"{name} for {target}\n  transformers.js {answer['tokens']}\n  transformers    {expected}")
     assert answer["tokens"] == expected
 
 

@@ -47,11 +47,13 @@ def tasks_with_first_step(model: Any, spec: Model, last_only: bool = False) -> l
     ]
 
 
-def tasks_with_merged_decoder(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
+def tasks_with_merged_decoder(
+    model: Any, spec: Model, last_only: bool = False, *, images_by_row: bool = False
+) -> list[Task]:
     """As ``tasks``, but the encoder returns only its output, and the decoder projects the part not yet in its cache; images
-    and tokens are embedded apart, and put together by the client."""
+    (in order, or as many in each row) and tokens are embedded apart, and put together by the client."""
     if spec.architecture == "vision-language":
-        return vision_language_tasks_apart(model, spec, last_only)
+        return vision_language_tasks_apart(model, spec, last_only, images_by_row=images_by_row)
     return _without_cross_attention(model, spec, last_only) or [
         encode_alone_task(model, spec),
         merged_decoder_task(model, spec, last_only),

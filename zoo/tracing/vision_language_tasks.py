@@ -12,10 +12,10 @@ from specs.model import Model
 from zoo.graph_names import EMBEDDED, SEEN, VISION_ENCODER
 from zoo.tracing.decoder_task import decoder_task
 from zoo.tracing.symbols import Placeholder
-from zoo.tracing.task import Task, stack_inputs
+from zoo.tracing.task import BATCH, Task, stack_inputs
 
 IMAGES = "num_images"
-"""The number of images, in all rows together."""
+"""The number of images, in all rows together or in each."""
 
 
 def vision_language_tasks(
@@ -29,10 +29,12 @@ def vision_language_tasks(
     ]
 
 
-def vision_language_tasks_apart(model: Any, spec: Model, last_only: bool) -> list[Task]:
+def vision_language_tasks_apart(
+    model: Any, spec: Model, last_only: bool, *, images_by_row: bool = False
+) -> list[Task]:
     """As ``vision_language_tasks``, for clients that put images among the embeddings of tokens themselves."""
     return [
-        vision_task(spec),
+        _vision_task_by_row(spec) if images_by_row else vision_task(spec),
         _embedding_task(spec, "embed_tokens", images=False),
         decoder_task(model, spec, last_only, None, "decoder_model_merged", embedded=True),
     ]
@@ -53,6 +55,17 @@ def vision_task(spec: Model) -> Task:
         return {SEEN: model.see(values[pixels.name])}
 
     return Task(VISION_ENCODER, (pixels,), call)
+
+
+def _vision_task_by_row(spec: Model) -> Task:
+    """As ``vision_task``, for as many images in each row: B num_images channels height width -> B num_images V D."""
+    (pixels,) = image_inputs(spec)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        images = values[pixels.name]
+        return {SEEN: model.see(images.flatten(0, 1)).unflatten(0, images.shape[:2])}
+
+    return Task(VISION_ENCODER, (replace(pixels, dims=(BATCH, *pixels.dims)),), call)
 
 
 def _embedding_task(spec: Model, name: str, *, images: bool) -> Task:
