@@ -57,6 +57,9 @@ PUBLISHED = {
     "clip-vit-l14-336": 427_944_193,
     "llava-1.5-7b": 7_050_828_800,  # of 7,063,427,072: the last layer of images and its norm are not read
     "llava-1.5-13b": 13_338_896_384,
+    "smolvlm-256m": 256_484_928,
+    "smolvlm-500m": 507_482_304,
+    "smolvlm-2.2b": 2_246_272_880,
     "clip-vit-l14-text": 123_060_480,
     "codegen-2b": 2_779_356_160,
     "codegen-350m": 356_712_448,

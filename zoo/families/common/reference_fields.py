@@ -255,6 +255,10 @@ output_hidden_size proj_codevector_dim use_weighted_layer_sum
     "hunyuan_v1_dense": """
 attention_bias eod_token_id intermediate_size num_key_value_heads pretraining_tp use_cache
 """,
+    "idefics3": """
+image_size image_token_id intermediate_size layer_norm_eps num_channels patch_size scale_factor
+text_config use_cache vision_config
+""",
     "jamba": """
 _is_quantized attn_layer_offset attn_layer_period expert_layer_offset expert_layer_period
 intermediate_size layers_block_type layers_num_experts mamba_conv_bias mamba_d_conv mamba_d_state
@@ -479,6 +483,10 @@ vision_config vision_use_head
     "smollm3": """
 attention_bias intermediate_size mlp_bias no_rope_layer_interval no_rope_layers num_key_value_heads
 use_cache use_sliding_window
+""",
+    "smolvlm": """
+image_size image_token_id intermediate_size layer_norm_eps num_channels patch_size scale_factor
+text_config use_cache vision_config
 """,
     "stablelm": """
 intermediate_size layer_norm_eps num_key_value_heads partial_rotary_factor qk_layernorm use_cache
