@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.parity.families.recorded import RECORDED, Parity
+from tests.sampled import in_order_of
 from tests.thinned import mark_slow
 
 # As many processes as processors run at once: threads of PyTorch that spin while they wait would take them from each other.
@@ -46,9 +48,23 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--until", type=float, metavar="SECONDS", help="begin no test after this Unix time")
+    parser.addoption("--order-of", metavar="KEY", help="run the modules in an order that this text decides")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     mark_slow(items)
+    if key := config.getoption("--order-of"):
+        in_order_of(key, items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    until = item.config.getoption("--until")
+    if until is not None and time.time() > until:
+        pytest.skip("NOT RUN: the time of this run is over")
 
 
 @pytest.hookimpl(hookwrapper=True)

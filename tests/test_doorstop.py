@@ -19,7 +19,7 @@ DOORSTOP = Path(__file__).parent / "doorstop"
 
 SPEC = """
 name: {slot}-doorstop
-architecture: decoder
+architecture: {architecture}
 vocab_size: 50
 d_model: 16
 context_length: 32
@@ -36,9 +36,13 @@ decoder:
     residual: {residual}
 head: {head}
 initialization: {initialization}
+image: {image}
+connector: {connector}
 """
 
+OTHERS = {"architecture": "decoder", "image": "null"}
 BUILT_IN = {
+    "connector": "null",
     "position": "{kind: rope}",
     "embedding": "{kind: tokens}",
     "block": "pre_norm",
@@ -50,9 +54,25 @@ BUILT_IN = {
     "head": "{kind: language_modeling}",
     "initialization": "{kind: normal}",
 }
+IMAGE = """
+  d_model: 24
+  position: {kind: learned}
+  embedding: {kind: patches, image_size: 8, patch_size: 4}
+  layers: 1
+  block:
+    kind: pre_norm
+    norm: {kind: layer_norm}
+    attention: {kind: multi_head, heads: 2}
+    feed_forward: {kind: mlp, hidden: 32, activation: gelu}
+"""
 PLUGIN = {
     "attention": {"attention": "{kind: doorstop, heads: 2}"},
     "block": {"block": "doorstop"},
+    "connector": {
+        "architecture": "vision-language",
+        "image": IMAGE,
+        "connector": "{kind: doorstop, token: 49}",
+    },
     "decay": {
         "position": "{kind: none}",
         "attention": "null",
@@ -74,28 +94,6 @@ json.dump([(each.exit_code, each.stdout, each.stderr) for each in results], sys.
 """
 """Runs commands one after another, in a process that starts with the plugin."""
 
-Ended = tuple[int, str, str]
-"""The exit status of a command, and what it wrote to its two streams."""
-
-
-@pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Ended]]:
-    """For each slot the build and the report of a model with the plugin's kind in it."""
-    place = tmp_path_factory.mktemp("doorstop")
-    commands = []
-    for slot in SLOTS:
-        path = place / f"{slot}.yaml"
-        changes = PLUGIN.get(slot, {slot: "{kind: doorstop}"})
-        path.write_text(SPEC.format(slot=slot, **{**BUILT_IN, **changes}))
-        commands.append(["build", str(path), "-o", str(place / slot), "--json"])
-        commands.append(["report", str(path), "--json"])
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], input=json.dumps(commands), capture_output=True, text=True, check=True,
-        env=environment(PYTHONPATH=os.pathsep.join([str(installed(DOORSTOP, place)), str(Path.cwd())])),
-    )  # fmt: skip
-    results = iter(json.loads(done.stdout))
-    return {slot: [next(results), next(results)] for slot in SLOTS}
-
 
 def test_every_slot_is_tested() -> None:
     assert Model.model_fields  # which registers the slots
@@ -104,10 +102,19 @@ def test_every_slot_is_tested() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slot", SLOTS)
-def test_a_plugin_builds_checks_reports_exports_and_verifies(
-    slot: str, ended: dict[str, list[Ended]]
-) -> None:
-    build, report = ended[slot]
+def test_a_plugin_builds_checks_reports_exports_and_verifies(slot: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{slot}.yaml"
+    changes = PLUGIN.get(slot, {slot: "{kind: doorstop}"})
+    path.write_text(SPEC.format(slot=slot, **{**OTHERS, **BUILT_IN, **changes}))
+    commands = [
+        ["build", str(path), "-o", str(tmp_path / "exported"), "--json"],
+        ["report", str(path), "--json"],
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], input=json.dumps(commands), capture_output=True, text=True, check=True,
+        env=environment(PYTHONPATH=os.pathsep.join([str(installed(DOORSTOP, tmp_path)), str(Path.cwd())])),
+    )  # fmt: skip
+    build, report = json.loads(done.stdout)
     assert build[0] == 0, build[1][-3000:] + build[2][-3000:]
     result = json.loads(build[1])
     assert result["behaviour"]["passed"]

@@ -92,6 +92,10 @@ DEPTHS = (
 
 INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     "clip": lambda fields: {"text_config": fields},
+    "llava": lambda fields: {
+        "text_config": {"model_type": "llama", **fields},
+        "vision_config": {"model_type": "clip_vision_model"},
+    },
     "siglip": lambda fields: {"vision_config": fields},
     "vision-encoder-decoder": lambda fields: {
         "encoder": {"model_type": "vit", **fields},

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from zoo import functional
 from zoo.components.attention import SelfAttention
 from zoo.components.block import PreNorm
+from zoo.components.connector import Connector
 from zoo.components.decay import fixed_decays
 from zoo.components.embedding import Tokens
 from zoo.components.linear import EmbeddingTable, Linear
@@ -107,6 +108,17 @@ class Average(Mixer):
 
 
 # --8<-- [end:average]
+
+
+@builds(spec.Cut)
+class Cut(Connector):
+    def __init__(self, spec: spec.Cut, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.width = context.d_model
+        self.weight = nn.Parameter(torch.empty(self.width))
+
+    def forward(self, x: Tensor, side: int) -> Tensor:
+        return self.chosen(x, side)[:, :, : self.width] * self.weight
 
 
 @builds(spec.PlainBlock)

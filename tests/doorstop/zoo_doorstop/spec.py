@@ -8,6 +8,7 @@ from pydantic import Field
 from specs.attention import MultiHead
 from specs.base import Component
 from specs.block import PreNorm
+from specs.connector import ConnectorKind
 from specs.embedding import Tokens
 from specs.position import PositionKind
 from specs.registry import register as register_kind
@@ -78,6 +79,13 @@ class Average(Component):
 @register("decay")
 class Halving(Component):
     """Every state halves with every token."""
+
+    kind: Doorstop = "doorstop"
+
+
+@register("connector")
+class Cut(ConnectorKind):
+    """The first values of each vector, times a weight."""
 
     kind: Doorstop = "doorstop"
 
