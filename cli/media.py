@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from exporters.preprocessing.tiles import Grid
     from exporters.runtime.graph import Floats
     from specs.model import Model
 
@@ -42,6 +43,23 @@ def read_image_files(given: Sequence[Path], spec: Model, directory: Path) -> tup
     if form is None:
         _tell("images are resized to the model's size, with values from -1 to 1")
     return pixels, paths
+
+
+def read_tiled_image_files(
+    given: Sequence[Path], spec: Model, directory: Path
+) -> tuple[Floats, list[Path], list[Grid]] | None:
+    """Images in tiles, M C H W, the file of each image and its grid; None where the checkpoint has images whole.
+
+    Raises :class:`specs.errors.UserError` for files that are no images.
+    """
+    from exporters.preprocessing.images import Pixels, image_files, read_tiles
+
+    form = Pixels.beside(directory)
+    if form is None or form.tiles is None:
+        return None
+    paths = [path for each in given for path in image_files(each)]
+    pixels, grids = read_tiles(paths, form, spec)
+    return pixels, paths, grids
 
 
 def read_audio_files(given: Sequence[Path], spec: Model, directory: Path) -> Sounds:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cli.media import INPUT_OPTIONS, read_audio_files, read_image_files
+from cli.media import INPUT_OPTIONS, read_audio_files, read_image_files, read_tiled_image_files
 
 if TYPE_CHECKING:
+    from exporters.preprocessing.tiles import Grid
     from exporters.runtime.exported import Exported
     from exporters.runtime.graph import Floats
     from exporters.runtime.model_inputs import Given
@@ -107,10 +108,31 @@ def _texts_with_images(
         raise UserError(
             f"{exported.spec.name} reads text and images, which --audio does not give\n  Pass --image."
         )
-    seen = _images(stated.images, exported)
     texts = _texts(stated, tokenizer) if stated.texts or stated.ids else RunInputs([[]], "text", [""])
-    prompts = with_placeholders(exported.spec, cast("Any", texts.given), len(seen.names))
-    return RunInputs(prompts, "text", texts.names, cast("Any", seen.given))
+    tiled = read_tiled_image_files(stated.images, exported.spec, exported.directory)
+    if tiled is None:
+        seen = _images(stated.images, exported)
+        pixels, count, ids = cast("Any", seen.given), len(seen.names), None
+    else:
+        pixels, paths, grids = tiled
+        count, ids = len(paths), _ids_of_tiles(grids, exported, tokenizer)
+    prompts = with_placeholders(exported.spec, cast("Any", texts.given), count, ids)
+    return RunInputs(prompts, "text", texts.names, pixels)
+
+
+def _ids_of_tiles(
+    grids: Sequence[Grid], exported: Exported, tokenizer: TextTokenizer | None
+) -> list[list[int]]:
+    """The tokens of images in tiles.  Raises :class:`specs.errors.UserError` without a tokenizer."""
+    from exporters.runtime.tiled_prompts import image_ids
+    from specs.errors import UserError
+
+    if tokenizer is None:
+        raise UserError(
+            "--image needs a tokenizer, whose tokens mark the tiles of an image, and there is no tokenizer.json beside the model.\n"
+            "  Pass --tokenizer PATH."
+        )
+    return image_ids(grids, exported.spec, tokenizer)
 
 
 def filled_text(ids: list[int], spec: Model, tokenizer: TextTokenizer) -> list[int]:

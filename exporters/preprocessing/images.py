@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exporters.preprocessing.fitting import PREPROCESSOR, check_fit, input_shape
+from exporters.preprocessing.tiles import Grid, Tiles
 from specs.errors import UserError
 from specs.model import Model
 from zoo.checkpoints.carried import stated_in
@@ -23,7 +24,7 @@ from zoo.checkpoints.carried import stated_in
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
 """The endings of image files, by which those of a directory are found."""
 
-BILINEAR = 2
+LANCZOS, BILINEAR = 1, 2
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 """Pillow's color modes by their number of channels."""
 
@@ -36,7 +37,8 @@ class Pixels:
 
     ``size`` is the height and width to resize to, or the length of the shorter side; ``crop`` the height and width of the
     center that is kept; ``resample`` Pillow's number of the filter. Values are multiplied by ``factor``, and then ``mean``
-    is subtracted and the rest divided by ``std``, one number for all channels or one for each.
+    is subtracted and the rest divided by ``std``, one number for all channels or one for each. With ``tiles``, an image
+    becomes several.
     """
 
     size: tuple[int, int] | int | None = None
@@ -45,6 +47,7 @@ class Pixels:
     factor: float = 1 / 255
     mean: tuple[float, ...] = (0.5,)
     std: tuple[float, ...] = (0.5,)
+    tiles: Tiles | None = None
 
     @classmethod
     def beside(cls, *directories: Path) -> Pixels | None:
@@ -59,22 +62,31 @@ class Pixels:
     def _read(cls, stated: Mapping[str, Any]) -> Pixels:
         crops = stated.get("do_center_crop") is True
         normalizes = stated.get("do_normalize", True)
-        resized = stated.get("do_resize", True)
+        resized, tiles = stated.get("do_resize", True), Tiles.stated(stated)
         return cls(
             size=_size(stated.get("size"), shorter=crops) if resized else None,
             crop=_sides(stated.get("crop_size") or stated.get("size")) if crops else None,
-            resample=_number(stated.get("resample"), BILINEAR, int),
+            resample=_number(stated.get("resample"), LANCZOS if tiles else BILINEAR, int),
             factor=_number(stated.get("rescale_factor"), 1 / 255, float)
             if stated.get("do_rescale", True)
             else 1.0,
             mean=_channels(stated.get("image_mean"), 0.5) if normalizes else (0.0,),
             std=_channels(stated.get("image_std"), 0.5) if normalizes else (1.0,),
+            tiles=tiles,
         )
 
     def values(self, image: Any) -> Values:
         """An image of Pillow as values: C H W."""
-        resized = self._cropped(self._resized(image))
-        values = np.asarray(resized, np.float32)
+        return self._scaled(self._cropped(self._resized(image)))
+
+    def tiled(self, image: Any) -> tuple[list[Values], Grid]:
+        """An image of Pillow as the values of its tiles, C H W each, and their grid."""
+        assert self.tiles is not None
+        parts, grid = self.tiles.cut(image, self.resample)
+        return list(map(self._scaled, parts)), grid
+
+    def _scaled(self, image: Any) -> Values:
+        values = np.asarray(image, np.float32)
         values = values[None] if values.ndim == 2 else values.transpose(2, 0, 1)
         mean, std = (np.array(each, np.float32)[:, None, None] for each in (self.mean, self.std))
         return np.ascontiguousarray((values * np.float32(self.factor) - mean) / std)
@@ -102,10 +114,15 @@ def read_images(paths: Sequence[Path], form: Pixels | None, spec: Model) -> tupl
 
     Without the settings of a checkpoint, an image is resized to the model's, and its values lie between -1 and 1.
 
-    Raises :class:`specs.errors.UserError` for files that are no images, and for settings that give another shape.
+    Raises :class:`specs.errors.UserError` for files that are no images, and for settings that give another shape, or tiles.
     """
     channels, height, width = input_shape(spec)
     form = form or Pixels(size=(height, width))
+    if form.tiles is not None:
+        raise UserError(
+            f"{PREPROCESSOR} cuts images into tiles, which only generating text reads\n"
+            f"  value: max_image_size {form.tiles.side}\n  Remove max_image_size there to read whole images."
+        )
     digest, found = hashlib.sha256(), []
     for path in paths:
         image, content = _image(path, channels)
@@ -113,6 +130,20 @@ def read_images(paths: Sequence[Path], form: Pixels | None, spec: Model) -> tupl
         found.append(form.values(image))
         check_fit(path, "an image must become", found[-1].shape, spec)
     return np.stack(found), digest.hexdigest()
+
+
+def read_tiles(paths: Sequence[Path], form: Pixels, spec: Model) -> tuple[Values, list[Grid]]:
+    """The pixels of the tiles of all image files, M C H W, and the grid of each file.
+
+    Raises :class:`specs.errors.UserError` for files that are no images, and for settings that give another shape.
+    """
+    found, grids = [], []
+    for path in paths:
+        tiles, grid = form.tiled(_image(path, input_shape(spec)[0])[0])
+        check_fit(path, "the tiles of an image must become", tiles[0].shape, spec)
+        found += tiles
+        grids.append(grid)
+    return np.stack(found), grids
 
 
 def is_image(given: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -52,27 +53,32 @@ class ImageEmbedder:
         return host_array(self.embedding.run(given, {EMBEDDED: "cpu"})[EMBEDDED])
 
 
-def with_placeholders(spec: Model, prompts: Sequence[Sequence[int]], images: int) -> list[list[int]]:
+def with_placeholders(
+    spec: Model, prompts: Sequence[Sequence[int]], images: int, image_ids: Sequence[list[int]] | None = None
+) -> list[list[int]]:
     """Prompts with as many placeholders as their images have vectors.
 
     A prompt has one placeholder for each image, or all of them; a single prompt may have none, and begins with its images.
+    ``image_ids`` are the tokens that stand for each image; by default its placeholders alone.
     Raises :class:`specs.errors.UserError` for any other number.
     """
     connector = spec.connector
     assert isinstance(connector, ConnectorKind)
     token, vectors = connector.token, spec.vectors_per_image
+    whole = image_ids or [[token] * vectors] * images
     stated = sum(list(prompt).count(token) for prompt in prompts)
-    if stated == images * vectors:
+    if stated == sum(ids.count(token) for ids in whole):
         return [list(prompt) for prompt in prompts]
     if not stated and len(prompts) == 1:
-        return [[token] * (images * vectors) + list(prompts[0])]
+        return [[*chain(*whole), *prompts[0]]]
     if stated != images:
         raise UserError(
             f"{spec.name} takes one placeholder for each image\n"
             f"  value: {stated} times token {token}, for {images} {'image' if images == 1 else 'images'}\n"
             f"  Write token {token} where an image belongs, once or {vectors} times."
         )
+    following = iter(whole)
     return [
-        [each for given in prompt for each in ([token] * vectors if given == token else [given])]
+        [each for given in prompt for each in (next(following) if given == token else [given])]
         for prompt in prompts
     ]

@@ -96,7 +96,7 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
         "text_config": {"model_type": "llama", **fields},
         "vision_config": {"model_type": "clip_vision_model"},
     },
-    "siglip": lambda fields: {"vision_config": fields},
+    **dict.fromkeys(("siglip", "idefics3", "smolvlm"), lambda fields: {"vision_config": fields}),
     "vision-encoder-decoder": lambda fields: {
         "encoder": {"model_type": "vit", **fields},
         "decoder": {"model_type": "gpt2"},

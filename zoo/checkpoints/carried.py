@@ -33,6 +33,7 @@ _FILES = [
     GENERATION,
     "merges.txt",
     "preprocessor_config.json",
+    "processor_config.json",
     "sentencepiece.bpe.model",
     "special_tokens_map.json",
     "spiece.model",

@@ -18,7 +18,6 @@ from transformers.models.idefics3.modeling_idefics3 import Idefics3VisionEmbeddi
 
 from specs.load import load as load_spec
 from tests.parity.families import vision_language
-from tests.thinned import one_in
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config, ConfigError

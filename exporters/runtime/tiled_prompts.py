@@ -1,0 +1,35 @@
+"""The tokens of an image in tiles: what stands for it in a prompt of Idefics 3 or SmolVLM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from exporters.preprocessing.tiles import Grid
+from exporters.runtime.text import TextTokenizer
+from specs.connector import ConnectorKind
+from specs.model import Model
+from zoo.checkpoints.carried import stated_in
+
+_MARKS = {"fake_image_token": "<fake_token_around_image>", "global_image_token": "<global-img>"}
+"""The tokens before each tile and around the image, and before the whole image, with their usual names."""
+
+
+def image_ids(grids: Sequence[Grid], spec: Model, tokenizer: TextTokenizer) -> list[list[int]]:
+    """The token ids of each image, with a placeholder for every vector, between marks of rows and columns."""
+    connector = spec.connector
+    assert isinstance(connector, ConnectorKind)
+    stated = stated_in(tokenizer.path.parent / "tokenizer_config.json")
+    mark, whole = (
+        stated[name] if isinstance(stated.get(name), str) else usual for name, usual in _MARKS.items()
+    )
+    vectors = tokenizer.token(connector.token) * spec.vectors_per_image
+
+    def text(grid: Grid) -> str:
+        rows = [
+            "".join(f"{mark}<row_{row}_col_{column}>{vectors}" for column in range(1, grid.columns + 1))
+            for row in range(1, grid.rows + 1)
+        ]
+        end = f"{mark}{whole}{vectors}{mark}"
+        return "\n".join([*rows, "", end]) if rows else end
+
+    return [tokenizer.plain(text(grid)) for grid in grids]
