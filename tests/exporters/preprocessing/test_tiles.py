@@ -60,10 +60,12 @@ def test_tiles_are_those_of_the_reference(values: dict[str, Any], name: str, tmp
     assert np.abs(np.stack(found) - expected["pixel_values"][0]).max() < 2e-6
 
 
-def _tokenizer(directory: Path, *marks: str) -> Path:
+def save_tokenizer(directory: Path, *marks: str) -> Path:
     """A tokenizer of bytes, in which row and column of a tile are text, as in SmolVLM 2.2B."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE({**{each: i for i, each in enumerate(alphabet)}, "ĊĊ": 256}, [("Ċ", "Ċ")]))
+    tokenizer = Tokenizer(
+        models.BPE({**{each: i for i, each in enumerate(alphabet)}, "ĊĊ": 256}, [("Ċ", "Ċ")])
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(list(marks))
@@ -73,7 +75,7 @@ def _tokenizer(directory: Path, *marks: str) -> Path:
 
 @pytest.mark.parametrize("marks", [MARKS, ["<image>", "<around>", "<all>", "<row_1_col_1>"]])
 def test_tokens_of_tiles_are_those_of_the_reference(marks: list[str], tmp_path: Path) -> None:
-    tokenizer = find_text(_tokenizer(tmp_path, *marks), None, needed=True)
+    tokenizer = find_text(save_tokenizer(tmp_path, *marks), None, needed=True)
     assert tokenizer is not None
     if marks != MARKS:
         stated = {"fake_image_token": marks[1], "global_image_token": marks[2]}
@@ -93,7 +95,10 @@ def test_tokens_of_tiles_are_those_of_the_reference(marks: list[str], tmp_path: 
 
 def test_whole_images_are_not_read_with_settings_for_tiles(tmp_path: Path) -> None:
     form = Pixels.beside(_stated(tmp_path, max_image_size={"longest_edge": 512}))
-    with pytest.raises(UserError, match=r"cuts images into tiles, which only generating text reads\n  value: max_image_size 512"):
+    with pytest.raises(
+        UserError,
+        match=r"cuts images into tiles, which only generating text reads\n  value: max_image_size 512",
+    ):
         read_images([tmp_path / "any.png"], form, load("smolvlm-256m"))
 
 

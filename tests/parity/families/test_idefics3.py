@@ -117,7 +117,9 @@ def test_a_published_config_is_that_of_the_preset():
 
 def _reference_positions(side: int) -> list[int]:
     """The positions of the patches of a whole image in the reference."""
-    config = SmolVLMConfig(vision_config=dict(hidden_size=1, image_size=side, patch_size=1, num_channels=1)).vision_config
+    config = SmolVLMConfig(
+        vision_config=dict(hidden_size=1, image_size=side, patch_size=1, num_channels=1)
+    ).vision_config
     embeddings = Idefics3VisionEmbeddings(config).requires_grad_(False)
     embeddings.position_embedding.weight.copy_(torch.arange(side**2)[:, None])
     embeddings.patch_embedding.weight.zero_()
@@ -163,7 +165,10 @@ def test_unsupported_values_and_fields_are_refused(change, message):
         (["connector={kind: mlp, token: 1}"], "connector.kind mlp"),
         (["connector.bias=true"], "connector"),
         (["connector.norm={kind: rms_norm}"], "connector"),
-        (["image.embedding.image_size=400", "connector.shuffle=5"], "images whose patch_size makes 25 patches in a row"),
+        (
+            ["image.embedding.image_size=400", "connector.shuffle=5"],
+            "images whose patch_size makes 25 patches in a row",
+        ),
     ],
 )
 def test_what_has_no_field_is_named(changes, message):
@@ -184,7 +189,9 @@ def test_any_configuration(data, tmp_path_factory):
             "num_hidden_layers": data.draw(st.integers(1, 3), "layers of images"),
             "image_size": side * patch + data.draw(st.integers(0, patch - 1), "rest"),
             "patch_size": patch,
-            "hidden_act": data.draw(st.sampled_from(["gelu", "gelu_pytorch_tanh", "quick_gelu"]), "activation"),
+            "hidden_act": data.draw(
+                st.sampled_from(["gelu", "gelu_pytorch_tanh", "quick_gelu"]), "activation"
+            ),
         },
         text_config={
             **LLAMA,
