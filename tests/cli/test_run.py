@@ -30,6 +30,7 @@ from specs.printable import printable
 from specs.resolved import resolved
 from specs.writing import dump
 from tests.cli.process import ZOO, environment
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, t5, vit
 
 Run = Callable[..., Any]
@@ -110,6 +111,7 @@ def test_ids_do_without_a_tokenizer(built: Path) -> None:
     assert both.stdout.splitlines()[0].split(" -> ")[1] == result.stdout.strip()
 
 
+@pytest.mark.slow
 def test_draws_depend_on_the_seed(built: Path) -> None:
     command = ["run", built / "tiny-gpt", "--ids", "1,2", "--max-new-tokens", "20", "--top-p", "0.9"]
     found = [invoke(*command, "--seed", seed).stdout for seed in ("1", "1", "2")]
@@ -170,6 +172,7 @@ def test_the_best_tokens_for_a_mask(built: Path) -> None:
     assert f"{best['token']} {best['probability']:.1%}" in invoke(*command).stdout
 
 
+@pytest.mark.slow
 def test_torch_is_not_needed(built: Path) -> None:
     arguments = ["run", str(built / "tiny-gpt"), "--ids", "1,2", "--max-new-tokens", "2"]
     code = (
@@ -185,6 +188,7 @@ def test_torch_is_not_needed(built: Path) -> None:
 # -------------------------------------------------------------------------------------------------- bad input
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
