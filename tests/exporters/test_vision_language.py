@@ -14,6 +14,7 @@ from exporters.runtime.embedding import with_placeholders
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
 from specs.errors import UserError
+from specs.load import load
 from tests.exporters.models import written
 from tests.exporters.reduced_presets import filled
 from tests.zoo.tiny import llava
@@ -95,6 +96,25 @@ def test_images_are_read_by_the_graph_that_the_default_layout_has(tmp_path: Path
     assert session is not None
     none = session.embed(np.array([[1, 2]], np.int64))
     assert none.shape == (1, 2, 8)
+
+
+SMOLVLM = [
+    "vocab_size=30", "d_model=24", "context_length=24", "expect={}",
+    "image.d_model=12", "image.embedding.image_size=8", "image.embedding.patch_size=2", "image.layers=1",
+    "image.block.attention.heads=3", "image.block.feed_forward.hidden=17",
+    "decoder.layers=1", "decoder.block.attention.heads=4", "decoder.block.attention.kv_heads=2",
+    "decoder.block.feed_forward.hidden=33", "connector.token=7", "connector.shuffle=2",
+]  # fmt: skip
+"""What makes SmolVLM tiny."""
+
+
+def test_transformers_js_has_the_images_of_each_row_apart(tmp_path: Path) -> None:
+    result = written(load("smolvlm-256m", SMOLVLM), tmp_path / "x", layout="transformers-js")
+    assert result.verification is not None
+    graph = json.loads((tmp_path / "x/export.json").read_text())["graphs"]["onnx/vision_encoder.onnx"]
+    assert graph["inputs"]["pixel_values"] == ["batch_size", "num_images", 3, 8, 8]
+    assert graph["outputs"]["image_features"] == ["batch_size", "num_images", 4, 24]
+    assert "new Float32Array(192), [1, 1, 3, 8, 8])" in (tmp_path / "x/README.md").read_text()
 
 
 @pytest.mark.parametrize(
