@@ -44,10 +44,10 @@ class Tiles:
         """The tiles of an image of Pillow and the image itself, all of one size, and their grid."""
         side = self.side
         if self.longest is not None:
-            image = image.resize(_with_longest(*image.size, self.longest), resample)
+            image = image.resize(_with_longest(image.size, self.longest), resample)
         if not self.splits:
             return [image.resize((side, side), resample)], Grid()
-        width, height = _in_multiples(*image.size, side)
+        width, height = _in_multiples(image.size, side)
         image = image.resize((width, height), resample)
         if width == height == side:
             return [image], Grid()
@@ -65,8 +65,9 @@ def _longest_edge(stated: Mapping[str, Any], name: str, default: int | None) -> 
     return edge if isinstance(edge, int) else default
 
 
-def _with_longest(width: int, height: int, longest: int) -> tuple[int, int]:
+def _with_longest(size: tuple[int, int], longest: int) -> tuple[int, int]:
     """A size of about the same shape with a longer side of this length, and an even shorter one."""
+    width, height = size
     if width >= height:
         shorter = int(longest / (width / height))
         return longest, max(1, shorter + shorter % 2)
@@ -74,8 +75,9 @@ def _with_longest(width: int, height: int, longest: int) -> tuple[int, int]:
     return max(1, shorter + shorter % 2), longest
 
 
-def _in_multiples(width: int, height: int, side: int) -> tuple[int, int]:
+def _in_multiples(size: tuple[int, int], side: int) -> tuple[int, int]:
     """A size of about the same shape whose sides are multiples of ``side``, rounded up."""
+    width, height = size
     shape = width / height
     if width >= height:
         width = math.ceil(width / side) * side
