@@ -109,6 +109,7 @@ def _texts_with_images(
             f"{exported.spec.name} reads text and images, which --audio does not give\n  Pass --image."
         )
     texts = _texts(stated, tokenizer) if stated.texts or stated.ids else RunInputs([[]], "text", [""])
+    prefix = tokenizer.prefix if stated.texts and tokenizer else []
     tiled = read_tiled_image_files(stated.images, exported.spec, exported.directory)
     if tiled is None:
         seen = _images(stated.images, exported)
@@ -116,7 +117,7 @@ def _texts_with_images(
     else:
         pixels, paths, grids = tiled
         count, ids = len(paths), _ids_of_tiles(grids, exported, tokenizer)
-    prompts = with_placeholders(exported.spec, cast("Any", texts.given), count, ids)
+    prompts = with_placeholders(exported.spec, cast("Any", texts.given), count, prefix, ids)
     return RunInputs(prompts, "text", texts.names, pixels)
 
 

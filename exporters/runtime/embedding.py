@@ -54,12 +54,17 @@ class ImageEmbedder:
 
 
 def with_placeholders(
-    spec: Model, prompts: Sequence[Sequence[int]], images: int, image_ids: Sequence[list[int]] | None = None
+    spec: Model,
+    prompts: Sequence[Sequence[int]],
+    images: int,
+    prefix: Sequence[int] = (),
+    image_ids: Sequence[list[int]] | None = None,
 ) -> list[list[int]]:
     """Prompts with as many placeholders as their images have vectors.
 
-    A prompt has one placeholder for each image, or all of them; a single prompt may have none, and begins with its images.
-    ``image_ids`` are the tokens that stand for each image; by default its placeholders alone.
+    A prompt has one placeholder for each image, or all of them; a single prompt may have none, and begins with its images,
+    after the tokens of ``prefix`` that begin it: the special tokens that a tokenizer puts before a text. ``image_ids`` are
+    the tokens that stand for each image; by default its placeholders alone.
     Raises :class:`specs.errors.UserError` for any other number.
     """
     connector = spec.connector
@@ -70,7 +75,9 @@ def with_placeholders(
     if stated == sum(ids.count(token) for ids in whole):
         return [list(prompt) for prompt in prompts]
     if not stated and len(prompts) == 1:
-        return [[*chain(*whole), *prompts[0]]]
+        start, prompt = len(prefix), list(prompts[0])
+        start = start if prompt[:start] == list(prefix) else 0
+        return [[*prompt[:start], *chain(*whole), *prompt[start:]]]
     if stated != images:
         raise UserError(
             f"{spec.name} takes one placeholder for each image\n"

@@ -17,7 +17,7 @@ import pytest
 import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from typer.testing import CliRunner
 
 import zoo
@@ -31,7 +31,7 @@ from specs.resolved import resolved
 from specs.writing import dump
 from tests.cli.process import ZOO, environment
 from tests.thinned import one_in
-from tests.zoo.tiny import bert, t5, vit
+from tests.zoo.tiny import bert, llava, t5, vit
 
 Run = Callable[..., Any]
 MLM = {"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}}
@@ -301,6 +301,24 @@ def test_words_about_an_image(tmp_path: Path) -> None:
     assert sequence["image"] == "red.png"
     assert result.stdout == ",".join(map(str, sequence["ids"])) + "\n"
     assert len(sequence["ids"]) == 4
+
+
+def test_a_text_about_an_image(built: Path, tmp_path: Path) -> None:
+    Image.new("RGB", (9, 9), "red").save(tmp_path / "red.png")
+    (tmp_path / "llava.yaml").write_text(dump(resolved(llava(vocab_size=300))))
+    assert invoke("export", tmp_path / "llava.yaml", "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    tokenizer = Tokenizer.from_file(str(built / "tiny-gpt" / "tokenizer.json"))
+    tokenizer.add_special_tokens(["<s>"])
+    first = tokenizer.token_to_id("<s>")
+    tokenizer.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", first)])
+    tokenizer.save(str(tmp_path / "out" / "tokenizer.json"))
+    run = ["run", tmp_path / "out", "--image", tmp_path / "red.png", "--max-new-tokens", "4", "--json"]
+    ids = [first, *[19] * 4, *tokenizer.encode("ab").ids[1:]]
+    results = [
+        json.loads(invoke(*run, *each).stdout)["sequences"][0]
+        for each in (["--text", "ab"], ["--ids", ",".join(map(str, ids))])
+    ]
+    assert results[0]["ids"] == results[1]["ids"]
 
 
 def test_a_graph_that_is_damaged(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_matrix_products_are_those_that_torch_counts(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(structures().keys() - set(PRESETS)))
+@pytest.mark.parametrize("name", sorted({*structures()} - set(PRESETS)))
 def test_matrix_products_of_all_structures_are_those_that_torch_counts(name: str) -> None:
     spec = smallest(name)
     assert_counted(spec, B=3, T=tokens(spec), P=5, S=6)

@@ -293,5 +293,5 @@ def test_the_largest_pages_are_small(preset: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_no_page_is_large(part: int) -> None:
-    for name in [*structures()][part::4]:
+    for name in structures()[part::4]:
         assert len(html(load(name)).encode()) < 2_000_000, name

@@ -34,7 +34,7 @@ from zoo.tracing.tasks import training_task
 SIZES = {"B": 3, "S": 6}
 LAYER_NORM_ONLY = ["bert-base", "gpt2", "vit-base-16", "whisper-tiny"]
 PRESETS = [*LAYER_NORM_ONLY, "t5-small", "gemma2-2b", "deepseek-v3", "gpt-oss-20b"]
-OTHERS = sorted(structures().keys() - set(PRESETS))
+OTHERS = sorted({*structures()} - set(PRESETS))
 
 
 def smallest(name: str) -> Model:

@@ -84,7 +84,7 @@ def test_tokens_of_tiles_are_those_of_the_reference(marks: list[str], tmp_path: 
     spec = load("smolvlm-256m", changes)
     grids = [Grid(2, 3), Grid(), Grid(1, 2)]
     prompt = "Here: <image>, <image>\nand <image>?"
-    found = with_placeholders(spec, tokenizer.ids([prompt]), 3, image_ids(grids, spec, tokenizer))
+    found = with_placeholders(spec, tokenizer.ids([prompt]), 3, image_ids=image_ids(grids, spec, tokenizer))
     image, mark, whole = marks[:3]
     for grid in grids:
         text = get_image_prompt_string(grid.rows, grid.columns, 4, mark, "<there>", whole)
