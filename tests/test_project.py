@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_the_workflow_runs_what_ci_runs():
-    steps = re.findall(r"^\s*make ([\w-]+)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    steps = re.findall(r"^\s*make ([\w-]+)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
     assert workflow["jobs"]["make"]["strategy"]["matrix"]["target"] == steps
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
