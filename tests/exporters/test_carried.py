@@ -105,6 +105,7 @@ def test_tables_with_minima_are_looked_up(kind: str, tmp_path: Path) -> None:
     assert found & {"embedding.token", "head.vocabulary"}
 
 
+@pytest.mark.slow
 def test_a_mixed_file_keeps_the_codes_that_the_precision_can_hold(tmp_path: Path) -> None:
     """As Q4_K_M: values and one more matrix in 6 bits."""
     path = tmp_path / "x.gguf"
@@ -183,7 +184,7 @@ def half_of_the_lift(patch: pytest.MonkeyPatch) -> None:
     operation(patch, op)
 
 
-@one_in(2)
+@one_in(4)
 @pytest.mark.parametrize("target", ["cpu", "portable"])
 @pytest.mark.parametrize(
     "sabotage", [a_minimum_in_the_last_bit, minima_of_the_next_row, minima_subtracted, half_of_the_lift]

@@ -20,6 +20,7 @@ from specs.errors import UserError
 from tests.cli.process import ZOO
 from tests.exporters.models import contents, written
 from tests.exporters.test_export import checkpoint
+from tests.thinned import one_in
 from tests.zoo.tiny import gpt2, t5
 from zoo.files.card import has_own_card
 from zoo.integrity import Change, check_integrity, check_sizes
@@ -34,6 +35,7 @@ EXPORTS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name == "torch" else ()) for name in EXPORTS]
 )

@@ -212,7 +212,7 @@ def test_every_variant_of_every_architecture_is_verified(
     assert result.verification.passed
 
 
-@one_in(3)
+@one_in(2)
 @pytest.mark.parametrize("border", [3, 400])
 @pytest.mark.parametrize(
     "scaling",
@@ -237,6 +237,7 @@ def test_rotations_by_length_of_an_image_and_of_a_sound_are_fixed(
         assert not operations & {"ReduceMax", "Pow"}
 
 
+@pytest.mark.slow
 def test_convolutional_positions_belong_to_an_encoder_of_any_input_and_of_a_pair(tmp_path: Path) -> None:
     reader = {"layers": 1, "block": BLOCK, "position": CONVOLUTIONAL}
     for name, spec in {
@@ -256,7 +257,7 @@ LAYERS: list[Any] = [
 ]
 
 
-@one_in(2)
+@one_in(3)
 @pytest.mark.parametrize("layers", LAYERS)
 @pytest.mark.parametrize("make", MAKES)
 def test_stacks_of_shared_and_of_different_layers_are_verified(
@@ -330,6 +331,7 @@ def test_latent_attention(rank: int | None, position: dict[str, Any], tmp_path: 
     assert inputs["past_key_values.0.value"] == ["batch_size", 3, "past_sequence_length", 7]
 
 
+@one_in(2)
 @pytest.mark.parametrize("heads", [1, 3])
 def test_cross_attention_may_differ_from_self_attention(heads: int, tmp_path: Path) -> None:
     cross = {"kind": "multi_head", "heads": heads, "head_dim": 6}
@@ -370,6 +372,7 @@ def test_a_directory_may_move(make: Any, tmp_path: Path) -> None:
         assert [value.name for value in session.get_inputs()] == list(result.graphs[name]["inputs"])
 
 
+@one_in(3)
 @pytest.mark.parametrize("make", MAKES)
 def test_files_record_their_origin(make: Any, tmp_path: Path) -> None:
     spec = make()
@@ -448,6 +451,7 @@ def test_progress_names_the_steps_and_counts_the_bytes(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------------------------- the weights
 
 
+@one_in(3)
 @pytest.mark.parametrize("make", MAKES)
 @pytest.mark.parametrize("verify", [True, False])
 def test_the_graph_alone_has_no_data_file(make: Any, verify: bool, tmp_path: Path) -> None:
@@ -516,6 +520,7 @@ def checkpoint(spec: Model, path: Path, dtype: torch.dtype = torch.float32) -> d
     return tensors
 
 
+@one_in(3)
 @pytest.mark.parametrize("make", MAKES)
 def test_weights_of_a_checkpoint_are_copied_byte_for_byte(make: Any, tmp_path: Path) -> None:
     spec = make()
@@ -532,6 +537,7 @@ def test_weights_of_a_checkpoint_are_copied_byte_for_byte(make: Any, tmp_path: P
     assert "w.safetensors" in result.build.weights_from
 
 
+@one_in(3)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_weights_of_another_precision_are_converted(dtype: torch.dtype, tmp_path: Path) -> None:
     tensors = checkpoint(gpt2(), tmp_path / "w.safetensors", dtype)

@@ -20,6 +20,7 @@ from specs.errors import UserError
 from specs.model import Model
 from tests.exporters.outside_layout import add_layout
 from tests.exporters.outside_target import STICK, add_target
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2
 from zoo import export
 
@@ -41,6 +42,7 @@ def wide() -> Model:
     return gpt2(d_model=64, decoder={"layers": 2, "block": {**BLOCK, "feed_forward": {"kind": "mlp", "hidden": 64, "activation": "gelu"}}})  # fmt: skip
 
 
+@one_in(3)
 @pytest.mark.parametrize(("precision", "suffix"), [("fp32", ""), ("int8", ""), ("int4", "-q4")])
 def test_an_export_for_a_target_and_a_layout_of_a_package(
     precision: str, suffix: str, tmp_path: Path

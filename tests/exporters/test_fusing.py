@@ -58,7 +58,7 @@ def fused(result: Export) -> dict[str, int]:
     return counts
 
 
-@one_in(3)
+@one_in(5)
 @pytest.mark.parametrize(
     ("preset", "divisor"),
     [
@@ -169,6 +169,7 @@ def test_queries_keys_and_values_are_one_product(multipliers: str, tmp_path: Pat
     assert len([name for name in products if ".attention/" in name or ".attention." in name]) == 2 * 2
 
 
+@pytest.mark.slow
 def test_attention_beside_a_mixer_is_fused_too(tmp_path: Path) -> None:
     found = fused(written(small("falcon-h1-0.5b", 4), tmp_path))
     assert [found[name] for name in ("GroupQueryAttention", "CausalConvWithState", "LinearAttention")] == [
@@ -201,6 +202,7 @@ def test_operations_without_a_cuda_kernel_stay_unfused(tmp_path: Path) -> None:
     ]
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("spec", "options", "reason"),
     [
@@ -226,6 +228,7 @@ def test_an_unsupported_attention_stays_with_the_reason(
     assert json.loads((tmp_path / "out/export.json").read_text())["graphs"]["model.onnx"]["unfused"]
 
 
+@one_in(3)
 @pytest.mark.parametrize(("spec", "count"), [(gpt2(), 4), (bert(), 5), (t5(), 10)])
 def test_a_residual_and_its_norm_are_one_operation(spec: Model, count: int, tmp_path: Path) -> None:
     counts = fused(written(spec, tmp_path, "cuda"))
@@ -241,6 +244,7 @@ def test_a_bias_and_its_activation_are_one_operation(spec: Model, operation: str
     assert "Gelu" not in counts
 
 
+@one_in(4)
 @pytest.mark.parametrize(
     ("preset", "target", "count"),
     [
