@@ -251,6 +251,16 @@ class Classification(SequenceHead):
 
 
 @register("head")
+class DistilledClassification(Component):
+    """Scores of classes from the class token and the distillation token of images, each through a classifier of its own (DeiT:
+    Touvron et al., 2020). Gives `cls_logits`, `distillation_logits`, and their mean `logits`, batch x labels."""
+
+    kind: Literal["distilled_classification"] = "distilled_classification"
+    labels: Width
+    """Number of classes."""
+
+
+@register("head")
 class Pooled(SequenceHead):
     """The `last_hidden_state`, and one vector per sequence: pooling, transform, projection, normalisation (CLIP text)."""
 

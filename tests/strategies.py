@@ -70,10 +70,13 @@ def patches() -> st.SearchStrategy[Data]:
     """Images of up to nine patches, at times with pixels to spare."""
     sizes = st.sampled_from([(6, 2), (7, 3), (4, 4), (5, 2)])
     return st.builds(
-        lambda size, **rest: {"kind": "patches", "image_size": size[0], "patch_size": size[1], **rest},
+        lambda size, tokens, **rest: {
+            **{"kind": "patches", "image_size": size[0], "patch_size": size[1], **rest},
+            **dict(zip(("class_token", "distillation_token"), tokens, strict=True)),
+        },
         sizes,
+        st.sampled_from([(False, False), (True, False), (True, True)]),
         channels=st.integers(1, 3),
-        class_token=st.booleans(),
         registers=st.sampled_from([0, 0, 1, 3]),
         bias=st.booleans(),
     )

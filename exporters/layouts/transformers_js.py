@@ -27,6 +27,8 @@ _CLASSES = frozenset(
         "BertForSequenceClassification",
         "BertForTokenClassification",
         "BertModel",
+        "DeiTForImageClassification",
+        "DeiTModel",
         "Dinov2Model",
         "Dinov2WithRegistersModel",
         "DistilBertForMaskedLM",

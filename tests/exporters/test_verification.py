@@ -538,6 +538,7 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
     (columns_one_off, [whisper()]),
     (patches_without_bias, [vit()]),
     (class_token_last, [vit(), vit(embedding={**vit().embedding.model_dump(), "registers": 2})]),
+    (class_token_last, [vit(embedding={**vit().embedding.model_dump(), "distillation_token": True})]),
     (no_biases, [vit(), whisper()]),
     (half_of_the_heads_swapped, [whisper()]),
     (cache_in_front, [whisper()]),

@@ -178,6 +178,24 @@ class Classification(SequenceHead):
         return {"logits": self.labels(self.dropout(self.vector(x, tokens)))}
 
 
+@builds(spec.DistilledClassification)
+class DistilledClassification(nn.Module):
+    """cls_logits and distillation_logits, of the first and the second vector, and their mean logits: B labels each."""
+
+    def __init__(self, spec: spec.DistilledClassification, context: BuildContext) -> None:
+        super().__init__()
+        self.class_labels = Linear(context.d_model, spec.labels)
+        self.distillation_labels = Linear(context.d_model, spec.labels)
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        class_logits, distillation_logits = self.class_labels(x[:, 0]), self.distillation_labels(x[:, 1])
+        return {
+            "logits": (class_logits + distillation_logits) / 2,
+            "cls_logits": class_logits,
+            "distillation_logits": distillation_logits,
+        }
+
+
 @builds(spec.Pooled)
 class Pooled(SequenceHead):
     """last_hidden_state: B T D, and one vector per sequence, B W, under the name that the spec gives it."""

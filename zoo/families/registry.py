@@ -108,6 +108,7 @@ MODULES = {
     "umt5": "t5",
     "switch_transformers": "switch_transformers",
     "vit": "vit",
+    "deit": "deit",
     "dinov2": "dinov2",
     "dinov2_with_registers": "dinov2",
     "vision-encoder-decoder": "vision_encoder_decoder",

@@ -113,6 +113,10 @@ num_experts_per_tok num_key_value_heads num_local_experts num_mtp_layers num_nex
 output_router_logits pretraining_tp q_lora_rank qk_nope_head_dim qk_rope_head_dim rope_interleave
 routed_scaling_factor topk_group use_cache v_head_dim
 """,
+    "deit": """
+attention_probs_dropout_prob encoder_stride hidden_dropout_prob image_size intermediate_size
+layer_norm_eps num_channels patch_size pooler_act pooler_output_size qkv_bias
+""",
     "dinov2": """
 _out_features _out_indices apply_layernorm attention_probs_dropout_prob drop_path_rate
 hidden_dropout_prob image_size layer_norm_eps layerscale_value mlp_ratio num_channels out_features
