@@ -206,7 +206,11 @@ class Model(Spec):
         """What the rules of a stack's parts depend on."""
         cross = name == "decoder" and self.architecture == "encoder-decoder"
         return RuleContext(
-            self.width_of(stack), self.context_length_of(stack), causal=self.is_causal(name), cross=cross
+            self.width_of(stack),
+            self.context_length_of(stack),
+            causal=self.is_causal(name),
+            cross=cross,
+            patches=self.embedding_of(stack).patch_grid is not None,
         )
 
     def _stack_faults(self) -> Iterable[Fault]:

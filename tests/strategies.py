@@ -64,6 +64,17 @@ def draw_whole_inputs(draw: st.DrawFn, data: Data) -> None:
             del data["context_length"]
     if embedding["kind"] == "patches":
         encoder.pop("context_length", None)
+        draw_patch_positions(draw, encoder, encoder.get("d_model", data["d_model"]))
+
+
+def draw_patch_positions(draw: st.DrawFn, encoder: Data, d_model: int) -> None:
+    """Let some attentions to patches know their rows and columns."""
+    for block in (encoder["block"], *encoder.get("blocks", {}).values()):
+        attention = block["attention"]
+        if attention is None or attention["kind"] == "latent" or draw(st.integers(0, 3)):
+            continue
+        if (attention["head_dim"] or d_model // attention["heads"]) % 4 == 0:
+            attention["position"] = {"kind": "axial_rope"}
 
 
 def patches() -> st.SearchStrategy[Data]:

@@ -149,6 +149,18 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "  Add distillation_token: true to the embedding, or use classification.",
         ),
         (
+            "bert-base",
+            ["position={kind: axial_rope}"],
+            "position.kind: requires an embedding of patches, whose rows and columns it reads\n  value: 'axial_rope'\n"
+            "  Use rope, alibi or relative_bias, or embedding: {kind: patches, ...}.",
+        ),
+        (
+            "dinov3-small-16",
+            ["encoder.block.attention.head_dim=30"],
+            "position.kind: requires a head width that 4 divides, for pairs along two axes; it is 30\n"
+            "  value: 'axial_rope'\n  Set head_dim: 32, or another number of heads.",
+        ),
+        (
             "vit-base-16",
             ["head={kind: language_modeling}"],
             "head.kind: requires a vocabulary, but the model takes no tokens\n  value: 'language_modeling'\n"

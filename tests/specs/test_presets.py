@@ -343,6 +343,12 @@ PUBLISHED = {
     "dinov2-with-registers-base": 86_583_552 - 768,
     "dinov2-with-registers-large": 304_372_736 - 1024,
     "dinov2-with-registers-giant": 1_136_486_912 - 1536,
+    "dinov3-small-16": 21_596_544 - 384,
+    "dinov3-small-plus-16": 28_692_864 - 384,
+    "dinov3-base-16": 85_660_416 - 768,
+    "dinov3-large-16": 303_129_600 - 1024,
+    "dinov3-huge-plus-16": 840_592_640 - 1280,
+    "dinov3-7b-16": 6_716_035_072 - 4096,
     "wav2vec2-base-960h": 94_396_320 - 768,  # without the vector that masks frames in training
     "wav2vec2-large-960h-lv60-self": 315_471_520 - 1024,
     "wav2vec2-xls-r-300m": 315_438_720 - 1024,

@@ -13,6 +13,7 @@ from specs.feed_forward import Gated, TwoLayer
 from specs.head import AttentionPooling, AtToken, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
+from specs.patch_positions import AxialRope
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
 from zoo.units import number_text
 
@@ -34,6 +35,7 @@ TITLES = {
     "gated": "Gated feed-forward",
     "mixture": "Mixture of experts",
     "rope": "RoPE",
+    "axial_rope": "Axial RoPE",
     "alibi": "ALiBi",
     "relative_bias": "Relative bias",
     "disentangled": "Disentangled attention",
@@ -170,6 +172,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
         part = [] if spec.dimensions in (None, width) else [f"{spec.dimensions} of {width} dims"]
         scaling = [] if spec.scaling is None else [_scaling(spec.scaling)]
         return [f"θ {number_text(spec.theta)}", *part, *scaling]
+    if isinstance(spec, AxialRope):
+        return [f"θ {number_text(spec.theta)}", "rows and columns"]
     if isinstance(spec, Alibi):
         return [
             f"slope {TIMES} distance",

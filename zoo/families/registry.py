@@ -111,6 +111,7 @@ MODULES = {
     "deit": "deit",
     "dinov2": "dinov2",
     "dinov2_with_registers": "dinov2",
+    "dinov3_vit": "dinov3",
     "vision-encoder-decoder": "vision_encoder_decoder",
     "whisper": "whisper",
     "wav2vec2": "wav2vec2",

@@ -21,6 +21,7 @@ from specs.base import LEAST, MOST
 from specs.position import NoPosition, PositionKind
 from specs.position import Rope as RopeSpec
 from zoo.components.disentangled import Disentangled
+from zoo.components.patch_positions import AxialRope
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.components.rope_frequencies import rope_frequencies
 from zoo.pages.chart import Axis, Line, line_chart
@@ -84,6 +85,8 @@ def drawing_of(use: Use) -> Drawing:
             return _sinusoidal(use, sinusoidal)
         case Rope() as rope if use.width:
             return _rope(use, rope)
+        case AxialRope() as axial if use.width:
+            return _axial_rope(use, axial)
         case Alibi() as alibi:
             return _alibi(use, alibi)
         case RelativeBias() as relative:
@@ -160,6 +163,20 @@ def _rope(use: Use, rope: Rope) -> Drawing:
         _dials(),
     ]
     return Drawing("Rotary (RoPE)", f"{about}.", figures, {"maps": [data], "dials": dials})
+
+
+def _axial_rope(use: Use, axial: AxialRope) -> Drawing:
+    turned = axial.angles(use.width, torch.zeros(())).cos()[0]  # vectors x pairs
+    shown = range(0, len(turned), -(-len(turned) // POSITIONS))
+    pairs = torch.arange(0, use.width // 2, -(-use.width // 2 // PAIRS))
+    data = _heat_map(turned[shown][:, pairs], "vector", "pair", pairs.tolist())
+    about = (
+        f"Rotates the {use.width} dimensions of each query and key in {use.width // 2} pairs, the first half with the row of "
+        f"a patch and the second with its column; theta {axial.theta:g}. Vectors before the patches are not rotated."
+    )
+    return Drawing(
+        "Axial rotary (2-D RoPE)", about, [_canvas("Cosine of each pair by vector")], {"maps": [data]}
+    )
 
 
 def _frequencies(rope: Rope, use: Use) -> tuple[dict[str, tuple[float, ...]], float]:

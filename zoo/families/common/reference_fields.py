@@ -128,6 +128,12 @@ hidden_dropout_prob image_size layer_norm_eps layerscale_value mlp_ratio num_cha
 num_register_tokens out_features out_indices patch_size qkv_bias reshape_hidden_states
 use_swiglu_ffn
 """,
+    "dinov3_vit": """
+_out_features _out_indices apply_layernorm drop_path_rate image_size intermediate_size key_bias
+layer_norm_eps layerscale_value mlp_bias num_channels num_register_tokens out_features out_indices
+patch_size pos_embed_jitter pos_embed_rescale pos_embed_shift proj_bias query_bias
+reshape_hidden_states return_class_token use_gated_mlp value_bias
+""",
     "distilbert": """
 activation dim dropout hidden_dim n_heads n_layers qa_dropout seq_classif_dropout
 sinusoidal_pos_embds
