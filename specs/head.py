@@ -25,8 +25,11 @@ class AtToken(Spec):
     """Token id to look for, below `vocab_size`."""
 
 
+TokenPooling = Literal["first", "last", "mean", "max", "weighted_mean", "mean_sqrt_length"]
+"""The reductions of real tokens to one vector."""
+
 PoolingName = Annotated[
-    Literal["first", "last", "mean", "max", "weighted_mean", "mean_sqrt_length"],
+    Literal[TokenPooling, "patches"],
     ValueDescriptions(
         {
             "first": "The first token (BERT's `[CLS]`); not for decoders, whose first token sees no other.",
@@ -35,6 +38,7 @@ PoolingName = Annotated[
             "max": "The largest value of each feature over all tokens.",
             "weighted_mean": "The mean over all tokens, the n-th weighted by n (SGPT).",
             "mean_sqrt_length": "The sum over all tokens, divided by the square root of their number.",
+            "patches": "The mean over the patches of an image, without the vectors before them (BEiT).",
         }
     ),
 ]
@@ -218,6 +222,13 @@ class SequenceHead(TransformingHead):
                 "must not be first in a decoder, whose first token sees no other",
                 self.pooling,
                 "Use last or mean.",
+            )
+        if self.pooling == "patches" and not context.patches:
+            yield Fault(
+                ("pooling",),
+                "requires an embedding of patches",
+                self.pooling,
+                "Use mean.",
             )
         if isinstance(self.pooling, AttentionPooling):
             yield from (fault.under("pooling") for fault in self.pooling.faults(context))

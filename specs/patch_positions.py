@@ -1,10 +1,10 @@
 """Positions of the patches of an image, by row and column, that act inside attention."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
 from specs.attention import MultiHeadShape
-from specs.base import Fault, PositiveFloat, RuleContext
+from specs.base import Fault, OmitDefault, PositiveFloat, RuleContext
 from specs.latent import Latent
 from specs.position import PositionKind
 from specs.registry import register
@@ -45,3 +45,21 @@ class AxialRope(PatchPosition):
                 self.kind,
                 f"Set head_dim: {width + 4 - width % 4}, or another number of heads.",
             )
+
+
+@register("position")
+class RelativeBias2d(PatchPosition):
+    """A trained bias on the scores per head and difference in rows and columns, shared by the layers of a stack unless
+    `per_layer` (BEiT: Bao et al., 2021).
+
+    Vectors before the patches share three more biases: to patches, from patches, and among themselves.
+    """
+
+    kind: Literal["relative_bias_2d"] = "relative_bias_2d"
+    per_layer: Annotated[bool, OmitDefault()] = False
+    """Whether every layer has its own biases (BEiT as fine-tuned)."""
+    needs_equal_heads: ClassVar[bool] = True
+
+    @property
+    def owned_by_layers(self) -> bool:
+        return self.per_layer

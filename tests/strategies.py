@@ -73,7 +73,8 @@ def draw_patch_positions(draw: st.DrawFn, encoder: Data, d_model: int) -> None:
         attention = block["attention"]
         if attention is None or attention["kind"] == "latent" or draw(st.integers(0, 3)):
             continue
-        if (attention["head_dim"] or d_model // attention["heads"]) % 4 == 0:
+        attention["position"] = {"kind": "relative_bias_2d", "per_layer": draw(st.booleans())}
+        if (attention["head_dim"] or d_model // attention["heads"]) % 4 == 0 and draw(st.booleans()):
             attention["position"] = {"kind": "axial_rope"}
 
 

@@ -22,6 +22,8 @@ _CLASSES = frozenset(
         "AlbertForQuestionAnswering",
         "AlbertForSequenceClassification",
         "AlbertModel",
+        "BeitForImageClassification",
+        "BeitModel",
         "BertForMaskedLM",
         "BertForQuestionAnswering",
         "BertForSequenceClassification",

@@ -12,7 +12,11 @@ from exporters.targets import TARGETS
 from tests.thinned import one_in
 from tests.zoo.tiny import vit
 
-POSITIONS = {"axial_rope": {"kind": "axial_rope"}}
+POSITIONS = {
+    "axial_rope": {"kind": "axial_rope"},
+    "relative_bias_2d": {"kind": "relative_bias_2d"},
+    "relative_bias_2d of layers": {"kind": "relative_bias_2d", "per_layer": True},
+}
 
 
 @one_in(8)
@@ -23,7 +27,8 @@ def test_positions_of_patches_are_exported(
     position: str, target: str, precision: str, tmp_path: Path
 ) -> None:
     embedding = {"kind": "patches", "image_size": 7, "patch_size": 3, "registers": 1}
-    spec = vit(position=POSITIONS[position], embedding=embedding)
+    head = {"kind": "classification", "labels": 3, "pooling": "patches", "norm": {"kind": "layer_norm"}}
+    spec = vit(position=POSITIONS[position], embedding=embedding, head=head)
     result = export(spec, tmp_path / "x", Options(target=target, precision=precision))
     assert result.verification is not None
     assert result.verification.passed

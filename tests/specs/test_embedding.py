@@ -155,6 +155,11 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "  Use rope, alibi or relative_bias, or embedding: {kind: patches, ...}.",
         ),
         (
+            "bert-base",
+            ["head={kind: pooled, pooling: patches}"],
+            "head.pooling: requires an embedding of patches\n  value: 'patches'\n  Use mean.",
+        ),
+        (
             "dinov3-small-16",
             ["encoder.block.attention.head_dim=30"],
             "position.kind: requires a head width that 4 divides, for pairs along two axes; it is 30\n"

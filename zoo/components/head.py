@@ -18,7 +18,8 @@ from specs.head import AttentionPooling as AttentionPoolingSpec
 from zoo.components.activation import activation
 from zoo.components.attention_pooling import AttentionPooling
 from zoo.components.linear import Linear
-from zoo.components.pooling import TokenSequence, pool
+from zoo.components.patch_positions import patch_places
+from zoo.components.pooling import TokenSequence, mean_from, pool
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.precision import wide
@@ -156,6 +157,8 @@ class SequenceHead(TransformingHead):
         self.pooling: Pool
         if isinstance(spec.pooling, AttentionPoolingSpec):
             self.pooling = AttentionPooling(spec.pooling, context)
+        elif spec.pooling == "patches":
+            self.pooling = functools.partial(mean_from, start=patch_places(context)[0])
         else:
             self.pooling = functools.partial(pool, pooling=spec.pooling)
 

@@ -1,6 +1,6 @@
 """Positions of the patches of an image, by row and column, that act inside attention.
 
-Every input has the same patches, so that what follows from their places is constant. Shapes: vectors T, head width K.
+Every input has the same patches, so that what follows from their places is constant. Shapes: vectors T, heads H, head width K.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from torch import Tensor
 
 import specs.patch_positions as spec
 from zoo import functional
+from zoo.components.linear import EmbeddingTable
 from zoo.components.position import Position
 from zoo.components.rope_frequencies import Rotation
 from zoo.context import BuildContext
@@ -63,3 +64,34 @@ class AxialRope(Position):
         angles = self.angles(width, x)  # 1 T K/2
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         return functional.rotary_embedding(x, cos, sin, dimensions=width, interleaved=False)
+
+
+@builds(spec.RelativeBias2d)
+class RelativeBias2d(Position):
+    """A trained bias per head for each difference in rows and columns, then those to, from and among the vectors before the
+    patches."""
+
+    def __init__(self, spec: spec.RelativeBias2d, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        before, places = patch_places(context)
+        assert context.patch_grid is not None
+        assert context.heads is not None
+        rows, columns, _ = context.patch_grid
+        across = 2 * columns - 1
+        self.differences = (2 * rows - 1) * across
+        self.numbers = (*[0] * before, *(row * across + column for row, column in places))
+        self.others = (*[1] * before, *[0] * len(places))
+        self.table = EmbeddingTable(self.differences + (3 if before else 0), context.heads)
+
+    def table_rows(self, like: Tensor) -> Tensor:
+        """The row of the table for each query and key: 1 T T."""
+        numbers = functional.constant(self.numbers, like)[None]  # 1 T
+        between = self.differences // 2 - functional.relative_positions(numbers, numbers)  # 1 T T
+        if not any(self.others):
+            return between
+        others = functional.constant(self.others, like)[None]  # 1 T
+        query, key = others[:, :, None], others[:, None]
+        return torch.where(query + key > 0, self.differences + key * (query + 1), between)
+
+    def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
+        return self.table(self.table_rows(like)).permute(0, 3, 1, 2)  # 1 H T T

@@ -13,7 +13,7 @@ from specs.feed_forward import Gated, TwoLayer
 from specs.head import AttentionPooling, AtToken, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
-from specs.patch_positions import AxialRope
+from specs.patch_positions import AxialRope, RelativeBias2d
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
 from zoo.units import number_text
 
@@ -38,6 +38,7 @@ TITLES = {
     "axial_rope": "Axial RoPE",
     "alibi": "ALiBi",
     "relative_bias": "Relative bias",
+    "relative_bias_2d": "2-D relative bias",
     "disentangled": "Disentangled attention",
     "learned": "Learned positions",
     "convolutional": "Convolutional positions",
@@ -182,6 +183,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
         ]
     if isinstance(spec, RelativeBias):
         return [f"{spec.buckets} buckets", f"distance < {spec.max_distance}", "added to scores"]
+    if isinstance(spec, RelativeBias2d):
+        return ["by row and column", "added to scores"]
     if isinstance(spec, Convolutional):
         return [f"kernel {spec.kernel}", f"{spec.groups} groups", ACTIVATIONS[spec.activation]]
     if isinstance(spec, Disentangled):

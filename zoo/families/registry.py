@@ -112,6 +112,7 @@ MODULES = {
     "dinov2": "dinov2",
     "dinov2_with_registers": "dinov2",
     "dinov3_vit": "dinov3",
+    "beit": "beit",
     "vision-encoder-decoder": "vision_encoder_decoder",
     "whisper": "whisper",
     "wav2vec2": "wav2vec2",

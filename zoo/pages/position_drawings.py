@@ -21,7 +21,7 @@ from specs.base import LEAST, MOST
 from specs.position import NoPosition, PositionKind
 from specs.position import Rope as RopeSpec
 from zoo.components.disentangled import Disentangled
-from zoo.components.patch_positions import AxialRope
+from zoo.components.patch_positions import AxialRope, RelativeBias2d
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.components.rope_frequencies import rope_frequencies
 from zoo.pages.chart import Axis, Line, line_chart
@@ -91,6 +91,8 @@ def drawing_of(use: Use) -> Drawing:
             return _alibi(use, alibi)
         case RelativeBias() as relative:
             return _relative_bias(use, relative)
+        case RelativeBias2d() as grid:
+            return _relative_bias_2d(grid)
         case Disentangled() as disentangled:
             return _disentangled(disentangled)
     if isinstance(use.spec, NoPosition):
@@ -285,6 +287,20 @@ def _relative_bias(use: Use, relative: RelativeBias) -> Drawing:
         f"distances of {reach} and more share the last bucket. The chart shows the buckets, as the biases are trained."
     )
     return Drawing("Relative bias", about, [f"<figure><h3>Bucket of each distance</h3>{chart}</figure>"])
+
+
+def _relative_bias_2d(grid: RelativeBias2d) -> Drawing:
+    count, heads = grid.table.weight.shape
+    about = (
+        f"Adds a trained bias to each score, by head ({heads} heads) and by the difference in rows and columns of two patches: "
+        f"{grid.differences:,} differences"
+    )
+    about += (
+        f", and {count - grid.differences} biases for the vectors before the patches"
+        if any(grid.others)
+        else ""
+    )
+    return Drawing("2-D relative bias", f"{about}; untrained, so there is nothing to draw.")
 
 
 def _heat_map(values: Tensor, rows: str, columns: str, labels: Sequence[int]) -> dict[str, Any]:

@@ -45,6 +45,14 @@ decoder_layerdrop decoder_layers decoder_start_token_id dropout encoder_attentio
 encoder_ffn_dim encoder_layerdrop encoder_layers forced_eos_token_id is_decoder scale_embedding
 use_cache
 """,
+    "beit": """
+_out_features _out_indices add_fpn attention_probs_dropout_prob auxiliary_channels
+auxiliary_concat_input auxiliary_loss_weight auxiliary_num_convs drop_path_rate hidden_dropout_prob
+image_size intermediate_size layer_norm_eps layer_scale_init_value num_channels out_features
+out_indices patch_size pool_scales reshape_hidden_states segmentation_indices
+semantic_loss_ignore_index use_absolute_position_embeddings use_auxiliary_head use_mask_token
+use_mean_pooling use_relative_position_bias use_shared_relative_position_bias
+""",
     "bert": """
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
