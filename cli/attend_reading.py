@@ -83,7 +83,8 @@ class Given:
             if "decoder" in inputs:
                 from exporters.runtime.embedding import with_placeholders
 
-                (ids,) = with_placeholders(source.spec, [reading.ids], 1)
+                prefix = text.prefix if self.texts and text else []
+                (ids,) = with_placeholders(source.spec, [reading.ids], 1, prefix)
                 reading = replace(reading, ids=ids)
             return replace(reading, values=values)
         if self.audio is not None:

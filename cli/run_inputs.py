@@ -109,7 +109,8 @@ def _texts_with_images(
         )
     seen = _images(stated.images, exported)
     texts = _texts(stated, tokenizer) if stated.texts or stated.ids else RunInputs([[]], "text", [""])
-    prompts = with_placeholders(exported.spec, cast("Any", texts.given), len(seen.names))
+    prefix = tokenizer.prefix if stated.texts and tokenizer else []
+    prompts = with_placeholders(exported.spec, cast("Any", texts.given), len(seen.names), prefix)
     return RunInputs(prompts, "text", texts.names, cast("Any", seen.given))
 
 

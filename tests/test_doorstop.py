@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,19 @@ json.dump([(each.exit_code, each.stdout, each.stderr) for each in results], sys.
 """
 """Runs commands one after another, in a process that starts with the plugin."""
 
+Ended = tuple[int, str, str]
+"""The exit status of a command, and what it wrote to its two streams."""
+
+
+def with_plugin(commands: Sequence[Sequence[str]], place: Path) -> list[Ended]:
+    """How each command ended, one after another in a process that starts with the plugin, which is installed at a place."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], input=json.dumps(commands), capture_output=True, text=True, check=True,
+        env=environment(PYTHONPATH=os.pathsep.join([str(installed(DOORSTOP, place)), str(Path.cwd())])),
+    )  # fmt: skip
+    ended: list[Ended] = json.loads(done.stdout)
+    return ended
+
 
 def test_every_slot_is_tested() -> None:
     assert Model.model_fields  # which registers the slots
@@ -110,11 +124,7 @@ def test_a_plugin_builds_checks_reports_exports_and_verifies(slot: str, tmp_path
         ["build", str(path), "-o", str(tmp_path / "exported"), "--json"],
         ["report", str(path), "--json"],
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], input=json.dumps(commands), capture_output=True, text=True, check=True,
-        env=environment(PYTHONPATH=os.pathsep.join([str(installed(DOORSTOP, tmp_path)), str(Path.cwd())])),
-    )  # fmt: skip
-    build, report = json.loads(done.stdout)
+    build, report = with_plugin(commands, tmp_path)
     assert build[0] == 0, build[1][-3000:] + build[2][-3000:]
     result = json.loads(build[1])
     assert result["behaviour"]["passed"]

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.process import environment
-from tests.test_doorstop import DOORSTOP, RUN, Ended
-from tests.test_plugin import installed
+from tests.test_doorstop import Ended, with_plugin
 
 SPEC = """
 name: {name}
@@ -66,43 +61,29 @@ COMMANDS: dict[str, list[str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Ended]:
-    """What each command said of each model."""
-    place = tmp_path_factory.mktemp("mixers")
-    keys, commands = [], []
-    for name, changes in MODELS.items():
-        path = place / f"{name}.yaml"
-        path.write_text(SPEC.format(name=name, **{**USUAL, **changes}))
-        for command, words in COMMANDS.items():
-            keys.append((name, command))
-            commands.append([w.replace("SPEC", str(path)).replace("OUT", str(place / name)) for w in words])
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], input=json.dumps(commands), capture_output=True, text=True, check=True,
-        env=environment(PYTHONPATH=os.pathsep.join([str(installed(DOORSTOP, place)), str(Path.cwd())])),
-    )  # fmt: skip
-    return dict(zip(keys, json.loads(done.stdout), strict=True))
-
-
-def said(ended: dict[tuple[str, str], Ended], name: str, command: str) -> Any:
-    status, out, err = ended[name, command]
+def said(command: str, ended: Ended) -> Any:
+    status, out, err = ended
     assert status == (1 if command == "diff" else 0), out[-3000:] + err[-3000:]
     return json.loads(out) if COMMANDS[command][-1] == "--json" else out
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_every_command_takes_a_mixer_with_a_state_of_its_own(
-    name: str, ended: dict[tuple[str, str], Ended]
-) -> None:
-    assert said(ended, name, "check")["behaviour"]["passed"]
+def test_every_command_takes_a_mixer_with_a_state_of_its_own(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(SPEC.format(name=name, **{**USUAL, **MODELS[name]}))
+    commands = [
+        [word.replace("SPEC", str(path)).replace("OUT", str(tmp_path / name)) for word in words]
+        for words in COMMANDS.values()
+    ]
+    results = zip(COMMANDS, with_plugin(commands, tmp_path), strict=True)
+    told = {command: said(command, ended) for command, ended in results}
+    assert told["check"]["behaviour"]["passed"]
     for target in ("portable", "cpu", "static"):
-        assert said(ended, name, target)["verification"]["passed"]
-    (written,) = said(ended, name, "run")["sequences"]
+        assert told[target]["verification"]["passed"]
+    (written,) = told["run"]["sequences"]
     assert len(written["ids"]) == 8
-    assert said(ended, name, "run on cpu")["sequences"] == [written]
-    for command in ("page", "draw", "diff"):
-        said(ended, name, command)
+    assert told["run on cpu"]["sequences"] == [written]
     states = 2 if name in ("alone", "side-by-side") else 1
-    assert said(ended, name, "report")["memory"]["cache"]["state_bytes"] == states * 16 * 2
-    assert said(ended, name, "params")["total_parameters"] > 0
+    assert told["report"]["memory"]["cache"]["state_bytes"] == states * 16 * 2
+    assert told["params"]["total_parameters"] > 0

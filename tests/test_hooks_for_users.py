@@ -94,6 +94,7 @@ def test_the_action_installs_zoo(constraints, expected, tmp_path, settings):
     assert (tmp_path / "python.log").read_text().endswith(f"{expected}\n")
 
 
+@pytest.mark.slow
 def test_the_action_validates_specs(project, settings):
     inputs = {"specs": "specs/*.yaml tiny-gpt"}
     done = run_step("Validate specs", inputs, project, settings)
@@ -147,6 +148,7 @@ def pre_commit(tmp_path, project, settings):
     return run
 
 
+@pytest.mark.slow
 def test_the_hook_validates_changed_specs(pre_commit, project):
     done = pre_commit("zoo-validate", "specs/one.yaml", "zoo.yaml")
     assert done.returncode == 0, done.stdout
@@ -159,6 +161,7 @@ def test_the_hook_validates_changed_specs(pre_commit, project):
     assert "specs/two.yaml:2:1: d_modle" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_hook_checks_artefacts(pre_commit, project):
     done = pre_commit("zoo-make-check")
     assert done.returncode == 1

@@ -66,6 +66,7 @@ def spec(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_plugin_kind_builds_checks_exports_and_verifies(site: Path, spec: Path, tmp_path: Path) -> None:
     done = zoo_with(site)("build", spec, "-o", tmp_path / "out", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -76,6 +77,7 @@ def test_a_plugin_kind_builds_checks_exports_and_verifies(site: Path, spec: Path
     assert report["export"]["verification"]["passed"]
 
 
+@pytest.mark.slow
 def test_an_operation_of_a_plugin_is_one_entry(site: Path, spec: Path) -> None:
     done = zoo_with(site)("report", spec, "--json")
     assert done.returncode == 0, done.stderr

@@ -52,10 +52,13 @@ class ImageEmbedder:
         return host_array(self.embedding.run(given, {EMBEDDED: "cpu"})[EMBEDDED])
 
 
-def with_placeholders(spec: Model, prompts: Sequence[Sequence[int]], images: int) -> list[list[int]]:
+def with_placeholders(
+    spec: Model, prompts: Sequence[Sequence[int]], images: int, prefix: Sequence[int] = ()
+) -> list[list[int]]:
     """Prompts with as many placeholders as their images have vectors.
 
-    A prompt has one placeholder for each image, or all of them; a single prompt may have none, and begins with its images.
+    A prompt has one placeholder for each image, or all of them; a single prompt may have none, and begins with its images,
+    after the tokens of ``prefix`` that begin it: the special tokens that a tokenizer puts before a text.
     Raises :class:`specs.errors.UserError` for any other number.
     """
     connector = spec.connector
@@ -65,7 +68,9 @@ def with_placeholders(spec: Model, prompts: Sequence[Sequence[int]], images: int
     if stated == images * vectors:
         return [list(prompt) for prompt in prompts]
     if not stated and len(prompts) == 1:
-        return [[token] * (images * vectors) + list(prompts[0])]
+        start, prompt = len(prefix), list(prompts[0])
+        start = start if prompt[:start] == list(prefix) else 0
+        return [[*prompt[:start], *[token] * (images * vectors), *prompt[start:]]]
     if stated != images:
         raise UserError(
             f"{spec.name} takes one placeholder for each image\n"

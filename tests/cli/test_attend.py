@@ -24,6 +24,7 @@ from specs.writing import dump
 from tests.cli.process import environment, zoo
 from tests.exporters.preprocessing.test_audio import recorded
 from tests.parity.minilm import minilm_directory
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, clip, gpt2, llava, t5, trocr, vit, wav2vec2, whisper
 from zoo.attention_maps.attend import Attended, attend
 from zoo.attention_maps.choice import choose
@@ -82,6 +83,7 @@ def minilm() -> Path:
 # ---------------------------------------------------------------------------------------------------- what is shown
 
 
+@pytest.mark.slow
 def test_heads_of_minilm(minilm: Path) -> None:
     """The third head of the first layer looks at the token before, the ninth of the second at the one behind."""
     data = data_of(minilm, "--text", "The cat sat.", "--layer", "0,1", "--head", "2,8")
@@ -262,6 +264,7 @@ def test_frames_of_samples(place: Path) -> None:
     assert (len(names), names[:3], names[-1]) == (159, ["0.0000s", "0.0006s", "0.0013s"], "0.0988s")
 
 
+@pytest.mark.slow
 def test_a_dual_encoder_shows_what_is_given(place: Path, tmp_path: Path) -> None:
     clip, image, ids = place / "clip.yaml", ["--image", place / "red.png"], ["--ids", "1,2,9"]
     both, seen, read = (data_of(clip, *given) for given in ([*image, *ids], image, ids))
@@ -338,6 +341,7 @@ def test_many_heads_are_summarised() -> None:
     assert "\nlayer 1      32    " in result.stdout
 
 
+@pytest.mark.slow
 def test_files(place: Path, tmp_path: Path) -> None:
     made = tmp_path / "new"
     files = ["-o", made / "a.png", "-o", made / "a.svg", "-o", made / "a.html"]
@@ -352,6 +356,7 @@ def test_files(place: Path, tmp_path: Path) -> None:
     assert (made / "a.svg").read_text().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_too_many_maps_are_drawn_as_means(tmp_path: Path) -> None:
     many = ["--set", "decoder.layers=33", "--set", "decoder.block.attention.heads=8", "--set", "d_model=16"]
     assert invoke("tiny-gpt", *many, "--ids", "1,2", "-o", tmp_path / "a.png").exit_code == 0
@@ -525,6 +530,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     REFUSED,
@@ -567,6 +573,7 @@ def test_a_place_that_cannot_be_written(place: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_program_itself(place: Path) -> None:
     """As a process: no warnings, and mistakes are told before torch is loaded."""
     done = zoo("attend", str(place / "gpt2.yaml"), "--ids", "1,2,3", env=environment())

@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from cli.app import app
 from specs.load import load
 from tests.cli.process import environment, zoo
+from tests.thinned import one_in
 from zoo.builder import assemble
 from zoo.weights.random import RandomWeights
 
@@ -227,6 +228,7 @@ WEIGHTS: list[tuple[Callable[[dict[str, torch.Tensor], Path], Any], str]] = [
 ]  # fmt: skip
 
 
+@one_in(4)
 @pytest.mark.parametrize(("make", "message"), WEIGHTS)
 def test_wrong_weights(
     run: Run, tmp_path: Path, tensors: dict[str, torch.Tensor], make: Callable[..., Any], message: str
@@ -239,6 +241,7 @@ def test_wrong_weights(
 # ---------------------------------------------------------------------------------------------------- options
 
 
+@one_in(4)
 @pytest.mark.parametrize("command", ["build", "export"])
 @pytest.mark.parametrize(
     ("options", "message"),
@@ -275,6 +278,7 @@ def test_a_wrong_command_line(run: Run, arguments: list[str]) -> None:
 # -------------------------------------------------------------------------------------------------- too large
 
 
+@one_in(2)
 @pytest.mark.parametrize("command", ["build", "export"])
 def test_an_export_larger_than_the_disk_is_refused_before_it_starts(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
@@ -346,6 +350,7 @@ def test_a_disk_that_fills_up(
     assert not list(small_disk.iterdir())
 
 
+@pytest.mark.slow
 def test_files_too_large_for_the_file_system(tmp_path: Path) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -369,6 +374,7 @@ def shell(command: str, cwd: Path, **variables: str) -> subprocess.CompletedProc
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "status"),
     [
@@ -417,6 +423,7 @@ def test_poor_terminals(tmp_path: Path, variables: dict[str, str]) -> None:
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_a_directory_that_cannot_be_written_as_the_default_place(tmp_path: Path) -> None:
     result = zoo("export", "tiny-gpt", cwd="/proc", env=environment())
     assert (result.returncode, result.stdout) == (2, "")

@@ -83,6 +83,7 @@ def test_targets_and_pytorch_side_by_side() -> None:
     assert data["threads"] == 1
 
 
+@pytest.mark.slow
 def test_the_table(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     result = invoke("bench", exported, *QUICK, "--batch", "1,2")
@@ -109,6 +110,7 @@ def test_the_table(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "1 thread; memory bandwidth " in result.stdout
 
 
+@pytest.mark.slow
 def test_a_variant_that_cannot_be_loaded_leaves_the_others(exported: Path, tmp_path: Path) -> None:
     assert invoke("export", "tiny-gpt", "--no-verify", "-o", tmp_path / "out").exit_code == 0
     graph = tmp_path / "out" / "model.onnx"

@@ -62,6 +62,7 @@ def names(page: str) -> list[str]:
     return re.findall(r"<tr data-name='([^']*)'", page)
 
 
+@pytest.mark.slow
 def test_every_export_below_a_directory_is_listed(run: Run) -> None:
     exported("gpt/fp32")
     exported("gpt/int8", precision="int8", target="cpu", verify=True)
@@ -98,6 +99,7 @@ def test_a_page_is_the_same_while_nothing_changes(run: Run) -> None:
     assert Path("catalog.html").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_changes_are_listed_with_reasons(run: Run) -> None:
     for name in ("layers", "seed", "precision", "proof", "gone", "same"):
         exported(name)
@@ -128,6 +130,7 @@ def test_changes_are_listed_with_reasons(run: Run) -> None:
     assert [each["removed"] for each in history] == [["new"], ["gone"]]
 
 
+@pytest.mark.slow
 def test_other_weights_of_a_checkpoint_are_a_change(run: Run) -> None:
     for seed in (1, 2):
         generator = torch.Generator().manual_seed(seed)
@@ -140,6 +143,7 @@ def test_other_weights_of_a_checkpoint_are_a_change(run: Run) -> None:
     assert change["changed"] == {"a": ["weights: other values"]}
 
 
+@pytest.mark.slow
 def test_artefacts_of_a_zoo_file_are_listed_and_missing_ones_named(run: Run) -> None:
     options = {"verify": False}
     zoo = {
@@ -162,6 +166,7 @@ def test_artefacts_of_a_zoo_file_are_listed_and_missing_ones_named(run: Run) -> 
     assert result.stdout.splitlines()[1] == "bert-tiny/portable-fp32: added"
 
 
+@pytest.mark.slow
 def test_changed_and_damaged_exports_are_named(run: Run) -> None:
     size, contents, damaged = (exported(name) for name in ("size", "contents", "damaged"))
     assert run("catalog", "zoo").exit_code == 0

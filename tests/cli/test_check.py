@@ -40,6 +40,7 @@ def test_check_prints_shapes_and_behaviour(run):
     assert printed[-1].startswith("behaviour: 11 passed, on the model itself, weights random")
 
 
+@pytest.mark.slow
 def test_depth_and_unfold(run):
     shallow = lines(run("tiny-gpt", "--depth", "1").stdout)
     assert not [line for line in shallow if "blocks" in line]
@@ -69,6 +70,7 @@ def test_json_has_every_module(run):
     assert checks["causal"]["figure"] <= 1e-12
 
 
+@pytest.mark.slow
 def test_a_failing_check_exits_with_1(run, monkeypatch):
     whole = functional.attention_bias
     monkeypatch.setattr(functional, "attention_bias", lambda *a, causal, **k: whole(*a, causal=False, **k))
@@ -94,6 +96,7 @@ def test_failing_shapes_exit_with_1_and_end_there(run, monkeypatch):
     assert (data["passed"], data["behaviour"]) == (False, None)
 
 
+@pytest.mark.slow
 def test_given_weights(run, tmp_path):
     spec = load("tiny-gpt")
     model = assemble(spec)

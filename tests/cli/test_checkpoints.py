@@ -26,6 +26,7 @@ def run(tmp_path, monkeypatch):
     return lambda *arguments: CliRunner().invoke(app, [*map(str, arguments)], prog_name="zoo")
 
 
+@pytest.mark.slow
 def test_a_real_checkpoint_is_imported_edited_built_and_converted_back(run, tmp_path: Path) -> None:
     result: Result = run("import", MINILM, "-o", "mini.yaml", "--name", "mini")
     assert (result.exit_code, result.stdout) == (0, "")

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from cli.app import app
 from cli.curves import HEIGHT, Curve, plot
 from tests.cli.process import ZOO, environment, in_terminal
+from tests.thinned import one_in
 from tests.zoo.sabotage import windows_see_the_future
 
 Run = Callable[..., Any]
@@ -33,6 +34,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
 
 
+@pytest.mark.slow
 def test_specs_and_variants_side_by_side(run: Run) -> None:
     Path("mine.yaml").write_text("extends: bert-tiny\nname: something\n")
     result = run(
@@ -61,6 +63,7 @@ def test_specs_and_variants_side_by_side(run: Run) -> None:
     assert sorted(Path("build/compare").glob("*/*.pt")) == []
 
 
+@pytest.mark.slow
 def test_all_as_data(run: Run) -> None:
     arguments = ("compare", "tiny-gpt", "--with", "position.kind=none", "--task", "recall", *QUICK, "--json")
     result = run(*arguments)
@@ -87,6 +90,7 @@ def test_all_as_data(run: Run) -> None:
     assert [each["losses"] for each in again["results"]] == [each["losses"] for each in data["results"]]
 
 
+@pytest.mark.slow
 def test_a_cheat_is_called_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     windows_see_the_future(monkeypatch)
     Path("text.txt").write_bytes(b"to be or not to be, " * 50)
@@ -142,6 +146,7 @@ def test_divergence_is_not_hidden(run: Run) -> None:
     assert "B (initialization.std=1e30) diverged: its loss was not finite at step 1." in result.stdout
 
 
+@pytest.mark.slow
 def test_pictures_pages_and_data(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     windows_see_the_future(monkeypatch)
     files = ["out/curves.png", "curves.svg", "curves.html", "curves.json"]
@@ -190,6 +195,7 @@ def test_an_empty_plot_is_not_a_failure() -> None:
     assert len(plot([Curve("A", [(1, float("nan"))])], 40, braille=True)) == HEIGHT + 2
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

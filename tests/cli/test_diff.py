@@ -128,6 +128,7 @@ def test_json_has_all_of_it(run):
     assert {each["name"]: each["unit"] for each in data["costs"]}["prefill"] == "FLOPs"
 
 
+@pytest.mark.slow
 def test_set_options_are_printed_unless_given(run):
     result = run("diff", "gpt2", "gpt2-medium")
     typed = "--set d_model=1024 --set decoder.layers=24 --set decoder.block.attention.heads=16 --set decoder.block.feed_forward.hidden=4096"
@@ -140,6 +141,7 @@ def test_set_options_are_printed_unless_given(run):
     assert quoted in run("diff", "gemma2-2b", "gemma2-9b").stdout
 
 
+@pytest.mark.slow
 def test_equal_differences_of_encoder_and_decoder_are_merged(run):
     result = run("diff", "t5-small", "--set", "encoder.layers=2", "--set", "decoder.layers=2")
     assert "- {encoder,decoder}.layers: 6\n+ {encoder,decoder}.layers: 2\n" in result.stdout
@@ -227,6 +229,7 @@ def test_differences_in_training_only_are_marked(run):
 # ----------------------------------------------------------------------------------------------------- exports
 
 
+@pytest.mark.slow
 def test_equal_exports_have_no_differences(run, exports):
     result = run("diff", exports / "one", exports / "again")
     assert result.exit_code == 0

@@ -40,6 +40,7 @@ def test_the_suffix_sets_the_format(run, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_format_is_required_where_the_file_name_has_none(run, tmp_path):
     assert run("tiny-gpt", "--format", "mermaid", "-o", "-").stdout.startswith("---\ntitle:")
     assert run("tiny-gpt", "-o", "-").stdout.startswith("<svg ")

@@ -23,6 +23,7 @@ from cli.out_of_memory import is_out_of_memory
 from exporters.checking import InvalidGraphError
 from specs.errors import UserError
 from tests.cli.process import ZOO, environment, in_terminal, zoo
+from tests.thinned import one_in
 
 SPEC = 'extends: tiny-gpt\nname: mine\nsummary: "Größe → 中文"\n'
 
@@ -30,6 +31,7 @@ SPEC = 'extends: tiny-gpt\nname: mine\nsummary: "Größe → 中文"\n'
 # -------------------------------------------------------------------------------------------------------- encodings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variables",
     [
@@ -55,6 +57,7 @@ def test_any_text_in_any_locale(tmp_path: Path, variables: dict[str, str]) -> No
 # ------------------------------------------------------------------------------------------------- pipes and signals
 
 
+@one_in(2)
 @pytest.mark.parametrize("arguments", [["list"], ["--help"], ["list", "--json"], ["show", "t5-small"]])
 def test_a_closed_pipe_is_not_a_failed_check(arguments: list[str]) -> None:
     read, write = os.pipe()
@@ -121,6 +124,7 @@ def _limited() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (300 * 10**6, 300 * 10**6))
 
 
+@pytest.mark.slow
 def test_too_little_address_space_for_the_libraries() -> None:
     done = zoo("params", "tiny-gpt", preexec_fn=_limited)
     assert (done.returncode, done.stdout) == (WRONG_INPUT, "")
@@ -217,6 +221,7 @@ def plugin(place: Path, code: str) -> dict[str, str]:
     return environment(PYTHONPATH=os.pathsep.join([str(Path.cwd()), str(place)]))
 
 
+@one_in(3)
 @pytest.mark.parametrize("code", ["raise SystemExit", "exit(0)", "import sys; sys.exit('bye')"])
 def test_a_plugin_that_exits(tmp_path: Path, code: str) -> None:
     done = zoo("show", "tiny-gpt", env=plugin(tmp_path, code))

@@ -15,6 +15,7 @@ from cli.quality_tables import LISTED, print_quality
 from exporters.quality.quality import Cost, Quality
 from exporters.quality.texts import corpus
 from tests.exporters.quality import checkpoints
+from tests.thinned import one_in
 
 Run = Callable[..., Result]
 
@@ -55,6 +56,7 @@ def test_perplexity_needs_nothing_else(run: Run, place: Path) -> None:
     assert data["inputs"] == "text.txt, 12 x 128 tokens"
 
 
+@one_in(3)
 @pytest.mark.parametrize("against", ["origin", "fp32", "tiny.yaml"])
 def test_all_ways_to_name_the_float_model_agree(run: Run, place: Path, against: str) -> None:
     weights = ["--weights", place / "origin"] if against == "tiny.yaml" else []
@@ -128,6 +130,7 @@ def test_an_encoder_needs_something_to_compare_with(run: Run, tmp_path: Path) ->
     assert "needs a model to compare with, as it does not score next tokens" in refused(run("eval", out))
 
 
+@pytest.mark.slow
 def test_an_export_past_its_budget(run: Run, place: Path, tmp_path: Path) -> None:
     arguments = [
         "export",
@@ -152,6 +155,7 @@ def test_an_export_past_its_budget(run: Run, place: Path, tmp_path: Path) -> Non
     assert data["quality"]["layers"]
 
 
+@pytest.mark.slow
 def test_an_export_shows_its_quality(run: Run, place: Path, tmp_path: Path) -> None:
     arguments = ["export", place / "tiny.yaml", "--weights", place / "origin", "--precision", "int8"]
     result = run(*arguments, "-o", tmp_path / "out", "--calibrate", place / "text.txt")

@@ -192,6 +192,7 @@ def test_an_export_killed_between_the_renames_is_put_back(exported: Path) -> Non
 COLOR = "\x1b[3"
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_colours_and_progress(tmp_path: Path) -> None:
     out, err = in_terminal([*ZOO, "export", "tiny-gpt"], tmp_path)
     assert f"{COLOR}2mequal" in out

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.process import ZOO, environment, in_terminal, zoo
 from tests.exporters.making.zoos import two_models, write_spec
+from tests.thinned import one_in
 
 
 @pytest.fixture
@@ -64,6 +65,7 @@ def test_a_zoo_is_planned_made_and_checked(place: Path) -> None:
     assert run(place, "make", "--check", "a").returncode == 0
 
 
+@pytest.mark.slow
 def test_an_up_to_date_zoo_does_not_import_torch(place: Path) -> None:
     assert run(place, "make").returncode == 0
     settings = environment(ZOO_CACHE_DIR=str(place / "cache"))
@@ -91,6 +93,7 @@ def test_progress_over_all_in_a_terminal(place: Path) -> None:
     assert "[3/3] " in err
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

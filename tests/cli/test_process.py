@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.thinned import one_in
+
 ZOO = [sys.executable, "-c", "from cli.main import main; main()"]
 
 
@@ -13,6 +15,7 @@ def zoo(*arguments, **options):
     return subprocess.run([*ZOO, *arguments], capture_output=True, text=True, timeout=120, **options)
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     "arguments",
     [["--help"], ["list"], ["show", "gpt2"], ["validate", "t5-small"], ["schema"], ["params", "--help"],
@@ -50,6 +53,7 @@ def test_a_command_imports_no_other(command):
     assert result.stderr == f"['cli.{command}']\n"
 
 
+@one_in(3)
 @pytest.mark.parametrize("arguments", [["list"], ["schema"], ["show", "t5-small"]])
 def test_a_closed_pipe_is_not_an_error(arguments):
     read, write = os.pipe()

@@ -49,6 +49,7 @@ def test_tables_of_a_decoder(run: Run) -> None:
     assert max(map(len, text.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_tables_of_an_encoder_and_of_both(run: Run) -> None:
     encoder = run("bert-base", "--length", "128").stdout
     assert encoder.startswith("bert-base: 109,482,240 parameters, fp16; 1 x 128 tokens\n")
@@ -60,6 +61,7 @@ def test_tables_of_an_encoder_and_of_both(run: Run) -> None:
     assert "1 x 197 vectors" in run("vit-base-16").stdout
 
 
+@pytest.mark.slow
 def test_tables_of_a_dual_encoder(run: Run) -> None:
     """One text and one image: their layers, their heads and the products of their vectors."""
     result = run("clip-vit-b32", "--length", "16")
@@ -74,6 +76,7 @@ def test_tables_of_a_dual_encoder(run: Run) -> None:
     assert "cache   " not in text
 
 
+@pytest.mark.slow
 def test_a_mixture_has_its_active_parameters_and_flops(run: Run) -> None:
     text = run("mixtral-8x7b").stdout
     assert text.startswith("mixtral-8x7b: 46,702,792,704 parameters, 12.9B active per token, fp16; ")
@@ -86,6 +89,7 @@ def test_a_mixture_has_its_active_parameters_and_flops(run: Run) -> None:
     assert "router" not in run("gpt2").stdout
 
 
+@pytest.mark.slow
 def test_a_mixture_has_what_a_step_reads(run: Run) -> None:
     result = run("mixtral-8x7b", "--batch", "8")
     assert (
@@ -107,6 +111,7 @@ def test_a_mixture_has_what_a_step_reads(run: Run) -> None:
     assert ["6", "x", "t4"] in [row[:3] for row in rows]
 
 
+@pytest.mark.slow
 def test_windows_have_their_own_lines(run: Run) -> None:
     text = run("gemma2-2b", "--length", "8192").stdout
     assert (
@@ -136,11 +141,13 @@ def test_formulas_where_asked(run: Run) -> None:
     assert "decoder" not in text
 
 
+@pytest.mark.slow
 def test_depth_shows_more_or_fewer_modules(run: Run) -> None:
     assert "query" in run("gpt2", "--depth", "4").stdout
     assert "query" not in run("gpt2").stdout
 
 
+@pytest.mark.slow
 def test_layers_of_several_kinds_have_lines_each(run: Run) -> None:
     text = run("deepseek-v2-lite").stdout
     names = [row[0] for row in lines(text)]
@@ -171,6 +178,7 @@ def test_json_has_every_module_and_evaluates(run: Run) -> None:
     assert data["devices"][0]["roofs"]["step"]["bound"] == "memory"
 
 
+@pytest.mark.slow
 def test_a_device_of_ones_own_and_the_machine_at_hand(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(
         "name: mine\nmemory: 1.0e9\nbandwidth: 10.0e9\nflops: {fp32: 1.0e12}\n"
@@ -186,6 +194,7 @@ def test_all_devices_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     assert names == ["h200", "h100", "a100", "l40s", "l4", "t4", "this"]
 
 
+@pytest.mark.slow
 def test_few_bits_are_read_as_stored(run: Run) -> None:
     halves, packed = (
         json.loads(run("gpt2", "--precision", each, "--json").stdout)["devices"][0]["roofs"]["step"]

@@ -29,6 +29,7 @@ def page_of(*arguments: str) -> tuple[str, ...]:
     return ("report", *arguments, "--device", "h100", "--html")
 
 
+@pytest.mark.slow
 def test_the_page_is_written_and_named(run: Run, tmp_path: Path) -> None:
     result = run(*page_of("tiny-gpt"), "pages/tiny.html")
     page = tmp_path / "pages" / "tiny.html"
@@ -41,6 +42,7 @@ def test_the_page_is_written_and_named(run: Run, tmp_path: Path) -> None:
     assert list(page.parent.iterdir()) == [page]
 
 
+@pytest.mark.slow
 def test_sizes_and_changes_are_those_asked_for(run: Run, tmp_path: Path) -> None:
     assert run(*page_of("tiny-gpt"), "a.html", "--batch", "3", "--length", "77", "--set", "name=wider",
                "--set", "decoder.block.feed_forward.hidden=300", "--precision", "int8").exit_code == 0  # fmt: skip
@@ -50,12 +52,14 @@ def test_sizes_and_changes_are_those_asked_for(run: Run, tmp_path: Path) -> None
     assert '"chosen":"int8"' in text
 
 
+@pytest.mark.slow
 def test_json_is_printed_in_addition_to_a_page(run: Run, tmp_path: Path) -> None:
     data = json.loads(run(*page_of("tiny-gpt"), "a.html", "--json").stdout)
     assert data == json.loads(run("report", "tiny-gpt", "--device", "h100", "--json").stdout)
     assert (tmp_path / "a.html").exists()
 
 
+@pytest.mark.slow
 def test_a_page_is_replaced_and_nothing_else(run: Run, tmp_path: Path) -> None:
     page = tmp_path / "a.html"
     for _ in range(2):
@@ -70,6 +74,7 @@ def test_a_page_is_replaced_and_nothing_else(run: Run, tmp_path: Path) -> None:
     assert page.read_text() == "<!DOCTYPE html><p>a page of mine"
 
 
+@pytest.mark.slow
 def test_a_page_cannot_replace_a_directory_or_be_below_a_file(run: Run, tmp_path: Path) -> None:
     result = run(*page_of("tiny-gpt"), str(tmp_path))
     assert result.exit_code == 2

@@ -17,7 +17,7 @@ import pytest
 import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from typer.testing import CliRunner
 
 import zoo
@@ -30,7 +30,8 @@ from specs.printable import printable
 from specs.resolved import resolved
 from specs.writing import dump
 from tests.cli.process import ZOO, environment
-from tests.zoo.tiny import bert, t5, vit
+from tests.thinned import one_in
+from tests.zoo.tiny import bert, llava, t5, vit
 
 Run = Callable[..., Any]
 MLM = {"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}}
@@ -110,6 +111,7 @@ def test_ids_do_without_a_tokenizer(built: Path) -> None:
     assert both.stdout.splitlines()[0].split(" -> ")[1] == result.stdout.strip()
 
 
+@pytest.mark.slow
 def test_draws_depend_on_the_seed(built: Path) -> None:
     command = ["run", built / "tiny-gpt", "--ids", "1,2", "--max-new-tokens", "20", "--top-p", "0.9"]
     found = [invoke(*command, "--seed", seed).stdout for seed in ("1", "1", "2")]
@@ -170,6 +172,7 @@ def test_the_best_tokens_for_a_mask(built: Path) -> None:
     assert f"{best['token']} {best['probability']:.1%}" in invoke(*command).stdout
 
 
+@pytest.mark.slow
 def test_torch_is_not_needed(built: Path) -> None:
     arguments = ["run", str(built / "tiny-gpt"), "--ids", "1,2", "--max-new-tokens", "2"]
     code = (
@@ -185,6 +188,7 @@ def test_torch_is_not_needed(built: Path) -> None:
 # -------------------------------------------------------------------------------------------------- bad input
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -297,6 +301,24 @@ def test_words_about_an_image(tmp_path: Path) -> None:
     assert sequence["image"] == "red.png"
     assert result.stdout == ",".join(map(str, sequence["ids"])) + "\n"
     assert len(sequence["ids"]) == 4
+
+
+def test_a_text_about_an_image(built: Path, tmp_path: Path) -> None:
+    Image.new("RGB", (9, 9), "red").save(tmp_path / "red.png")
+    (tmp_path / "llava.yaml").write_text(dump(resolved(llava(vocab_size=300))))
+    assert invoke("export", tmp_path / "llava.yaml", "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    tokenizer = Tokenizer.from_file(str(built / "tiny-gpt" / "tokenizer.json"))
+    tokenizer.add_special_tokens(["<s>"])
+    first = tokenizer.token_to_id("<s>")
+    tokenizer.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", first)])
+    tokenizer.save(str(tmp_path / "out" / "tokenizer.json"))
+    run = ["run", tmp_path / "out", "--image", tmp_path / "red.png", "--max-new-tokens", "4", "--json"]
+    ids = [first, *[19] * 4, *tokenizer.encode("ab").ids[1:]]
+    results = [
+        json.loads(invoke(*run, *each).stdout)["sequences"][0]
+        for each in (["--text", "ab"], ["--ids", ",".join(map(str, ids))])
+    ]
+    assert results[0]["ids"] == results[1]["ids"]
 
 
 def test_a_graph_that_is_damaged(tmp_path: Path) -> None:

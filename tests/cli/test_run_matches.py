@@ -18,6 +18,7 @@ from exporters.preprocessing.images import read_images
 from exporters.runtime.exported import open_export
 from specs.resolved import resolved
 from specs.writing import dump
+from tests.thinned import one_in
 from tests.zoo.tiny import clip
 
 IDS = [[3, 9, 4], [5, 6, 7, 9], [9]]
@@ -53,6 +54,7 @@ def wanted_scores(export: Path, images: list[Path]) -> torch.Tensor:
         return torch.cat([model(torch.tensor([ids]), pixels).logits_per_image for ids in IDS], 1)
 
 
+@one_in(2)
 @pytest.mark.parametrize("name", ["clip", "siglip"])
 def test_data(name: str, place: Path) -> None:
     """Scores are those of the PyTorch model; those of an image's texts compete, unless the head has a bias."""

@@ -21,6 +21,7 @@ def invoke(*arguments: Any) -> Any:
     return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
 
 
+@pytest.mark.slow
 def test_the_transcript_is_that_of_the_reference(tmp_path: Path) -> None:
     origin, sounds = tmp_path / "reference", tmp_path / "sounds"
     for place in (origin, sounds):
@@ -70,6 +71,7 @@ def test_repetitions_are_dropped_before_blanks() -> None:
     assert collapsed([], blank=3) == []
 
 
+@pytest.mark.slow
 def test_a_model_of_speech_takes_recordings_alone(tmp_path: Path) -> None:
     result = invoke("export", "wav2vec2-base-960h", "--set", "encoder.layers=1", "--set", "expect={}", "--no-verify",
                     "-o", tmp_path / "out")  # fmt: skip

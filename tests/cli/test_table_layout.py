@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +41,7 @@ def lines(table: TableLayout) -> list[str]:
     return ["".join(text for text, _ in line) for part in table.parts() for line in part]
 
 
+@pytest.mark.slow
 @given(tables(), st.integers(40, 200))
 def test_a_table_fits_keeps_pinned_columns_and_breaks_no_word(
     given_table: tuple[list[Column], list[list[Cell]]], width: int

@@ -42,6 +42,7 @@ def test_the_report_lists_fused_and_unfused_operations(run, tmp_path):
     assert verification["not_run"] == "TensorrtExecutionProvider"
 
 
+@pytest.mark.slow
 def test_tokens_are_those_of_a_cache_that_grows(run):
     """Greedily, of prompts of several lengths."""
     prompts = ("--ids", "3,1,4,1,5,9,2,6", "--ids", "2,7,1", "--max-new-tokens", "9", "--json")

@@ -30,6 +30,7 @@ def invoke(*arguments: Any) -> Any:
     return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_printable_text_is_kept_and_the_rest_escaped(text: str) -> None:
     shown = printable(text)
@@ -91,6 +92,7 @@ def test_thousands_of_unknown_fields(tmp_path: Path) -> None:
     assert len(result.stderr) < 2000
 
 
+@pytest.mark.slow
 def test_thousands_of_unknown_keys(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text("extends: gpt2\n" + "".join(f"field_{number}: 1\n" for number in range(500)))
@@ -122,6 +124,7 @@ def test_names_of_files_and_options() -> None:
         assert not EVIL & set(result.stdout + result.stderr)
 
 
+@pytest.mark.slow
 def test_a_summary(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text('extends: tiny-gpt\nname: mine\nsummary: "\\e[31mred\\u202e"\n')
     out, _ = in_terminal([*ZOO, "show", "mine.yaml"], tmp_path)

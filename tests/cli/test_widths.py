@@ -103,11 +103,13 @@ def test_params(printed: Printed) -> None:
     check(printed, "cross_attention_norm", "60,506,624 100.0%")
 
 
+@pytest.mark.slow
 def test_build_and_its_verdicts(printed: Printed, tmp_path: Path) -> None:
     invoke(printed, "build", "tiny-gpt", *NARROW, "--precision", "int8", "-o", tmp_path / "out")
     check(printed, "ragged", "passed", "takes gives", "allowed", "verdict", "equal", "model.onnx.data")
 
 
+@pytest.mark.slow
 def test_report(printed: Printed) -> None:
     invoke(printed, "report", "t5-small")
     check(

@@ -29,6 +29,9 @@ from zoo.tensors import weight_tensors
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 
+RECORDED = Path(__file__).with_name("structures.txt")
+"""The presets of different structures; ``make digests`` writes it."""
+
 LEAST_WIDTH = 64
 """Matrices of less than half of this width are not quantized."""
 
@@ -50,14 +53,23 @@ def reduced(spec: Model) -> Model:
     return shallow
 
 
+def structures() -> list[str]:
+    """The first preset of each structure, as recorded: presets that differ in numbers alone are of one."""
+    return RECORDED.read_text("utf-8").splitlines()
+
+
 @cache
-def structures() -> dict[str, Model]:
-    """Reduced presets by name, the first of each structure: presets that differ in numbers alone are of one."""
-    found: dict[str, tuple[str, Model]] = {}
+def structure(name: str) -> Model:
+    """The reduced model of a preset."""
+    return reduced(load(name))
+
+
+def found_structures() -> list[str]:
+    """The first preset of each structure."""
+    found: dict[str, str] = {}
     for name in preset_names():
-        spec = reduced(load(name))
-        found.setdefault(json.dumps(_shape(complete(spec)), sort_keys=True), (name, spec))
-    return dict(found.values())
+        found.setdefault(json.dumps(_shape(complete(structure(name))), sort_keys=True), name)
+    return list(found.values())
 
 
 def _shape(value: Any) -> Any:

@@ -16,6 +16,7 @@ from exporters.benchmark.workload import Workload, WorkloadGrid
 from specs.errors import UserError
 from specs.model import Model
 from tests.exporters.models import written
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
 from zoo.reports.parameters import parameter_report
 
@@ -68,6 +69,7 @@ def test_sizes_and_models_that_cannot_be_timed(spec: Model, grid: WorkloadGrid, 
     assert message in str(error.value)
 
 
+@one_in(3)
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("make", [gpt2, t5])
 def test_a_step_reads_all_weights_but_tables_that_it_picks_rows_of(
@@ -112,6 +114,7 @@ def test_every_workload_runs_on_exports_and_on_pytorch(tmp_path: Path, make: Any
             call()
 
 
+@pytest.mark.slow
 def test_a_failed_worker_reports_the_reason() -> None:
     with (
         started() as worker,

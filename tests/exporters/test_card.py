@@ -20,6 +20,7 @@ from exporters.layouts.purpose import Purpose, purpose_of
 from exporters.making.cache import Cache
 from exporters.options import Options
 from specs.load import load
+from tests.thinned import one_in
 from zoo.files.card import CARD, has_own_card
 from zoo.manifest import read_manifest
 
@@ -75,6 +76,7 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+@one_in(4)
 @pytest.mark.parametrize(("preset", "options", "first"), SHOWN)
 def test_the_program_on_the_card_runs(
     tmp_path: Path, preset: str, options: dict[str, Any], first: str
@@ -145,6 +147,7 @@ def test_equal_exports_have_equal_cards(tmp_path: Path) -> None:
     assert (first / "export.json").read_bytes() == (second / "export.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_card_is_replaced_until_someone_edits_it(tmp_path: Path) -> None:
     directory = exported(tmp_path / "out", "tiny-gpt")
     before = (directory / CARD).read_bytes()

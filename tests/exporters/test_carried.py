@@ -87,6 +87,7 @@ def test_float16_targets_carry_float16_scales(kind: str, target: str, tmp_path: 
     assert len(found) == len(list(carried_values(tmp_path / "out/model.onnx"))) - 1
 
 
+@pytest.mark.slow
 def test_scales_beyond_float16_are_not_carried_to_float16_targets(tmp_path: Path) -> None:
     write_quantized(tmp_path / "x.gguf", {"": "Q4_K"})
     written = exported(tmp_path / "x.gguf", tmp_path / "out", target="cuda", precision="int4", verify=False)
@@ -94,6 +95,7 @@ def test_scales_beyond_float16_are_not_carried_to_float16_targets(tmp_path: Path
     assert (found.carried, found.carried_by) == (False, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Q4_1", "Q5_1", "Q4_K"])
 def test_tables_with_minima_are_looked_up(kind: str, tmp_path: Path) -> None:
     values = write_quantized(tmp_path / "x.gguf", {"": kind})

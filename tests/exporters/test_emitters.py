@@ -17,6 +17,7 @@ from exporters import fusing
 from exporters.emitters.registry import emitters
 from exporters.lowering import NoEmitterError
 from tests.exporters.graphs import Module, assert_same, graph_of, placeholder
+from tests.thinned import one_in
 from zoo import functional
 from zoo.components.mixture import Matrices
 from zoo.ops.creation import size
@@ -443,12 +444,14 @@ def test_every_emitter_has_a_case() -> None:
     assert emitters().keys() - fused == {target for target, *_ in [*CASES, *WITH_PARTS]}
 
 
+@one_in(5)
 @pytest.mark.parametrize(("target", "function", "inputs"), CASES, ids=[title(target) for target, *_ in CASES])
 def test_an_emitter_computes_its_function(target: Any, function: Function, inputs: tuple[str, ...]) -> None:
     assert target in traced_targets(Module(function), inputs)
     assert_same(function, *inputs, sizes=SIZES)
 
 
+@one_in(5)
 @pytest.mark.parametrize(
     ("target", "function", "inputs", "parts"), WITH_PARTS, ids=[title(target) for target, *_ in WITH_PARTS]
 )
@@ -624,6 +627,7 @@ def test_attention_with_a_cache_of_any_length(groups: int, past: int) -> None:
     assert_same(attention, *inputs, sizes=[{"B": 2, "T": length, "P": past} for length in (1, 3)])
 
 
+@one_in(3)
 @pytest.mark.parametrize("groups", [1, 2, 4])
 @pytest.mark.parametrize("softcap", [None, 0.7])
 @pytest.mark.parametrize("sunk", [True, False])
@@ -682,6 +686,7 @@ def test_a_row_with_every_key_masked_is_the_mean_of_all_values() -> None:
     torch.testing.assert_close(masked[0, 0, 0], values[0, 0].mean(0))
 
 
+@one_in(3)
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("masked", [True, False])

@@ -16,7 +16,7 @@ from exporters.quality.quality import QualityError
 from exporters.targets import TARGETS
 from exporters.verification import VerificationError
 from specs.model import Model
-from tests.exporters.reduced_presets import save_with_outliers, structures
+from tests.exporters.reduced_presets import found_structures, save_with_outliers, structure, structures
 
 EXHAUSTIVE = bool(os.environ.get("ZOO_EXHAUSTIVE"))
 """Whether every structure goes to every target, with both kinds of weights; else they take turns."""
@@ -28,13 +28,13 @@ OVERFLOW = "but float16 holds at most"
 def _chosen(part: int, precision: str) -> Iterator[tuple[str, Model, str, bool]]:
     """Presets with a target each, and whether their weights have outliers."""
     turn = list(PRECISIONS).index(precision)
-    for number, (name, spec) in enumerate(structures().items()):
+    for number, name in enumerate(structures()):
         if number % PARTS == part:
             for step, target in enumerate(TARGETS):
                 for outliers in (False, True):
                     turns = (number + turn) % len(TARGETS) == step and (number // 2 + turn) % 2 == outliers
                     if EXHAUSTIVE or turns:
-                        yield name, spec, target, outliers
+                        yield name, structure(name), target, outliers
 
 
 def _export(spec: Model, place: Path, options: Options) -> None:
@@ -45,6 +45,11 @@ def _export(spec: Model, place: Path, options: Options) -> None:
         if options.weights == "random" or OVERFLOW not in str(error):
             raise
         export(spec, place, replace(options, weights="random"))
+
+
+@pytest.mark.slow
+def test_the_recorded_structures_are_those_of_the_presets() -> None:
+    assert structures() == found_structures(), "Run `make digests`."
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from exporters.targets import MINIMUM_RUNTIME, OPERATIONS, TARGETS
 from specs.model import Model
 from tests.exporters.graphs import Module, graph_of, message
 from tests.exporters.models import GRAPH_ONLY, UNVERIFIED, graphs, regions, stored
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo import functional
 from zoo.builder import assemble
@@ -50,6 +51,7 @@ SHARED = ["Range", "Where", "Cos", "Sin", "CumSum", "Less", "LessOrEqual", "Equa
 """Operations of masks, positions, angles and shapes: none belongs to a layer."""
 
 
+@one_in(3)
 @pytest.mark.parametrize("position", POSITIONS, ids=lambda position: position["kind"])
 @pytest.mark.parametrize("make", [bert, gpt2, t5])
 def test_shared_tensors_are_written_once(make: Any, position: dict[str, Any]) -> None:

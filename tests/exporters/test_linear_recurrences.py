@@ -11,6 +11,7 @@ import torch
 from exporters.fusing import fuse
 from exporters.targets import TARGETS
 from tests.exporters.graphs import Module, assert_same, graph_of, placeholder
+from tests.thinned import one_in
 from zoo import functional
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.tracer import Tracer
@@ -41,6 +42,7 @@ def operations(model: Any) -> Counter[str]:
     return Counter(node.op_type for node in model.graph)
 
 
+@one_in(3)
 @pytest.mark.parametrize("target", ["portable", "portable-27", "cpu"])
 @pytest.mark.parametrize(
     ("function", "inputs"), [(attended, HEADS), (scanned, SCANNED), (recurred, CHANNELS)]

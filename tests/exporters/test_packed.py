@@ -73,6 +73,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], str]] = {
 """How each is packed, its quantization_config, and the precision that carries it, if any does."""
 
 
+@one_in(3)
 @pytest.mark.parametrize("case", CASES)
 def test_values_are_those_of_the_codes(case: str, tmp_path: Path) -> None:
     pack, config, carried = CASES[case]

@@ -147,6 +147,7 @@ def test_any_mask_gives_the_models_vectors_at_real_tokens_and_0_elsewhere(
     check()
 
 
+@one_in(3)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("pooled", "last")])
 def test_matrices_are_multiplied_with_real_tokens_alone(kind: str, models: Callable[[str], Written]) -> None:
     model = models(kind)
@@ -286,6 +287,7 @@ def results(model: onnx.ModelProto, module: Custom) -> tuple[Tensor, Tensor, Ten
         return torch.from_numpy(np.asarray(got)), module(ids, mask), mask
 
 
+@one_in(3)
 @pytest.mark.parametrize("call", PACKED)
 def test_calls_that_keep_tokens_apart_are_packed(call: str) -> None:
     model, unfused, module = lowered(PACKED[call])

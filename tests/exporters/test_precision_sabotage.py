@@ -111,7 +111,7 @@ CASES: list[tuple[Sabotage, Any, Chosen]] = [
 ]
 
 
-@one_in(2)
+@one_in(3)
 @pytest.mark.parametrize(
     ("sabotage", "make", "options"),
     CASES,

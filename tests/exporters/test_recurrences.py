@@ -13,6 +13,7 @@ from exporters.fusing.convolutions import fuse_causal_convolutions
 from exporters.fusing.rewriter import Rewriter
 from exporters.targets import TARGETS
 from tests.exporters.graphs import Module, graph_of, placeholder, runtime
+from tests.thinned import one_in
 from tests.zoo.recurrences import delta_rule_by_tokens, drawn_delta_inputs, drawn_mask
 from zoo import functional
 from zoo.tracing.symbols import Symbols
@@ -32,6 +33,7 @@ def rule(*inputs: Any) -> Any:
     return functional.gated_delta_rule(*inputs)
 
 
+@one_in(3)
 @pytest.mark.parametrize("per_channel", [False, True], ids=["per head", "per channel"])
 @pytest.mark.parametrize("target", [*TARGETS, "portable-27"])
 def test_delta_rules_of_any_length(target: str, per_channel: bool) -> None:
@@ -89,6 +91,7 @@ class Convolution(nn.Module):
         return functional.causal_convolution(x, self.weight, self.bias, state, alignment)
 
 
+@one_in(5)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("given", [1, 2, 3])
 @pytest.mark.parametrize("target", [*TARGETS, "portable-27"])

@@ -26,7 +26,7 @@ MIXERS = {
 GRID = [(name, target, precision) for name in MIXERS for target in TARGETS for precision in PRECISIONS]
 
 
-@one_in(11)
+@one_in(3)
 @pytest.mark.parametrize(("name", "target", "precision"), GRID)
 def test_a_state_space_model_is_exported_and_verified(
     name: str, target: str, precision: str, tmp_path: Path

@@ -14,6 +14,7 @@ import pytest
 import zoo
 from exporters.verify_export import SUBJECT
 from specs.model import Model
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit
 from zoo.destination import MANIFEST
 
@@ -41,6 +42,7 @@ EXPORTS: dict[str, tuple[Model, dict[str, Any]]] = {
 }
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", EXPORTS)
 def test_an_unchanged_export_verifies_again(name: str, tmp_path: Path) -> None:
     spec, options = EXPORTS[name]

@@ -81,6 +81,8 @@ def test_an_export_continues_a_prompt_about_an_image(tmp_path: Path) -> None:
 def test_placeholders_stand_once_for_each_image_or_for_each_vector() -> None:
     spec = llava()
     assert with_placeholders(spec, [[5]], 2) == [[*[19] * 8, 5]]
+    assert with_placeholders(spec, [[1, 5]], 2, prefix=[1]) == [[1, *[19] * 8, 5]]
+    assert with_placeholders(spec, [[5]], 2, prefix=[1]) == [[*[19] * 8, 5]]
     assert with_placeholders(spec, [[19, 5], [6, 19]], 2) == [[*[19] * 4, 5], [6, *[19] * 4]]
     assert with_placeholders(spec, [[*[19] * 4, 5]], 1) == [[*[19] * 4, 5]]
     with pytest.raises(

@@ -58,12 +58,13 @@ def assert_entries(spec: Model) -> None:
         assert without_entry(model, task) == (), task.name
 
 
-@one_in(3)
+@one_in(5)
 @pytest.mark.parametrize("name", structures())
 def test_every_call_of_a_preset_has_an_entry(name: str) -> None:
     assert_entries(fewer_layers(load(name), layers=1))
 
 
+@one_in(3)
 @pytest.mark.parametrize("spec", specs_of_seed(7, 12), ids=range(12))
 def test_every_call_of_a_random_spec_has_an_entry(spec: Model) -> None:
     assert_entries(spec)
@@ -267,6 +268,7 @@ SAVED: dict[str, Callable[[Applied, Any], Any]] = {
 }
 
 
+@one_in(5)
 @pytest.mark.parametrize("name", SAVED)
 def test_entries_save_the_same_tensors_as_autograd(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix_recurrence, "CHUNK", 2)

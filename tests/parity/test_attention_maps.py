@@ -47,6 +47,7 @@ from transformers import (
 from exporters.model_source import model_source
 from tests.parity.minilm import load_minilm
 from tests.parity.reference import build, load
+from tests.thinned import one_in
 from zoo.attention_maps.attend import Attended, attend
 from zoo.attention_maps.choice import choose
 from zoo.attention_maps.maps import LayerMap
@@ -109,6 +110,7 @@ def assert_alike(ours: list[LayerMap], theirs: tuple[torch.Tensor, ...]) -> None
         assert weights.max() - weights.min() > 0.05
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", REFERENCES)
 def test_weights(name: str, tmp_path: Path) -> None:
     reference = build(*REFERENCES[name], seed=1)

@@ -12,6 +12,7 @@ from specs.model import Model
 from tests.parity.families.llamas import LLAMA3
 from tests.parity.families.test_llama import config_of
 from tests.parity.reference import assert_close, build, llama_spec, load, positions, ragged
+from tests.thinned import one_in
 from tests.zoo.gguf_files import Kind, write
 from zoo.configs.gguf import config_of_gguf
 
@@ -37,6 +38,7 @@ def same_logits(ours, theirs, vocab: int = 96) -> None:
             assert_close(ours(ids, mask).logits, expected, mask)
 
 
+@one_in(3)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("tied", [True, False])
 def test_logits_are_those_of_the_values_in_the_file(kind, tied, tmp_path):

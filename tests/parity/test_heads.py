@@ -20,6 +20,7 @@ from tests.parity.reference import (
     ragged,
     through_checkpoint,
 )
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import assemble
 from zoo.components.pooling import TokenSequence
@@ -105,6 +106,7 @@ def spec_of(head: dict[str, Any], width: int | None = None) -> Model:
     return bert(vocab_size=VOCABULARY, d_model=WIDTH, embedding={"width": width}, head=head)
 
 
+@one_in(5)
 @pytest.mark.parametrize(
     ("family", "task", "changes", "modules"), CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES]
 )
@@ -294,6 +296,7 @@ def test_sentences_are_the_mean_of_their_real_tokens(normalize: bool) -> None:
 # ------------------------------------------------------------------- whole models, by way of their checkpoints
 
 
+@one_in(3)
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("task", ["tokens", "answers"])
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])

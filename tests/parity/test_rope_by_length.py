@@ -18,6 +18,7 @@ from tests.parity.reference import (
     step_through,
     through_checkpoint,
 )
+from tests.thinned import one_in
 from zoo.context import BuildContext
 from zoo.registry import build_component
 
@@ -47,6 +48,7 @@ def test_dynamic_ntk(length, tmp_path):
         assert_close(step_through(model, ids, mask, prefill=4), theirs, mask)
 
 
+@one_in(3)
 @pytest.mark.parametrize("stated", [None, 1.3])
 @pytest.mark.parametrize("share", [1.0, 0.5])
 @pytest.mark.parametrize("length", [BORDER, BORDER + 1])

@@ -10,6 +10,7 @@ from torch import nn
 from specs.load import load as load_spec
 from specs.model import Model
 from tests.parity.reference import assert_close, load, ragged, redraw
+from tests.thinned import one_in
 from zoo.builder import assemble
 from zoo.checkpoints.write import stored_tensors
 from zoo.families.torch_nn import TORCH
@@ -50,6 +51,7 @@ def vaswani(length: int, width: int) -> torch.Tensor:
     return table
 
 
+@one_in(3)
 @pytest.mark.parametrize("final_norm", [True, False])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("kind", ["post_norm", "pre_norm"])
@@ -117,6 +119,7 @@ def test_stacks_without_an_embedding_name_the_missing_tensor(tmp_path):
     assert "stacks take vectors: store the table" in str(caught.value)
 
 
+@one_in(3)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("kind", ["post_norm", "pre_norm"])

@@ -1,6 +1,7 @@
 """One digest per preset, of its resolved spec: no preset changes unnoticed, and a failure names the keys that changed.
 
-``make digests`` (``python -m tests.specs.digests``) records the present state, and that of the JSON Schema.
+``make digests`` (``python -m tests.specs.digests``) records the present state, that of the JSON Schema, and
+which presets differ in structure.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from specs.resolved import resolved
 from specs.schema import json_schema
 from specs.stored_schema import STORED
 from specs.writing import dump
+from tests.exporters.reduced_presets import RECORDED, found_structures
 
 ROOT = Path(__file__).parents[2]
 DIGESTS = Path(__file__).with_name("presets.sha256")
@@ -103,4 +105,5 @@ def _git(*arguments: str) -> bytes | None:
 
 if __name__ == "__main__":
     DIGESTS.write_text("".join(f"{name} {digest(text_of(name))}\n" for name in preset_names()), "utf-8")
+    RECORDED.write_text("".join(f"{name}\n" for name in found_structures()), "utf-8")
     STORED.write_text(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n", "utf-8")

@@ -36,11 +36,13 @@ def check(spec: Model) -> None:
     assert written_out(again) == data
 
 
+@pytest.mark.slow
 def test_every_preset_says_the_same() -> None:
     for name in preset_names():
         check(load(name))
 
 
+@pytest.mark.slow
 @relaxed
 @given(model_data())
 def test_every_variant_says_the_same(data: Data) -> None:

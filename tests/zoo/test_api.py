@@ -25,6 +25,7 @@ def spec_file(directory: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_spec_is_a_preset_a_path_or_the_spec_itself(tmp_path: Path) -> None:
     path = spec_file(tmp_path)
     for given in (path, str(path), zoo.load(path)):

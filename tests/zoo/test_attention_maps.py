@@ -123,6 +123,7 @@ def check_images_and_audio(spec: Model) -> None:
         assert all(each.weights.shape[-1] == keys + each.sink for each in maps)
 
 
+@pytest.mark.slow
 @settings(relaxed, max_examples=15)
 @given(model_data(), st.integers(1, 6))
 def test_every_variant_gives_weights_only_to_visible_keys(data: Data, length: int) -> None:
@@ -250,6 +251,7 @@ def test_every_token_of_a_decoder_has_a_grid() -> None:
     np.testing.assert_allclose(second.shares * second.largest, wanted, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_pictures_of_patches() -> None:
     """Rows and columns are those of the image; a decoder's tokens are side by side."""
     spec = trocr()

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from specs.errors import UserError
 from specs.head import PoolingName
 from specs.model import Model
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, NORM, gpt2
 from zoo import functional
 from zoo.builder import assemble
@@ -60,6 +61,7 @@ def failures(spec: Model) -> set[str]:
     return {name for name, status in statuses(spec).items() if status == "failed"}
 
 
+@one_in(6)
 @pytest.mark.parametrize("architecture", SPECS)
 @pytest.mark.parametrize(
     "position", ["learned", "sinusoidal", "rope", "alibi", "relative_bias", "disentangled"]
@@ -214,6 +216,7 @@ SABOTAGE: list[tuple[str, Patch, set[str]]] = [
 ]
 
 
+@one_in(4)
 @pytest.mark.parametrize(
     ("architecture", "sabotage", "caught"), SABOTAGE, ids=[f"{s.__name__}-{a}" for a, s, _ in SABOTAGE]
 )
@@ -316,6 +319,7 @@ def test_a_window_tells_a_bidirectional_encoder_where_tokens_stand_where_it_is_s
         assert statuses(spec)["order"] == status
 
 
+@one_in(4)
 @pytest.mark.parametrize("make", [bert, gpt2])
 @pytest.mark.parametrize("layers", [2, [{"use": "whole"}, {}]])
 @pytest.mark.parametrize("position", ["rope", "relative_bias", "alibi", "none"])
@@ -354,6 +358,7 @@ def test_an_encoder_that_is_to_be_causal_and_is_not_is_caught(monkeypatch: pytes
     )
 
 
+@one_in(4)
 @pytest.mark.parametrize("kind", ["classification", "pooled"])
 @pytest.mark.parametrize("pooling", [*get_args(get_args(PoolingName)[0]), {"token": 1}])
 def test_sequence_vectors_do_not_depend_on_other_rows(
@@ -398,6 +403,7 @@ HEADS: list[dict[str, Any]] = [
 ]
 
 
+@one_in(4)
 @pytest.mark.parametrize("head", HEADS, ids=lambda head: head["kind"])
 @pytest.mark.parametrize("architecture", SPECS)
 def test_heads_of_every_architecture(architecture: str, head: dict[str, Any]) -> None:
@@ -448,6 +454,7 @@ def test_heads_that_keep_only_signs_skip_the_gradient_check(head: dict[str, Any]
     assert check.reason.startswith(reason)
 
 
+@one_in(6)
 @pytest.mark.parametrize("architecture", SPECS)
 @pytest.mark.parametrize(
     "changes",
@@ -476,6 +483,7 @@ def test_a_model_of_width_one() -> None:
     assert set(statuses(bare).values()) == {"passed"}
 
 
+@one_in(4)
 @pytest.mark.parametrize("layers", [1, 24])
 @pytest.mark.parametrize("norm", [NORM, {"kind": "none"}], ids=lambda norm: norm["kind"])
 @pytest.mark.parametrize("residual", ["add", "none"])

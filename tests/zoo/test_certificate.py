@@ -20,6 +20,7 @@ from specs.load import load
 from specs.model import Model
 from tests.cli.process import environment, zoo
 from tests.exporters.mixtures import MIXTURES
+from tests.thinned import one_in
 from tests.zoo import tiny
 from zoo.certificate import certify
 
@@ -45,6 +46,7 @@ def copied(good: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(good, tmp_path / "copied"))
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("spec", "options", "calls"),
     [

@@ -9,6 +9,7 @@ import transformers
 from safetensors.torch import save_file
 
 from specs.model import Model
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, NORM, bert, gpt2, t5, vit, whisper
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.families import family_of
@@ -126,6 +127,7 @@ def refused(path, spec: Model) -> str:
     return str(caught.value)
 
 
+@one_in(6)
 @pytest.mark.parametrize(("names", "spec"), CASES, ids=IDS)
 def test_written_checkpoints_are_read_back(names, spec, tmp_path):
     tensors = stored(names, spec)
@@ -145,6 +147,7 @@ def test_written_checkpoints_are_read_back(names, spec, tmp_path):
     assert all(torch.equal(again[name], tensor) for name, tensor in tensors.items())
 
 
+@one_in(6)
 @pytest.mark.parametrize(("names", "spec"), CASES, ids=IDS)
 def test_names_match_with_and_without_the_prefix(names, spec, tmp_path):
     tensors = {names.plain(name): tensor for name, tensor in stored(names, spec).items()}
@@ -220,6 +223,7 @@ def config_of(names: Tensors, spec: Model) -> transformers.PreTrainedConfig:
             )  # fmt: skip
 
 
+@one_in(4)
 @pytest.mark.parametrize(("reference_class", "names", "spec"), REFERENCES)
 def test_transformers_loads_written_checkpoints(reference_class, names, spec, tmp_path):
     tensors = stored(names, spec)

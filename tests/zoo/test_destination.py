@@ -17,6 +17,7 @@ from exporters import data_file, verify
 from exporters.export import export
 from exporters.options import Options
 from tests.exporters.models import GRAPH_ONLY, UNVERIFIED, contents
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2
 from zoo.destination import (
     DestinationError,
@@ -121,6 +122,7 @@ HARMS: list[tuple[Harm, Any]] = [
 ]
 
 
+@one_in(4)
 @pytest.mark.parametrize(("harm", "error"), HARMS, ids=[harm.__name__ for harm, _ in HARMS])
 def test_whatever_happens_the_place_is_as_it_was(
     harm: Harm, error: Any, place: Path, monkeypatch: pytest.MonkeyPatch
@@ -293,6 +295,7 @@ def test_a_disk_that_is_really_too_small(small_disk: Path) -> None:
     assert not list(small_disk.iterdir())
 
 
+@pytest.mark.slow
 def test_two_threads_leave_one_whole_export(tmp_path: Path) -> None:
     specs = [gpt2(), bert()]
     for i, spec in enumerate(specs):

@@ -8,6 +8,7 @@ from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from tests.strategies import model_data
+from tests.thinned import one_in
 from zoo.reports.module_pairs import in_order, pair
 from zoo.reports.parameters import parameter_report
 from zoo.reports.quantities import ComparedSizes, Measured, quantities
@@ -76,6 +77,7 @@ def test_modules_come_in_the_order_of_both():
     assert in_order(["a", "b", "d"], ["x", "a", "c", "d", "e"]) == ["x", "a", "c", "b", "d", "e"]
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(model_data(), model_data())
 def test_parameters_that_differ_add_up_either_way_round(first, second):
@@ -195,6 +197,7 @@ def test_assignments_change_any_side(tmp_path):
     assert changed.spec.decoder.depth == 3
 
 
+@one_in(8)
 @pytest.mark.parametrize("name", preset_names()[::9])
 def test_a_presets_file_is_the_same_as_the_preset(name):
     import specs.catalog

@@ -24,6 +24,7 @@ from specs.load import load
 from specs.model import Model
 from tests.exporters.reduced_presets import structures
 from tests.strategies import model_data
+from tests.thinned import one_in
 from tests.zoo.drawn import check_drawing
 from zoo.builder import assemble
 from zoo.checks import check_shapes
@@ -90,6 +91,7 @@ def attentions(diagram):
 # ------------------------------------------------------------------------------------------- everything is drawn
 
 
+@one_in(8)
 @pytest.mark.parametrize("name", preset_names()[::9])
 def test_presets_are_drawn(name):
     check_all(read(load(name)))
@@ -101,6 +103,7 @@ def test_every_structure_is_drawn():
         check_all(read(load(name)))
 
 
+@pytest.mark.slow
 @relaxed
 @given(model_data())
 def test_every_variant_is_drawn(data):
@@ -444,6 +447,7 @@ def test_labels_of_inputs_and_outputs():
     ]  # fmt: skip
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     "name", ["bert-base", "t5-small", "whisper-tiny", "vit-base-16", "gpt2", "clip-vit-b32-text"]
 )
@@ -480,6 +484,7 @@ def test_text_is_as_wide_as_its_font_has_it(bold, file):
         assert drawn_text.text_width(character, 2048, bold=bold) == round(font.getlength(character))
 
 
+@pytest.mark.slow
 def test_every_character_that_is_drawn_has_a_width():
     shown = {
         c for name in preset_names()[::30] for text in draw_scene(load(name)).all_texts() for c in text.text

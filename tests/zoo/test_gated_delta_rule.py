@@ -12,6 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers.models.kimi_linear import modeling_kimi_linear as kimi
 from transformers.models.qwen3_next import modeling_qwen3_next as qwen
 
+from tests.thinned import one_in
 from tests.zoo.recurrences import DeltaInputs, delta_rule_by_tokens, drawn_delta_inputs, drawn_mask
 from zoo.functional import gated_delta_rule
 from zoo.functional.delta import delta_rule, unit_lower_inverse
@@ -21,6 +22,7 @@ PER_CHANNEL = pytest.mark.parametrize("per_channel", [False, True], ids=["per he
 EXACT: dict[str, Any] = {"atol": 1e-10, "rtol": 1e-10}
 
 
+@one_in(6)
 @PER_CHANNEL
 @pytest.mark.parametrize("strength", [0.01, 1.0, 50.0])
 @pytest.mark.parametrize("tokens", [1, 2, 3, 63, 64, 65, 150])
@@ -52,6 +54,7 @@ def test_no_state_is_a_state_of_zeros() -> None:
     assert all(map(torch.equal, found, expected))
 
 
+@pytest.mark.slow
 @PER_CHANNEL
 def test_gradients_are_those_of_differences(per_channel: bool) -> None:
     inputs = drawn_delta_inputs(5, batch=1, groups=1, heads=2, width=2, out=2, per_channel=per_channel)

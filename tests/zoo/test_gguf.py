@@ -138,6 +138,7 @@ def test_rows_in_pairs_can_be_undone():
         assert transform.stored_shape([shape]) == shape
 
 
+@pytest.mark.slow
 def test_configs_need_no_torch(reference, path):
     write(reference, path)
     code = f"""
@@ -408,6 +409,7 @@ def test_a_file_that_shrinks_after_it_was_opened(reference, spec, path):
             list(source.pieces("decoder.blocks.1.feed_forward.up.weight"))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_a_changed_byte_is_never_a_traceback(data, reference, tmp_path_factory):

@@ -182,11 +182,13 @@ def test_only_needed_files_are_fetched(files, wanted, machine, hub):
     assert sorted(hub.asked) == sorted(DESCRIPTION | wanted)  # each once
 
 
+@pytest.mark.slow
 def test_without_weights_the_description_alone(machine, hub):
     hub.files = OTHERS | {SINGLE: b"a"}
     assert {path.name for path in machine.fetch("org/tiny", "no").iterdir()} == DESCRIPTION
 
 
+@pytest.mark.slow
 def test_the_modules_of_a_sentence_encoder_are_fetched(machine, hub):
     modules = [{"type": f"sentence_transformers.models.{kind}", "path": path}
                for kind, path in (("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"))]  # fmt: skip
@@ -203,6 +205,7 @@ def test_the_modules_of_a_sentence_encoder_are_fetched(machine, hub):
     assert found == DESCRIPTION | set(described) | set(weights)
 
 
+@pytest.mark.slow
 def test_cached_repositories_need_no_network(machine, hub, tmp_path):
     hub.files = OTHERS | {SINGLE: b"a"}
     directory = machine.fetch("org/tiny", "weights")
@@ -220,6 +223,7 @@ def test_an_existing_path_is_not_a_repository_id(tmp_path):
     assert away.fetch(str(tmp_path / "org" / "tiny"), "weights") == tmp_path / "org" / "tiny"
 
 
+@pytest.mark.slow
 def test_an_unreachable_hub_is_reported(tmp_path):
     away = Machine(tmp_path / "cache", NOBODY)
     message = away.refused("org/tiny", "weights")

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, vit, whisper
 from zoo import functional
 from zoo.builder import assemble
@@ -103,6 +104,7 @@ def zeros_divided(patch: Patch) -> None:
         )
 
 
+@one_in(4)
 @pytest.mark.parametrize(
     ("spec", "sabotage", "caught"),
     [

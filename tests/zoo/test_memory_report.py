@@ -16,6 +16,7 @@ from exporters.stored_size import stored_sizes
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo.builder import assemble
 from zoo.models.decoder import Decoder
@@ -139,6 +140,7 @@ def wide(kind: str = "decoder", **changes: object) -> Model:
     )
 
 
+@one_in(4)
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "int4"])
 @pytest.mark.parametrize(
     "spec", [wide(), smallest("t5-small"), smallest("albert-base-v2")], ids=lambda spec: spec.name

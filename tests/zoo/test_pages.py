@@ -22,7 +22,6 @@ from specs.device import device_names
 from specs.load import load
 from specs.model import Model
 from tests.exporters.reduced_presets import structures
-from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit
 from zoo.builder import assemble
 from zoo.drawing.colours import COLOURS
@@ -133,6 +132,7 @@ def html(spec: Model) -> str:
     return report_page(report(spec, devices=device_names()))
 
 
+@pytest.mark.slow
 def test_both_stacks_of_a_dual_encoder_are_shown() -> None:
     """Texts up to the chosen length, whole images, and who sees whom in each stack."""
     spec = load("clip-vit-b32", ["text.layers=2", "image.layers=3", "expect={}"])
@@ -208,6 +208,7 @@ def test_trained_positions_are_labelled_as_trained() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_page_asks_for_nothing() -> None:
     text = html(load("t5-small"))
     assert "default-src 'none'" in text
@@ -216,6 +217,7 @@ def test_a_page_asks_for_nothing() -> None:
     assert "@import" not in text
 
 
+@pytest.mark.slow
 def test_text_in_a_page_is_escaped() -> None:
     spec = gpt2(summary="a <b>bold</b> </script> claim", source="<img src=x>")
     text = html(spec)
@@ -257,12 +259,14 @@ def test_a_verification_of_other_files_proves_nothing(tmp_path: Path) -> None:
     assert "This export was not verified (build.json is missing)." in text
 
 
+@pytest.mark.slow
 def test_without_devices_there_are_no_bounds() -> None:
     text = report_page(report(gpt2()))
     assert 'id="devices"' not in text
     assert 'id="training"' in text
 
 
+@pytest.mark.slow
 def test_a_mixtures_page_has_active_parameters_and_what_steps_read() -> None:
     text = report_page(report(load("mixtral-8x7b")))
     assert "<dt>active per token</dt><dd>12,879,925,248</dd>" in text
@@ -286,7 +290,7 @@ def test_layers_in_words() -> None:
     assert layers_text(range(0, 24, 2), 24) == "layers 0, 2, 4, \u2026, 22 (12 of 24)"
 
 
-@one_in(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["deepseek-v3", "gpt3-175b", "phi-3.5-mini", "whisper-large-v3"])
 def test_the_largest_pages_are_small(preset: str) -> None:
     assert len(html(load(preset)).encode()) < 2_000_000
@@ -295,5 +299,5 @@ def test_the_largest_pages_are_small(preset: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_no_page_is_large(part: int) -> None:
-    for name in [*structures()][part::4]:
+    for name in structures()[part::4]:
         assert len(html(load(name)).encode()) < 2_000_000, name

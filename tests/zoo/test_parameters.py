@@ -211,6 +211,7 @@ def test_equal_layers_that_are_built_once_or_twice_count_as_all_do(name):
     assert sum(role.parameters for role in roles(folded)) == sum(each.numel() for each in whole.parameters())
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(model_data())
 def test_equal_layers_of_any_spec_count_as_all_do(data):
@@ -220,6 +221,7 @@ def test_equal_layers_of_any_spec_count_as_all_do(data):
     assert stored_bytes(folded, torch.float32) == weight_bytes(whole)
 
 
+@pytest.mark.slow
 def test_ten_thousand_layers_are_not_built():
     folded = Folded.of(load("tiny-gpt", ["decoder.layers=10000"]))
     model: Any = folded.model

@@ -30,6 +30,7 @@ def polynomials(draw: st.DrawFn) -> Polynomial:
 SIZES = st.fixed_dictionaries({symbol: st.integers(0, 5000) for symbol in "BTPS"})
 
 
+@pytest.mark.slow
 @given(polynomials(), polynomials(), SIZES, st.integers(-9, 9))
 def test_arithmetic_is_that_of_the_values(
     a: Polynomial, b: Polynomial, sizes: dict[str, int], n: int
@@ -43,12 +44,14 @@ def test_arithmetic_is_that_of_the_values(
     assert a.given(**part).at(P=sizes["P"], S=sizes["S"]) == a.at(**sizes)
 
 
+@pytest.mark.slow
 @given(polynomials())
 def test_values_give_the_polynomial_back(wanted: Polynomial) -> None:
     found = Interpolation.over("BTPS")
     assert found.polynomial([wanted.at(**point) for point in found.points]) == wanted
 
 
+@pytest.mark.slow
 @given(polynomials(), SIZES)
 def test_json_evaluates_to_the_same(a: Polynomial, sizes: dict[str, int]) -> None:
     data = json.loads(json.dumps(a.as_dict()))

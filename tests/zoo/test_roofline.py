@@ -125,6 +125,7 @@ def test_an_unknown_precision_is_refused_with_the_known_ones() -> None:
         of(gpt2(), "fp15")
 
 
+@pytest.mark.slow
 def test_the_machine_at_hand_is_measured() -> None:
     found = this_device("fp32")
     assert found.name == "this"

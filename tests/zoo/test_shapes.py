@@ -52,6 +52,7 @@ def test_a_decoder_runs_with_a_cache() -> None:
     assert found["decoder.blocks.0.attention.key"] == (("B x T x 2048",), ("B x T x 512",))
 
 
+@pytest.mark.slow
 def test_an_encoder_decoder_encodes_and_decodes() -> None:
     report = shapes(load("t5-small"))
     assert report.passed

@@ -15,6 +15,7 @@ import zoo
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
+from tests.thinned import one_in
 from tests.zoo import tiny
 from tests.zoo.sabotage import windows_see_the_future
 from zoo.training import comparison
@@ -165,6 +166,7 @@ def test_heads_become_fewer_rather_than_too_narrow(name: str, heads: int, width:
     assert spec.last_stack.depth == 2
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     "name", ["deepseek-v3", "phi-3.5-mini", "pythia-1.4b", "mixtral-8x7b", "modernbert-base", "albert-base-v2"]
 )  # fmt: skip
@@ -219,6 +221,7 @@ def plain_losses(spec: Model, task: TrainingTask, settings: Settings) -> list[fl
     return losses
 
 
+@pytest.mark.slow
 def test_training_is_a_plain_loop_of_torch(tmp_path: Path) -> None:
     task, settings = Copy(3), Settings(steps=12, batch=4, rate=1e-2, seed=3)
     spec = fitted(tiny.gpt2(), task)
@@ -235,6 +238,7 @@ def test_the_learning_rate_rises_then_falls() -> None:
     assert share_of_rate(0, 1) == 1.0
 
 
+@pytest.mark.slow
 def test_seeds_decide_all(tmp_path: Path) -> None:
     spec, task = fitted(tiny.gpt2(), Copy(3)), Copy(3)
     state = torch.random.get_rng_state()
@@ -261,6 +265,7 @@ def test_training_on_a_gpu_equals_training_on_a_cpu(tmp_path: Path, monkeypatch:
 DROPPING = tiny.gpt2(decoder={"layers": 2, "block": {**tiny.BLOCK, "dropout": 0.2}})
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_as_one_that_was_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,6 +292,7 @@ def test_an_interrupted_training_ends_as_one_that_was_not(
     assert [each.kept for each in found.results] == [True, False]
 
 
+@pytest.mark.slow
 def test_finished_runs_are_not_trained_again(tmp_path: Path) -> None:
     task, settings = Copy(3), Settings(steps=3, batch=2)
     fit = contenders([Contender("a", tiny.gpt2())], task)

@@ -34,7 +34,7 @@ from zoo.tracing.tasks import training_task
 SIZES = {"B": 3, "S": 6}
 LAYER_NORM_ONLY = ["bert-base", "gpt2", "vit-base-16", "whisper-tiny"]
 PRESETS = [*LAYER_NORM_ONLY, "t5-small", "gemma2-2b", "deepseek-v3", "gpt-oss-20b"]
-OTHERS = sorted(structures().keys() - set(PRESETS))
+OTHERS = sorted({*structures()} - set(PRESETS))
 
 
 def smallest(name: str) -> Model:
@@ -156,6 +156,7 @@ def checkpointed(model: nn.Module) -> Iterator[None]:
         del block.forward
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", ["gpt2", "bert-base", "vit-base-16", "whisper-tiny"])
 def test_checkpointing_keeps_the_inputs_of_layers_and_what_is_outside_of_them(name: str) -> None:
     spec = without_dropout(smallest(name))
@@ -168,6 +169,7 @@ def test_checkpointing_keeps_the_inputs_of_layers_and_what_is_outside_of_them(na
     )
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", ["bert-base", "t5-small", "gpt-oss-20b", "deepseek-v3", "whisper-tiny"])
 def test_both_passes_have_the_matrix_products_that_torch_counts(name: str) -> None:
     spec = smallest(name)
@@ -221,6 +223,7 @@ def test_halves_keep_less_and_dropout_a_mask_more() -> None:
     assert dropping.activations.at(**at) - full.activations.at(**at) == masks
 
 
+@pytest.mark.slow
 def test_a_mixture_trains_the_chosen_experts() -> None:
     found, step = training(load("mixtral-8x7b")), costs(load("mixtral-8x7b")).stages["prefill"]
     assert found.passes.forward == step.total

@@ -29,6 +29,7 @@ def test_every_variant_has_shapes_and_behaves(data: Data, seed: int) -> None:
     assert behaviour.passed, [check for check in behaviour.checks if check.status == "failed"]
 
 
+@pytest.mark.slow
 @relaxed
 @given(model_data(architectures=["encoder", "decoder"]))
 def test_every_variant_runs_with_weights_of_its_recipe(data: Data) -> None:
@@ -45,6 +46,7 @@ def test_every_variant_runs_with_weights_of_its_recipe(data: Data) -> None:
     assert all(output.isfinite().all() for output in outputs.values())
 
 
+@pytest.mark.slow
 @relaxed
 @given(model_data())
 def test_the_dtype_changes_no_count_and_no_spec_is_lost_in_writing(data: Data) -> None:
@@ -57,6 +59,7 @@ def test_the_dtype_changes_no_count_and_no_spec_is_lost_in_writing(data: Data) -
     assert Model.model_validate(spec.model_dump()) == spec
 
 
+@pytest.mark.slow
 @relaxed
 @given(model_data())
 def test_every_variant_has_reduced_models(data: Data) -> None:

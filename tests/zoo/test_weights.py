@@ -244,6 +244,7 @@ def test_a_header_longer_than_the_file(tmp_path):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(content=st.binary(max_size=200))
 def test_garbage_is_never_a_traceback(content, tmp_path_factory):

@@ -202,6 +202,7 @@ def test_the_cache_removes_the_least_recently_used(tmp_path: Path) -> None:
     assert len(cache.prune(10**9, unused_since=10**12)) == 2
 
 
+@pytest.mark.slow
 def test_artefacts_are_the_same_bytes_wherever_they_are_made(tmp_path: Path) -> None:
     """In two directories, and with another number of threads."""
     digests = []

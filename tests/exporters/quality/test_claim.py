@@ -18,7 +18,6 @@ from exporters.quality.quality import QualityError
 from exporters.quality.texts import corpus
 from specs.errors import UserError
 from tests.exporters.quality import checkpoints
-from tests.thinned import one_in
 from zoo.manifest import read_record
 
 
@@ -46,6 +45,7 @@ def test_measurements_are_recorded(llama: Path, tmp_path: Path) -> None:
     assert found.as_dict()["quality"]["figures"] == found.quality.figures
 
 
+@pytest.mark.slow
 def test_export_json_is_the_same_every_time(llama: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         exported(llama, tmp_path / name, precision="int8")
@@ -53,7 +53,7 @@ def test_export_json_is_the_same_every_time(llama: Path, tmp_path: Path) -> None
     assert first == second
 
 
-@one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp16", "bf16", "int4"])
 def test_every_precision_that_rounds_is_judged(llama: Path, tmp_path: Path, precision: str) -> None:
     found = exported(llama, tmp_path / "out", precision=precision)
@@ -61,6 +61,7 @@ def test_every_precision_that_rounds_is_judged(llama: Path, tmp_path: Path, prec
     assert found.quality.budget == Budget("kl", LIMITS[precision].max_kl, precision)
 
 
+@pytest.mark.slow
 def test_lossless_or_random_exports_are_not_judged(llama: Path, tmp_path: Path) -> None:
     assert exported(llama, tmp_path / "a").quality is None
     assert exported(llama, tmp_path / "b", precision="int8", verify=False).quality is None
@@ -70,6 +71,7 @@ def test_lossless_or_random_exports_are_not_judged(llama: Path, tmp_path: Path) 
     assert read_record(tmp_path / "c").manifest.judged_on is None
 
 
+@pytest.mark.slow
 def test_past_the_budget_nothing_is_written(llama: Path, tmp_path: Path) -> None:
     with pytest.raises(QualityError) as caught:
         exported(llama, tmp_path / "out", precision="int4", max_kl=1e-6)
@@ -88,6 +90,7 @@ def test_past_the_budget_nothing_is_written(llama: Path, tmp_path: Path) -> None
     assert quality.as_dict()["passed"] is False
 
 
+@pytest.mark.slow
 def test_a_tokenizer_is_not_needed_by_a_decoder(tmp_path: Path) -> None:
     origin = checkpoints.llama(tmp_path / "origin", text=False)
     found = exported(origin, tmp_path / "out", precision="int8")
@@ -95,6 +98,7 @@ def test_a_tokenizer_is_not_needed_by_a_decoder(tmp_path: Path) -> None:
     assert found.quality.inputs == "text that the model writes, seed 0, 8 x 128 tokens"
 
 
+@pytest.mark.slow
 def test_a_text_is_calibrated_with(llama: Path, tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     file.write_text(corpus()[:9000])
@@ -117,6 +121,7 @@ def test_cosines_have_a_budget_of_their_own(tmp_path: Path) -> None:
         exported(origin, tmp_path / "b", precision="int8", min_cosine=1.0)
 
 
+@pytest.mark.slow
 def test_encoder_decoders(tmp_path: Path) -> None:
     origin = checkpoints.t5(tmp_path / "origin")
     found = exported(origin, tmp_path / "out", precision="fp16")

@@ -52,6 +52,7 @@ def origins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: getattr(checkpoints, name)(place / name) for name in ("llama", "bert", "t5")}
 
 
+@one_in(3)
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 @pytest.mark.parametrize("logits", ["all", "last"])
 def test_float_files_are_the_model(
@@ -83,6 +84,7 @@ def test_every_precision_loses_something(origins: dict[str, Path], tmp_path: Pat
     assert 1e-12 < found["kl"] < 0.1
 
 
+@pytest.mark.slow
 def test_vectors(origins: dict[str, Path], tmp_path: Path) -> None:
     spec, model, given = inputs(origins["bert"])
     same = judge(spec, given.judged[:3], files(tmp_path / "a", origins["bert"]), FloatModel(model))
@@ -93,6 +95,7 @@ def test_vectors(origins: dict[str, Path], tmp_path: Path) -> None:
     assert 0.8 < found["least_cosine"] <= found["cosine"] < 1 - 1e-5
 
 
+@pytest.mark.slow
 def test_figures_of_an_encoder_decoder(origins: dict[str, Path], tmp_path: Path) -> None:
     spec, model, given = inputs(origins["t5"])
     found = files(tmp_path / "a", origins["t5"])
@@ -121,6 +124,7 @@ def _greedy(model: torch.nn.Module, batch: Any, most: int) -> list[int]:
     return ids[1:]
 
 
+@pytest.mark.slow
 def test_a_worse_file_has_worse_figures(origins: dict[str, Path], tmp_path: Path) -> None:
     spec, model, given = inputs(origins["t5"])
     other = checkpoints.t5(tmp_path / "other")
@@ -134,6 +138,7 @@ def test_a_worse_file_has_worse_figures(origins: dict[str, Path], tmp_path: Path
     assert figures["kl"] > 0.01
 
 
+@pytest.mark.slow
 def test_the_cost_of_each_part_is_measured(origins: dict[str, Path], tmp_path: Path) -> None:
     spec, model, given = inputs(origins["llama"])
     files(tmp_path / "out", origins["llama"], precision="int4")
@@ -164,6 +169,7 @@ def test_the_layer_that_is_worst_is_named(origins: dict[str, Path]) -> None:
     assert blame(spec, model, stored, cases, layer_of)[0].part == "decoder.blocks.1"
 
 
+@pytest.mark.slow
 def test_generated_inputs_are_sampled_from_the_decoder(origins: dict[str, Path]) -> None:
     spec, model, _ = inputs(origins["llama"])
     found = generated(spec, model, 1)

@@ -42,6 +42,7 @@ def outcome(origin: Path, directory: Path, target: str, precision: str) -> str:
     return ", ".join(f"{name} {value:.3g}" for name, value in found.figures.items())
 
 
+@pytest.mark.slow
 def test_an_encoder_with_outliers_is_written_in_int8(origins: dict[str, Path], tmp_path: Path) -> None:
     assert outcome(origins["bert"], tmp_path / "x", "cpu", "int8").startswith("cosine 1")
 

@@ -17,6 +17,7 @@ from tests.cli.process import environment
 from tests.exporters.remotes.files import as_json, contents, done, invoke, refused, states
 
 
+@pytest.mark.slow
 def test_a_pulled_export_equals_the_pushed_one(exports, tmp_path):
     place = tmp_path / "published" / "first"
     text = done("push", exports / "first", "--to", place)
@@ -194,6 +195,7 @@ def test_the_library_names_fields(exports, tmp_path):
     assert str(found.value).endswith("or pass overwrite.")
 
 
+@pytest.mark.slow
 def test_publishing_loads_no_torch(exports, tmp_path):
     code = "import sys; from cli.app import app; app(sys.argv[1:], standalone_mode=False); assert 'torch' not in sys.modules"
     arguments = ["push", exports / "first", "--to", tmp_path / "p"]

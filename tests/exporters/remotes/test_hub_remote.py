@@ -50,6 +50,7 @@ def run(hub: Hub, tmp_path: Path) -> Run:
 OWN = {".gitattributes", "README.md"}
 
 
+@pytest.mark.slow
 def test_a_pulled_export_equals_the_pushed_one(exports, run, hub, tmp_path):
     hub.commit("main", {**hub.files(), "README.md": b"# Tiny\n"})
     assert "Published: " in run("push", exports / "first", "--to", "hf://org/tiny")
@@ -117,6 +118,7 @@ def test_a_new_branch_has_the_export_alone(exports, run, hub, tmp_path):
     assert contents(tmp_path / "pulled") == contents(exports / "other")
 
 
+@pytest.mark.slow
 def test_files_of_another_kind_are_not_overwritten_unasked(exports, run, hub):
     hub.commit("main", {**hub.files(), "model.onnx": b"another one"})
     said = run("push", exports / "first", "--to", "hf://org/tiny", status=2)
@@ -125,6 +127,7 @@ def test_files_of_another_kind_are_not_overwritten_unasked(exports, run, hub):
     )
 
 
+@pytest.mark.slow
 def test_a_dry_run_sends_nothing(exports, run, hub):
     assert "would be sent to hf://org/tiny" in run(
         "push", exports / "first", "--to", "hf://org/tiny", "--dry-run"
@@ -132,6 +135,7 @@ def test_a_dry_run_sends_nothing(exports, run, hub):
     assert (hub.uploads, len(hub.commits)) == ([], 1)
 
 
+@pytest.mark.slow
 def test_refusals_of_the_hub_are_explained(exports, run, hub, tmp_path):
     said = run("push", exports / "first", "--to", "hf://org/gone", status=2)
     assert said.startswith("org/gone is neither a path nor a public repository on the hub")

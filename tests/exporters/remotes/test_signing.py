@@ -61,6 +61,7 @@ def test_signing_as_json(copy, key):
     }
 
 
+@pytest.mark.slow
 def test_the_tool_of_model_signing_verifies_it(signed, key):
     command = [Path(sys.executable).with_name("model_signing"), "verify", "key", signed, "--signature",
                signed / "model.sig", "--public_key", key.parent / "public.pem"]  # fmt: skip
@@ -185,6 +186,7 @@ def test_signing_again_replaces_the_signature(signed, key, tmp_path):
     assert problem(signed, other) == ""
 
 
+@pytest.mark.slow
 def test_records_and_signatures_are_part_of_an_export(signed, tmp_path):
     assert own_files(signed, MANIFEST) == frozenset(SIGNED) | {"model.sig"}
     assert read_artefact(signed).others == ()

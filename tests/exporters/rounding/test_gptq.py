@@ -79,6 +79,7 @@ def test_inputs_that_are_always_0(silent: slice) -> None:
     assert (found - rows).abs().max() < 1
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from([SYMMETRIC, ASYMMETRIC, Blocks(4, None), Blocks(8, 128)]),
     st.integers(1, 6),

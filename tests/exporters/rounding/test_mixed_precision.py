@@ -20,7 +20,6 @@ from exporters.rounding.size_budget import Size, SizeBudget
 from exporters.runtime.exported import open_export
 from specs.errors import UserError
 from tests.exporters.quality import checkpoints
-from tests.thinned import one_in
 from zoo.records import MixedRecord
 from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Blocks
@@ -123,7 +122,7 @@ def test_groups_are_named_after_their_modules() -> None:
 # ----------------------------------------------------------------------------------------------------------- exports
 
 
-@one_in(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "portable", "cuda"])
 @pytest.mark.parametrize("budget", ["7bits", "98000"])
 def test_files_are_within_the_budget(llama: Path, tmp_path: Path, target: str, budget: str) -> None:
@@ -140,6 +139,7 @@ def test_files_are_within_the_budget(llama: Path, tmp_path: Path, target: str, b
     assert [each.raised for each in mixed.groups if each.cost is not None].count(True) >= 1
 
 
+@pytest.mark.slow
 def test_the_plan_is_recorded_and_read_back(llama: Path, tmp_path: Path) -> None:
     mixed = planned(exported(llama, tmp_path / "out", "7bits"))
     record = json.loads((tmp_path / "out/export.json").read_text())["mixed"]
@@ -203,6 +203,7 @@ def test_with_other_options(llama: Path, tmp_path: Path, options: dict[str, Any]
     assert any(each.raised for each in mixed.groups)
 
 
+@pytest.mark.slow
 def test_tables_raised_to_8_bits_have_blocks_as_large_as_other_matrices(llama: Path, tmp_path: Path) -> None:
     mixed = planned(exported(llama, tmp_path / "out", "8.2bits", head_precision="int4", verify=False))
     raised = {each.name: each.blocks for each in mixed.groups if each.raised and each.bits == 8}
@@ -250,6 +251,7 @@ def test_measuring_needs_inputs(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_decoder_without_a_tokenizer_is_measured_on_its_own_output(tmp_path: Path) -> None:
     origin = checkpoints.llama(tmp_path / "origin", text=False)
     found = exported(origin, tmp_path / "out", "7bits")
@@ -257,6 +259,7 @@ def test_a_decoder_without_a_tokenizer_is_measured_on_its_own_output(tmp_path: P
     assert found.manifest.calibrated_on is not None
 
 
+@pytest.mark.slow
 def test_values_of_16_bits_are_those_of_float16(llama: Path, tmp_path: Path) -> None:
     exported(llama, tmp_path / "out", "1MB", verify=False)
     stored = dict(weight_tensors(load_export(open_export(tmp_path / "out"))))

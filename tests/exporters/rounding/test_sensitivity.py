@@ -59,6 +59,7 @@ def test_estimates_agree_with_exact_costs(
     }  # what the outputs do not depend on costs nothing
 
 
+@pytest.mark.slow
 def test_costs_of_joined_weights_are_those_of_one_change(tmp_path: Path) -> None:
     """The errors of two weights of a group may cancel out."""
     origin = checkpoints.llama(tmp_path)

@@ -55,7 +55,7 @@ class FamilyTests:
         """The values of a configuration."""
         return self.configs[name or next(iter(self.configs))]
 
-    @one_in(3)
+    @one_in(12)
     def test_configuration(self, name, tmp_path):
         self.check(self.model_class, type(self).config(**self.configs[name]), tmp_path)
 

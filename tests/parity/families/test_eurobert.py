@@ -40,6 +40,7 @@ def config_of(**values) -> EuroBertConfig:
     return EuroBertConfig(**{**SPECIAL, **values})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pooling", ["bos", "mean"])
 def test_other_poolings(pooling, tmp_path):
     config = config_of(**CONFIGS["grouped"], classifier_pooling=pooling, num_labels=3)

@@ -66,6 +66,7 @@ def check_falcon(model_class, config, directory, *, seed=1, **options):
     check_reference(reference, directory, seed=seed, **options)
 
 
+@pytest.mark.slow
 def test_positions_that_eight_bits_round(tmp_path):
     fields = {**CONFIGS["rw"], "num_attention_heads": 6, "num_hidden_layers": 1, "layer_norm_epsilon": 1e-3}
     check_falcon(FalconForCausalLM, config_of(**fields), tmp_path, length=300)

@@ -81,6 +81,7 @@ class TestFalconH1(MixerTests):
         }
 
 
+@pytest.mark.slow
 def test_biases_of_the_projections(tmp_path) -> None:
     """The reference adds them to padding on the left, which its convolution sees."""
     values = {**TestFalconH1.configs["all multipliers"], "mamba_proj_bias": True, "projectors_bias": True}

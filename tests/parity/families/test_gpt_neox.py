@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from transformers import (
     GPTNeoXConfig,
@@ -51,6 +52,7 @@ def config_of(**values) -> GPTNeoXConfig:
     return GPTNeoXConfig(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4)
 
 
+@pytest.mark.slow
 def test_beyond_the_context_that_dynamic_scaling_starts_from(tmp_path):
     rope = {**DYNAMIC, "partial_rotary_factor": 0.4}
     config = config_of(**{**CONFIGS["odd-heads"], "max_position_embeddings": 8, "rope_parameters": rope})
