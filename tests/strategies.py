@@ -64,7 +64,7 @@ def draw_whole_inputs(draw: st.DrawFn, data: Data) -> None:
             del data["context_length"]
     if embedding["kind"] == "patches":
         encoder.pop("context_length", None)
-        draw_patch_positions(draw, encoder, encoder.get("d_model", data["d_model"]))
+        draw_patch_positions(draw, encoder, int(encoder.get("d_model") or data["d_model"]))
 
 
 def draw_patch_positions(draw: st.DrawFn, encoder: Data, d_model: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from zoo.families.common import fields as f
 from zoo.families.common.encoders import NORM
 from zoo.families.common.family import Family, HeadClass
@@ -14,7 +16,7 @@ from zoo.families.common.transforms import Unsqueezed
 _WIDTH = f.Int("hidden_size", default=768)
 _DROPOUT = f.Float("hidden_dropout_prob", default=0.0)
 _BIAS = f.Bool("qkv_bias", default=True)
-BODY = {
+BODY: dict[str, Any] = {
     "architecture": "encoder",
     "d_model": _WIDTH,
     "position": {"kind": "learned"},
