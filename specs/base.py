@@ -93,13 +93,15 @@ class Spec(BaseModel):
 
 @dataclass(frozen=True)
 class RuleContext:
-    """Properties of the model that the rules of a component depend on; ``vocab_size`` is for heads."""
+    """Properties of the model that the rules of a component depend on; ``vocab_size`` is for heads, and ``patches`` says that
+    the stack reads the patches of images."""
 
     d_model: int
     context_length: int | None
     causal: bool
     cross: bool
     vocab_size: int | None = None
+    patches: bool = False
 
 
 class Component(Spec):

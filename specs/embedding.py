@@ -146,8 +146,10 @@ class Patches(EmbeddingKind):
     """Number of color channels."""
     class_token: bool = True
     """Whether a trained vector precedes the patches (the `[CLS]` token of ViT)."""
+    distillation_token: Annotated[bool, OmitDefault()] = False
+    """Whether a second trained vector follows the class token, which it requires (DeiT: Touvron et al., 2020)."""
     registers: Annotated[int, Field(ge=0, le=2**10), OmitDefault()] = 0
-    """Number of register tokens: trained vectors without a position between class token and patches (Darcet et al., 2023;
+    """Number of register tokens: trained vectors without an embedded position before the patches (Darcet et al., 2023;
     DINOv2 with registers: 4)."""
     bias: bool = True
     """Whether the projection of the patches adds a bias."""
@@ -165,7 +167,12 @@ class Patches(EmbeddingKind):
 
     @property
     def fixed_length(self) -> int:
-        return self.side**2 + self.class_token + self.registers
+        return self.tokens_before + self.side**2
+
+    @property
+    def tokens_before(self) -> int:
+        """The number of trained vectors before the patches."""
+        return self.class_token + self.distillation_token + self.registers
 
     @property
     def patch_grid(self) -> PatchGrid:
@@ -173,7 +180,8 @@ class Patches(EmbeddingKind):
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
         rows, columns, _ = self.patch_grid
-        first = ["[CLS]"] * self.class_token + [f"reg{i}" for i in range(self.registers)]
+        first = ["[CLS]"] * self.class_token + ["[DIST]"] * self.distillation_token
+        first += [f"reg{i}" for i in range(self.registers)]
         return first + [f"r{row}c{column}" for row in range(rows) for column in range(columns)]
 
     def position_count(self, context_length: int | None) -> int:
@@ -189,6 +197,13 @@ class Patches(EmbeddingKind):
                 f"must not exceed image_size, which is {self.image_size}",
                 self.patch_size,
                 f"Use {self.image_size} or less.",
+            )
+        if self.distillation_token and not self.class_token:
+            yield Fault(
+                ("distillation_token",),
+                "requires a class token, which it follows",
+                self.distillation_token,
+                "Set class_token: true, or remove it.",
             )
 
 

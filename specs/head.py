@@ -25,8 +25,11 @@ class AtToken(Spec):
     """Token id to look for, below `vocab_size`."""
 
 
+TokenPooling = Literal["first", "last", "mean", "max", "weighted_mean", "mean_sqrt_length"]
+"""The reductions of real tokens to one vector."""
+
 PoolingName = Annotated[
-    Literal["first", "last", "mean", "max", "weighted_mean", "mean_sqrt_length"],
+    Literal[TokenPooling, "patches"],
     ValueDescriptions(
         {
             "first": "The first token (BERT's `[CLS]`); not for decoders, whose first token sees no other.",
@@ -35,6 +38,7 @@ PoolingName = Annotated[
             "max": "The largest value of each feature over all tokens.",
             "weighted_mean": "The mean over all tokens, the n-th weighted by n (SGPT).",
             "mean_sqrt_length": "The sum over all tokens, divided by the square root of their number.",
+            "patches": "The mean over the patches of an image, without the vectors before them (BEiT).",
         }
     ),
 ]
@@ -219,6 +223,13 @@ class SequenceHead(TransformingHead):
                 self.pooling,
                 "Use last or mean.",
             )
+        if self.pooling == "patches" and not context.patches:
+            yield Fault(
+                ("pooling",),
+                "requires an embedding of patches",
+                self.pooling,
+                "Use mean.",
+            )
         if isinstance(self.pooling, AttentionPooling):
             yield from (fault.under("pooling") for fault in self.pooling.faults(context))
         if isinstance(self.pooling, AtToken) and self.pooling.token >= (context.vocab_size or 0):
@@ -248,6 +259,16 @@ class Classification(SequenceHead):
     """Whether the classifier adds a bias."""
     dropout: Dropout = 0.0
     """Dropout probability before the classifier during training."""
+
+
+@register("head")
+class DistilledClassification(Component):
+    """Scores of classes from the class token and the distillation token of images, each through a classifier of its own (DeiT:
+    Touvron et al., 2020). Gives `cls_logits`, `distillation_logits`, and their mean `logits`, batch x labels."""
+
+    kind: Literal["distilled_classification"] = "distilled_classification"
+    labels: Width
+    """Number of classes."""
 
 
 @register("head")

@@ -13,7 +13,7 @@ from specs.connector import Connector, ConnectorKind
 from specs.descriptions import ValueDescriptions
 from specs.embedding import Embedding, EmbeddingKind, Patches, Tokens
 from specs.errors import MISSING
-from specs.head import Contrastive, Head, NoHead, Pooled, VocabularyHead
+from specs.head import Contrastive, DistilledClassification, Head, NoHead, Pooled, VocabularyHead
 from specs.initialization import Initialization, Normal
 from specs.position import NoPosition, Position, PositionKind
 from specs.roles import Role
@@ -206,7 +206,11 @@ class Model(Spec):
         """What the rules of a stack's parts depend on."""
         cross = name == "decoder" and self.architecture == "encoder-decoder"
         return RuleContext(
-            self.width_of(stack), self.context_length_of(stack), causal=self.is_causal(name), cross=cross
+            self.width_of(stack),
+            self.context_length_of(stack),
+            causal=self.is_causal(name),
+            cross=cross,
+            patches=self.embedding_of(stack).patch_grid is not None,
         )
 
     def _stack_faults(self) -> Iterable[Fault]:
@@ -414,7 +418,7 @@ class Model(Spec):
         images, connector = self.embedding_of(self.image), self.connector
         assert isinstance(images, Patches)
         assert isinstance(connector, ConnectorKind)
-        return connector.vector_count(images.side**2, images.fixed_length - images.side**2)
+        return connector.vector_count(images.side**2, images.tokens_before)
 
     def _reads_text_and_images(self) -> bool:
         if self.text is None or self.image is None:
@@ -426,6 +430,16 @@ class Model(Spec):
         context = replace(self.rule_context(self._last_name, self.last_stack), vocab_size=self.vocab_size)
         yield from (fault.under("head") for fault in self.head.faults(context))
         yield from self._meeting_faults()
+        embedding = self.embedding_of(self.last_stack)
+        if isinstance(self.head, DistilledClassification) and not (
+            isinstance(embedding, Patches) and embedding.distillation_token
+        ):
+            yield Fault(
+                ("head", "kind"),
+                "requires patches with a distillation token, which it reads",
+                self.head.kind,
+                "Add distillation_token: true to the embedding, or use classification.",
+            )
         if not isinstance(self.head, VocabularyHead):
             return
         if not self.embedding_of(self.last_stack).takes_tokens:

@@ -64,16 +64,31 @@ def draw_whole_inputs(draw: st.DrawFn, data: Data) -> None:
             del data["context_length"]
     if embedding["kind"] == "patches":
         encoder.pop("context_length", None)
+        draw_patch_positions(draw, encoder, int(encoder.get("d_model") or data["d_model"]))
+
+
+def draw_patch_positions(draw: st.DrawFn, encoder: Data, d_model: int) -> None:
+    """Let some attentions to patches know their rows and columns."""
+    for block in (encoder["block"], *encoder.get("blocks", {}).values()):
+        attention = block["attention"]
+        if attention is None or attention["kind"] == "latent" or draw(st.integers(0, 3)):
+            continue
+        attention["position"] = {"kind": "relative_bias_2d", "per_layer": draw(st.booleans())}
+        if (attention["head_dim"] or d_model // attention["heads"]) % 4 == 0 and draw(st.booleans()):
+            attention["position"] = {"kind": "axial_rope"}
 
 
 def patches() -> st.SearchStrategy[Data]:
     """Images of up to nine patches, at times with pixels to spare."""
     sizes = st.sampled_from([(6, 2), (7, 3), (4, 4), (5, 2)])
     return st.builds(
-        lambda size, **rest: {"kind": "patches", "image_size": size[0], "patch_size": size[1], **rest},
+        lambda size, tokens, **rest: {
+            **{"kind": "patches", "image_size": size[0], "patch_size": size[1], **rest},
+            **dict(zip(("class_token", "distillation_token"), tokens, strict=True)),
+        },
         sizes,
+        st.sampled_from([(False, False), (True, False), (True, True)]),
         channels=st.integers(1, 3),
-        class_token=st.booleans(),
         registers=st.sampled_from([0, 0, 1, 3]),
         bias=st.booleans(),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
+from specs.embedding import PatchGrid
 from specs.model import Model
 from specs.position import NoPosition, PositionKind
 from specs.stack import StackName
@@ -21,7 +22,8 @@ class BuildContext:
 
     ``d_model`` is the width of the stream that the component reads and writes, ``layer`` its index in a
     stack of ``layers``; ``cross`` says that the stack attends to an encoder, whose width is ``encoder_width``;
-    ``fixed_length`` says that every input is as long as context_length, as images and spectrograms are.
+    ``fixed_length`` says that every input is as long as context_length, as images and spectrograms are; ``patch_grid`` are
+    the patches that the last vectors of an image are made of.
     ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told.
     ``position_kind`` is the stack's as its spec has it, ``position`` the one that acts inside a layer's attention where
     that is not the stack's.
@@ -34,6 +36,7 @@ class BuildContext:
     cross: bool
     encoder_width: int | None = None
     fixed_length: bool = False
+    patch_grid: PatchGrid | None = None
     layers: int = 1
     layer: int = 0
     heads: int | None = None
@@ -54,6 +57,7 @@ class BuildContext:
             cross=cross,
             encoder_width=spec.width_of(spec.encoder) if cross and spec.encoder is not None else None,
             fixed_length=not spec.embedding_of(part).any_length,
+            patch_grid=spec.embedding_of(part).patch_grid,
             vocab_size=spec.vocab_size,
             position_kind=spec.position_of(part),
         )

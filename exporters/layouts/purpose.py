@@ -26,7 +26,10 @@ _TEXT = {
     "none": _FEATURES,
 }
 _IMAGE = {
-    "classification": Purpose("image-classification", "ImageClassification"),
+    **dict.fromkeys(
+        ("classification", "distilled_classification"),
+        Purpose("image-classification", "ImageClassification"),
+    ),
     "pooled": Purpose("image-feature-extraction", "FeatureExtraction"),
     "pooler": Purpose("image-feature-extraction", "FeatureExtraction"),
     "none": Purpose("image-feature-extraction", "FeatureExtraction"),

@@ -15,9 +15,18 @@ from exporters.runtime.graph import Floats, Ids, host_array
 from exporters.runtime.model_inputs import Given, InputBatch, batches, model_inputs
 from exporters.runtime.transcripts import best_labels
 from specs.errors import UserError, option_name
-from specs.head import CTC, Classification, MaskedLanguageModeling, NoHead, Pooled, Pooler
+from specs.head import (
+    CTC,
+    Classification,
+    DistilledClassification,
+    MaskedLanguageModeling,
+    NoHead,
+    Pooled,
+    Pooler,
+)
 
-VECTORS, CLASSES, MASKS, SPEECH = (NoHead, Pooler, Pooled), Classification, MaskedLanguageModeling, CTC
+VECTORS, CLASSES = (NoHead, Pooler, Pooled), (Classification, DistilledClassification)
+MASKS, SPEECH = MaskedLanguageModeling, CTC
 """The heads whose outputs can be shown."""
 
 
@@ -44,7 +53,7 @@ class EncoderRunner:
     def __init__(self, exported: Exported, threads: int = 0) -> None:
         head = exported.spec.head
         if exported.spec.architecture != "encoder" or not isinstance(
-            head, (*VECTORS, CLASSES, MASKS, SPEECH)
+            head, (*VECTORS, *CLASSES, MASKS, SPEECH)
         ):
             raise UserError(
                 f"zoo run supports vectors, classes, masked tokens, speech and generation\n"

@@ -48,6 +48,8 @@ def test_vectors_are_named_by_what_they_are_made_of() -> None:
     assert patches.patch_grid == (2, 2, 4)
     assert patches.vector_names(7) == ["[CLS]", "reg0", "reg1", "r0c0", "r0c1", "r1c0", "r1c1"]
     assert Patches(image_size=8, patch_size=8, class_token=False).vector_names(1) == ["r0c0"]
+    distilled = Patches(image_size=8, patch_size=8, distillation_token=True, registers=1)
+    assert distilled.vector_names(4) == ["[CLS]", "[DIST]", "reg0", "r0c0"]
     spectrogram = whisper().embedding_of(whisper().first_stack)
     assert spectrogram.vector_names(3, 0.01) == ["0.00s", "0.02s", "0.04s"]
     assert spectrogram.vector_names(3) == ["0", "1", "2"]
@@ -132,6 +134,36 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             ["position.table=true"],
             "position.table: requires the context_length, the number of its rows\n"
             "  value: True\n  Add context_length: 512, or set table: false.",
+        ),
+        (
+            "vit-base-16",
+            ["embedding.distillation_token=true", "embedding.class_token=false"],
+            "embedding.distillation_token: requires a class token, which it follows\n  value: True\n"
+            "  Set class_token: true, or remove it.",
+        ),
+        (
+            "vit-base-16",
+            ["head={kind: distilled_classification, labels: 3}"],
+            "head.kind: requires patches with a distillation token, which it reads\n"
+            "  value: 'distilled_classification'\n"
+            "  Add distillation_token: true to the embedding, or use classification.",
+        ),
+        (
+            "bert-base",
+            ["position={kind: axial_rope}"],
+            "position.kind: requires an embedding of patches, whose rows and columns it reads\n  value: 'axial_rope'\n"
+            "  Use rope, alibi or relative_bias, or embedding: {kind: patches, ...}.",
+        ),
+        (
+            "bert-base",
+            ["head={kind: pooled, pooling: patches}"],
+            "head.pooling: requires an embedding of patches\n  value: 'patches'\n  Use mean.",
+        ),
+        (
+            "dinov3-small-16",
+            ["encoder.block.attention.head_dim=30"],
+            "position.kind: requires a head width that 4 divides, for pairs along two axes; it is 30\n"
+            "  value: 'axial_rope'\n  Set head_dim: 32, or another number of heads.",
         ),
         (
             "vit-base-16",

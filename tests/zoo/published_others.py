@@ -100,6 +100,18 @@ OTHERS: dict[str, dict[str, Any]] = {
         "sep_token_id": 50282, "tie_word_embeddings": True, "torch_dtype": "float32",
         "transformers_version": "4.47.0.dev0", "vocab_size": 50368,
     },
+    "beit-base-16": {
+        "architectures": ["BeitForImageClassification"], "attention_probs_dropout_prob": 0.0,
+        "auxiliary_channels": 256, "auxiliary_concat_input": False, "auxiliary_loss_weight": 0.4,
+        "auxiliary_num_convs": 1, "drop_path_rate": 0.1, "hidden_act": "gelu", "hidden_dropout_prob": 0.0,
+        "hidden_size": 768, "id2label": {str(i): f"LABEL_{i}" for i in range(1000)}, "image_size": 224,
+        "initializer_range": 0.02, "intermediate_size": 3072, "layer_norm_eps": 1e-12,
+        "layer_scale_init_value": 0.1, "model_type": "beit", "num_attention_heads": 12, "num_channels": 3,
+        "num_hidden_layers": 12, "out_indices": [3, 5, 7, 11], "patch_size": 16, "pool_scales": [1, 2, 3, 6],
+        "semantic_loss_ignore_index": 255, "use_absolute_position_embeddings": False,
+        "use_auxiliary_head": True, "use_mask_token": False, "use_mean_pooling": True,
+        "use_relative_position_bias": True, "use_shared_relative_position_bias": False, "vocab_size": 8192,
+    },
     "dinov2-base": {
         "apply_layernorm": True, "architectures": ["Dinov2Model"], "attention_probs_dropout_prob": 0.0,
         "drop_path_rate": 0.0, "hidden_act": "gelu", "hidden_dropout_prob": 0.0, "hidden_size": 768,

@@ -173,6 +173,9 @@ def test_layer_scale_is_drawn_before_the_sum():
     assert titles.count("LayerScale") == 2
     first = ["Patches through one matrix", "Class token", "Learned positions", "Registers"]
     assert titles[:4] == first
+    assert "Axial RoPE" in [part.title for part in read(load("dinov3-small-16")).parts()]
+    titles = [part.title for part in read(load("deit-tiny-distilled-16")).parts()]
+    assert titles[1:4] == ["Class token", "Distillation token", "Learned positions"]
 
 
 def test_a_scaled_stream_is_drawn_with_its_factor_and_a_feed_forward_with_its_own():

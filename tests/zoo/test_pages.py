@@ -195,6 +195,12 @@ def test_trained_positions_are_labelled_as_trained() -> None:
         "by head (2 heads) and by bucket of the distance (32 buckets)"
         in drawing_of(uses(assemble(t5()), t5())[0]).about
     )
+    axial = drawing_of(
+        uses(assemble(vit(position={"kind": "axial_rope"})), vit(position={"kind": "axial_rope"}))[0]
+    )
+    assert axial.data["maps"][0]["shape"] == [5, 2]  # vectors x pairs
+    grid = vit(position={"kind": "relative_bias_2d"})
+    assert "(2 heads)" in drawing_of(uses(assemble(grid), grid)[0]).about
     smollm3 = load("smollm3-3b")
     assert [drawing_of(use).title for use in uses(assemble(smollm3), smollm3)] == [
         "Rotary (RoPE)",

@@ -63,7 +63,7 @@ def order(side: StackRunner, subject: CheckedModel) -> Check:
         return skipped(name, explanation, "convolutions over time see the order even without positions")
     if not isinstance(embedding, Patches):
         return skipped(name, explanation, _SKIPPED)
-    size, first = embedding.patch_size, embedding.class_token + embedding.registers
+    size, first = embedding.patch_size, embedding.tokens_before
     if embedding.image_size < 2 * size:
         return skipped(name, explanation, "an image has only one patch")
 

@@ -18,7 +18,8 @@ from specs.head import AttentionPooling as AttentionPoolingSpec
 from zoo.components.activation import activation
 from zoo.components.attention_pooling import AttentionPooling
 from zoo.components.linear import Linear
-from zoo.components.pooling import TokenSequence, pool
+from zoo.components.patch_positions import patch_places
+from zoo.components.pooling import TokenSequence, mean_from, pool
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.precision import wide
@@ -156,6 +157,8 @@ class SequenceHead(TransformingHead):
         self.pooling: Pool
         if isinstance(spec.pooling, AttentionPoolingSpec):
             self.pooling = AttentionPooling(spec.pooling, context)
+        elif spec.pooling == "patches":
+            self.pooling = functools.partial(mean_from, start=patch_places(context)[0])
         else:
             self.pooling = functools.partial(pool, pooling=spec.pooling)
 
@@ -176,6 +179,24 @@ class Classification(SequenceHead):
 
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         return {"logits": self.labels(self.dropout(self.vector(x, tokens)))}
+
+
+@builds(spec.DistilledClassification)
+class DistilledClassification(nn.Module):
+    """cls_logits and distillation_logits, of the first and the second vector, and their mean logits: B labels each."""
+
+    def __init__(self, spec: spec.DistilledClassification, context: BuildContext) -> None:
+        super().__init__()
+        self.class_labels = Linear(context.d_model, spec.labels)
+        self.distillation_labels = Linear(context.d_model, spec.labels)
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        class_logits, distillation_logits = self.class_labels(x[:, 0]), self.distillation_labels(x[:, 1])
+        return {
+            "logits": (class_logits + distillation_logits) / 2,
+            "cls_logits": class_logits,
+            "distillation_logits": distillation_logits,
+        }
 
 
 @builds(spec.Pooled)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from specs.head import AtToken, PoolingName
+from specs.head import AtToken, TokenPooling
 from zoo.functional import positions_from
 
 
@@ -23,7 +23,7 @@ class TokenSequence:
     mask: Tensor | None
 
 
-def pool(x: Tensor, tokens: TokenSequence, pooling: PoolingName | AtToken) -> Tensor:
+def pool(x: Tensor, tokens: TokenSequence, pooling: TokenPooling | AtToken) -> Tensor:
     """One vector per sequence, from its real tokens: x: B T D -> B D; zeros if all are padding.
 
     Pooling at the first token of a given id uses the last token if the sequence has none.
@@ -38,7 +38,12 @@ def pool(x: Tensor, tokens: TokenSequence, pooling: PoolingName | AtToken) -> Te
     return _unpadded(x, pooling) if tokens.mask is None else _padded(x, tokens.mask, pooling)
 
 
-def _unpadded(x: Tensor, pooling: PoolingName) -> Tensor:
+def mean_from(x: Tensor, tokens: TokenSequence, start: int) -> Tensor:
+    """The mean over the vectors from one on, none of which is padding: x: B T D -> B D."""
+    return x[:, start:].mean(1)
+
+
+def _unpadded(x: Tensor, pooling: TokenPooling) -> Tensor:
     match pooling:
         case "first" | "last":
             return x[:, 0 if pooling == "first" else -1]
@@ -50,7 +55,7 @@ def _unpadded(x: Tensor, pooling: PoolingName) -> Tensor:
     return _padded(x, ones, pooling)
 
 
-def _padded(x: Tensor, mask: Tensor, pooling: PoolingName) -> Tensor:
+def _padded(x: Tensor, mask: Tensor, pooling: TokenPooling) -> Tensor:
     place = mask.cumsum(1)  # B T: 1 for the first real token
     count = place[:, -1:]
     match pooling:

@@ -90,12 +90,14 @@ class _Embedding:
             yield self._counts.part("norm", wording.title(norm.kind), [], f"{self._path}.norm")
 
     def patches(self, embedding: Patches, position: list[Joined]) -> Iterator[Element]:
-        """The projected patches, after the class token; position, and register tokens that have none."""
+        """The projected patches, after class and distillation token; position, and register tokens that have none."""
         d_model, size = self._d_model, embedding.patch_size
         widths = f"{sizes(embedding.channels, size, size)} → {d_model:,}"
         yield self._part("Patches through one matrix", "patch", widths)
         if embedding.class_token:
             yield Joined(self._part("Class token", "class_token", sizes(1, d_model)), "∥")
+        if embedding.distillation_token:
+            yield Joined(self._part("Distillation token", "distillation_token", sizes(1, d_model)), "∥")
         yield from position
         if embedding.registers:
             yield Joined(self._part("Registers", "register", sizes(embedding.registers, d_model)), "∥")

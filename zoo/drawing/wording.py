@@ -13,6 +13,7 @@ from specs.feed_forward import Gated, TwoLayer
 from specs.head import AttentionPooling, AtToken, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
+from specs.patch_positions import AxialRope, RelativeBias2d
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
 from zoo.units import number_text
 
@@ -34,8 +35,10 @@ TITLES = {
     "gated": "Gated feed-forward",
     "mixture": "Mixture of experts",
     "rope": "RoPE",
+    "axial_rope": "Axial RoPE",
     "alibi": "ALiBi",
     "relative_bias": "Relative bias",
+    "relative_bias_2d": "2-D relative bias",
     "disentangled": "Disentangled attention",
     "learned": "Learned positions",
     "convolutional": "Convolutional positions",
@@ -170,6 +173,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
         part = [] if spec.dimensions in (None, width) else [f"{spec.dimensions} of {width} dims"]
         scaling = [] if spec.scaling is None else [_scaling(spec.scaling)]
         return [f"θ {number_text(spec.theta)}", *part, *scaling]
+    if isinstance(spec, AxialRope):
+        return [f"θ {number_text(spec.theta)}", "rows and columns"]
     if isinstance(spec, Alibi):
         return [
             f"slope {TIMES} distance",
@@ -178,6 +183,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
         ]
     if isinstance(spec, RelativeBias):
         return [f"{spec.buckets} buckets", f"distance < {spec.max_distance}", "added to scores"]
+    if isinstance(spec, RelativeBias2d):
+        return ["by row and column", "added to scores"]
     if isinstance(spec, Convolutional):
         return [f"kernel {spec.kernel}", f"{spec.groups} groups", ACTIVATIONS[spec.activation]]
     if isinstance(spec, Disentangled):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from zoo.families.common import fields as f
 from zoo.families.common.encoders import NORM
 from zoo.families.common.family import Family, HeadClass
@@ -14,7 +16,7 @@ from zoo.families.common.transforms import Unsqueezed
 _WIDTH = f.Int("hidden_size", default=768)
 _DROPOUT = f.Float("hidden_dropout_prob", default=0.0)
 _BIAS = f.Bool("qkv_bias", default=True)
-_BODY = {
+BODY: dict[str, Any] = {
     "architecture": "encoder",
     "d_model": _WIDTH,
     "position": {"kind": "learned"},
@@ -56,33 +58,31 @@ _LAYER = {
     "output.dense": "feed_forward.down",
 }
 _AROUND = {"embeddings.patch_embeddings.projection": "embedding.patch", "layernorm": "encoder.final_norm"}
-_TENSORS = Tensors(
-    "vit",
-    (
-        Rule("embeddings.cls_token", ("embedding.class_token.weight",), Unsqueezed()),
-        Rule("embeddings.position_embeddings", ("embedding.position.table.weight",), Unsqueezed()),
-        *modules(_AROUND),
-        *modules(_LAYER, "encoder.layer.{layer}.", "encoder.blocks.{layer}."),
-    ),
-    prefix="vit.",
-    outside=("classifier.",),
-    heads={
-        "pooler": affine("pooler.dense", "head.dense"),
-        "classification": affine("classifier", "head.labels"),
-    },
-    optional=("pooler.*", "classifier.*", "embeddings.mask_token"),
+RULES = (
+    Rule("embeddings.cls_token", ("embedding.class_token.weight",), Unsqueezed()),
+    Rule("embeddings.position_embeddings", ("embedding.position.table.weight",), Unsqueezed()),
+    *modules(_AROUND),
+    *modules(_LAYER, "encoder.layer.{layer}.", "encoder.blocks.{layer}."),
 )
+HEADS = {
+    "pooler": affine("pooler.dense", "head.dense"),
+    "classification": affine("classifier", "head.labels"),
+}
+OPTIONAL = ("pooler.*", "classifier.*", "embeddings.mask_token")
+
+CLASSIFIER = HeadClass("classification", {"labels": Labels()})
+POOLER = HeadClass("pooler", {"activation": f.Activation("pooler_act", "tanh")})
+FIXED = {"pooler_output_size": (_WIDTH, "the pooler keeps the width")}
+IGNORED = ("encoder_stride", "pooler_act")
+"""Fields of the image decoder, and of the pooler."""
 
 FAMILIES = (
     Family(
         "vit",
-        _TENSORS,
-        _BODY,
-        {
-            "ViTForImageClassification": HeadClass("classification", {"labels": Labels()}),
-            "ViTModel": HeadClass("pooler", {"activation": f.Activation("pooler_act", "tanh")}),
-        },
-        fixed={"pooler_output_size": (_WIDTH, "the pooler keeps the width")},
-        ignored=("encoder_stride", "pooler_act"),  # of the image decoder, and of the pooler
+        Tensors("vit", RULES, prefix="vit.", outside=("classifier.",), heads=HEADS, optional=OPTIONAL),
+        BODY,
+        {"ViTForImageClassification": CLASSIFIER, "ViTModel": POOLER},
+        fixed=FIXED,
+        ignored=IGNORED,
     ),
 )

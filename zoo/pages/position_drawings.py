@@ -21,6 +21,7 @@ from specs.base import LEAST, MOST
 from specs.position import NoPosition, PositionKind
 from specs.position import Rope as RopeSpec
 from zoo.components.disentangled import Disentangled
+from zoo.components.patch_positions import AxialRope, RelativeBias2d
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.components.rope_frequencies import rope_frequencies
 from zoo.pages.chart import Axis, Line, line_chart
@@ -84,10 +85,14 @@ def drawing_of(use: Use) -> Drawing:
             return _sinusoidal(use, sinusoidal)
         case Rope() as rope if use.width:
             return _rope(use, rope)
+        case AxialRope() as axial if use.width:
+            return _axial_rope(use, axial)
         case Alibi() as alibi:
             return _alibi(use, alibi)
         case RelativeBias() as relative:
             return _relative_bias(use, relative)
+        case RelativeBias2d() as grid:
+            return _relative_bias_2d(grid)
         case Disentangled() as disentangled:
             return _disentangled(disentangled)
     if isinstance(use.spec, NoPosition):
@@ -160,6 +165,20 @@ def _rope(use: Use, rope: Rope) -> Drawing:
         _dials(),
     ]
     return Drawing("Rotary (RoPE)", f"{about}.", figures, {"maps": [data], "dials": dials})
+
+
+def _axial_rope(use: Use, axial: AxialRope) -> Drawing:
+    turned = axial.angles(use.width, torch.zeros(())).cos()[0]  # vectors x pairs
+    shown = range(0, len(turned), -(-len(turned) // POSITIONS))
+    pairs = torch.arange(0, use.width // 2, -(-use.width // 2 // PAIRS))
+    data = _heat_map(turned[shown][:, pairs], "vector", "pair", pairs.tolist())
+    about = (
+        f"Rotates the {use.width} dimensions of each query and key in {use.width // 2} pairs, the first half with the row of "
+        f"a patch and the second with its column; theta {axial.theta:g}. Vectors before the patches are not rotated."
+    )
+    return Drawing(
+        "Axial rotary (2-D RoPE)", about, [_canvas("Cosine of each pair by vector")], {"maps": [data]}
+    )
 
 
 def _frequencies(rope: Rope, use: Use) -> tuple[dict[str, tuple[float, ...]], float]:
@@ -268,6 +287,20 @@ def _relative_bias(use: Use, relative: RelativeBias) -> Drawing:
         f"distances of {reach} and more share the last bucket. The chart shows the buckets, as the biases are trained."
     )
     return Drawing("Relative bias", about, [f"<figure><h3>Bucket of each distance</h3>{chart}</figure>"])
+
+
+def _relative_bias_2d(grid: RelativeBias2d) -> Drawing:
+    count, heads = grid.table.weight.shape
+    about = (
+        f"Adds a trained bias to each score, by head ({heads} heads) and by the difference in rows and columns of two patches: "
+        f"{grid.differences:,} differences"
+    )
+    about += (
+        f", and {count - grid.differences} biases for the vectors before the patches"
+        if any(grid.others)
+        else ""
+    )
+    return Drawing("2-D relative bias", f"{about}; untrained, so there is nothing to draw.")
 
 
 def _heat_map(values: Tensor, rows: str, columns: str, labels: Sequence[int]) -> dict[str, Any]:

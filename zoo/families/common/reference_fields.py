@@ -45,6 +45,14 @@ decoder_layerdrop decoder_layers decoder_start_token_id dropout encoder_attentio
 encoder_ffn_dim encoder_layerdrop encoder_layers forced_eos_token_id is_decoder scale_embedding
 use_cache
 """,
+    "beit": """
+_out_features _out_indices add_fpn attention_probs_dropout_prob auxiliary_channels
+auxiliary_concat_input auxiliary_loss_weight auxiliary_num_convs drop_path_rate hidden_dropout_prob
+image_size intermediate_size layer_norm_eps layer_scale_init_value num_channels out_features
+out_indices patch_size pool_scales reshape_hidden_states segmentation_indices
+semantic_loss_ignore_index use_absolute_position_embeddings use_auxiliary_head use_mask_token
+use_mean_pooling use_relative_position_bias use_shared_relative_position_bias
+""",
     "bert": """
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
@@ -113,6 +121,10 @@ num_experts_per_tok num_key_value_heads num_local_experts num_mtp_layers num_nex
 output_router_logits pretraining_tp q_lora_rank qk_nope_head_dim qk_rope_head_dim rope_interleave
 routed_scaling_factor topk_group use_cache v_head_dim
 """,
+    "deit": """
+attention_probs_dropout_prob encoder_stride hidden_dropout_prob image_size intermediate_size
+layer_norm_eps num_channels patch_size pooler_act pooler_output_size qkv_bias
+""",
     "dinov2": """
 _out_features _out_indices apply_layernorm attention_probs_dropout_prob drop_path_rate
 hidden_dropout_prob image_size layer_norm_eps layerscale_value mlp_ratio num_channels out_features
@@ -123,6 +135,12 @@ _out_features _out_indices apply_layernorm attention_probs_dropout_prob drop_pat
 hidden_dropout_prob image_size layer_norm_eps layerscale_value mlp_ratio num_channels
 num_register_tokens out_features out_indices patch_size qkv_bias reshape_hidden_states
 use_swiglu_ffn
+""",
+    "dinov3_vit": """
+_out_features _out_indices apply_layernorm drop_path_rate image_size intermediate_size key_bias
+layer_norm_eps layerscale_value mlp_bias num_channels num_register_tokens out_features out_indices
+patch_size pos_embed_jitter pos_embed_rescale pos_embed_shift proj_bias query_bias
+reshape_hidden_states return_class_token use_gated_mlp value_bias
 """,
     "distilbert": """
 activation dim dropout hidden_dim n_heads n_layers qa_dropout seq_classif_dropout

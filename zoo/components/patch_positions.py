@@ -1,0 +1,97 @@
+"""Positions of the patches of an image, by row and column, that act inside attention.
+
+Every input has the same patches, so that what follows from their places is constant. Shapes: vectors T, heads H, head width K.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+import specs.patch_positions as spec
+from zoo import functional
+from zoo.components.linear import EmbeddingTable
+from zoo.components.position import Position
+from zoo.components.rope_frequencies import Rotation
+from zoo.context import BuildContext
+from zoo.registry import builds
+
+
+def patch_places(context: BuildContext) -> tuple[int, list[tuple[int, int]]]:
+    """The number of vectors before the patches, and the row and column of each patch."""
+    assert context.patch_grid is not None
+    assert context.context_length is not None
+    rows, columns, _ = context.patch_grid
+    places = [(row, column) for row in range(rows) for column in range(columns)]
+    return context.context_length - len(places), places
+
+
+def centred_angles(count: int) -> list[float]:
+    """2 pi times the centre of each of ``count`` rows or columns, from -1 to 1 over the image; in float32 as the reference."""
+    centres = torch.arange(0.5, count, dtype=torch.float32, device="cpu") / count
+    angles: list[float] = (2 * math.pi * (2.0 * centres - 1.0)).tolist()
+    return angles
+
+
+@builds(spec.AxialRope)
+class AxialRope(Position):
+    """Rotation of queries and keys by angles proportional to the row and to the column of their patch."""
+
+    def __init__(self, spec: spec.AxialRope, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        before, places = patch_places(context)
+        assert context.patch_grid is not None
+        down, across = map(centred_angles, context.patch_grid[:2])
+        self.theta = spec.theta
+        self.rows = (*[0.0] * before, *(down[row] for row, _ in places))
+        self.columns = (*[0.0] * before, *(across[column] for _, column in places))
+        self._prepared: dict[int, tuple[float, ...]] = {}  # by width
+
+    def prepare(self, width: int) -> None:
+        exponents = Rotation(self.theta, width // 2, None).exponents
+        self._prepared[width] = tuple((1.0 / self.theta**exponents).tolist())
+
+    def angles(self, width: int, like: Tensor) -> Tensor:
+        """The angle of each pair of a head, those of rows before those of columns: 1 T K/2, float32."""
+        if width not in self._prepared:
+            self.prepare(width)
+        axes = (functional.constant(axis, like)[None] for axis in (self.rows, self.columns))  # 1 T
+        return torch.cat([functional.angles(axis, self._prepared[width]) for axis in axes], -1)
+
+    def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        angles = self.angles(width, x)  # 1 T K/2
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        return functional.rotary_embedding(x, cos, sin, dimensions=width, interleaved=False)
+
+
+@builds(spec.RelativeBias2d)
+class RelativeBias2d(Position):
+    """A trained bias per head for each difference in rows and columns, then those to, from and among the vectors before the
+    patches."""
+
+    def __init__(self, spec: spec.RelativeBias2d, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        before, places = patch_places(context)
+        assert context.patch_grid is not None
+        assert context.heads is not None
+        rows, columns, _ = context.patch_grid
+        across = 2 * columns - 1
+        self.differences = (2 * rows - 1) * across
+        self.numbers = (*[0] * before, *(row * across + column for row, column in places))
+        self.others = (*[1] * before, *[0] * len(places))
+        self.table = EmbeddingTable(self.differences + (3 if before else 0), context.heads)
+
+    def table_rows(self, like: Tensor) -> Tensor:
+        """The row of the table for each query and key: 1 T T."""
+        numbers = functional.constant(self.numbers, like)[None]  # 1 T
+        between = self.differences // 2 - functional.relative_positions(numbers, numbers)  # 1 T T
+        if not any(self.others):
+            return between
+        others = functional.constant(self.others, like)[None]  # 1 T
+        query, key = others[:, :, None], others[:, None]
+        return torch.where(query + key > 0, self.differences + key * (query + 1), between)
+
+    def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
+        return self.table(self.table_rows(like)).permute(0, 3, 1, 2)  # 1 H T T

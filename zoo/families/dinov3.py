@@ -1,0 +1,93 @@
+"""DINOv3's vision transformers (Siméoni et al., 2025), at the image size of the config: ``DINOv3ViTConfig``,
+``DINOv3ViTModel``.
+
+At other image sizes the reference spreads the positions over them.
+"""
+
+from __future__ import annotations
+
+from zoo.families.common import fields as f
+from zoo.families.common.decoders import layer_norm
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.images import SquareSide
+from zoo.families.common.layers import Layers
+from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
+from zoo.families.common.transforms import Unsqueezed
+
+_FEED_FORWARD = {
+    "hidden": f.Int("intermediate_size", default=1536),
+    "activation": f.Activation("hidden_act", "gelu"),
+    "bias": f.Bool("mlp_bias", default=True),
+}
+_BODY = {
+    "architecture": "encoder",
+    "d_model": f.Int("hidden_size", default=384),
+    "position": {"kind": "axial_rope", "theta": f.Float("rope_theta", default=100.0)},
+    "embedding": {
+        "kind": "patches",
+        "image_size": SquareSide("image_size", default=224),
+        "patch_size": SquareSide("patch_size", default=16),
+        "channels": f.Int("num_channels", default=3),
+        "registers": f.Int("num_register_tokens", default=0),
+    },
+    "encoder": Layers(
+        f.Depth("num_hidden_layers", default=12),
+        {
+            "kind": "pre_norm",
+            "norm": layer_norm("layer_norm_eps", default=1e-5),
+            "attention": {
+                "kind": "multi_head",
+                "heads": f.Int("num_attention_heads", default=6),
+                "bias": {
+                    "query": f.Bool("query_bias", default=True),
+                    "key": f.Bool("key_bias", default=False),
+                    "value": f.Bool("value_bias", default=True),
+                    "output": f.Bool("proj_bias", default=True),
+                },
+                "dropout": f.Float("attention_dropout", default=0.0),
+            },
+            "feed_forward": f.Kinds(
+                f.Bool("use_gated_mlp", default=False),
+                {"kind": "gated", **_FEED_FORWARD},
+                {"kind": "mlp", **_FEED_FORWARD},
+            ),
+            "layer_scale": f.Float("layerscale_value", default=1.0),
+        },
+    ),
+    "initialization": f.normal(),
+}
+_LAYER = {
+    "norm1": "attention_norm",
+    **projections("attention.", "q_proj k_proj v_proj o_proj"),
+    "norm2": "feed_forward_norm",
+    "mlp.gate_proj": "feed_forward.gate",
+    "mlp.up_proj": "feed_forward.up",
+    "mlp.down_proj": "feed_forward.down",
+}
+_STORED, _OURS = "layer.{layer}.", "encoder.blocks.{layer}."
+_TENSORS = Tensors(
+    "dinov3_vit",
+    (
+        Rule("embeddings.cls_token", ("embedding.class_token.weight",), Unsqueezed()),
+        Rule("embeddings.register_tokens", ("embedding.register.weight",), Unsqueezed()),
+        *modules({"embeddings.patch_embeddings": "embedding.patch", "norm": "encoder.final_norm"}),
+        same(f"{_STORED}layer_scale1.lambda1", f"{_OURS}attention_scale.weight"),
+        same(f"{_STORED}layer_scale2.lambda1", f"{_OURS}feed_forward_scale.weight"),
+        *modules(_LAYER, _STORED, _OURS),
+    ),
+    optional=("embeddings.mask_token", "embeddings.register_tokens"),
+)
+
+FAMILIES = (
+    Family(
+        "dinov3_vit",
+        _TENSORS,
+        _BODY,
+        {"DINOv3ViTModel": HeadClass("pooled", {"pooling": "first"})},
+        fixed={"drop_path_rate": (0.0, "training without some of the layers is not supported")},
+        ignored=(
+            *("pos_embed_shift", "pos_embed_jitter", "pos_embed_rescale"),  # of training
+            *("apply_layernorm", "reshape_hidden_states", "out_features", "out_indices", "stage_names"),
+        ),
+    ),
+)
