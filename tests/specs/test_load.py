@@ -343,7 +343,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["position=rope"], "position: must be a mapping with a `kind` of position\n  value: 'rope'\n"
          "  Write a mapping, such as {kind: rope}."),
         (["position=7"], "position: must be a mapping with a `kind` of position\n  value: 7\n"
-         "  Write a mapping with a kind: learned, sinusoidal, convolutional, rope, alibi, relative_bias, none, disentangled."),
+         "  Write a mapping with a kind: learned, sinusoidal, convolutional, rope, alibi, relative_bias, none, disentangled, axial_rope, relative_bias_2d."),
         (["decoder.block=3"],
          "decoder.block: must be a mapping with a `kind` of block\n  value: 3\n"
          "  Write a mapping with a kind: pre_norm, post_norm, parallel, reordered_norm, sandwich, normed_residual."),
@@ -451,8 +451,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "which is 50257\n  value: 50257\n  Use 0 to 50256."),
         (["head={kind: pooled, pooling: {token: 3, tokn: 3}}"], "head.pooling.tokn: is not a known key\n"
          "  Did you mean 'token'?"),
-        (["head={kind: pooled, pooling: middle}"], "head.pooling: must be 'first', 'last', 'mean', 'max', 'weighted_mean' or 'mean_sqrt_length'\n"
-         "  value: 'middle'\n  Choose from: first, last, mean, max, weighted_mean, mean_sqrt_length."),
+        (["head={kind: pooled, pooling: middle}"], "head.pooling: must be 'first', 'last', 'mean', 'max', 'weighted_mean', 'mean_sqrt_length' or 'patches'\n"
+         "  value: 'middle'\n  Choose from: first, last, mean, max, weighted_mean, mean_sqrt_length, patches."),
         (["head.bias=fixd"], "head.bias: must be true or false, or 'fixed'\n  value: 'fixd'\n  Did you mean 'fixed'?"),
         (["position={kind: rope, dimensions: 7}"], "position.dimensions: must be even: dimensions rotate in pairs\n"
          "  value: 7\n  Use 6 or 8."),

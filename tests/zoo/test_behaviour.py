@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from specs.errors import UserError
-from specs.head import PoolingName
+from specs.head import TokenPooling
 from specs.model import Model
 from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, NORM, gpt2
@@ -360,7 +360,7 @@ def test_an_encoder_that_is_to_be_causal_and_is_not_is_caught(monkeypatch: pytes
 
 @one_in(4)
 @pytest.mark.parametrize("kind", ["classification", "pooled"])
-@pytest.mark.parametrize("pooling", [*get_args(get_args(PoolingName)[0]), {"token": 1}])
+@pytest.mark.parametrize("pooling", [*get_args(TokenPooling), {"token": 1}])
 def test_sequence_vectors_do_not_depend_on_other_rows(
     pooling: object, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 import torch
 
-from specs.head import AtToken, PoolingName
+from specs.head import AtToken, TokenPooling
 from zoo.components.pooling import TokenSequence, pool
 
 X = torch.arange(1.0, 11.0).view(2, 5, 1)
@@ -60,7 +60,7 @@ def test_at_a_token(ids, mask, expected):
     assert found.flatten().tolist() == expected
 
 
-@pytest.mark.parametrize("pooling", [*get_args(get_args(PoolingName)[0]), AtToken(token=7)])
+@pytest.mark.parametrize("pooling", [*get_args(TokenPooling), AtToken(token=7)])
 def test_a_row_of_padding_gives_zeros(pooling):
     mask = torch.zeros(2, 5, dtype=torch.int64)
     assert not pool(X, TokenSequence(torch.full((2, 5), 7), mask), pooling).any()

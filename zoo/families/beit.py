@@ -25,7 +25,7 @@ _SHARED = f.Bool("use_shared_relative_position_bias", default=False)
 _MEAN = f.Bool("use_mean_pooling", default=True)
 
 
-class _Position(Field):
+class _BeitPosition(Field):
     """Positions that are added, biases of each layer, biases of all layers, or none."""
 
     def read(self, config: Config) -> Data:
@@ -49,7 +49,7 @@ class _Position(Field):
         }
 
 
-class _FinalNorm(Field):
+class _BeitFinalNorm(Field):
     """A norm of all vectors, unless their mean is normed."""
 
     def read(self, config: Config) -> bool:
@@ -59,7 +59,7 @@ class _FinalNorm(Field):
         return _MEAN.write(not place.stack.ends_with_norm, place)
 
 
-class _Pooling(Field):
+class _BeitPooling(Field):
     """The mean of the patches and a norm, or the class token, as ``use_mean_pooling`` says."""
 
     def read(self, config: Config) -> Data:
@@ -86,7 +86,7 @@ _BODY = {
     "architecture": "encoder",
     "*": f.Stated(drop_path_rate=0.0, use_mask_token=False),
     "d_model": f.Int("hidden_size", default=768),
-    "position": _Position(),
+    "position": _BeitPosition(),
     "embedding": {
         "kind": "patches",
         "image_size": SquareSide("image_size", default=224),
@@ -113,7 +113,7 @@ _BODY = {
             "layer_scale": _LayerScale("layer_scale_init_value", default=0.1),
             "dropout": _DROPOUT,
         },
-        final_norm=_FinalNorm(),
+        final_norm=_BeitFinalNorm(),
     ),
     "initialization": f.normal(),
 }
@@ -157,8 +157,10 @@ FAMILIES = (
         _TENSORS,
         _BODY,
         {
-            "BeitForImageClassification": HeadClass("classification", {"labels": Labels(), "*": _Pooling()}),
-            "BeitModel": HeadClass("pooled", {"*": _Pooling()}),
+            "BeitForImageClassification": HeadClass(
+                "classification", {"labels": Labels(), "*": _BeitPooling()}
+            ),
+            "BeitModel": HeadClass("pooled", {"*": _BeitPooling()}),
         },
         ignored=(
             *("drop_path_rate", "use_mask_token", "vocab_size"),  # of training
