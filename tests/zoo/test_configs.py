@@ -42,7 +42,7 @@ def read(**changes: Any) -> Any:
     ("changes", "message"),
     [
         ({"model_type": "lama"}, "config.json: model_type: is not a supported family\n  value: 'lama'\n  Did you mean 'llama'?"),
-        ({"model_type": "rwkv"}, "config.json: model_type: is not a supported family\n  value: 'rwkv'\n  Supported families: albert, apertus, arcee, bamba, bart, bert,"),
+        ({"model_type": "rwkv"}, "config.json: model_type: is not a supported family\n  value: 'rwkv'\n  Supported families: albert, apertus, arcee, bamba, bart, beit, bert,"),
         ({"model_type": "gemma3n_text"}, "config.json: model_type: is not supported: specs cannot express several residual streams"),
         ({"model_type": "gemma4_text"}, "config.json: model_type: is not supported: specs cannot express embeddings per layer"),
         ({"model_type": "zamba2"}, "config.json: model_type: is not supported: specs cannot express layers that share weights but for"),
