@@ -64,18 +64,20 @@ def draw_whole_inputs(draw: st.DrawFn, data: Data) -> None:
             del data["context_length"]
     if embedding["kind"] == "patches":
         encoder.pop("context_length", None)
-        draw_patch_positions(draw, encoder, int(encoder.get("d_model") or data["d_model"]))
+        draw_patch_positions(draw, encoder)
 
 
-def draw_patch_positions(draw: st.DrawFn, encoder: Data, d_model: int) -> None:
+def draw_patch_positions(draw: st.DrawFn, encoder: Data) -> None:
     """Let some attentions to patches know their rows and columns."""
     for block in (encoder["block"], *encoder.get("blocks", {}).values()):
         attention = block["attention"]
-        if attention is None or attention["kind"] == "latent" or draw(st.integers(0, 3)):
+        if attention is None or attention["kind"] == "latent":
             continue
-        attention["position"] = {"kind": "relative_bias_2d", "per_layer": draw(st.booleans())}
-        if (attention["head_dim"] or d_model // attention["heads"]) % 4 == 0 and draw(st.booleans()):
-            attention["position"] = {"kind": "axial_rope"}
+        kind = draw(st.sampled_from([None, "relative_bias_2d", "axial_rope"]))
+        if kind == "relative_bias_2d":
+            attention["position"] = {"kind": kind, "per_layer": draw(st.booleans())}
+        elif kind == "axial_rope":
+            attention |= {"position": {"kind": kind}, "head_dim": draw(st.sampled_from([4, 8]))}
 
 
 def patches() -> st.SearchStrategy[Data]:

@@ -28,6 +28,7 @@ from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from tests.exporters.models import UNVERIFIED, contents, graphs, regions, stored, written
+from tests.exporters.test_patch_positions import POSITIONS as PATCH_POSITIONS
 from tests.strategies import Data, model_data
 from tests.thinned import one_in, thinned
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
@@ -299,9 +300,8 @@ def test_masks_are_written_once_for_all_layers_with_the_same_view(tmp_path: Path
 def test_the_variants_name_every_kind_there_is() -> None:
     from specs.registry import kinds
 
-    text = json.dumps(
-        [*POSITIONS, CONVOLUTIONAL, *BLOCKS, *NORMS, *ATTENTIONS, LATENT, *FEED_FORWARDS, *HEADS]
-    )
+    positions = [*POSITIONS, CONVOLUTIONAL, *PATCH_POSITIONS.values()]
+    text = json.dumps([*positions, *BLOCKS, *NORMS, *ATTENTIONS, LATENT, *FEED_FORWARDS, *HEADS])
     for slot in ("position", "block", "norm", "attention", "feed_forward"):
         assert all(f'"{kind}"' in text for kind in kinds(slot))
 
