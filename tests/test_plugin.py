@@ -101,6 +101,7 @@ def test_an_operation_without_an_entry_is_named(spec: Path, tmp_path: Path) -> N
     assert "feed_forward calls square, which has no ONNX emitter" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_plugin_kind_is_in_the_schema_and_in_suggestions(site: Path, spec: Path) -> None:
     zoo = zoo_with(site)
     assert '"squared_relu"' in zoo("schema").stdout

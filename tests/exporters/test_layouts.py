@@ -166,6 +166,7 @@ def test_optimum_has_a_graph_for_the_first_step_and_one_for_the_others(tmp_path:
     assert projections == [False, True, False]  # once per sequence
 
 
+@one_in(2)
 @pytest.mark.parametrize("spec", [t5(), whisper()], ids=lambda spec: spec.name)
 def test_transformers_js_has_one_decoder_and_one_file_of_weights_under_two_names(
     spec: Model, tmp_path: Path
@@ -264,6 +265,7 @@ def test_a_model_without_a_limit_is_announced_with_one(tmp_path: Path) -> None:
     assert config["model"]["context_length"] == config["search"]["max_length"] == 4096
 
 
+@one_in(3)
 @pytest.mark.parametrize(("layout", "fused"), [("genai", 2), ("optimum", 0), ("transformers-js", 0)])
 def test_operations_for_padding_on_the_right_are_for_clients_that_pad_there(
     layout: str, fused: int, tmp_path: Path

@@ -59,7 +59,7 @@ def expected_reasons(name: str, target: str, precision: str) -> list[str]:
     return [ODD] if name == "odd" and precision in QUANTIZED else []
 
 
-@one_in(5)
+@one_in(12)
 @pytest.mark.parametrize(("name", "target", "precision"), GRID)
 def test_a_mixture_is_exported_and_verified(name: str, target: str, precision: str, tmp_path: Path) -> None:
     result = export(MIXTURES[name], tmp_path / "x", Options(target=target, precision=precision))
@@ -197,7 +197,7 @@ SABOTAGE: list[tuple[Callable[[Patch], None], str, tuple[str, str]]] = [
 ]
 
 
-@one_in(5)
+@one_in(4)
 @pytest.mark.parametrize(
     ("sabotage", "name", "place"), SABOTAGE, ids=[f"{s.__name__}-{n}-{'-'.join(p)}" for s, n, p in SABOTAGE]
 )

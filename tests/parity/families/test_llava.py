@@ -54,7 +54,7 @@ def check(config: LlavaConfig, directory: Any, **more: Any) -> None:
     vision_language.check(LlavaForConditionalGeneration, config, directory, without=UNREAD, **more)
 
 
-@one_in(2)
+@one_in(4)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configuration(name, tmp_path):
     check(LlavaConfig(**CONFIGS[name]), tmp_path)

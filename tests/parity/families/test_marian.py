@@ -60,7 +60,7 @@ def drawn(model_class: type, config: Any, seed: int) -> PreTrainedModel:
     return reference
 
 
-@one_in(3)
+@one_in(4)
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("config_class", CLASSES)
 def test_configuration(config_class, name, tmp_path):
@@ -68,6 +68,7 @@ def test_configuration(config_class, name, tmp_path):
     check_reference(reference, tmp_path, sides=("right",))
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     ("model_class", "config_class"), [(MarianModel, MarianConfig), (PegasusModel, PegasusConfig)]
 )
