@@ -7,7 +7,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 # Each process begins with a stretch of consecutive tests, which share what their modules make.
-PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+PARALLEL := -n auto --maxprocesses 4 --dist worksteal
+# With UNTIL=<Unix time> no test begins after that; KEY, a commit's name, decides which modules come first.
+PYTEST := $(BIN)/python -m pytest $(if $(UNTIL),--until $(UNTIL) --order-of $(or $(KEY),$(UNTIL)))
 SOURCES := specs zoo exporters cli
 
 .PHONY: run test test-slow test-all test-browser test-clients lint types contracts format digests docs bench peers clean
@@ -16,11 +18,10 @@ run: $(VENV)/.installed
 	$(BIN)/zoo build bert-base
 
 test: lint types contracts
-	$(PYTEST)
+	$(PYTEST) $(PARALLEL)
 
-# With UNTIL=<Unix time> it begins no test after that; the key, a commit's name, decides which modules come first.
 test-slow: $(VENV)/.installed-test
-	$(PYTEST) -m slow $(if $(UNTIL),--until $(UNTIL) --order-of $(or $(KEY),$(UNTIL)))
+	$(PYTEST) $(PARALLEL) -m slow
 
 test-all: test test-slow
 
@@ -28,12 +29,12 @@ test-all: test test-slow
 test-browser: $(VENV)/.installed-test
 	@command -v chromium && command -v chromedriver || \
 		{ echo "these tests need chromium and chromedriver: apt-get install chromium chromium-driver" >&2; exit 1; }
-	$(BIN)/python -m pytest -m browser tests/browser
+	$(PYTEST) -m browser tests/browser
 
 # The clients that load exports, each in an environment of its own; node comes from a Python package, too.
 test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed \
 		.clients/transformers-js/node_modules
-	$(BIN)/python -m pytest -m clients -rP tests/clients
+	$(PYTEST) -m clients -rP tests/clients
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check
