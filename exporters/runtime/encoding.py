@@ -25,9 +25,9 @@ from specs.head import (
     Pooler,
 )
 
+# The heads whose outputs can be shown.
 VECTORS, CLASSES = (NoHead, Pooler, Pooled), (Classification, DistilledClassification)
 MASKS, SPEECH = MaskedLanguageModeling, CTC
-"""The heads whose outputs can be shown."""
 
 
 @dataclass(frozen=True)
