@@ -245,7 +245,8 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     apart: dict[str, Tensor] = {}
     if isinstance(model, VisionLanguage):
         apart, x = _with_images(model, case, batch)
-        outputs = model.decode(x, model.positions(x, batch.mask, None, None), None)
+        at = model.positions(x, batch.mask, None, None).seeing(model.ahead(batch.inputs))
+        outputs = model.decode(x, at, None)
     elif encoder is not None:
         encoded = model.encode(_inputs(encoder, model), encoder.mask, encoder.types)
         outputs = model.decode(batch.inputs, encoded.present_key_values, encoder.mask)

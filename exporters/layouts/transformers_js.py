@@ -145,6 +145,10 @@ def _reads_images_by_row(spec: Model) -> bool:
 def _misfit(deployment: Deployment) -> str | None:
     if fault := unfit_decoder(deployment) or unfit_precision(deployment) or deployment.unconfigured:
         return fault
+    if deployment.spec.decoder is not None and deployment.spec.decoder.bidirectional:
+        return (
+            "it does not tell its decoder which tokens are of images, which see each other in both directions"
+        )
     (class_name,) = deployment.config["architectures"]
     if class_name not in _CLASSES:
         return f"it lacks the class {class_name}"

@@ -97,6 +97,10 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
         "text_config": {"model_type": "llama", **fields},
         "vision_config": {"model_type": "clip_vision_model"},
     },
+    "gemma3": lambda fields: {
+        "text_config": {"model_type": "gemma3_text", **fields},
+        "vision_config": {"model_type": "siglip_vision_model"},
+    },
     **dict.fromkeys(("siglip", "idefics3", "smolvlm"), lambda fields: {"vision_config": fields}),
     "vision-encoder-decoder": lambda fields: {
         "encoder": {"model_type": "vit", **fields},

@@ -43,6 +43,7 @@ DECODERS: tuple[SideCheck, ...] = (
     cache.prefill_and_steps,
     cache.empty_cache,
 )
+IMAGES: tuple[SideCheck, ...] = (direction.within_images,)
 CROSSING: tuple[SideCheck, ...] = (cross.cross_attention, cross.encoder_padding)
 
 
@@ -92,4 +93,6 @@ def _checks_of(side: StackRunner, subject: CheckedModel) -> tuple[SideCheck, ...
         return WHOLES
     if not side.decodes:
         return CAUSAL_ENCODERS if side.causal else ENCODERS
+    if side.stack.bidirectional == "image":
+        return DECODERS + IMAGES
     return DECODERS + CROSSING if isinstance(subject.model, EncoderDecoder) else DECODERS

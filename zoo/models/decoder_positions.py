@@ -5,7 +5,7 @@ Shapes: batch B, query length T, past length P, key length S.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -19,12 +19,14 @@ class DecoderPositions:
 
     mask: B S with 1 for real tokens, cached ones included; None if positions alone decide who sees a token.
     start: B, the first slot of the new tokens in a static cache.
+    last: B T, the position of the last token that each sees; None for its own.
     """
 
     positions: Tensor
     real: Tensor | None = None
     mask: Tensor | None = None
     start: Tensor | None = None
+    last: Tensor | None = None
 
     @classmethod
     def after(cls, ids: Tensor, past: int, mask: Tensor | None) -> DecoderPositions:
@@ -42,3 +44,7 @@ class DecoderPositions:
         """
         positions = position_ids.clamp(min=0)  # B T
         return cls(positions, (position_ids >= 0).to(torch.int64), None, positions[:, 0])
+
+    def seeing(self, ahead: Tensor | None) -> DecoderPositions:
+        """The same where each token sees as many after it: B T; None for none."""
+        return self if ahead is None else replace(self, last=self.positions + ahead)

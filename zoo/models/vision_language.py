@@ -43,6 +43,8 @@ class VisionLanguage(Decoder):
         between = replace(BuildContext.of(spec, "decoder"), encoder_width=context.d_model)
         self.connector: Connector = build_component(connector, between)  # type: ignore[assignment]
         self.side, self.placeholder = images.side, connector.token
+        assert spec.decoder is not None
+        self.sees_whole_images = spec.decoder.bidirectional == "image"
 
     def forward(
         self,
@@ -55,11 +57,18 @@ class VisionLanguage(Decoder):
         *,
         last_only: bool = False,
     ) -> Outputs:
-        """As a decoder; pixel_values: M channels height width, with V placeholders among the tokens for each image."""
+        """As a decoder; pixel_values: M channels height width, with V placeholders among the tokens for each image.
+
+        The placeholders of an image belong in one call, where they see each other in both directions.
+        """
         seen = None if pixel_values is None else self.see(pixel_values)
         x = self.embed(input_ids, seen, token_type_ids)  # B T D
-        at = self.positions(x, attention_mask, past_key_values, position_ids)
+        at = self.positions(x, attention_mask, past_key_values, position_ids).seeing(self.ahead(input_ids))
         return self.decode(x, at, past_key_values, input_ids, last_only=last_only)
+
+    def ahead(self, input_ids: Tensor) -> Tensor | None:
+        """The number of tokens after each that it sees, B T; None if each sees only those before it."""
+        return functional.rest_of_run(self.placeholder, input_ids) if self.sees_whole_images else None
 
     def see(self, pixel_values: Tensor) -> Tensor:
         """The vectors of images: M channels height width -> M V D."""

@@ -53,6 +53,12 @@ class VisibilityGrid:
         """The number of padding cells in padded pictures: a quarter."""
         return len(self.places) // 4
 
+    @property
+    def image(self) -> range:
+        """The positions of an image, where a model reads images: the second quarter, which is never padding."""
+        quarter = self.padding_cells * self.stride
+        return range(quarter, 2 * quarter)
+
     def mask(self, padding: Padding) -> Tensor | None:
         """1 for real tokens: 1 length, or None for all."""
         padded, at = self.padding_cells * self.stride, torch.arange(self.length)
@@ -100,7 +106,8 @@ def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -
     paddings = PADDINGS if spec.embedding_of(stack_spec).takes_tokens else PADDINGS[:1]
     for position in stack.positions:
         zeroed(position)
-    scopes = {padding: _mixer_context(stack, grid, grid.mask(padding)) for padding in paddings}
+    image = grid.image if stack_spec.bidirectional == "image" else None
+    scopes = {padding: _mixer_context(stack, grid, grid.mask(padding), image=image) for padding in paddings}
     kinds: dict[tuple[int | None, bool], list[int]] = {}
     for layer, attention in stack.attentions.items():
         window = stack.view(attention)[1]
@@ -109,6 +116,7 @@ def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -
     for (window, sinks), layers in kinds.items():
         view = stack.view(stack.attentions[layers[0]])
         title = prefix + ("causal" if stack.causal else "bidirectional")
+        title += "; both directions within an image" if stack_spec.bidirectional == "image" else ""
         title += f", window of {window:,}" if window else ""
         allowed = {padding: _allowed(context.biases[view], grid, grid) for padding, context in scopes.items()}
         yield Sight(title, tuple(layers), len(stack.blocks), sinks, grid, grid, allowed, True)
@@ -137,12 +145,20 @@ def _grid(windows: Sequence[int | None], longest: int | None) -> VisibilityGrid:
 
 
 def _mixer_context(
-    stack: Stack, grid: VisibilityGrid, mask: Tensor | None, encoder_mask: Tensor | None = None
+    stack: Stack,
+    grid: VisibilityGrid,
+    mask: Tensor | None,
+    encoder_mask: Tensor | None = None,
+    image: range | None = None,
 ) -> MixerContext:
-    """The attention inputs for the queries of a grid and all its keys."""
+    """The attention inputs for the queries of a grid and all its keys, some of which are an ``image``."""
     every = torch.ones(1, grid.length, dtype=torch.int64) if mask is None else mask
     keys = functional.token_positions(every, grid.length)  # 1 S
-    return stack.mixer_context(torch.zeros(1), keys[:, grid.places], keys, mask, encoder_mask)
+    queries, last = keys[:, grid.places], None
+    if image is not None:
+        inside = (grid.places >= image.start) & (grid.places < image.stop)
+        last = torch.where(inside, keys[:, image.stop - 1 : image.stop], queries)
+    return stack.mixer_context(torch.zeros(1), queries, keys, mask, encoder_mask, last=last)
 
 
 def _allowed(bias: Tensor | None, queries: VisibilityGrid, keys: VisibilityGrid) -> Tensor:
