@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -101,6 +101,7 @@ def _texts_with_images(
 ) -> RunInputs:
     """Texts, with the placeholders of all images among their tokens."""
     from exporters.runtime.embedding import with_placeholders
+    from exporters.runtime.marked_prompts import with_marks
 
     if stated.sounds:
         from specs.errors import UserError
@@ -108,8 +109,6 @@ def _texts_with_images(
         raise UserError(
             f"{exported.spec.name} reads text and images, which --audio does not give\n  Pass --image."
         )
-    texts = _texts(stated, tokenizer) if stated.texts or stated.ids else RunInputs([[]], "text", [""])
-    prefix = tokenizer.prefix if stated.texts and tokenizer else []
     tiled = read_tiled_image_files(stated.images, exported.spec, exported.directory)
     if tiled is None:
         seen = _images(stated.images, exported)
@@ -117,6 +116,10 @@ def _texts_with_images(
     else:
         pixels, paths, grids = tiled
         count, ids = len(paths), _ids_of_tiles(grids, exported, tokenizer)
+    if stated.texts and tokenizer:
+        stated = replace(stated, texts=with_marks(stated.texts, count, exported.spec, tokenizer))
+    texts = _texts(stated, tokenizer) if stated.texts or stated.ids else RunInputs([[]], "text", [""])
+    prefix = tokenizer.prefix if stated.texts and tokenizer else []
     prompts = with_placeholders(exported.spec, cast("Any", texts.given), count, prefix, ids)
     return RunInputs(prompts, "text", texts.names, pixels)
 

@@ -138,17 +138,17 @@ def _tasks(model: Any, spec: Model, last_only: bool) -> list[Task]:
 
 
 def _reads_images_by_row(spec: Model) -> bool:
-    """Whether the images of each row are apart: those of Idefics 3 and SmolVLM, which alone have a linear connector."""
+    """Whether the images of each row are apart: those of Idefics 3 and SmolVLM, the only ones here with a linear connector."""
     return isinstance(spec.connector, LinearConnector)
 
 
 def _misfit(deployment: Deployment) -> str | None:
-    if fault := unfit_decoder(deployment) or unfit_precision(deployment) or deployment.unconfigured:
-        return fault
     if deployment.spec.decoder is not None and deployment.spec.decoder.bidirectional:
         return (
             "it does not tell its decoder which tokens are of images, which see each other in both directions"
         )
+    if fault := unfit_decoder(deployment) or unfit_precision(deployment) or deployment.unconfigured:
+        return fault
     (class_name,) = deployment.config["architectures"]
     if class_name not in _CLASSES:
         return f"it lacks the class {class_name}"

@@ -168,6 +168,6 @@ def test_clients_without_such_models_are_named(layout: str, reason: str, tmp_pat
 
 
 def test_transformers_js_cannot_see_images_in_both_directions(tmp_path: Path) -> None:
-    reason = "transformers.js cannot load this model: it does not tell its decoder which tokens are of images"
+    reason = "cannot load tiny-llava: it does not tell its decoder which tokens are of images"
     with pytest.raises(UserError, match=reason):
         written(llava(**WITHIN_IMAGES), tmp_path / "x", layout="transformers-js")
