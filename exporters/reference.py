@@ -246,6 +246,9 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     if isinstance(model, VisionLanguage):
         apart, x = _with_images(model, case, batch)
         at = model.positions(x, batch.mask, None, None).seeing(model.ahead(batch.inputs))
+        if model.bidirectional == "prompt":
+            assert case.batch.mask is not None
+            at = at.with_prompt(case.batch.mask[:, : case.ends[0]].sum(1, keepdim=True))
         outputs = model.decode(x, at, None)
     elif encoder is not None:
         encoded = model.encode(_inputs(encoder, model), encoder.mask, encoder.types)

@@ -64,7 +64,7 @@ class ConnectorKind(Component):
 
 @register("connector")
 class LinearConnector(ConnectorKind):
-    """One linear projection to the width of the tokens (Idefics 3, SmolVLM, Gemma 3)."""
+    """One linear projection to the width of the tokens (Idefics 3, SmolVLM, Gemma 3, PaliGemma)."""
 
     kind: Literal["linear"] = "linear"
     bias: bool = True

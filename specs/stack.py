@@ -28,6 +28,19 @@ STACKS: tuple[StackName, ...] = ("encoder", "text", "image", "decoder")
 Layers = Annotated[int, Field(gt=0, le=MAX_LAYERS)]
 
 
+Bidirectional = Annotated[
+    Literal["image", "prompt"],
+    ValueDescriptions(
+        {
+            "image": "The vectors of one image, a run of placeholder tokens that is read in one call; a window limits what they "
+            "see before them (Gemma 3).",
+            "prompt": "All tokens of the first call, text and images, whatever the windows; later tokens see those before them "
+            "(PaliGemma).",
+        }
+    ),
+]
+
+
 class LayerRun(Spec):
     """A run of equal layers."""
 
@@ -83,15 +96,8 @@ class Stack(Spec):
     causal: bool | None = None
     """Whether each token sees only itself and the tokens before it, in an encoder (CLIP's text encoder, Qwen3 Embedding:
     true). Default: false for encoders; decoders are always causal."""
-    bidirectional: Annotated[
-        Literal["image"] | None,
-        OmitDefault(),
-        ValueDescriptions(
-            {"image": "The vectors of one image: a run of placeholder tokens, read in one call (Gemma 3)."}
-        ),
-    ] = None
-    """Tokens that see each other in both directions in the decoder of a `vision-language` model, within any window behind
-    them. Default: none."""
+    bidirectional: Annotated[Bidirectional | None, OmitDefault()] = None
+    """Tokens that see each other in both directions in the decoder of a `vision-language` model. Default: none."""
     d_model: Annotated[Width | None, OmitDefault(), Role.WIDTH] = None
     """Width of this stack's residual stream, where those of a model differ: attention to the encoder then reads its width
     (TrOCR). Default: the model's."""

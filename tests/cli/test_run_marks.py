@@ -14,16 +14,19 @@ from transformers import (
     Gemma3Config,
     Gemma3ForConditionalGeneration,
     Gemma3Processor,
+    PaliGemmaProcessor,
     PreTrainedTokenizerFast,
 )
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
+from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 from typer.testing import CliRunner
 
 from cli.app import app
 from exporters.export import export
 from exporters.options import Options
 from exporters.preprocessing.images import Pixels
-from exporters.runtime.marked_prompts import with_marks
+from exporters.runtime.embedding import with_placeholders
+from exporters.runtime.marked_prompts import marked_ids
 from exporters.runtime.text import find_text
 from specs.errors import UserError
 from specs.load import load
@@ -60,11 +63,35 @@ def test_texts_are_marked_as_by_the_reference(text: str, tmp_path: Path) -> None
     spec = load("gemma3-4b", changes)
     image = Image.new("RGB", (8, 8))
     expected = processor(text=text, images=[[image, image]])["input_ids"]
-    assert tokenizer.ids(with_marks([text], 2, spec, tokenizer)) == expected
-    begun = with_marks(["Here!"], 1, spec, tokenizer)
-    assert tokenizer.ids(begun) == processor(text="<start_of_image>Here!", images=[[image]])["input_ids"]
+    assert marked_ids([text], 2, spec, tokenizer) == expected
+    begun = processor(text="<start_of_image>Here!", images=[[image]])["input_ids"]
+    assert marked_ids(["Here!"], 1, spec, tokenizer) == begun
     (tmp_path / "tokenizer_config.json").unlink()
-    assert with_marks([text], 2, spec, tokenizer) == [text]
+    assert marked_ids([text], 2, spec, tokenizer) == tokenizer.ids([text])
+
+
+@pytest.mark.parametrize("text", ["caption en", "<image>caption <image>en"])
+def test_texts_are_begun_as_by_the_processor_of_paligemma(text: str, tmp_path: Path) -> None:
+    settings = {"processor_class": "PaliGemmaProcessor", "bos_token": "<bos>"}
+    save_tokenizer(tmp_path, "<bos>", "<image>")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    tokenizer = find_text(tmp_path, None, needed=True)
+    assert tokenizer is not None
+    theirs = PreTrainedTokenizerFast(
+        tokenizer_file=str(tmp_path / "tokenizer.json"),
+        bos_token="<bos>",
+        eos_token="<bos>",
+        pad_token="<bos>",
+        extra_special_tokens={"image_token": "<image>"},
+    )
+    images = SiglipImageProcessorPil(size={"height": 8, "width": 8})
+    images.image_seq_length = 4
+    processor = PaliGemmaProcessor(images, theirs)
+    changes = ["vocab_size=300", "connector.token=258", "image.embedding.image_size=28", "expect={}"]
+    spec, count = load("paligemma-3b-224", changes), max(1, text.count("<image>"))
+    found = with_placeholders(spec, marked_ids([text], count, spec, tokenizer), count)
+    expected = processor(text=[text], images=[[Image.new("RGB", (8, 8))] * count])["input_ids"]
+    assert found == expected
 
 
 def test_crops_beside_an_image_are_refused(tmp_path: Path) -> None:

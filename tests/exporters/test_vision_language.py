@@ -93,6 +93,26 @@ def test_images_seen_in_both_directions_are_verified(options: dict[str, Any], tm
             )
 
 
+@one_in(3)
+@pytest.mark.parametrize(
+    "options", [{}, {"target": "cpu"}, {"target": "tensorrt", "cache_length": 20}], ids=str
+)
+def test_prompts_seen_in_both_directions_are_verified(options: dict[str, Any], tmp_path: Path) -> None:
+    block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "window": 3}}
+    spec = llava(decoder={"layers": 2, "block": block, "bidirectional": "prompt"})
+    result = written(spec, tmp_path / "x", **options)
+    assert result.verification is not None
+    images = torch.randn((1, 3, 7, 7), generator=torch.Generator().manual_seed(4))
+    prompt = with_placeholders(spec, [[1, 19, 2]], 1)
+    found = Generator(open_export(tmp_path / "x")).generate(prompt, 4, images=images.numpy())
+    model, ids, past = filled(spec), torch.tensor(prompt), None
+    for token in found.continuations[0].ids:
+        with torch.no_grad():
+            outputs = model(ids, past_key_values=past, pixel_values=images if past is None else None)
+        assert int(outputs.logits[0, -1].argmax()) == token
+        ids, past = torch.tensor([[token]]), outputs.present_key_values
+
+
 @pytest.mark.slow
 def test_a_table_of_8_bits_alone_in_its_graph_is_verified(tmp_path: Path) -> None:
     spec = llava(d_model=64, vocab_size=128)

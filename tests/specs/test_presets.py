@@ -55,6 +55,8 @@ PUBLISHED = {
     "clip-vit-b32-text": 63_165_952,
     "clip-vit-l14": 427_616_513,
     "clip-vit-l14-336": 427_944_193,
+    "paligemma-3b-224": 2_923_466_480,
+    "paligemma2-3b-224": 3_032_242_416,
     "llava-1.5-7b": 7_050_828_800,  # of 7,063,427,072: the last layer of images and its norm are not read
     "llava-1.5-13b": 13_338_896_384,
     "smolvlm-256m": 256_484_928,

@@ -1,4 +1,4 @@
-"""The vectors of an image that see each other in both directions, in a decoder that is otherwise causal."""
+"""The vectors of an image, or the tokens of a prompt, that see each other in both directions in a causal decoder."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.zoo.tiny import BLOCK, llava
 from zoo import functional
 from zoo.builder import assemble
 from zoo.checks import check_behaviour
+from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.vision_language import VisionLanguage
 from zoo.pages.visibility import sights
 from zoo.weights.materialize import materialize
@@ -24,11 +25,9 @@ BLOCKS = [0, -1, 2, 2, 2, -2, -3, 3, 3]
 """The run of each token, or a number of its own."""
 
 
-def bidirectional(window: int | None = None, layers: int = 1) -> Model:
+def bidirectional(of: str = "image", window: int | None = None, layers: int = 1) -> Model:
     attention = {"kind": "multi_head", "heads": 2, "window": window}
-    return llava(
-        decoder={"layers": layers, "block": {**BLOCK, "attention": attention}, "bidirectional": "image"}
-    )
+    return llava(decoder={"layers": layers, "block": {**BLOCK, "attention": attention}, "bidirectional": of})
 
 
 def filled(spec: Model) -> VisionLanguage:
@@ -71,17 +70,21 @@ def test_tokens_see_their_own_image_and_those_before_them(window: int | None) ->
     expected = causal | (blocks[:, None] == blocks[None])
     if window is not None:
         expected &= at[None] > at[:, None] - window
-    found = dependence(filled(bidirectional(window)), torch.ones(1, len(IDS), dtype=torch.int64))
-    assert torch.equal(found, expected)
+    mask = torch.ones(1, len(IDS), dtype=torch.int64)
+    assert torch.equal(dependence(filled(bidirectional(window=window)), mask), expected)
+    assert dependence(filled(bidirectional("prompt", window)), mask).all()
 
 
 @pytest.mark.parametrize("static", [False, True])
-def test_steps_after_an_image_equal_a_full_pass(static: bool) -> None:
-    model = filled(bidirectional(window=3, layers=2))
+@pytest.mark.parametrize("of", ["image", "prompt"])
+def test_steps_after_an_image_equal_a_full_pass(of: str, static: bool) -> None:
+    model = filled(bidirectional(of, window=3, layers=2))
     ids = torch.tensor([[4, *[19] * 4, 5, 6, 7], [*[19] * 4, 8, 9, 10, 11]])
     images = torch.randn((2, 3, 7, 7), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     with torch.no_grad():
-        whole = model(ids, pixel_values=images).logits
+        x = model.embed(ids, model.see(images))
+        at = model.positions(x, None, None, None).seeing(model.ahead(ids))
+        whole = model.decode(x, at if of == "image" else at.with_prompt(torch.tensor([[6]])), None).logits
         given: dict[str, Any] = {}
         past = None
         if static:
@@ -106,6 +109,29 @@ def test_the_checks_tell_such_images_from_causal_ones(monkeypatch: pytest.Monkey
     whole = functional.attention_bias
     monkeypatch.setattr(functional, "attention_bias", lambda *args, last=None, **named: whole(*args, **named))
     assert {check.name for check in check_behaviour(spec).checks if check.status == "failed"} == {name}
+
+
+def test_the_checks_of_a_prompt_are_those_of_both_directions(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = bidirectional("prompt", window=1, layers=2)
+    found = {check.name: check.status for check in check_behaviour(spec).checks}
+    assert found["decoder: bidirectional"] == found["decoder: cache, ragged prefill"] == "passed"
+    assert "decoder: causal" not in found
+    assert "failed" not in found.values()
+    monkeypatch.setattr(
+        DecoderPositions, "first_call", lambda at, past: at.positions.amax(1, keepdim=True) + 1
+    )
+    failed = {check.name for check in check_behaviour(spec).checks if check.status == "failed"}
+    assert failed == {"decoder: cache, token by token", "decoder: cache, ragged prefill"}
+
+
+def test_the_picture_of_visibility_has_a_prompt() -> None:
+    spec = bidirectional("prompt", window=2)
+    seen = sights(assemble(spec), spec)[-1]
+    assert seen.title == "decoder, causal; both directions within the prompt, window of 2"
+    allowed = seen.allowed["none"]
+    assert allowed[:10, :10].all()
+    assert not allowed[:10, 10:].any()
+    assert allowed[10:].sum() == 2 * 10
 
 
 def test_the_picture_of_visibility_has_an_image() -> None:

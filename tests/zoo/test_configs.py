@@ -97,9 +97,12 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
         "text_config": {"model_type": "llama", **fields},
         "vision_config": {"model_type": "clip_vision_model"},
     },
-    "gemma3": lambda fields: {
-        "text_config": {"model_type": "gemma3_text", **fields},
-        "vision_config": {"model_type": "siglip_vision_model"},
+    **{
+        name: lambda fields, text=text: {
+            "text_config": {"model_type": text, **fields},
+            "vision_config": {"model_type": "siglip_vision_model"},
+        }
+        for name, text in (("gemma3", "gemma3_text"), ("paligemma", "gemma"))
     },
     **dict.fromkeys(("siglip", "idefics3", "smolvlm"), lambda fields: {"vision_config": fields}),
     "vision-encoder-decoder": lambda fields: {

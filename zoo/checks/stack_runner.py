@@ -99,8 +99,10 @@ def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
         assert length is not None
         draw = functools.partial(draw_inputs, spec, name)
         ordered = _is_ordered(spec.position_of(stack), stack, length)
-        decodes, causal, vocabulary = name == "decoder", spec.is_causal(name), vocabulary_of(model, spec)
-        alone = all(
+        decodes, vocabulary = name == "decoder", vocabulary_of(model, spec)
+        whole = stack.bidirectional == "prompt"
+        causal = spec.is_causal(name) and not whole
+        alone = not whole and all(
             getattr(mixer, "window", None) == 1 for block in stack.layer_blocks() for mixer in block.mixers
         )
         found.append(
@@ -150,6 +152,8 @@ def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
     attentions = [block.attention for block in stack.layer_blocks() if block.attention is not None]
     positions = [getattr(attention, "position", None) or position for attention in attentions]
     windows = [getattr(attention, "window", None) or 2 * length for attention in attentions]
+    if stack.bidirectional == "prompt":  # whatever the windows
+        windows = [2 * length for _ in attentions]
     placed = any(  # a token that sees itself only is at no distance
         not isinstance(each, NoPosition) and window > 1
         for each, window in zip(positions, windows, strict=True)

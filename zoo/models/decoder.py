@@ -75,7 +75,7 @@ class Decoder(nn.Module):
     ) -> Outputs:
         """x: embeddings, B T D; input_ids: B T, for heads that look for a token."""
         x, present = self.decoder(
-            x, at.positions, at.mask, past_key_values, real=at.real, start=at.start, last=at.last
+            x, at.positions, at.mask, past_key_values, real=at.real, start=at.start, reach=at.reach
         )
         tokens = TokenSequence(input_ids, at.real)
         if last_only:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from zoo import functional
+from zoo.models.reach import Reach
 
 
 @dataclass(frozen=True)
@@ -19,14 +20,14 @@ class DecoderPositions:
 
     mask: B S with 1 for real tokens, cached ones included; None if positions alone decide who sees a token.
     start: B, the first slot of the new tokens in a static cache.
-    last: B T, the position of the last token that each sees; None for its own.
+    reach: how far they see; None if none sees a token after it.
     """
 
     positions: Tensor
     real: Tensor | None = None
     mask: Tensor | None = None
     start: Tensor | None = None
-    last: Tensor | None = None
+    reach: Reach | None = None
 
     @classmethod
     def after(cls, ids: Tensor, past: int, mask: Tensor | None) -> DecoderPositions:
@@ -47,4 +48,17 @@ class DecoderPositions:
 
     def seeing(self, ahead: Tensor | None) -> DecoderPositions:
         """The same where each token sees as many after it: B T; None for none."""
-        return self if ahead is None else replace(self, last=self.positions + ahead)
+        return self if ahead is None else replace(self, reach=Reach(self.positions + ahead))
+
+    def with_prompt(self, length: Tensor) -> DecoderPositions:
+        """The same where the tokens of a prompt see each other.  length: the number of its tokens, (B or 1) 1."""
+        inside = self.positions < length
+        return replace(self, reach=Reach(torch.where(inside, length - 1, self.positions), inside))
+
+    def first_call(self, past: int) -> Tensor:
+        """The number of tokens of a first call, after no ``past`` or from slot 0 on, else 0: (B or 1) 1."""
+        before = (
+            functional.positions_from(past, 1, self.positions) if self.start is None else self.start
+        )  # B or 1
+        count = self.positions.amax(1, keepdim=True) + 1  # (B or 1) 1
+        return count * (before == 0).to(torch.int64)[:, None]

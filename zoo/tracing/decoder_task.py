@@ -72,7 +72,7 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Pl
     if embedded:
         width = spec.width_of(spec.decoder)
         x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", width))
-        ahead = [ids_input(AHEAD, "sequence_length")] if spec.decoder.bidirectional else []
+        ahead = [ids_input(AHEAD, "sequence_length")] if spec.decoder.bidirectional == "image" else []
         return [x, *ahead, seen]
     given = stack_inputs(spec, spec.decoder, "sequence_length")
     return [seen if each.name == "attention_mask" else each for each in given]

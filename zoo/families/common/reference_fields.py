@@ -428,6 +428,10 @@ summary_use_proj
 _remove_final_layer_norm activation_function do_layer_norm_before dropout enable_bias ffn_dim
 layer_norm_elementwise_affine layerdrop use_cache word_embed_proj_dim
 """,
+    "paligemma": """
+image_size image_token_id image_token_index num_image_tokens patch_size projection_dim text_config
+use_bidirectional_attention use_cache vision_config
+""",
     "pegasus": """
 activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
 decoder_layerdrop decoder_layers decoder_start_token_id dropout encoder_attention_heads

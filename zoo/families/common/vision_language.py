@@ -1,4 +1,5 @@
-"""Families of a decoder that reads the vectors of images, whose configs hold that of each: LLaVA, Idefics 3, Gemma 3."""
+"""Families of a decoder that reads the vectors of images, whose configs hold that of each: LLaVA, Idefics 3, Gemma 3,
+PaliGemma."""
 
 from __future__ import annotations
 
