@@ -58,9 +58,17 @@ def test_every_target_and_precision_is_verified(options: dict[str, str], tmp_pat
     assert written(llava(), tmp_path / "x", **options).verification is not None
 
 
-WITHIN_IMAGES = {"decoder": {"layers": 2, "block": BLOCK, "bidirectional": "image"}}
-POOLED = {"connector": {"kind": "linear", "token": 19, "pool": 2, "norm": {"kind": "rms_norm"}, "bias": False},
-          "image": {**llava().image.model_dump(exclude_unset=True), "embedding": {"kind": "patches", "image_size": 12, "patch_size": 3}}}  # type: ignore[union-attr]  # fmt: skip
+WITHIN_IMAGES: dict[str, Any] = {"decoder": {"layers": 2, "block": BLOCK, "bidirectional": "image"}}
+POOLED: dict[str, Any] = {
+    "connector": {"kind": "linear", "token": 19, "pool": 2, "norm": {"kind": "rms_norm"}, "bias": False},
+    "image": {
+        "d_model": 12,
+        "position": {"kind": "learned"},
+        "embedding": {"kind": "patches", "image_size": 12, "patch_size": 3},
+        "layers": 2,
+        "block": BLOCK,
+    },
+}
 
 
 @one_in(4)
