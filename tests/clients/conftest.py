@@ -12,8 +12,7 @@ import torch
 from exporters.export import export
 from exporters.options import Options
 from specs.load import load
-from tests.clients import checkpoints
-from tests.clients.checkpoints import Checkpoint, checkpoint
+from tests.clients.checkpoints import Checkpoint, checkpoint, maker
 from tests.clients.client import Client
 from tests.parity.minilm import SENTENCES, SPEC, load_minilm
 from zoo import import_checkpoint
@@ -32,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Checkpoint
 
     def get(name: str) -> Checkpoint:
         if name not in known:
-            known[name] = checkpoint(getattr(checkpoints, name), tmp_path_factory.mktemp(name))
+            known[name] = checkpoint(maker(name), tmp_path_factory.mktemp(name))
         return known[name]
 
     return get
@@ -49,11 +48,14 @@ def agrees(made: Callable[[str], Checkpoint], tmp_path: Path) -> Agree:
         layout: str,
         target: str = "portable",
         logits: str = "all",
+        verify: bool = True,
         **request: Any,
     ) -> None:
         origin = made(name)
         spec = import_checkpoint(origin.directory)
-        options = Options(weights=str(origin.directory), layout=layout, target=target, logits=logits)
+        options = Options(
+            weights=str(origin.directory), layout=layout, target=target, logits=logits, verify=verify
+        )
         export(spec, tmp_path / "deployed", options)
         expected = origin.greedy(TEXTS, NEW_TOKENS)
         request |= {"options": {"no_repeat_ngram_size": origin.no_repeat}} if origin.no_repeat else {}
