@@ -178,6 +178,18 @@ def encoder_of_images(model_type: str, **more: Any) -> PreTrainedModel:
     return transformers.AutoModel.from_config(transformers.CONFIG_MAPPING[model_type](**sizes))
 
 
+SEEDS = {"cohere2": 8, "m2m_100": 8}
+"""Those of models that others leave in doubt about a token."""
+
+
+def modernbert_decoder() -> PreTrainedModel:
+    """Windows in two of three layers, and a transform before the scores."""
+    sizes = {**SIZES, "local_attention": 8, "max_position_embeddings": 128}
+    special = {**TOKENS, "cls_token_id": 1, "sep_token_id": 2}
+    config = transformers.ModernBertDecoderConfig(vocab_size=VOCABULARY, **sizes, **special)
+    return transformers.ModernBertDecoderForCausalLM(config)
+
+
 def maker(name: str) -> Callable[[], PreTrainedModel]:
     """What makes the model of a name: a function here, or the usual config of that model_type."""
     own: Callable[[], PreTrainedModel] | None = globals().get(name)
@@ -279,9 +291,9 @@ class Checkpoint:
         return found.sequences[0, -new_tokens:].tolist()
 
 
-def checkpoint(make: Callable[[], PreTrainedModel], directory: Path) -> Checkpoint:
+def checkpoint(make: Callable[[], PreTrainedModel], directory: Path, seed: int = 7) -> Checkpoint:
     """A model with random weights, saved with a tokenizer."""
-    torch.manual_seed(7)
+    torch.manual_seed(seed)
     model = make().eval()
     for parameter in model.parameters():
         if parameter.dim() > 1:

@@ -12,7 +12,7 @@ import torch
 from exporters.export import export
 from exporters.options import Options
 from specs.load import load
-from tests.clients.checkpoints import Checkpoint, checkpoint, maker
+from tests.clients.checkpoints import SEEDS, Checkpoint, checkpoint, maker
 from tests.clients.client import Client
 from tests.parity.minilm import SENTENCES, SPEC, load_minilm
 from zoo import import_checkpoint
@@ -31,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Checkpoint
 
     def get(name: str) -> Checkpoint:
         if name not in known:
-            known[name] = checkpoint(maker(name), tmp_path_factory.mktemp(name))
+            known[name] = checkpoint(maker(name), tmp_path_factory.mktemp(name), SEEDS.get(name, 7))
         return known[name]
 
     return get
