@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -101,6 +102,7 @@ def _texts_with_images(
 ) -> RunInputs:
     """Texts, with the placeholders of all images among their tokens."""
     from exporters.runtime.embedding import with_placeholders
+    from exporters.runtime.marked_prompts import marked_ids
 
     if stated.sounds:
         from specs.errors import UserError
@@ -108,8 +110,6 @@ def _texts_with_images(
         raise UserError(
             f"{exported.spec.name} reads text and images, which --audio does not give\n  Pass --image."
         )
-    texts = _texts(stated, tokenizer) if stated.texts or stated.ids else RunInputs([[]], "text", [""])
-    prefix = tokenizer.prefix if stated.texts and tokenizer else []
     tiled = read_tiled_image_files(stated.images, exported.spec, exported.directory)
     if tiled is None:
         seen = _images(stated.images, exported)
@@ -117,6 +117,9 @@ def _texts_with_images(
     else:
         pixels, paths, grids = tiled
         count, ids = len(paths), _ids_of_tiles(grids, exported, tokenizer)
+    read = partial(marked_ids, images=count, spec=exported.spec)
+    texts = _texts(stated, tokenizer, read) if stated.texts or stated.ids else RunInputs([[]], "text", [""])
+    prefix = tokenizer.prefix if stated.texts and tokenizer else []
     prompts = with_placeholders(exported.spec, cast("Any", texts.given), count, prefix, ids)
     return RunInputs(prompts, "text", texts.names, pixels)
 
@@ -146,8 +149,16 @@ def filled_text(ids: list[int], spec: Model, tokenizer: TextTokenizer) -> list[i
     return ids if padding is None else [*ids, *[padding] * (length - len(ids))]
 
 
-def _texts(stated: GivenOptions, tokenizer: TextTokenizer | None) -> RunInputs:
-    """Texts, and token ids after them."""
+def _plain_ids(texts: Sequence[str], *, tokenizer: TextTokenizer) -> list[list[int]]:
+    return tokenizer.ids(texts)
+
+
+def _texts(
+    stated: GivenOptions,
+    tokenizer: TextTokenizer | None,
+    read: Callable[..., list[list[int]]] = _plain_ids,
+) -> RunInputs:
+    """Texts as ``read`` gives their ids, and token ids after them."""
     from specs.errors import UserError
 
     if stated.texts and tokenizer is None:
@@ -155,8 +166,8 @@ def _texts(stated: GivenOptions, tokenizer: TextTokenizer | None) -> RunInputs:
             "--text needs a tokenizer, and there is no tokenizer.json beside the model.\n"
             "  Pass --tokenizer PATH, or token ids with --ids."
         )
-    read = tokenizer.ids(list(stated.texts)) if stated.texts and tokenizer else []
-    prompts = [*read, *map(token_ids, stated.ids)]
+    ids = read(list(stated.texts), tokenizer=tokenizer) if stated.texts and tokenizer else []
+    prompts = [*ids, *map(token_ids, stated.ids)]
     return RunInputs(prompts, "text", [""] * len(prompts))
 
 

@@ -39,7 +39,7 @@ class Batch:
     length.
 
     Images and audio have no types, and a mask only where they may have any length; ``frames`` is then that of the vectors
-    made of them.
+    made of them. ``ahead``: the number of tokens after each embedding that it sees, where the decoder takes it.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Batch:
     mask: Tensor | None = None
     types: Tensor | None = None
     frames: Tensor | None = None
+    ahead: Tensor | None = None
 
     @property
     def real(self) -> Tensor | None:
@@ -62,7 +63,9 @@ class Batch:
         """The tokens from ``start`` to ``end``, with the mask of all tokens before them."""
         assert self.mask is not None
         assert self.types is not None
-        return Batch(self.name, self.inputs[:, start:end], self.mask[:, :end], self.types[:, start:end])
+        ahead = None if self.ahead is None else self.ahead[:, start:end]
+        inputs, types = self.inputs[:, start:end], self.types[:, start:end]
+        return Batch(self.name, inputs, self.mask[:, :end], types, ahead=ahead)
 
     def closed_up(self) -> Batch:
         """The same tokens with the padding of every row after them."""

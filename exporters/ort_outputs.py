@@ -21,7 +21,7 @@ from exporters.quantized_cache.scheme import stored_codes
 from exporters.reference import ENCODED, PRESENT, at_their_places, reported_state
 from exporters.session_options import open_session, session_options
 from exporters.targets import Padding, Target
-from zoo.graph_names import EMBEDDED, SEEN, VISION_ENCODER
+from zoo.graph_names import AHEAD, EMBEDDED, SEEN, VISION_ENCODER
 from zoo.state_names import is_past, is_present, past_of, present_of
 from zoo.tracing.dual_encoder_tasks import READS
 from zoo.tracing.task import ENCODER_HIDDEN, HIDDEN, Task
@@ -122,7 +122,9 @@ def run(
     if loaded[0].task.name == VISION_ENCODER:
         see, embed, *loaded = loaded
         results |= _with_images(see, embed, case)
-        case = replace(case, batch=replace(case.batch, name=EMBEDDED, inputs=results[EMBEDDED]), encoder=None)
+        ahead = results.pop(AHEAD, None)
+        batch = replace(case.batch, name=EMBEDDED, inputs=results[EMBEDDED], ahead=ahead)
+        case = replace(case, batch=batch, encoder=None)
     elif not case.reads_encoder and case.encoder is not None:
         given = _given(case.encoder) | _given(case.batch)
         *alone, whole = loaded
@@ -168,7 +170,7 @@ def run(
 
 
 def _with_images(see: Loaded, embed: Loaded, case: Case) -> dict[str, Tensor]:
-    """The vectors of images, where there are any, and the embeddings of tokens with them."""
+    """The vectors of images, where there are any, and what the decoder takes of tokens with them."""
     images, batch = case.encoder, case.batch
     assert images is not None
     seen = {SEEN: _seen(see, images, len(batch.inputs))} if len(images.inputs) else {}
@@ -199,7 +201,12 @@ def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _given(batch: Batch) -> dict[str, Tensor]:
     """A batch by the names of the graph inputs that may take it."""
-    given = {batch.name: batch.inputs, "attention_mask": batch.mask, "token_type_ids": batch.types}
+    given = {
+        batch.name: batch.inputs,
+        "attention_mask": batch.mask,
+        "token_type_ids": batch.types,
+        AHEAD: batch.ahead,
+    }
     if batch.mask is not None and batch.types is not None:
         given["position_ids"] = _places(batch.mask)[:, -batch.inputs.shape[1] :]
     return {name: values for name, values in given.items() if values is not None}

@@ -245,7 +245,11 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     apart: dict[str, Tensor] = {}
     if isinstance(model, VisionLanguage):
         apart, x = _with_images(model, case, batch)
-        outputs = model.decode(x, model.positions(x, batch.mask, None, None), None)
+        at = model.positions(x, batch.mask, None, None).seeing(model.ahead(batch.inputs))
+        if model.bidirectional == "prompt":
+            assert case.batch.mask is not None
+            at = at.with_prompt(case.batch.mask[:, : case.ends[0]].sum(1, keepdim=True))
+        outputs = model.decode(x, at, None)
     elif encoder is not None:
         encoded = model.encode(_inputs(encoder, model), encoder.mask, encoder.types)
         outputs = model.decode(batch.inputs, encoded.present_key_values, encoder.mask)

@@ -26,15 +26,22 @@ class ConnectorKind(Component):
     """Id of the placeholder token, of which a prompt has one for every vector of its images."""
     class_token: Annotated[bool, OmitDefault()] = False
     """Whether the vectors of class token and registers are kept, before those of the patches."""
+    pool: Annotated[int, Field(ge=1, le=16), OmitDefault()] = 1
+    """Side of the squares of patches whose vectors are averaged to one, before the norm (Gemma 3)."""
     shuffle: Annotated[int, Field(ge=1, le=16), OmitDefault()] = 1
     """Side of the squares of patches whose vectors are joined to one, `shuffle ** 2` as wide (pixel shuffle: Idefics 3,
     SmolVLM)."""
     norm: Annotated[Norm | None, OmitDefault()] = None
     """Norm of the vectors before they are projected. Default: none."""
 
+    @property
+    def square(self) -> int:
+        """Side of the squares of patches that give one vector."""
+        return self.pool * self.shuffle
+
     def vector_count(self, patches: int, others: int) -> int:
         """The number of vectors of an image with so many patches, and other vectors."""
-        return patches // self.shuffle**2 + (others if self.class_token else 0)
+        return patches // self.square**2 + (others if self.class_token else 0)
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         vocabulary = context.vocab_size
@@ -45,18 +52,19 @@ class ConnectorKind(Component):
                 self.token,
                 f"Use a token below {vocabulary}.",
             )
-        if self.class_token and self.shuffle > 1:
-            yield Fault(
-                ("shuffle",),
-                "joins patches, and a class token is none",
-                self.shuffle,
-                "Set class_token: false, or shuffle: 1.",
-            )
+        for name, size in (("pool", self.pool), ("shuffle", self.shuffle)):
+            if self.class_token and size > 1:
+                yield Fault(
+                    (name,),
+                    "joins patches, and a class token is none",
+                    size,
+                    f"Set class_token: false, or {name}: 1.",
+                )
 
 
 @register("connector")
 class LinearConnector(ConnectorKind):
-    """One linear projection to the width of the tokens (Idefics 3, SmolVLM, PaliGemma)."""
+    """One linear projection to the width of the tokens (Idefics 3, SmolVLM, Gemma 3, PaliGemma)."""
 
     kind: Literal["linear"] = "linear"
     bias: bool = True

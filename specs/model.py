@@ -221,6 +221,14 @@ class Model(Spec):
                 False,
                 "Remove it, or make the stack an encoder.",
             )
+        for name, stack in self.stacks():
+            if stack.bidirectional and (name, self.architecture) != ("decoder", "vision-language"):
+                yield Fault(
+                    (name, "bidirectional"),
+                    "belongs to the decoder of a vision-language model, which reads images",
+                    stack.bidirectional,
+                    "Remove it.",
+                )
         wanted = _STACKS_OF[self.architecture]
         for name in STACKS:
             present = getattr(self, name) is not None
@@ -396,10 +404,18 @@ class Model(Spec):
                 images.kind,
                 "Add embedding: {kind: patches, ...}.",
             )
-        elif images.side % connector.shuffle:
+        elif images.side % connector.pool:
+            yield Fault(
+                ("connector", "pool"),
+                f"must divide the number of patches in a row, which is {images.side}",
+                connector.pool,
+                "Use a divisor, such as 1.",
+            )
+        elif images.side // connector.pool % connector.shuffle:
+            pooled = "" if connector.pool == 1 else " after pooling"
             yield Fault(
                 ("connector", "shuffle"),
-                f"must divide the number of patches in a row, which is {images.side}",
+                f"must divide the number of patches in a row{pooled}, which is {images.side // connector.pool}",
                 connector.shuffle,
                 "Use a divisor, such as 1.",
             )

@@ -12,6 +12,7 @@ import specs.patch_positions  # noqa: F401 - they register their kinds
 from specs.attention import MultiHeadShape
 from specs.base import Fault, OmitDefault, RuleContext, Spec, Width
 from specs.block import Block, BlockParts
+from specs.descriptions import ValueDescriptions
 from specs.embedding import Embedding
 from specs.head import Head
 from specs.latent import Latent
@@ -25,6 +26,19 @@ StackName = Literal["encoder", "decoder", "text", "image"]
 STACKS: tuple[StackName, ...] = ("encoder", "text", "image", "decoder")
 
 Layers = Annotated[int, Field(gt=0, le=MAX_LAYERS)]
+
+
+Bidirectional = Annotated[
+    Literal["image", "prompt"],
+    ValueDescriptions(
+        {
+            "image": "The vectors of one image, a run of placeholder tokens that is read in one call; a window limits what they "
+            "see before them (Gemma 3).",
+            "prompt": "All tokens of the first call, text and images, whatever the windows; later tokens see those before them "
+            "(PaliGemma).",
+        }
+    ),
+]
 
 
 class LayerRun(Spec):
@@ -85,6 +99,8 @@ class Stack(Spec):
     causal: bool | None = None
     """Whether each token sees only itself and the tokens before it, in an encoder (CLIP's text encoder, Qwen3 Embedding:
     true). Default: false for encoders; decoders are always causal."""
+    bidirectional: Annotated[Bidirectional | None, OmitDefault()] = None
+    """Tokens that see each other in both directions in the decoder of a `vision-language` model. Default: none."""
     d_model: Annotated[Width | None, OmitDefault(), Role.WIDTH] = None
     """Width of this stack's residual stream, where those of a model differ: attention to the encoder then reads its width
     (TrOCR). Default: the model's."""

@@ -43,6 +43,7 @@ def _stack(name: StackName, model: Model) -> dict[str, Any]:
         "d_model": width,
         "context_length": model.context_length_of(stack),
         "causal": model.is_causal(name),
+        "bidirectional": stack.bidirectional,
         "embedding": embedding_in_full(model.embedding_of(stack), width),
         "position": full(model.position_of(stack)),
         "layers": list(_runs(stack)),

@@ -5,6 +5,9 @@ from __future__ import annotations
 EMBEDDED = "inputs_embeds"
 """The embeddings of tokens, and what takes the place of some, as output and as input."""
 
+AHEAD = "tokens_ahead"
+"""The number of tokens after each that it sees, as output and as input, where images are seen in both directions."""
+
 SEEN = "image_features"
 """The vectors of images, as output and as input."""
 

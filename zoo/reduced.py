@@ -94,13 +94,14 @@ def small_tables(spec: Model) -> Model:
 
 
 def small_inputs(spec: Model) -> Model:
-    """The same model for images of at most 3 x 3 patches and audio of at most 24 vectors; tokens are unchanged."""
+    """The same model for images of at most 3 x 3 patches, or 2 x 2 vectors of several, and audio of at most 24 vectors; tokens
+    are unchanged."""
     stacks: dict[str, Stack] = {}
     for name, stack in spec.stacks():
         embedding = spec.embedding_of(stack)
         if isinstance(embedding, Patches):
-            joined = spec.connector.shuffle if isinstance(spec.connector, ConnectorKind) else 1
-            side = -(-SMALL_SIDE // joined) * joined
+            joined = spec.connector.square if isinstance(spec.connector, ConnectorKind) else 1
+            side = max(2, -(-SMALL_SIDE // joined)) * joined
             size = min(embedding.image_size, side * embedding.patch_size)
             smaller = embedding.model_copy(update={"image_size": size})
             stacks[name] = stack.model_copy(update={"embedding": smaller})

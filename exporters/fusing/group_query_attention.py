@@ -94,6 +94,8 @@ def _cached(
     mask, position_bias, _, key_positions = (None,) * 4 if seen is None else seen.args[:4]
     if seen is None or mask is None or not seen.kwargs["causal"]:
         raise UnfusableError("attention is not causal with a padding mask")
+    if seen.kwargs.get("last") is not None:
+        raise UnfusableError("the tokens of an image or of a prompt see each other in both directions")
     if position_bias is not None and not target.biases_group_queries:
         raise UnfusableError(
             f"scores have a positional bias, which {OPERATION} does not support on this target"

@@ -9,6 +9,7 @@ from exporters.layouts.example_input import TOKENIZER, example_ids, example_size
 from specs.connector import ConnectorKind
 from specs.model import Model
 from specs.stack import Stack
+from zoo.graph_names import AHEAD
 from zoo.manifest import Manifest
 from zoo.records import GraphRecord
 from zoo.usage import Usage
@@ -175,13 +176,14 @@ def _vision_language(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     assert isinstance(connector, ConnectorKind)
     graph = [*manifest.graphs.values()][-1]
     first, places, then = _places(graph)
+    ahead, fed = (", ahead", f'"{AHEAD}": ahead, ') if AHEAD in graph.inputs else (",", "")
     return f"""placeholders = np.full((1, {spec.vectors_per_image}), {connector.token})  # where the image belongs
 new = ids = np.hstack([placeholders, ids])
 (seen,) = vision.run(None, {{"pixel_values": pixel_values}})
 {_zeros("session", 'value.name.startswith("past_")')}{first}
 for _ in range({max(1, _steps(graph))}):
-    (embedded,) = embedding.run(None, {{"input_ids": new, "image_features": seen}})
-    logits, *present = session.run(None, {{"inputs_embeds": embedded, {places}, **past}})
+    (embedded{ahead}) = embedding.run(None, {{"input_ids": new, "image_features": seen}})
+    logits, *present = session.run(None, {{"inputs_embeds": embedded, {fed}{places}, **past}})
     past = dict(zip(past, present)){then}
     new, seen = logits[:, -1:].argmax(-1), seen[:0]  # greedy decoding
     ids = np.hstack([ids, new])

@@ -117,6 +117,7 @@ _CLASSES = frozenset(
         "Olmo2ForCausalLM",
         "Olmo3ForCausalLM",
         "OlmoForCausalLM",
+        "PaliGemmaForConditionalGeneration",
         "Phi3ForCausalLM",
         "PhiForCausalLM",
         "Qwen2ForCausalLM",
@@ -180,11 +181,15 @@ def _tasks(model: Any, spec: Model, last_only: bool) -> list[Task]:
 
 
 def _reads_images_by_row(spec: Model) -> bool:
-    """Whether the images of each row are apart: those of Idefics 3 and SmolVLM, which alone have a linear connector."""
-    return isinstance(spec.connector, LinearConnector)
+    """Whether the images of each row are apart: those of Idefics 3 and SmolVLM, whose linear connectors have no bias."""
+    return isinstance(spec.connector, LinearConnector) and not spec.connector.bias
 
 
 def _misfit(deployment: Deployment) -> str | None:
+    if deployment.spec.decoder is not None and deployment.spec.decoder.bidirectional == "image":
+        return (
+            "it does not tell its decoder which tokens are of images, which see each other in both directions"
+        )
     if fault := unfit_decoder(deployment) or unfit_precision(deployment) or deployment.unconfigured:
         return fault
     (class_name,) = deployment.config["architectures"]

@@ -51,9 +51,17 @@ class Pixels:
 
     @classmethod
     def beside(cls, *directories: Path) -> Pixels | None:
-        """The settings in the first directory whose preprocessor_config.json has any for images; None without one."""
+        """The settings in the first directory whose preprocessor_config.json has any for images; None without one.
+
+        Raises :class:`specs.errors.UserError` for crops beside an image (Gemma 3's pan and scan).
+        """
         for directory in directories:
             stated = stated_in(directory / PREPROCESSOR)
+            if stated.get("do_pan_and_scan"):
+                raise UserError(
+                    f"{directory / PREPROCESSOR}: do_pan_and_scan must be false, as crops beside an image are not supported\n"
+                    "  value: true\n  Set it to false to read whole images."
+                )
             if any(name in stated for name in ("image_mean", "do_resize", "do_rescale", "do_normalize")):
                 return cls._read(stated)
         return None

@@ -13,7 +13,7 @@ from exporters.runtime.model_inputs import model_inputs
 from specs.connector import ConnectorKind
 from specs.errors import UserError, option_name
 from specs.model import Model
-from zoo.graph_names import EMBEDDED, SEEN
+from zoo.graph_names import SEEN
 
 
 class ImageEmbedder:
@@ -45,12 +45,16 @@ class ImageEmbedder:
         inputs, _ = model_inputs(self.vision, self.spec, self.spec.image, images)
         return host_array(self.vision.run(inputs, {SEEN: "cpu"})[SEEN]).astype(np.float32)
 
-    def embed(self, ids: Ids, seen: Floats | None = None) -> Floats:
-        """ids: B T, seen: M V D, one image for every V placeholders -> B T D."""
+    def embed(self, ids: Ids, seen: Floats | None = None) -> dict[str, Floats | Ids]:
+        """The inputs of the decoder: embeddings, B T D, and how many tokens each sees ahead, B T, where it takes that.
+
+        ids: B T, seen: M V D, one image for every V placeholders.
+        """
         given = {"input_ids": ids, SEEN: self._none if seen is None else seen}
         if "token_type_ids" in self.embedding.inputs:
             given["token_type_ids"] = np.zeros_like(ids)
-        return host_array(self.embedding.run(given, {EMBEDDED: "cpu"})[EMBEDDED])
+        outputs = self.embedding.run(given, dict.fromkeys(self.embedding.outputs, "cpu"))
+        return {name: host_array(value) for name, value in outputs.items()}
 
 
 def with_placeholders(

@@ -162,7 +162,7 @@ class _CallByCall:
         self._embedder = embedder
         self._seen = None if images is None else embedder.see(images)
 
-    def __call__(self, ids: Ids) -> Floats:
+    def __call__(self, ids: Ids) -> dict[str, Floats | Ids]:
         seen, self._seen = self._seen, None
         return self._embedder.embed(ids, seen)
 

@@ -79,10 +79,15 @@ class TextTokenizer:
     @property
     def padding_id(self) -> int | None:
         """The token that fills texts up, if the settings beside the tokenizer name one."""
-        stated = stated_in(self.path.parent / "tokenizer_config.json").get("pad_token")
-        name = stated.get("content") if isinstance(stated, dict) else stated
-        found = self.tokenizer.token_to_id(name) if isinstance(name, str) else None
+        name = self.stated("pad_token")
+        found = None if name is None else self.tokenizer.token_to_id(name)
         return None if found is None else int(found)
+
+    def stated(self, role: str) -> str | None:
+        """The token that the settings beside the tokenizer name for a role, such as ``pad_token``."""
+        stated = stated_in(self.path.parent / "tokenizer_config.json").get(role)
+        name = stated.get("content") if isinstance(stated, dict) else stated
+        return name if isinstance(name, str) else None
 
     @property
     def mask_id(self) -> int | None:

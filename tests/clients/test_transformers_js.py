@@ -17,6 +17,8 @@ from transformers import (
     Idefics3ForConditionalGeneration,
     LlavaConfig,
     LlavaForConditionalGeneration,
+    PaliGemmaConfig,
+    PaliGemmaForConditionalGeneration,
     SmolVLMConfig,
     SmolVLMForConditionalGeneration,
     Wav2Vec2Config,
@@ -261,6 +263,16 @@ READERS: dict[str, tuple[type, Any, int]] = {
         Idefics3Config(vision_config=SEEN, text_config=SAID, image_token_id=7),
         4,
     ),
+    "paligemma": (
+        PaliGemmaForConditionalGeneration,
+        PaliGemmaConfig(
+            vision_config={**SEEN, "model_type": "siglip_vision_model", "vision_use_head": False},
+            text_config={**SAID, "model_type": "gemma", "head_dim": 12},
+            image_token_index=7,
+            projection_dim=48,
+        ),
+        16,
+    ),
     "smolvlm": (
         SmolVLMForConditionalGeneration,
         SmolVLMConfig(vision_config=SEEN, text_config=SAID, image_token_id=7, scale_factor=4),
@@ -277,15 +289,16 @@ def test_what_is_said_about_images(name: str, target: str, tmp_path: Path) -> No
     reference = build(model_class, config, 3)
     reference.save_pretrained(tmp_path / "reference")
     spec, images = import_checkpoint(tmp_path / "reference"), photos(32)
-    if name != "llava":  # which takes images in order, and the others those of each row
+    if name in ("idefics3", "smolvlm"):  # others take images in order, and these those of each row
         images = images[None]
     options = Options(weights=str(tmp_path / "reference"), layout="transformers-js", target=target)
     export(spec, tmp_path / "deployed", options)
     ids = [1, *[7] * vectors, 40, 41, *[7] * vectors, 50, 51]
     given = torch.tensor([ids])
+    typed = {"token_type_ids": torch.zeros_like(given)} if name == "paligemma" else {}  # all of the prompt
     with torch.no_grad():
         whole = reference.generate(
-            input_ids=given, attention_mask=torch.ones_like(given), pixel_values=images,
+            input_ids=given, attention_mask=torch.ones_like(given), pixel_values=images, **typed,
             min_new_tokens=NEW_TOKENS, max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=0,
         )  # fmt: skip
     expected = whole[:, len(ids) :].tolist()

@@ -22,7 +22,7 @@ from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from tests.thinned import one_in
-from tests.zoo.tiny import BLOCK, bert, gpt2, t5
+from tests.zoo.tiny import BLOCK, bert, gpt2, llava, t5
 from zoo.builder import assemble
 from zoo.records import CacheRecord
 from zoo.reduced import (
@@ -202,11 +202,19 @@ def test_operations_without_a_cuda_kernel_stay_unfused(tmp_path: Path) -> None:
     ]
 
 
+WIDE_HEADS = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "head_dim": 8}}
+
+
 @one_in(3)
 @pytest.mark.parametrize(
     ("spec", "options", "reason"),
     [
         (small("deepseek-v2-lite", 8), {}, "keys and values have different widths"),
+        (
+            llava(decoder={"layers": 1, "block": WIDE_HEADS, "bidirectional": "image"}),
+            {},
+            "the tokens of an image or of a prompt see each other in both directions",
+        ),
         (
             small("gpt2", 8, "decoder.block.attention.head_dim=96"),
             {},

@@ -17,7 +17,8 @@ from specs.errors import UserError
 from specs.load import load
 from tests.exporters.models import written
 from tests.exporters.reduced_presets import filled
-from tests.zoo.tiny import llava
+from tests.thinned import one_in
+from tests.zoo.tiny import BLOCK, llava
 
 CONNECTORS: dict[str, dict[str, Any]] = {
     "mlp": {"kind": "mlp", "token": 19, "hidden": 10},
@@ -55,6 +56,69 @@ def test_every_connector_is_verified(name: str, tmp_path: Path) -> None:
 )
 def test_every_target_and_precision_is_verified(options: dict[str, str], tmp_path: Path) -> None:
     assert written(llava(), tmp_path / "x", **options).verification is not None
+
+
+WITHIN_IMAGES: dict[str, Any] = {"decoder": {"layers": 2, "block": BLOCK, "bidirectional": "image"}}
+POOLED: dict[str, Any] = {
+    "connector": {"kind": "linear", "token": 19, "pool": 2, "norm": {"kind": "rms_norm"}, "bias": False},
+    "image": {
+        "d_model": 12,
+        "position": {"kind": "learned"},
+        "embedding": {"kind": "patches", "image_size": 12, "patch_size": 3},
+        "layers": 2,
+        "block": BLOCK,
+    },
+}
+
+
+@one_in(4)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"target": "cpu"},
+        {},
+        {"target": "cpu", "precision": "int4"},
+        {"target": "cuda", "precision": "fp16"},
+        {"target": "tensorrt", "cache_length": 20},
+    ],
+    ids=str,
+)
+def test_images_seen_in_both_directions_are_verified(options: dict[str, Any], tmp_path: Path) -> None:
+    spec = llava(**WITHIN_IMAGES, **POOLED)
+    result = written(spec, tmp_path / "x", **options)
+    assert result.verification is not None
+    graphs = json.loads((tmp_path / "x/export.json").read_text())["graphs"]
+    assert "tokens_ahead" in graphs["embedding.onnx"]["outputs"]
+    assert "tokens_ahead" in graphs["model.onnx"]["inputs"]
+    images = torch.randn((1, 3, 12, 12), generator=torch.Generator().manual_seed(4))
+    prompt = with_placeholders(spec, [[1, 19, 2]], 1)
+    found = Generator(open_export(tmp_path / "x")).generate(prompt, 6, images=images.numpy())
+    if "precision" not in options:
+        model, ids = filled(spec), torch.tensor(prompt)
+        with torch.no_grad():
+            assert (
+                int(model(ids, pixel_values=images).logits[0, -1].argmax()) == found.continuations[0].ids[0]
+            )
+
+
+@one_in(3)
+@pytest.mark.parametrize(
+    "options", [{}, {"target": "cpu"}, {"target": "tensorrt", "cache_length": 20}], ids=str
+)
+def test_prompts_seen_in_both_directions_are_verified(options: dict[str, Any], tmp_path: Path) -> None:
+    block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "window": 3}}
+    spec = llava(decoder={"layers": 2, "block": block, "bidirectional": "prompt"})
+    result = written(spec, tmp_path / "x", **options)
+    assert result.verification is not None
+    images = torch.randn((1, 3, 7, 7), generator=torch.Generator().manual_seed(4))
+    prompt = with_placeholders(spec, [[1, 19, 2]], 1)
+    found = Generator(open_export(tmp_path / "x")).generate(prompt, 4, images=images.numpy())
+    model, ids, past = filled(spec), torch.tensor(prompt), None
+    for token in found.continuations[0].ids:
+        with torch.no_grad():
+            outputs = model(ids, past_key_values=past, pixel_values=images if past is None else None)
+        assert int(outputs.logits[0, -1].argmax()) == token
+        ids, past = torch.tensor([[token]]), outputs.present_key_values
 
 
 @pytest.mark.slow
@@ -97,7 +161,7 @@ def test_images_are_read_by_the_graph_that_the_default_layout_has(tmp_path: Path
     session = Generator(open_export(tmp_path / "x")).embedder
     assert session is not None
     none = session.embed(np.array([[1, 2]], np.int64))
-    assert none.shape == (1, 2, 8)
+    assert {name: value.shape for name, value in none.items()} == {"inputs_embeds": (1, 2, 8)}
 
 
 SMOLVLM = [
@@ -129,3 +193,9 @@ def test_transformers_js_has_the_images_of_each_row_apart(tmp_path: Path) -> Non
 def test_clients_without_such_models_are_named(layout: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=reason):
         written(llava(), tmp_path / "x", layout=layout)
+
+
+def test_transformers_js_cannot_see_images_in_both_directions(tmp_path: Path) -> None:
+    reason = "cannot load tiny-llava: it does not tell its decoder which tokens are of images"
+    with pytest.raises(UserError, match=reason):
+        written(llava(**WITHIN_IMAGES), tmp_path / "x", layout="transformers-js")

@@ -21,6 +21,11 @@ PRESET = "llava-1.5-7b"
         ("gpt2", ["connector={kind: linear, token: 1}"], "connector: does not belong to architecture: decoder"),
         (PRESET, ["connector.token=32064"], "connector.token: must be below vocab_size, which is 32064"),
         (PRESET, ["connector.shuffle=5"], "connector.shuffle: must divide the number of patches in a row, which is 24"),
+        (PRESET, ["connector.pool=5"], "connector.pool: must divide the number of patches in a row, which is 24"),
+        (PRESET, ["connector.pool=4", "connector.shuffle=4"], "connector.shuffle: must divide the number of patches in a row after pooling, which is 6"),
+        (PRESET, ["connector.pool=2", "connector.class_token=true"], "connector.pool: joins patches, and a class token is none"),
+        (PRESET, ["image.bidirectional=image"], "image.bidirectional: belongs to the decoder of a vision-language model"),
+        ("gpt2", ["decoder.bidirectional=image"], "decoder.bidirectional: belongs to the decoder of a vision-language model"),
         (PRESET, ["connector.shuffle=2", "connector.class_token=true"], "connector.shuffle: joins patches, and a class token is none"),
         (PRESET, ["position={kind: learned}"], "position.kind: must act inside attention in a vision-language model"),
         (PRESET, ["decoder.position={kind: sinusoidal}"], "decoder.position.kind: must act inside attention"),
@@ -36,7 +41,12 @@ def test_violated_rules_name_the_place(preset, changes, message):
 
 @pytest.mark.parametrize(
     ("change", "vectors"),
-    [("connector.bias=false", 576), ("connector.shuffle=4", 36), ("connector.class_token=true", 577)],
+    [
+        ("connector.bias=false", 576),
+        ("connector.shuffle=4", 36),
+        ("connector.pool=3", 64),
+        ("connector.class_token=true", 577),
+    ],
 )
 def test_an_image_takes_as_many_placeholders_as_vectors_remain(change, vectors):
     assert load(PRESET, [change]).vectors_per_image == vectors

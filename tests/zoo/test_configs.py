@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,12 +92,21 @@ DEPTHS = (
 )
 
 
+def _with_images(text: str, fields: dict[str, int]) -> dict[str, Any]:
+    return {
+        "text_config": {"model_type": text, **fields},
+        "vision_config": {"model_type": "siglip_vision_model"},
+    }
+
+
 INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     "clip": lambda fields: {"text_config": fields},
     "llava": lambda fields: {
         "text_config": {"model_type": "llama", **fields},
         "vision_config": {"model_type": "clip_vision_model"},
     },
+    "gemma3": partial(_with_images, "gemma3_text"),
+    "paligemma": partial(_with_images, "gemma"),
     **dict.fromkeys(("siglip", "idefics3", "smolvlm"), lambda fields: {"vision_config": fields}),
     "vision-encoder-decoder": lambda fields: {
         "encoder": {"model_type": "vit", **fields},

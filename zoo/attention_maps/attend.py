@@ -127,7 +127,7 @@ def _seen(
 
     def read(past: Any, ids: Tensor) -> Outputs:
         x = model.embed(ids, outputs.vectors if past is None else None)
-        return model.decode(x, model.positions(x, None, past, None), past, ids)
+        return model.decode(x, model.positions(x, None, past, None).seeing(model.ahead(ids)), past, ids)
 
     yield from _decoded(model, choice, reading.ids, read, new_tokens, stop)
 

@@ -35,14 +35,9 @@ WHOLES: tuple[SideCheck, ...] = (
     fixed_inputs.padding,
     fixed_inputs.finite,
 )
-DECODERS: tuple[SideCheck, ...] = (
-    direction.causal,
-    direction.sees_the_past,
-    *ALL,
-    cache.token_by_token,
-    cache.prefill_and_steps,
-    cache.empty_cache,
-)
+CACHES: tuple[SideCheck, ...] = (cache.token_by_token, cache.prefill_and_steps, cache.empty_cache)
+DECODERS: tuple[SideCheck, ...] = (direction.causal, direction.sees_the_past, *ALL, *CACHES)
+IMAGES: tuple[SideCheck, ...] = (direction.within_images,)
 CROSSING: tuple[SideCheck, ...] = (cross.cross_attention, cross.encoder_padding)
 
 
@@ -92,4 +87,8 @@ def _checks_of(side: StackRunner, subject: CheckedModel) -> tuple[SideCheck, ...
         return WHOLES
     if not side.decodes:
         return CAUSAL_ENCODERS if side.causal else ENCODERS
+    if side.stack.bidirectional == "prompt":
+        return ENCODERS + CACHES
+    if side.stack.bidirectional == "image":
+        return DECODERS + IMAGES
     return DECODERS + CROSSING if isinstance(subject.model, EncoderDecoder) else DECODERS

@@ -20,11 +20,11 @@ _ONE_TOKEN = "context_length allows only one token"
 def token_by_token(side: StackRunner, subject: CheckedModel) -> Check:
     """Check that single steps equal one pass."""
     name = f"{side.prefix}cache, token by token"
-    explanation = "decoding token by token with the cache gives the outputs and the cache of one full pass"
+    explanation = f"decoding token by token with the cache gives the outputs and the cache of {_whole(side)}"
     if side.length < 2:
         return skipped(name, explanation, _ONE_TOKEN)
     ids = draw_ids(1, side.length, side.vocabulary)
-    whole, steps = side.read(ids, None, None), _read_in_pieces(side, ids, None, range(side.length + 1))
+    whole, steps = _read_whole(side, ids, None, 1), _read_in_pieces(side, ids, None, range(side.length + 1))
     return equal(
         name,
         max(apart(whole.tokens, steps.tokens), apart(_flat(whole.cache), _flat(steps.cache))),
@@ -36,8 +36,8 @@ def prefill_and_steps(side: StackRunner, subject: CheckedModel) -> Check:
     """Check that a ragged batch, prefilled and continued, equals one pass."""
     name = f"{side.prefix}cache, ragged prefill"
     explanation = (
-        "for a batch padded on the left, or between prompt and steps, prefill and steps with the cache equal one "
-        "full pass"
+        "for a batch padded on the left, or between prompt and steps, prefill and steps with the cache equal "
+        f"{_whole(side)}"
     )
     if side.length < 2:
         return skipped(name, explanation, _ONE_TOKEN)
@@ -47,7 +47,7 @@ def prefill_and_steps(side: StackRunner, subject: CheckedModel) -> Check:
     sides: tuple[Where, ...] = ("left", "inside")
     for where in sides:
         ids, mask = padded(rows, where, extra=0)
-        whole, pieces = side.read(ids, mask, None), _read_in_pieces(side, ids, mask, cuts)
+        whole, pieces = _read_whole(side, ids, mask, half), _read_in_pieces(side, ids, mask, cuts)
         differences += [
             apart(_real(whole.tokens, mask), _real(pieces.tokens, mask)),
             apart(_real(_per_token(side, whole), mask), _real(_per_token(side, pieces), mask)),
@@ -68,6 +68,17 @@ def empty_cache(side: StackRunner, subject: CheckedModel) -> Check:
     return equal(
         f"{side.prefix}cache, empty", apart(without.tokens, side.read(ids, None, empty).tokens), explanation
     )
+
+
+def _whole(side: StackRunner) -> str:
+    return "one call after the first" if side.stack.bidirectional == "prompt" else "one full pass"
+
+
+def _read_whole(side: StackRunner, ids: Tensor, mask: Tensor | None, prompt: int) -> StackOutput:
+    """Return the outputs of one pass; of a prompt and then the rest where the tokens of a prompt see each other."""
+    if side.stack.bidirectional == "prompt":
+        return _read_in_pieces(side, ids, mask, (0, prompt, side.length))
+    return side.read(ids, mask, None)
 
 
 def _read_in_pieces(side: StackRunner, ids: Tensor, mask: Tensor | None, cuts: Iterable[int]) -> StackOutput:

@@ -8,6 +8,7 @@ from zoo.checks.dependence import depends
 from zoo.checks.result import Check, equal, skipped
 from zoo.checks.stack_runner import StackRunner, another, apart, draw_ids
 from zoo.checks.subject import CheckedModel
+from zoo.models.vision_language import VisionLanguage
 
 _ONE_TOKEN = "context_length allows only one token"
 _ALONE = "with windows of one token, each token sees only itself"
@@ -47,6 +48,29 @@ def bidirectional(side: StackRunner, subject: CheckedModel) -> Check:
         return min(_change(side, slice(-1, None), slice(-1)), _change(side, slice(1), slice(1, None)))
 
     return depends(name, subject, change, explanation, _excuse(side))
+
+
+def within_images(side: StackRunner, subject: CheckedModel) -> Check:
+    """Check that the first vector of an image depends on the last one."""
+    name = f"{side.prefix}bidirectional within images"
+    explanation = "the output of an image's first vector changes when its last vector is replaced"
+    if side.length < 2:
+        return skipped(name, explanation, _ONE_TOKEN)
+    if side.vocabulary < 2:
+        return skipped(name, explanation, "the vocabulary has only one token of text")
+    model = subject.model
+    assert isinstance(model, VisionLanguage)
+
+    def change() -> float:
+        ids = draw_ids(1, side.length, side.vocabulary).expand(2, -1).clone()
+        ids[1, -1] = another(ids[1, -1], side.vocabulary)
+        x = model.embed(ids)  # embeddings of tokens stand for the vectors of an image
+        ahead = model.ahead(torch.full_like(ids, model.placeholder))
+        at = model.positions(x, None, None, None).seeing(ahead)
+        hidden, _ = model.decoder(x, at.positions, at.mask, reach=at.reach)
+        return apart([hidden[:1, 0]], [hidden[1:, 0]])
+
+    return depends(name, subject, change, explanation)
 
 
 def _excuse(side: StackRunner) -> str:

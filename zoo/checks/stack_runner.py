@@ -84,7 +84,7 @@ def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
             prefix, read = f"{name}: ", reads_one_of_two(model, spec, name)
         elif isinstance(model, VisionLanguage):
             prefix = f"{name}: "
-            read = reads_images(model) if name == "image" else reads_model(model, spec)
+            read = reads_images(model) if name == "image" else reads_text(model, spec)
         elif isinstance(model, EncoderDecoder):
             prefix = f"{name}: "
             read = (
@@ -99,8 +99,10 @@ def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
         assert length is not None
         draw = functools.partial(draw_inputs, spec, name)
         ordered = _is_ordered(spec.position_of(stack), stack, length)
-        decodes, causal, vocabulary = name == "decoder", spec.is_causal(name), spec.vocab_size or 0
-        alone = all(
+        decodes, vocabulary = name == "decoder", vocabulary_of(model, spec)
+        whole = stack.bidirectional == "prompt"
+        causal = spec.is_causal(name) and not whole
+        alone = not whole and all(
             getattr(mixer, "window", None) == 1 for block in stack.layer_blocks() for mixer in block.mixers
         )
         found.append(
@@ -120,6 +122,12 @@ def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
             )
         )
     return tuple(found)
+
+
+def vocabulary_of(model: ZooModel, spec: Model) -> int:
+    """The number of token ids that a runner takes, 0 for other inputs: those of text, without the placeholder of images."""
+    vocabulary = spec.vocab_size or 0
+    return max(1, vocabulary - 1) if isinstance(model, VisionLanguage) else vocabulary
 
 
 def token_count(spec: Model, stack: Stack) -> int:
@@ -144,6 +152,8 @@ def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
     attentions = [block.attention for block in stack.layer_blocks() if block.attention is not None]
     positions = [getattr(attention, "position", None) or position for attention in attentions]
     windows = [getattr(attention, "window", None) or 2 * length for attention in attentions]
+    if stack.bidirectional == "prompt":  # whatever the windows
+        windows = [2 * length for _ in attentions]
     placed = any(  # a token that sees itself only is at no distance
         not isinstance(each, NoPosition) and window > 1
         for each, window in zip(positions, windows, strict=True)
@@ -161,6 +171,17 @@ def reads_model(model: Encoder | Decoder, spec: Model) -> Read:
         return _reading(
             hidden[0], outputs, per_token, [] if isinstance(model, Encoder) else model.decoder.states
         )
+
+    return read
+
+
+def reads_text(model: VisionLanguage, spec: Model) -> Read:
+    """Runs the decoder of a vision-language model on text: each id from that of the placeholder on stands for the next."""
+    read_all, token = reads_model(model, spec), model.placeholder
+    last = (spec.vocab_size or 1) - 1
+
+    def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
+        return read_all((ids + (ids >= token).to(ids.dtype)).clamp(max=last), mask, cache)
 
     return read
 

@@ -1,6 +1,6 @@
 """Connectors: from the vectors of images to embeddings among tokens.
 
-Shapes: images M, vectors of an image N, those that remain V, their width E, width of the tokens D.
+Shapes: images M, vectors of an image N, those that remain V, their width E, width of the tokens D, patches P.
 """
 
 from __future__ import annotations
@@ -24,19 +24,27 @@ class Connector(nn.Module):
         assert context.encoder_width is not None
         width = replace(context, d_model=context.encoder_width)
         self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, width)
-        self.shuffle, self.keeps_all = spec.shuffle, spec.class_token
+        self.pool, self.shuffle, self.keeps_all = spec.pool, spec.shuffle, spec.class_token
         self.joined_width = context.encoder_width * spec.shuffle**2
 
     def chosen(self, x: Tensor, side: int) -> Tensor:
-        """norm(x), with the vectors of each square of patches side by side: M N E -> M V joined_width."""
-        x = self.norm(x)
+        """norm(mean of each square of ``pool``), with the vectors of each square of ``shuffle`` side by side: M N E ->
+        M V joined_width."""
         if not self.keeps_all:
             x = x[:, x.shape[1] - side * side :]
-        if self.shuffle == 1:
-            return x
-        squares, width = side // self.shuffle, x.shape[2]
-        x = x.reshape(x.shape[0], squares, self.shuffle, squares, self.shuffle, width)
-        return x.permute(0, 1, 3, 2, 4, 5).reshape(x.shape[0], squares * squares, self.joined_width)
+        if self.pool > 1:
+            x = by_squares(x, side, self.pool).mean(2)  # M P/pool^2 E
+        x = self.norm(x)
+        if self.shuffle > 1:
+            x = by_squares(x, side // self.pool, self.shuffle).flatten(2)
+        return x
+
+
+def by_squares(x: Tensor, side: int, size: int) -> Tensor:
+    """The vectors of patches by squares, row after row in both: M (side side) E -> M (side/size)^2 size^2 E."""
+    squares, width = side // size, x.shape[2]
+    x = x.reshape(x.shape[0], squares, size, squares, size, width)
+    return x.permute(0, 1, 3, 2, 4, 5).reshape(x.shape[0], squares * squares, size * size, width)
 
 
 @builds(spec.LinearConnector)

@@ -16,16 +16,14 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
     """The parts from the last hidden state of images to their vectors."""
     connector = spec.connector
     assert isinstance(connector, ConnectorKind)
-    if connector.norm is not None:
-        yield counts.part("norm", wording.title(connector.norm.kind), [], "connector.norm")
     if not connector.class_token:
         yield Part("other", "Patches alone")
+    if connector.pool > 1:
+        yield _squares("Average pooling", connector.pool)
+    if connector.norm is not None:
+        yield counts.part("norm", wording.title(connector.norm.kind), [], "connector.norm")
     if connector.shuffle > 1:
-        yield Part(
-            "other",
-            "Pixel shuffle",
-            (f"{connector.shuffle} {TIMES} {connector.shuffle} patches to one vector",),
-        )
+        yield _squares("Pixel shuffle", connector.shuffle)
     match connector:
         case LinearConnector():
             yield counts.part("other", "Connector", [counts.widths("connector.projection")], "connector")
@@ -39,8 +37,14 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
     yield Label("", sizes("images", spec.vectors_per_image, spec.output_width))
 
 
+def _squares(title: str, size: int) -> Part:
+    return Part("other", title, (f"{size} {TIMES} {size} patches to one vector",))
+
+
 def inserted(spec: Model) -> Inserted:
     """The place where the vectors of images get among tokens."""
     connector = spec.connector
     assert isinstance(connector, ConnectorKind)
-    return Inserted(f"in place of token {connector.token:,}")
+    assert spec.decoder is not None
+    seen = ", bidirectional" if spec.decoder.bidirectional else ""
+    return Inserted(f"in place of token {connector.token:,}{seen}")

@@ -1,4 +1,4 @@
-"""The text models of Gemma 3 (2025): ``Gemma3TextConfig``, ``Gemma3TextModel`` and its heads.
+"""The text models of Gemma 3 (Gemma team, 2025): ``Gemma3TextConfig``, ``Gemma3TextModel`` and its heads.
 
 Gemma 2 with norms of queries and keys, and with rotary frequencies of their own in the layers that have a window.
 """

@@ -3,8 +3,6 @@ or Qwen2."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from specs.connector import MlpConnector
 from specs.model import Model
 from zoo.families.clip import VISION as CLIP
@@ -96,8 +94,10 @@ class _Llava(Family):
 
 
 _OF_IMAGES = tuple(
-    replace(rule, also=(rule.stored.replace("vision_tower.", "vision_tower.vision_model."),))
-    for rule in image_rules((*CLIP.tensors.rules, *SIGLIP.tensors.rules), "vision_tower.")
+    rule
+    for rule in image_rules(
+        (*CLIP.tensors.rules, *SIGLIP.tensors.rules), "vision_tower.", also="vision_tower.vision_model."
+    )
     if "final_norm" not in rule.parameters[0]
 )
 

@@ -55,6 +55,8 @@ MODULES = {
     "seed_oss": "seed_oss",
     "siglip": "siglip",
     "llava": "llava",
+    "gemma3": "gemma3_images",
+    "paligemma": "paligemma",
     "idefics3": "idefics3",
     "smolvlm": "idefics3",
     "smollm3": "smollm3",

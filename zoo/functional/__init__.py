@@ -38,6 +38,7 @@ from zoo.functional.tensors import (
     last,
     positions_from,
     relative_positions,
+    rest_of_run,
     rounded_to_bfloat16,
     token_positions,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "mixture_of_experts",
     "positions_from",
     "relative_positions",
+    "rest_of_run",
     "rotary_embedding",
     "rotate",
     "rounded_to_bfloat16",

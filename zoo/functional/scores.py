@@ -81,13 +81,16 @@ def attention_bias(
     *,
     causal: bool,
     window: int | None = None,
+    last: Tensor | None = None,
+    unlimited: Tensor | None = None,
 ) -> Tensor | None:
     """The additive attention bias of a stack: position_bias where a query may see a key, else a very low number.
 
     key_mask: B S with 1 for real tokens, position_bias: (B or 1) H (T or 1) S, queries and keys: their positions, (B or 1) T
     and (B or 1) S, needed only for a causal or windowed bias -> (B or 1) (H or 1) T S in the dtype of ``like``, or None for
     no bias.  window: a causal query sees the last ``window`` keys, itself included; other queries see half as many on
-    either side.
+    either side.  last: the position of the last key that each causal query sees, (B or 1) T, where that is not its own.
+    unlimited: the queries that a window does not limit, (B or 1) T, if any.
     """
     allowed = None
     if causal or window is not None:
@@ -95,9 +98,12 @@ def attention_bias(
         assert keys is not None
         here, there = queries[:, None, :, None], keys[:, None, None, :]  # (B or 1) 1 T 1, (B or 1) 1 1 S
         first = None if window is None else here - (window - 1 if causal else window // 2)
-        last = here if causal else here + window // 2  # type: ignore[operator]
-        allowed = there <= last  # (B or 1) 1 T S
-        allowed = allowed if first is None else allowed & (there >= first)
+        until = here if causal else here + window // 2  # type: ignore[operator]
+        allowed = there <= (until if last is None else last[:, None, :, None])  # (B or 1) 1 T S
+        if first is not None:
+            near = there >= first
+            near = near if unlimited is None else near | unlimited[:, None, :, None]
+            allowed = allowed & near
     if key_mask is not None:
         real = key_mask[:, None, None, :] != 0  # B 1 1 S
         allowed = real if allowed is None else real & allowed  # B 1 T S

@@ -55,6 +55,17 @@ def relative_positions(queries: Tensor, keys: Tensor) -> Tensor:
     return keys[:, None, :] - queries[:, :, None]
 
 
+def rest_of_run(token: int, ids: Tensor) -> Tensor:
+    """The number of tokens after each in the same run of a token, and 0 for other tokens: B T -> B T, int64."""
+    found = (ids == token).to(torch.int64)  # B T
+    count = found.cumsum(1)  # B T: occurrences up to each
+    others = positions_from(1, ids.shape[1], ids) - count  # B T: other tokens up to each, equal within a run
+    # The n-th other token writes the count before it to slot n - 1, that at the end of the run with n - 1 others before it.
+    slots = torch.where(found > 0, others[:, -1:] + count, others - 1)  # B T: no two are equal
+    ends = count[:, -1:].expand(-1, ids.shape[1] + 1).scatter(1, slots, count)  # B (T + 1)
+    return found * (ends.gather(1, others) - count)
+
+
 def in_place_of(token: int, ids: Tensor, x: Tensor, vectors: Tensor) -> Tensor:
     """x with the first vector at the first occurrence of a token, the second at the second, and so on, row after row;
     occurrences after the last vector are left as they are.

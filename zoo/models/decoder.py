@@ -74,7 +74,9 @@ class Decoder(nn.Module):
         last_only: bool = False,
     ) -> Outputs:
         """x: embeddings, B T D; input_ids: B T, for heads that look for a token."""
-        x, present = self.decoder(x, at.positions, at.mask, past_key_values, real=at.real, start=at.start)
+        x, present = self.decoder(
+            x, at.positions, at.mask, past_key_values, real=at.real, start=at.start, reach=at.reach
+        )
         tokens = TokenSequence(input_ids, at.real)
         if last_only:
             x = pool(x, tokens, "last")[:, None]  # B 1 D

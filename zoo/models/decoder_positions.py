@@ -5,12 +5,13 @@ Shapes: batch B, query length T, past length P, key length S.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from zoo import functional
+from zoo.models.reach import Reach
 
 
 @dataclass(frozen=True)
@@ -19,12 +20,14 @@ class DecoderPositions:
 
     mask: B S with 1 for real tokens, cached ones included; None if positions alone decide who sees a token.
     start: B, the first slot of the new tokens in a static cache.
+    reach: how far they see; None if none sees a token after it.
     """
 
     positions: Tensor
     real: Tensor | None = None
     mask: Tensor | None = None
     start: Tensor | None = None
+    reach: Reach | None = None
 
     @classmethod
     def after(cls, ids: Tensor, past: int, mask: Tensor | None) -> DecoderPositions:
@@ -42,3 +45,20 @@ class DecoderPositions:
         """
         positions = position_ids.clamp(min=0)  # B T
         return cls(positions, (position_ids >= 0).to(torch.int64), None, positions[:, 0])
+
+    def seeing(self, ahead: Tensor | None) -> DecoderPositions:
+        """The same where each token sees as many after it: B T; None for none."""
+        return self if ahead is None else replace(self, reach=Reach(self.positions + ahead))
+
+    def with_prompt(self, length: Tensor) -> DecoderPositions:
+        """The same where the tokens of a prompt see each other.  length: the number of its tokens, (B or 1) 1."""
+        inside = self.positions < length
+        return replace(self, reach=Reach(torch.where(inside, length - 1, self.positions), inside))
+
+    def first_call(self, past: int) -> Tensor:
+        """The number of tokens of a first call, after no ``past`` or from slot 0 on, else 0: (B or 1) 1."""
+        before = (
+            functional.positions_from(past, 1, self.positions) if self.start is None else self.start
+        )  # B or 1
+        count = self.positions.amax(1, keepdim=True) + 1  # (B or 1) 1
+        return count * (before == 0).to(torch.int64)[:, None]

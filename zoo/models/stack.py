@@ -20,6 +20,7 @@ from zoo.components.layer_sum import WeightedLayerSum
 from zoo.components.mixer import LENGTH, BiasKey, MixerContext, State, StateTensor, check_state
 from zoo.components.position import Position
 from zoo.context import BuildContext
+from zoo.models.reach import Reach
 from zoo.precision import in_dtype
 from zoo.registry import build_component
 
@@ -73,12 +74,14 @@ class Stack(nn.Module):
         encoder_mask: Tensor | None = None,
         real: Tensor | None = None,
         start: Tensor | None = None,
+        reach: Reach | None = None,
     ) -> tuple[Tensor, list[State]]:
         """x: B T D, positions: B T, mask: B S with S = P + T, past: the state of each layer.
 
         encoded: per layer the encoder's keys and values, encoder_mask: B and the encoder's length.
         real: B T, 1 for those of the new tokens that are not padding; None if all are real.
         start: B, the first slot of the new tokens, at ``positions``, in static caches of S slots.
+        reach: of the new tokens in a causal stack, where some see tokens after them.
         Returns the last hidden state, B T D, and the new state of each layer.
         """
         if past is not None and isinstance(x, Tensor):  # not while it is traced
@@ -90,6 +93,8 @@ class Stack(nn.Module):
         keys = _key_positions(x, mask, self.past_length(past), start)
         context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start)
         present, outputs = [], []
+        context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start, reach)
+        present = []
         for layer, block in enumerate(self.blocks):
             if self.layer_sum is not None:
                 outputs.append(x)
@@ -109,6 +114,7 @@ class Stack(nn.Module):
         encoder_mask: Tensor | None = None,
         real: Tensor | None = None,
         start: Tensor | None = None,
+        reach: Reach | None = None,
     ) -> MixerContext:
         """The inputs that all mixers share; arguments as in ``forward``, and the positions of all keys, (B or 1) S.
 
@@ -117,7 +123,7 @@ class Stack(nn.Module):
         like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
         added = {position.name: position.bias(positions, keys, like) for position in self.positions}
         gated = {position.name: added.pop(position.name) for position in self.positions if position.gated}
-        biases = self._biases(mask, positions, keys, like, added)
+        biases = self._biases(mask, positions, keys, like, added, reach)
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
         distances = {each.name: each.distances(positions, keys, like) for each in self.positions}
         return MixerContext(self.position, positions, biases, distances, cross_bias, real, start, gated)
@@ -158,11 +164,13 @@ class Stack(nn.Module):
         keys: Tensor,
         like: Tensor,
         added: Mapping[str, Tensor | None],
+        reach: Reach | None,
     ) -> dict[BiasKey, Tensor | None]:
         """The bias of the scores for each key, with what positions add: broadcast to B H T S, or None."""
+        ahead = {} if reach is None else {"last": reach.last, "unlimited": reach.unlimited}
         return {
             (position, window): functional.attention_bias(
-                mask, added.get(position), queries, keys, like, causal=self.causal, window=window
+                mask, added.get(position), queries, keys, like, causal=self.causal, window=window, **ahead
             )
             for position, window in self.views
         }

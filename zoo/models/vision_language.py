@@ -19,6 +19,7 @@ from zoo.components.embedding import Embedding
 from zoo.components.mixer import State
 from zoo.context import BuildContext
 from zoo.models.decoder import Decoder
+from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
 from zoo.models.stack import Stack
 from zoo.precision import wide
@@ -43,6 +44,8 @@ class VisionLanguage(Decoder):
         between = replace(BuildContext.of(spec, "decoder"), encoder_width=context.d_model)
         self.connector: Connector = build_component(connector, between)  # type: ignore[assignment]
         self.side, self.placeholder = images.side, connector.token
+        assert spec.decoder is not None
+        self.bidirectional = spec.decoder.bidirectional
 
     def forward(
         self,
@@ -55,11 +58,31 @@ class VisionLanguage(Decoder):
         *,
         last_only: bool = False,
     ) -> Outputs:
-        """As a decoder; pixel_values: M channels height width, with V placeholders among the tokens for each image."""
+        """As a decoder; pixel_values: M channels height width, with V placeholders among the tokens for each image.
+
+        Tokens that see each other in both directions belong in one call: those of an image, or of the whole prompt.
+        """
         seen = None if pixel_values is None else self.see(pixel_values)
         x = self.embed(input_ids, seen, token_type_ids)  # B T D
-        at = self.positions(x, attention_mask, past_key_values, position_ids)
+        at = self.positions(x, attention_mask, past_key_values, position_ids).seeing(self.ahead(input_ids))
         return self.decode(x, at, past_key_values, input_ids, last_only=last_only)
+
+    def ahead(self, input_ids: Tensor) -> Tensor | None:
+        """The number of tokens after each that are of the same image and seen, B T; None if none are."""
+        return functional.rest_of_run(self.placeholder, input_ids) if self.bidirectional == "image" else None
+
+    def positions(
+        self,
+        new: Tensor,
+        attention_mask: Tensor | None,
+        past_key_values: Sequence[State] | None,
+        position_ids: Tensor | None,
+    ) -> DecoderPositions:
+        """As in a decoder; the tokens of a prompt see each other where the spec says so."""
+        at = super().positions(new, attention_mask, past_key_values, position_ids)
+        if self.bidirectional != "prompt":
+            return at
+        return at.with_prompt(at.first_call(self.decoder.past_length(past_key_values)))
 
     def see(self, pixel_values: Tensor) -> Tensor:
         """The vectors of images: M channels height width -> M V D."""

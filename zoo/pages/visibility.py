@@ -15,10 +15,12 @@ import torch
 from torch import Tensor
 
 from specs.model import Model
+from specs.stack import Bidirectional
 from specs.stack import Stack as StackSpec
 from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.mixer import MixerContext
+from zoo.models.reach import Reach
 from zoo.models.stack import Stack
 from zoo.pages.chart import coordinate
 from zoo.pages.markup import layers_text, section
@@ -34,6 +36,8 @@ SIDE = 240
 """The width and height of a picture, in its own units."""
 
 Padding = Literal["none", "left", "right"]
+_SPANS: dict[Bidirectional, str] = {"image": "an image", "prompt": "the prompt"}
+
 PADDINGS: tuple[Padding, ...] = ("none", "left", "right")
 
 
@@ -52,6 +56,11 @@ class VisibilityGrid:
     def padding_cells(self) -> int:
         """The number of padding cells in padded pictures: a quarter."""
         return len(self.places) // 4
+
+    def span(self, kind: Bidirectional) -> range:
+        """The positions of an image, the second quarter, which is never padding, or of a prompt that ends there."""
+        quarter = self.padding_cells * self.stride
+        return range(quarter if kind == "image" else 0, 2 * quarter)
 
     def mask(self, padding: Padding) -> Tensor | None:
         """1 for real tokens: 1 length, or None for all."""
@@ -100,7 +109,8 @@ def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -
     paddings = PADDINGS if spec.embedding_of(stack_spec).takes_tokens else PADDINGS[:1]
     for position in stack.positions:
         zeroed(position)
-    scopes = {padding: _mixer_context(stack, grid, grid.mask(padding)) for padding in paddings}
+    both = stack_spec.bidirectional
+    scopes = {padding: _mixer_context(stack, grid, grid.mask(padding), both=both) for padding in paddings}
     kinds: dict[tuple[int | None, bool], list[int]] = {}
     for layer, attention in stack.attentions.items():
         window = stack.view(attention)[1]
@@ -109,6 +119,9 @@ def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -
     for (window, sinks), layers in kinds.items():
         view = stack.view(stack.attentions[layers[0]])
         title = prefix + ("causal" if stack.causal else "bidirectional")
+        title += (
+            f"; both directions within {_SPANS[stack_spec.bidirectional]}" if stack_spec.bidirectional else ""
+        )
         title += f", window of {window:,}" if window else ""
         allowed = {padding: _allowed(context.biases[view], grid, grid) for padding, context in scopes.items()}
         yield Sight(title, tuple(layers), len(stack.blocks), sinks, grid, grid, allowed, True)
@@ -137,12 +150,22 @@ def _grid(windows: Sequence[int | None], longest: int | None) -> VisibilityGrid:
 
 
 def _mixer_context(
-    stack: Stack, grid: VisibilityGrid, mask: Tensor | None, encoder_mask: Tensor | None = None
+    stack: Stack,
+    grid: VisibilityGrid,
+    mask: Tensor | None,
+    encoder_mask: Tensor | None = None,
+    both: Bidirectional | None = None,
 ) -> MixerContext:
-    """The attention inputs for the queries of a grid and all its keys."""
+    """The attention inputs for the queries of a grid and all its keys, some of which see each other in ``both`` directions."""
     every = torch.ones(1, grid.length, dtype=torch.int64) if mask is None else mask
     keys = functional.token_positions(every, grid.length)  # 1 S
-    return stack.mixer_context(torch.zeros(1), keys[:, grid.places], keys, mask, encoder_mask)
+    queries, reach = keys[:, grid.places], None
+    if both is not None:
+        span = grid.span(both)
+        inside = ((grid.places >= span.start) & (grid.places < span.stop))[None]
+        last = torch.where(inside, keys[:, span.stop - 1 : span.stop], queries)
+        reach = Reach(last, inside if both == "prompt" else None)
+    return stack.mixer_context(torch.zeros(1), queries, keys, mask, encoder_mask, reach=reach)
 
 
 def _allowed(bias: Tensor | None, queries: VisibilityGrid, keys: VisibilityGrid) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from specs.model import Model
-from zoo.graph_names import EMBEDDED
+from zoo.graph_names import AHEAD, EMBEDDED
 from zoo.models.outputs import Outputs
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -47,7 +47,8 @@ def decoder_task(
         )
         if embedded:
             x = values[EMBEDDED]
-            return model.decode(x, model.positions(x, mask, before, places), before, last_only=last_only)
+            at = model.positions(x, mask, before, places).seeing(values.get(AHEAD))
+            return model.decode(x, at, before, last_only=last_only)
         types = values.get("token_type_ids")
         return model(values["input_ids"], mask, before, types, places, last_only=last_only)
 
@@ -70,6 +71,8 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Pl
     )
     if embedded:
         width = spec.width_of(spec.decoder)
-        return [Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", width)), seen]
+        x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", width))
+        ahead = [ids_input(AHEAD, "sequence_length")] if spec.decoder.bidirectional == "image" else []
+        return [x, *ahead, seen]
     given = stack_inputs(spec, spec.decoder, "sequence_length")
     return [seen if each.name == "attention_mask" else each for each in given]

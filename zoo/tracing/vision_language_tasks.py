@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from specs.model import Model
-from zoo.graph_names import EMBEDDED, SEEN, VISION_ENCODER
+from zoo.graph_names import AHEAD, EMBEDDED, SEEN, VISION_ENCODER
 from zoo.tracing.decoder_task import decoder_task
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import BATCH, Task, stack_inputs
@@ -77,7 +77,9 @@ def _embedding_task(spec: Model, name: str, *, images: bool) -> Task:
     seen = Placeholder(SEEN, torch.float32, (IMAGES, spec.vectors_per_image, width))
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        embedded = model.embed(values["input_ids"], values.get(SEEN), values.get("token_type_ids"))
-        return {EMBEDDED: embedded}
+        ids = values["input_ids"]
+        embedded = {EMBEDDED: model.embed(ids, values.get(SEEN), values.get("token_type_ids"))}
+        ahead = model.ahead(ids)
+        return embedded if ahead is None else {**embedded, AHEAD: ahead}
 
     return Task(name, (*tokens, seen) if images else tokens, call)

@@ -196,6 +196,12 @@ attention_bias intermediate_size num_key_value_heads use_bidirectional_attention
 attention_bias attn_logit_softcapping final_logit_softcapping hidden_activation intermediate_size
 num_key_value_heads query_pre_attn_scalar use_bidirectional_attention use_cache
 """,
+    "gemma3": """
+attention_bias attn_logit_softcapping boi_token_id boi_token_index eoi_token_id eoi_token_index
+final_logit_softcapping hidden_activation image_token_id image_token_index intermediate_size
+mm_tokens_per_image num_key_value_heads query_pre_attn_scalar rope_local_base_freq
+sliding_window_pattern text_config use_bidirectional_attention use_cache vision_config
+""",
     "gemma3_text": """
 attention_bias attn_logit_softcapping final_logit_softcapping hidden_activation image_token_id
 intermediate_size mm_tokens_per_image num_key_value_heads query_pre_attn_scalar rope_local_base_freq
@@ -431,6 +437,10 @@ summary_use_proj
     "opt": """
 _remove_final_layer_norm activation_function do_layer_norm_before dropout enable_bias ffn_dim
 layer_norm_elementwise_affine layerdrop use_cache word_embed_proj_dim
+""",
+    "paligemma": """
+image_size image_token_id image_token_index num_image_tokens patch_size projection_dim text_config
+use_bidirectional_attention use_cache vision_config
 """,
     "pegasus": """
 activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim

@@ -1,4 +1,5 @@
-"""Families of a decoder that reads the vectors of images, whose configs hold that of each: LLaVA, Idefics 3."""
+"""Families of a decoder that reads the vectors of images, whose configs hold that of each: LLaVA, Idefics 3, Gemma 3,
+PaliGemma."""
 
 from __future__ import annotations
 
@@ -39,10 +40,16 @@ def decoder_spec(config: Config, ignored: tuple[str, ...] = ()) -> Data:
 
 def decoder_config(model: Model) -> Data:
     """The config of the decoder of a model."""
-    assert model.decoder is not None
-    decoder = alone(model, "decoder", model.decoder, {"image": None, "connector": None})
+    decoder = decoder_alone(model)
     family, class_name = _DECODERS[_family_of(decoder)]
     return {TIED: False, **family.config(decoder, class_name)}
+
+
+def decoder_alone(model: Model) -> Model:
+    """The decoder of a model that reads images, as a model of its own."""
+    assert model.decoder is not None
+    stack = model.decoder.model_copy(update={"bidirectional": None})
+    return alone(model, "decoder", stack, {"image": None, "connector": None})
 
 
 def _family_of(decoder: Model) -> str:
@@ -76,12 +83,15 @@ def images_of(model: Model) -> Model:
     return alone(model, "encoder", model.image, {**without, "head": NoHead()})
 
 
-def image_rules(rules: tuple[Rule, ...], prefix: str) -> tuple[Rule, ...]:
-    """The rules of an encoder of images without its head, stored under a ``prefix``."""
+def image_rules(rules: tuple[Rule, ...], prefix: str, also: str | None = None) -> tuple[Rule, ...]:
+    """The rules of an encoder of images without its head, stored under a ``prefix``, or ``also`` under another."""
     body = (rule for rule in rules if not rule.parameters[0].startswith("head."))
-    return rules_of_tower("image", tuple({rule.parameters: rule for rule in body}.values()), prefix)
+    return tuple(
+        replace(rule, also=() if also is None else (rule.stored.replace(prefix, also, 1),))
+        for rule in rules_of_tower("image", tuple({each.parameters: each for each in body}.values()), prefix)
+    )
 
 
-def decoder_rules(prefix: str) -> tuple[Rule, ...]:
-    """The rules of a decoder, stored under a ``prefix``."""
-    return tuple(replace(rule, stored=f"{prefix}{rule.stored}") for rule in LLAMA.rules)
+def decoder_rules(prefix: str, rules: tuple[Rule, ...] = LLAMA.rules) -> tuple[Rule, ...]:
+    """The rules of a decoder, by default one like Llama, stored under a ``prefix``."""
+    return tuple(replace(rule, stored=f"{prefix}{rule.stored}") for rule in rules)

@@ -1,0 +1,45 @@
+"""Texts about images as the token ids that the processors of Gemma 3 and PaliGemma write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from exporters.runtime.text import TextTokenizer
+from specs.connector import ConnectorKind
+from specs.model import Model
+
+_PALIGEMMA = "PaliGemmaProcessor"
+
+
+def marked_ids(texts: Sequence[str], images: int, spec: Model, tokenizer: TextTokenizer) -> list[list[int]]:
+    """The token ids of texts, with the marks that the settings beside the tokenizer name or imply.
+
+    A single text without images begins with all of them.
+    """
+    connector = spec.connector
+    assert isinstance(connector, ConnectorKind)
+    placeholder = tokenizer.token(connector.token)
+    begin, end = tokenizer.stated("boi_token"), tokenizer.stated("eoi_token")
+    if tokenizer.stated("processor_class") == _PALIGEMMA:
+        start = tokenizer.stated("bos_token") or ""
+        return [
+            tokenizer.plain(_started(text, placeholder, start))
+            for text in _with_images(texts, images, placeholder, placeholder)
+        ]
+    if begin is None or end is None:
+        return tokenizer.ids(texts)
+    whole = f"\n\n{begin}{placeholder * spec.vectors_per_image}{end}\n\n"
+    marked = _with_images(texts, images, begin, placeholder)
+    return tokenizer.ids([text.replace(begin, whole) for text in marked])
+
+
+def _with_images(texts: Sequence[str], images: int, mark: str, placeholder: str) -> list[str]:
+    """Texts as they are, or a single one without marks and placeholders after the mark of each image."""
+    bare = len(texts) == 1 and mark not in texts[0] and placeholder not in texts[0]
+    return [mark * images + texts[0]] if bare else list(texts)
+
+
+def _started(text: str, placeholder: str, start: str) -> str:
+    """A text of PaliGemma: a start token follows the last image, and a newline the text."""
+    seen = text.rfind(placeholder) + len(placeholder) if placeholder in text else 0
+    return f"{text[:seen]}{start}{text[seen:]}\n"
