@@ -105,6 +105,7 @@ _CLASSES = frozenset(
         "MBartForConditionalGeneration",
         "MT5ForConditionalGeneration",
         "MarianMTModel",
+        "MoonshineForConditionalGeneration",
         "T5ForConditionalGeneration",
         "VisionEncoderDecoderModel",
         "Idefics3ForConditionalGeneration",

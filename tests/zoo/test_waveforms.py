@@ -10,9 +10,9 @@ import torch
 
 from exporters.export import export
 from exporters.options import Options
-from specs.embedding import Waveform
 from specs.load import load
 from specs.model import Model
+from specs.waveform import Waveform
 from tests.zoo.tiny import wav2vec2
 from zoo.builder import assemble
 from zoo.checks import check_behaviour, check_shapes
