@@ -26,7 +26,7 @@ from tests.clients.checkpoints import Checkpoint
 from tests.clients.client import TRANSFORMERS_JS
 from tests.clients.conftest import NEW_TOKENS, Agree, Near
 from tests.parity.reference import build
-from tests.parity.speech import WORDS, processor_of, reference_of
+from tests.parity.speech import WORDS, generated, moonshine_of, processor_of, reference_of
 from zoo import import_checkpoint
 
 pytestmark = pytest.mark.clients
@@ -105,6 +105,28 @@ def test_words_from_recordings(target: str, tmp_path: Path) -> None:
     )
     print(f"wav2vec2 for {target}\n  transformers.js {answer['texts']}\n  transformers    {expected}")
     assert answer["texts"] == expected
+    assert expected[0] != expected[1]
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_tokens_from_recordings(target: str, tmp_path: Path) -> None:
+    origin = tmp_path / "reference"
+    origin.mkdir()
+    reference = moonshine_of(origin)
+    spec = import_checkpoint(origin)
+    export(spec, tmp_path / "deployed", Options(weights=str(origin), layout="transformers-js", target=target))
+    generator = torch.Generator().manual_seed(2)
+    recordings = [torch.randn(count, generator=generator) * 0.1 for count in (5000, 9000)]
+    expected = [generated(reference, samples, NEW_TOKENS) for samples in recordings]
+    answers = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModelForSpeechSeq2Seq",
+        heard=[samples.tolist() for samples in recordings],
+        new_tokens=NEW_TOKENS,
+    )
+    found = [tokens for answer in answers for tokens in answer["tokens"]]
+    print(f"Moonshine for {target}\n  transformers.js {found}\n  transformers    {expected}")
+    assert found == expected
     assert expected[0] != expected[1]
 
 

@@ -24,18 +24,21 @@ _STEPS = ((1, 127, 64), (2, 7, 3), (1, 3, 2))
 """The channels over d_model, the kernel and the stride of each convolution of the stem."""
 
 
-class _Convolutions(Field):
+class _FilterConvolutions(Field):
     """The convolutions of the stem, which depend on the model's width alone."""
 
     def read(self, config: Config) -> list[Data]:
         width = _D_MODEL.read(config)
-        return [{"channels": times * width, "kernel": kernel, "stride": stride} for times, kernel, stride in _STEPS]
+        return [
+            {"channels": times * width, "kernel": kernel, "stride": stride}
+            for times, kernel, stride in _STEPS
+        ]
 
     def write(self, value: Any, place: Place) -> Data:
         return {}
 
 
-class _Heads(Field):
+class _EqualHeads(Field):
     """The heads of a stack: as many in both, for queries, keys and values.
 
     The reference builds both stacks with the number of the encoder, and has no groups of query heads.
@@ -47,7 +50,7 @@ class _Heads(Field):
     def read(self, config: Config) -> int:
         heads: int = config.int("encoder_num_attention_heads", default=8)
         for side in ("encoder", "decoder"):
-            for name in _Heads(side).names:
+            for name in _EqualHeads(side).names:
                 if config.int(name, default=heads) != heads:
                     config.refuse(
                         name,
@@ -69,7 +72,7 @@ def _stack(side: str, feed_forward: Data, activation: str, **more: Template) -> 
             "norm": _NORM,
             "attention": {
                 "kind": "multi_head",
-                "heads": _Heads(side),
+                "heads": _EqualHeads(side),
                 "bias": {"query": bias, "key": bias, "value": bias, "output": False},
                 "dropout": f.Float("attention_dropout", default=0.0),
             },
@@ -99,7 +102,7 @@ _BODY = {
         "encoder",
         {"kind": "mlp"},
         "gelu",
-        embedding={"kind": "filtered_waveform", "convolutions": _Convolutions()},
+        embedding={"kind": "filtered_waveform", "convolutions": _FilterConvolutions()},
     ),
     "decoder": _stack("decoder", {"kind": "gated", "bias": True}, "silu", context_length=_CONTEXT),
     "initialization": f.normal(),
@@ -154,7 +157,10 @@ FAMILIES = (
         "moonshine",
         _TENSORS,
         _BODY,
-        {"MoonshineForConditionalGeneration": language_modeling(tied=True, bias=False), "MoonshineModel": BODY},
+        {
+            "MoonshineForConditionalGeneration": language_modeling(tied=True, bias=False),
+            "MoonshineModel": BODY,
+        },
         # heads padded with zeros give the same scores
         ignored=("pad_head_dim_to_multiple_of",),
     ),

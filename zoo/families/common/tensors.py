@@ -237,7 +237,8 @@ class TensorRules:
 
     def find(self, parameter: str) -> StoredParameter | None:
         """Return the stored tensor of a parameter, or None where the family has none."""
-        for rule, index in self._rules.get(parameter) or self._rules.get(_NUMBER.sub("#", parameter), ()):
+        rules = self._rules.get(parameter) or self._rules.get(_NUMBER.sub("#", parameter), [])
+        for rule, index in rules:
             fields = _FIELD.findall(rule.parameters[index])
             numbers = dict(zip(fields, _NUMBER.findall(parameter), strict=bool(fields)))
             held = tuple(name.format(**numbers) for name in rule.parameters)
