@@ -25,9 +25,9 @@ from specs.head import (
     Pooler,
 )
 
+# The heads whose outputs can be shown.
 VECTORS, CLASSES = (NoHead, Pooler, Pooled), (Classification, DistilledClassification)
 MASKS, SPEECH = MaskedLanguageModeling, CTC
-"""The heads whose outputs can be shown."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class EncoderRunner:
         return EncodedVectors("mean of last_hidden_state", mean)
 
     def classes(self, given: Given) -> Floats:
-        """The probability of each label, B labels."""
-        return np.concatenate([_softmax(self.outputs(batch)[0]["logits"]) for batch in batches(given)])
+        """The probability of each label, B labels: that of a single label, as in rerankers, says whether it holds."""
+        return np.concatenate([_probabilities(self.outputs(batch)[0]["logits"]) for batch in batches(given)])
 
     def spoken(self, given: Given) -> list[list[int]]:
         """The most likely labels of each recording, without repetitions and blanks."""
@@ -109,6 +109,12 @@ class EncoderRunner:
         return [
             [_softmax(row[at]) for at in found] for row, found in zip(outputs["logits"], places, strict=True)
         ]
+
+
+def _probabilities(scores: Floats) -> Floats:
+    if scores.shape[-1] == 1:  # the softmax of a score and 0
+        return _softmax(np.concatenate([scores, np.zeros_like(scores)], -1))[..., :1]
+    return _softmax(scores)
 
 
 def _softmax(scores: Floats) -> Floats:

@@ -55,7 +55,6 @@ def equal_matrices(directory: Path, values: dict[str, Any]) -> set[str]:
     return found
 
 
-@one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "portable"])
 @pytest.mark.parametrize("kind", HALVES)

@@ -89,7 +89,6 @@ def test_values_are_those_of_the_codes(case: str, tmp_path: Path) -> None:
             assert torch.equal(torch.cat(rows), wanted)
 
 
-@one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "portable"])
 @pytest.mark.parametrize("case", [name for name, (_, _, carried) in CASES.items() if carried != ""])

@@ -399,6 +399,14 @@ def test_vectors_are_those_of_the_head_where_it_has_one(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.linalg.norm(found.values, axis=1), 1, atol=1e-5)
 
 
+def test_a_single_class_has_a_probability_of_its_own(tmp_path: Path) -> None:
+    spec = bert(head={"kind": "classification", "labels": 1}, initialization=DECISIVE)
+    found = EncoderRunner(exported(spec, tmp_path / "out")).classes(PROMPTS)
+    expected = zoo.build(spec, weights="random")(torch.tensor(PROMPTS[:1])).logits.sigmoid()
+    np.testing.assert_allclose(found[:1], expected.detach().numpy(), atol=1e-5)
+    assert 0 < found[0, 0] < 1
+
+
 def test_classes_and_masked_tokens_are_probabilities(tmp_path: Path) -> None:
     spec = bert(head={"kind": "classification", "labels": 3}, initialization=DECISIVE)
     found = EncoderRunner(exported(spec, tmp_path / "a")).classes(PROMPTS)

@@ -15,6 +15,7 @@ from pathlib import Path
 import transformers
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 
+from tests.parity.families.neobert import NeoBERTConfig
 from zoo.families.common import config
 from zoo.families.registry import MODEL_TYPES
 
@@ -41,10 +42,22 @@ def shared_fields() -> set[str]:
     return _defined(PreTrainedConfig).union(*(_read_in(place / f"{name}.py") for name in _SHARED))
 
 
+OF_CODE = {"neobert": NeoBERTConfig}
+"""The configs of families whose reference is code that is published with a checkpoint."""
+
+
+def config_class_of(model_type: str) -> type[PreTrainedConfig]:
+    """The reference's config of a family."""
+    found: type[PreTrainedConfig] = OF_CODE.get(model_type) or CONFIG_MAPPING[model_type]
+    return found
+
+
 @functools.cache
 def fields_of(model_type: str) -> set[str]:
     """The fields of a family, but for those of every family."""
-    config_class = CONFIG_MAPPING[model_type]
+    config_class = config_class_of(model_type)
+    if model_type in OF_CODE:
+        return _defined(config_class) - shared_fields()
     package = Path(transformers.__file__).parent / "models" / config_class.__module__.split(".")[-2]
     modules = [
         path for kind in ("configuration", "modeling") for path in sorted(package.glob(f"{kind}_*.py"))
@@ -76,7 +89,7 @@ def module_text() -> str:
         [
             '"""The fields that the reference has for each family, written by ``python -m tests.parity.reference_fields``.',
             "",
-            f"The fields are those of transformers {transformers.__version__}.",
+            f"The fields are those of transformers {transformers.__version__}, or of code that is published with a checkpoint.",
             '"""',
             "",
             f"SHARED = {_quoted(shared_fields())}",

@@ -13,6 +13,8 @@ from specs.reference import is_hub_id
 from specs.suggest import did_you_mean
 from zoo.checkpoints.families import family_of
 from zoo.checkpoints.source import CheckpointWeights
+from zoo.checkpoints.token_scores import with_token_scores
+from zoo.configs.reranking import scored_tokens
 from zoo.hub import fetch
 from zoo.packed.formats import unpacked_files
 from zoo.weights.files import TensorFiles
@@ -41,4 +43,7 @@ def open_weights(
             "or a repository on the Hugging Face hub (org/name)."
         )
     files = unpacked_files(TensorFiles.open(Path(argument)))
-    return CheckpointWeights(files, family_of(files, model, spec), model, spec, dtype)
+    names = family_of(files, model, spec)
+    if spec.head.kind == "classification" and (tokens := scored_tokens(files.path)):
+        files = with_token_scores(files, names, tokens)
+    return CheckpointWeights(files, names, model, spec, dtype)

@@ -1,6 +1,7 @@
-"""Sentence encoders whose body is a decoder, such as Qwen3-Embedding: the same layers, as an encoder that is causal.
+"""Sentence encoders and rerankers whose body is a decoder, such as Qwen3-Embedding: the same layers, as an encoder that is
+causal.
 
-Their vectors are of whole texts, so that nothing is decoded step by step, and their graph has no cache.
+Their vectors and scores are of whole texts, so that nothing is decoded step by step, and their graph has no cache.
 """
 
 from __future__ import annotations

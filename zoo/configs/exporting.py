@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator
@@ -10,12 +11,12 @@ from typing import Any
 
 from specs.canonical import canonical, differences
 from specs.errors import SpecPath, UserError, path_text, shorten
-from specs.head import Pooled
+from specs.head import Classification, Pooled
 from specs.model import Model
 from specs.suggest import suggestion
 from zoo.configs.causal_encoder import as_decoder, as_encoder
-from zoo.configs.importing import spec_of_config
-from zoo.configs.sentence import body_class, write_modules
+from zoo.configs.importing import Read, of_causal_class, of_class, spec_of_config
+from zoo.configs.sentence import body_class, sentence_spec, write_modules
 from zoo.families.common.config import Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data, UnfitError
@@ -81,20 +82,19 @@ def _candidates(model: Model, candidate: Family) -> Iterator[tuple[str, bool]]:
 
 
 def _fitted(model: Model, candidate: Family, class_name: str, *, sentence: bool) -> Data | Misfit:
+    read: Read
     try:
         if sentence:
+            own_head = model.head.model_dump(mode="json", exclude_none=True)
             write_modules(model, {})
             model = as_encoder(model)
             data = candidate.body_config(as_decoder(model), class_name)
+            read = functools.partial(sentence_spec, lambda width: own_head)
         else:
-            data = candidate.config(model, class_name)
-        own_head = model.head.model_dump(mode="json", exclude_none=True)
-        back = spec_of_config(
-            Config(data, "the written config"),
-            name=model.name,
-            strict=True,
-            sentence_head=(lambda width: own_head) if sentence else None,
-        )
+            scores_text = isinstance(model.head, Classification) and model.head.pooling == "last"
+            data = candidate.config(as_decoder(model) if scores_text else model, class_name)
+            read = of_causal_class if scores_text and model.architecture == "encoder" else of_class
+        back = spec_of_config(Config(data, "the written config"), name=model.name, strict=True, read=read)
     except UnfitError as error:
         return Misfit(class_name, (str(error),))
     except ConfigError as error:

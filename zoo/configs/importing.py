@@ -14,7 +14,8 @@ from specs.named_blocks import with_named_blocks
 from specs.suggest import suggestion
 from specs.validation import validate
 from zoo.configs.causal_encoder import causal_encoder
-from zoo.configs.sentence import body_class, read_head, sentence_modules
+from zoo.configs.reranking import reranker_spec, scored_tokens
+from zoo.configs.sentence import read_head, sentence_modules, sentence_spec
 from zoo.families.common.config import CONFIG, Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data
@@ -22,6 +23,9 @@ from zoo.families.registry import family_of_config
 
 Tell = Callable[[Sequence[str]], None]
 """Receives the names of the fields that an import skips because the reference does not have them."""
+
+Read = Callable[[Config, Family], Data]
+"""Returns the spec of a config of a family, without a name."""
 
 
 def import_spec(
@@ -49,10 +53,29 @@ def import_spec(
         config = Config(config_of_gguf(file, ignored), str(file))
     else:
         config = Config.load(file, lambda: _stored(file.parent))
-    modules = sentence_modules(path) if path.is_dir() else []
-    head = functools.partial(read_head, modules) if modules else None
-    name = name or _name(file)
-    return spec_of_config(config, name=name, ignored=ignored, strict=strict, tell=tell, sentence_head=head)
+    read = _of_modules(path) if path.is_dir() else None
+    return spec_of_config(
+        config, name=name or _name(file), ignored=ignored, strict=strict, tell=tell, read=read or of_class
+    )
+
+
+def _of_modules(directory: Path) -> Read | None:
+    """Return what reads a directory with sentence-transformers modules; None where the config alone describes the model."""
+    if tokens := scored_tokens(directory):
+        return functools.partial(reranker_spec, tokens)
+    if modules := sentence_modules(directory):
+        return functools.partial(sentence_spec, functools.partial(read_head, modules))
+    return None
+
+
+def of_class(config: Config, family: Family) -> Data:
+    """Return the spec of the class that a config names, without a name."""
+    return family.spec(config, _class_name(config, family))
+
+
+def of_causal_class(config: Config, family: Family) -> Data:
+    """Return that spec, with a decoder as a causal encoder."""
+    return causal_encoder(of_class(config, family))
 
 
 def spec_of_config(
@@ -62,26 +85,13 @@ def spec_of_config(
     ignored: Collection[str] = (),
     strict: bool = False,
     tell: Tell = lambda names: None,
-    sentence_head: Callable[[int], Data] | None = None,
+    read: Read = of_class,
 ) -> Model:
-    """Return the spec of a config; ``sentence_head`` gives the head of a body of a certain width, instead of the config's
-    own.
-
-    Raises as :func:`import_spec`.
-    """
+    """Return the spec of a config, which ``read`` reads.  Raises as :func:`import_spec`."""
     _check_quantization(config)
     config.must("pruned_heads", {}, "pruned layers are not supported")
     family = family_of_config(config)
-    if sentence_head is None:
-        data = family.spec(config, _class_name(config, family))
-    else:
-        config.ignore("architectures")  # sentence-transformers loads the body, not this class
-        if (bare := body_class(family)) is None:
-            config.refuse(
-                "model_type", "must be a family that has a class without a head, which modules need"
-            )
-        data = causal_encoder(family.body_spec(config, bare))
-        data["head"] = sentence_head(data["d_model"])
+    data = read(config, family)
     if passed_over := config.finish(ignored, strict=strict):
         tell(passed_over)
     return validated({"name": name, **data}, config.where)

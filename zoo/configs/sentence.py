@@ -5,13 +5,14 @@ The head of such a model is ``pooled``: Pooling, at most two Dense layers, Norma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from specs.activation import Activation
 from specs.head import Pooled, PoolingName
 from specs.model import Model
 from specs.suggest import suggestion
+from zoo.configs.causal_encoder import causal_encoder
 from zoo.families.common.config import CONFIG, REQUIRED, Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data, UnfitError
@@ -71,7 +72,7 @@ def sentence_modules(directory: Path) -> list[Module]:
     if body.kind != "Transformer" or kinds not in _chains(dense):
         raise ConfigError(
             f"{directory / MODULES}: the modules {' -> '.join(module.kind for module in modules)} are not supported\n"
-            "  Use Transformer, Pooling, at most two Dense and Normalize, in this order, "
+            "  Use Transformer, Pooling, at most two Dense and Normalize, in this order, or Transformer and LogitScore, "
             f"or pass {directory / CONFIG} for the model without modules."
         )
     if body.directory != directory:
@@ -94,6 +95,19 @@ def _check_body(path: Path) -> None:
         settings = Config.load(path)
         settings.must("transformer_task", "feature-extraction", "later modules read the last hidden state")
         settings.must("module_output_name", "token_embeddings", "later modules read the last hidden state")
+
+
+def sentence_spec(head: Callable[[int], Data], config: Config, family: Family) -> Data:
+    """Return the spec of a body with a head that its modules describe, without a name; ``head`` gives the head of a body of a
+    certain width.
+
+    Raises :class:`ConfigError` for families without a body alone.
+    """
+    config.ignore("architectures")  # sentence-transformers loads the body, not this class
+    if (bare := body_class(family)) is None:
+        config.refuse("model_type", "must be a family that has a class without a head, which modules need")
+    data = causal_encoder(family.body_spec(config, bare))
+    return {**data, "head": head(data["d_model"])}
 
 
 def body_class(family: Family) -> str | None:

@@ -57,16 +57,17 @@ def t5_body(
     decoder: bool = True,
     varies: Mapping[str, Sequence[Varies]] | None = None,
     per_layer: bool = False,
+    window: Template = None,
     **more: Template,
 ) -> Template:
     """Return the body with the family's defaults; ``decoder`` is false for classes with only the encoder.
 
-    ``varies`` are the respects in which the layers of a stack vary, ``per_layer`` says that each has its own biases, and
-    ``more`` are keys of the model.
+    ``varies`` are the respects in which the layers of a stack vary, ``per_layer`` says that each has its own biases,
+    ``window`` is that of the encoder's attention, and ``more`` are keys of the model.
     """
     depth = f.Depth("num_layers", default=layers)
     depths = {"encoder": depth, "decoder": f.Depth("num_decoder_layers", default=depth)}
-    block = {
+    block: dict[str, Template] = {
         "kind": "pre_norm",
         "norm": {"kind": "rms_norm", "eps": f.Float("layer_norm_epsilon", default=1e-6)},
         "attention": {
@@ -80,8 +81,12 @@ def t5_body(
         "feed_forward": feed_forward,
         "dropout": DROPOUT,
     }
+    blocks = {
+        "encoder": {**block, "attention": {**block["attention"], "window": window}},
+        "decoder": block,
+    }
     stacks = {
-        name: Layers(depths[name], block, (varies or {}).get(name, ()))
+        name: Layers(depths[name], blocks[name], (varies or {}).get(name, ()))
         for name in ("encoder", "decoder")[: 1 + decoder]
     }
     return {
@@ -139,11 +144,11 @@ def _attention(stored: str, module: str) -> tuple[Rule, ...]:
     return weights({"q": "query", "k": "key", "v": "value", "o": "output"}, f"{stored}.", f"{module}.")
 
 
-def _stack(stack: str, feed_forward: str) -> tuple[Rule, ...]:
-    """The tensors of a stack; ``feed_forward`` is the name of that of a layer."""
+def _stack(stack: str, feed_forward: str, attention: str = "SelfAttention") -> tuple[Rule, ...]:
+    """The tensors of a stack; ``feed_forward`` and ``attention`` are the names of those of a layer."""
     layer, block = f"{stack}.block.{{layer}}.layer", f"{stack}.blocks.{{layer}}"
     dense, ours = f"{layer}.{feed_forward}", f"{block}.feed_forward"
-    bias = f"{layer}.0.SelfAttention.relative_attention_bias.weight"
+    bias = f"{layer}.0.{attention}.relative_attention_bias.weight"
     norms = {
         f"{layer}.0.layer_norm": f"{block}.attention_norm",
         f"{dense.rpartition('.')[0]}.layer_norm": f"{block}.feed_forward_norm",
@@ -153,7 +158,7 @@ def _stack(stack: str, feed_forward: str) -> tuple[Rule, ...]:
         same(bias.format(layer=0), f"{stack}.position.table.weight"),
         same(bias, f"{block}.attention.position.table.weight"),
         *weights(norms),
-        *_attention(f"{layer}.0.SelfAttention", f"{block}.attention"),
+        *_attention(f"{layer}.0.{attention}", f"{block}.attention"),
         same(f"{dense}.wi.weight", f"{ours}.up.weight"),
         same(f"{dense}.wi_0.weight", f"{ours}.gate.weight"),
         same(f"{dense}.wi_1.weight", f"{ours}.up.weight", beside=f"{ours}.gate.weight"),
@@ -164,15 +169,16 @@ def _stack(stack: str, feed_forward: str) -> tuple[Rule, ...]:
 _CROSS, _OURS = "decoder.block.{layer}.layer.1", "decoder.blocks.{layer}"
 
 
-def t5_tensors(name: str, feed_forward: str, *rules: Rule) -> Tensors:
-    """The tensors; ``feed_forward`` is the name of that module of a layer, and ``rules`` are further ones."""
+def t5_tensors(name: str, feed_forward: str, *rules: Rule, attention: str = "SelfAttention") -> Tensors:
+    """The tensors; ``feed_forward`` and ``attention`` are the names of those modules of a layer, the latter in the encoder, and
+    ``rules`` are further ones."""
     return Tensors(
         name,
         (
             same("shared.weight", "encoder_embedding.token.weight", also=SHARED),
             same("shared.weight", "embedding.token.weight", also=SHARED),
             same("decoder.embed_tokens.weight", "decoder_embedding.token.weight"),
-            *_stack("encoder", f"1.{feed_forward}"),
+            *_stack("encoder", f"1.{feed_forward}", attention),
             *_stack("decoder", f"2.{feed_forward}"),
             same(f"{_CROSS}.layer_norm.weight", f"{_OURS}.cross_attention_norm.weight"),
             *_attention(f"{_CROSS}.EncDecAttention", f"{_OURS}.cross_attention"),
@@ -192,18 +198,35 @@ def t5_tensors(name: str, feed_forward: str, *rules: Rule) -> Tensors:
 
 
 _TENSORS = t5_tensors("t5", "DenseReluDense")
+OF_CONFIG = (
+    "classifier_dropout",
+    "scale_decoder_outputs",
+    "n_positions",
+    "output_past",
+    "num_decoder_layers",
+    "dense_act_fn",  # which, like the next, follows from feed_forward_proj
+    "is_gated_act",
+)
+"""Fields that do not change the spec."""
+
+FIXED = {"is_decoder": (False, "it is the decoder alone")}
+
+
+def t5_feed_forward(word: str, hidden: int) -> dict[str, Template]:
+    """The keys of the feed-forward; ``word`` and ``hidden`` are the defaults."""
+    return {
+        "*": _GatedOrNot(word),
+        "hidden": f.Int("d_ff", default=hidden),
+        "bias": False,
+        "dropout": DROPOUT,
+    }
 
 
 def _family(
     model_type: str, prefix: str, scores: dict[str, Template], *, word: str, hidden: int, **defaults: Any
 ) -> Family:
     language_modeling = HeadClass("language_modeling", scores)
-    defaults["feed_forward"] = {
-        "*": _GatedOrNot(word),
-        "hidden": f.Int("d_ff", default=hidden),
-        "bias": False,
-        "dropout": DROPOUT,
-    }
+    defaults["feed_forward"] = t5_feed_forward(word, hidden)
     encoder = t5_body(**defaults, decoder=False)
     tokens = token_classes(f.Float("classifier_dropout", default=0.0))
     classes = {
@@ -220,16 +243,8 @@ def _family(
         _TENSORS,
         t5_body(**defaults),
         {f"{prefix}{name}": head for name, head in classes.items()},
-        fixed={"is_decoder": (False, "it is the decoder alone")},
-        ignored=(
-            "classifier_dropout",
-            "scale_decoder_outputs",
-            "n_positions",
-            "output_past",
-            "num_decoder_layers",
-            "dense_act_fn",  # which, like the next, follows from feed_forward_proj
-            "is_gated_act",
-        ),
+        fixed=FIXED,
+        ignored=OF_CONFIG,
     )
 
 

@@ -12,6 +12,7 @@ from zoo.weights.source import WeightError
 
 MODULES = "modules.json"
 DENSE = "Dense"
+LOGIT_SCORE = "LogitScore"
 DENSE_PLACES = (f"2_{DENSE}", f"3_{DENSE}")
 """The directories of the Dense modules, after Transformer and Pooling; a tensor of the first is ``2_Dense.linear.weight``."""
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from transformers import CONFIG_MAPPING
 
+from tests.parity.reference_fields import config_class_of
 from tests.zoo.fuzz.guard import outcome
 from tests.zoo.fuzz.mutations import mutated, text_of
 from zoo.builder import assemble
@@ -28,7 +28,7 @@ relaxed = settings(max_examples=DRAWS, deadline=None, suppress_health_check=list
 @functools.cache
 def config_of(model_type: str) -> dict[str, Any]:
     """The config that the reference writes for a family."""
-    data: dict[str, Any] = json.loads(CONFIG_MAPPING[model_type]().to_json_string(use_diff=False))
+    data: dict[str, Any] = json.loads(config_class_of(model_type)().to_json_string(use_diff=False))
     return {**data, "model_type": model_type}
 
 

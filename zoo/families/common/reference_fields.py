@@ -1,6 +1,6 @@
 """The fields that the reference has for each family, written by ``python -m tests.parity.reference_fields``.
 
-The fields are those of transformers 5.23.0.
+The fields are those of transformers 5.23.0, or of code that is published with a checkpoint.
 """
 
 SHARED = """
@@ -311,6 +311,12 @@ attention_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp use
 image_seq_length image_token_id image_token_index multimodal_projector_bias projector_hidden_act
 text_config use_cache vision_config vision_feature_layer vision_feature_select_strategy
 """,
+    "longt5": """
+d_ff d_kv d_model decoder_start_token_id dense_act_fn dropout_rate encoder_attention_type
+feed_forward_proj global_block_size is_decoder is_gated_act layer_norm_epsilon local_radius
+num_decoder_layers num_heads num_layers relative_attention_max_distance
+relative_attention_num_buckets scale_decoder_outputs use_cache
+""",
     "m2m_100": """
 activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
 decoder_layerdrop decoder_layers decoder_start_token_id dropout encoder_attention_heads
@@ -402,6 +408,10 @@ num_experts_per_tok num_key_value_heads num_local_experts num_logits_to_keep
 num_nextn_predict_layers output_router_logits rescale_prenorm_residual residual_in_fp32
 routed_scaling_factor ssm_state_size time_step_floor time_step_limit time_step_max time_step_min
 topk_group use_bias use_cache use_conv_bias use_mamba_kernels
+""",
+    "neobert": """
+base_scale decoder_init_range dropout embedding_init_range flash_attention intermediate_size
+max_length ngpt norm_eps rms_norm rope
 """,
     "nomic_bert": """
 attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_eps type_vocab_size

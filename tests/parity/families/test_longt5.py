@@ -1,0 +1,67 @@
+"""LongT5 with local attention against transformers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+from transformers import LongT5Config, LongT5EncoderModel, LongT5ForConditionalGeneration, LongT5Model
+
+from tests.parity.families.family import FamilyTests
+from tests.parity.reference import build
+from zoo.configs.importing import import_spec
+
+CONFIGS = {
+    "scaled": dict(
+        vocab_size=61, d_model=21, d_kv=5, d_ff=33, num_layers=2, num_decoder_layers=3, num_heads=3, local_radius=2,
+        relative_attention_num_buckets=10, relative_attention_max_distance=17, layer_norm_epsilon=1e-3,
+        feed_forward_proj="relu",
+    ),
+    "unscaled": dict(
+        vocab_size=50, d_model=32, d_kv=6, d_ff=20, num_layers=3, num_decoder_layers=1, num_heads=4, local_radius=4,
+        relative_attention_num_buckets=8, relative_attention_max_distance=9, feed_forward_proj="gated-gelu",
+        tie_word_embeddings=False,
+    ),
+}  # fmt: skip
+
+
+def test_a_stored_output_matrix_is_one_of_its_own(tmp_path):
+    reference = build(LongT5ForConditionalGeneration, LongT5Config(**CONFIGS["unscaled"]), seed=1)
+    reference.save_pretrained(tmp_path)
+    assert import_spec(tmp_path).head.tie_embeddings
+    tensors = load_file(tmp_path / "model.safetensors")
+    save_file({**tensors, "lm_head.weight": 2 * tensors["shared.weight"]}, tmp_path / "model.safetensors")
+    head: Any = import_spec(tmp_path).head
+    assert (head.tie_embeddings, head.scale) == (False, None)
+
+
+class TestLongT5(FamilyTests):
+    model_class = LongT5ForConditionalGeneration
+    config = staticmethod(LongT5Config)
+    configs = CONFIGS
+    others = ((LongT5Model, {}), (LongT5EncoderModel, {}))
+    drawn = {"length": 15}
+    refusals = (
+        ("local_radius", 0, "must be at least 1"),
+        ("encoder_attention_type", "transient-global", 'must be "local": tokens that stand for blocks'),
+        ("is_decoder", True, "must be false"),
+    )
+
+    @staticmethod
+    def draw(data):
+        buckets = data.draw(st.integers(4, 36), "buckets")
+        return dict(
+            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
+            d_model=data.draw(st.integers(4, 40), "d_model"),
+            d_kv=data.draw(st.integers(1, 9), "d_kv"),
+            d_ff=data.draw(st.integers(1, 60), "d_ff"),
+            num_layers=data.draw(st.integers(1, 3), "layers"),
+            num_decoder_layers=data.draw(st.integers(1, 3), "decoder_layers"),
+            num_heads=data.draw(st.integers(1, 6), "heads"),
+            local_radius=data.draw(st.integers(1, 20), "radius"),
+            relative_attention_num_buckets=buckets,
+            relative_attention_max_distance=buckets // 2 + data.draw(st.integers(1, 40), "reach"),
+            feed_forward_proj=data.draw(st.sampled_from(["relu", "gated-gelu"]), "feed_forward"),
+            tie_word_embeddings=data.draw(st.booleans(), "scaled"),
+        )
