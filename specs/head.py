@@ -253,12 +253,24 @@ class Classification(SequenceHead):
     """Scores of classes for the whole sequence: pooling, transform, dropout, classifier. Gives `logits`, batch x labels."""
 
     kind: Literal["classification"] = "classification"
+    dense_width: Width | None = None
+    """Width of the dense layer (wav2vec 2.0: 256). Default: d_model."""
     labels: Width
     """Number of classes."""
     bias: bool = True
     """Whether the classifier adds a bias."""
     dropout: Dropout = 0.0
     """Dropout probability before the classifier during training."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if self.activation is None and self.dense_width is not None:
+            yield Fault(
+                ("dense_width",),
+                "belongs to a dense layer, which activation adds",
+                self.dense_width,
+                "Add activation: (identity for none), or remove dense_width.",
+            )
 
 
 @register("head")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -157,6 +159,79 @@ def bart() -> PreTrainedModel:
     return transformers.BartForConditionalGeneration(config)
 
 
+def usual(model_type: str) -> PreTrainedModel:
+    """A decoder whose config has Llama's names."""
+    config = transformers.CONFIG_MAPPING[model_type](vocab_size=VOCABULARY, head_dim=16, **GROUPED, **TOKENS)
+    return transformers.AutoModelForCausalLM.from_config(config)
+
+
+def encoder(model_type: str, **more: Any) -> PreTrainedModel:
+    """An encoder of texts whose config has BERT's names."""
+    sizes = {**SIZES, "max_position_embeddings": 128, **more}
+    config = transformers.CONFIG_MAPPING[model_type](vocab_size=VOCABULARY, **sizes, **TOKENS)
+    return transformers.AutoModel.from_config(config)
+
+
+def encoder_of_images(model_type: str, **more: Any) -> PreTrainedModel:
+    """An encoder of images whose config has ViT's names."""
+    sizes = {**SIZES, "image_size": 32, "patch_size": 8, **more}
+    return transformers.AutoModel.from_config(transformers.CONFIG_MAPPING[model_type](**sizes))
+
+
+SEEDS = {"cohere2": 8, "m2m_100": 8}
+"""Those of models that others leave in doubt about a token."""
+
+
+def modernbert_decoder() -> PreTrainedModel:
+    """Windows in two of three layers, and a transform before the scores."""
+    sizes = {**SIZES, "local_attention": 8, "max_position_embeddings": 128}
+    special = {**TOKENS, "cls_token_id": 1, "sep_token_id": 2}
+    config = transformers.ModernBertDecoderConfig(vocab_size=VOCABULARY, **sizes, **special)
+    return transformers.ModernBertDecoderForCausalLM(config)
+
+
+def maker(name: str) -> Callable[[], PreTrainedModel]:
+    """What makes the model of a name: a function here, or the usual config of that model_type."""
+    own: Callable[[], PreTrainedModel] | None = globals().get(name)
+    return own or partial(usual, name)
+
+
+def gpt_bigcode() -> PreTrainedModel:
+    """GPT-2 with the projections of queries, keys and values as one."""
+    sizes = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128, "multi_query": False}
+    return transformers.GPTBigCodeForCausalLM(
+        transformers.GPTBigCodeConfig(vocab_size=VOCABULARY, **sizes, **TOKENS)
+    )
+
+
+def mpt() -> PreTrainedModel:
+    """Linear biases."""
+    config = transformers.MptConfig(vocab_size=VOCABULARY, d_model=64, n_heads=4, n_layers=2, **TOKENS)
+    return transformers.MptForCausalLM(config)
+
+
+def codegen() -> PreTrainedModel:
+    """Rotated parts of heads, and both branches at once."""
+    sizes = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128, "rotary_dim": 8}
+    config = transformers.CodeGenConfig(vocab_size=VOCABULARY, **sizes, **TOKENS)
+    return transformers.CodeGenForCausalLM(config)
+
+
+def m2m_100() -> PreTrainedModel:
+    """Sinusoids, and norms before the branches."""
+    config = transformers.M2M100Config(
+        vocab_size=VOCABULARY, **BOTH, **TOKENS, decoder_start_token_id=2, forced_eos_token_id=None
+    )
+    return transformers.M2M100ForConditionalGeneration(config)
+
+
+def longt5() -> PreTrainedModel:
+    """An encoder that sees a window."""
+    sizes = {"d_model": 64, "d_kv": 24, "d_ff": 96, "num_layers": 2, "num_heads": 4, "local_radius": 3}
+    config = transformers.LongT5Config(vocab_size=VOCABULARY, **sizes, **TOKENS, decoder_start_token_id=0)
+    return transformers.LongT5ForConditionalGeneration(config)
+
+
 def trocr() -> PreTrainedModel:
     """Images in, and a decoder that is wider than their encoder."""
     special = {**TOKENS, "decoder_start_token_id": 2}
@@ -216,9 +291,9 @@ class Checkpoint:
         return found.sequences[0, -new_tokens:].tolist()
 
 
-def checkpoint(make: Callable[[], PreTrainedModel], directory: Path) -> Checkpoint:
+def checkpoint(make: Callable[[], PreTrainedModel], directory: Path, seed: int = 7) -> Checkpoint:
     """A model with random weights, saved with a tokenizer."""
-    torch.manual_seed(7)
+    torch.manual_seed(seed)
     model = make().eval()
     for parameter in model.parameters():
         if parameter.dim() > 1:

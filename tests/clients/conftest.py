@@ -12,10 +12,10 @@ import torch
 from exporters.export import export
 from exporters.options import Options
 from specs.load import load
-from tests.clients import checkpoints
-from tests.clients.checkpoints import Checkpoint, checkpoint
+from tests.clients.checkpoints import SEEDS, Checkpoint, checkpoint, maker
 from tests.clients.client import Client
 from tests.parity.minilm import SENTENCES, SPEC, load_minilm
+from tests.parity.speech import generated, moonshine_of
 from zoo import import_checkpoint
 
 TEXTS = ["The quick brown fox jumps over", "A sentence"]
@@ -23,6 +23,7 @@ NEW_TOKENS = 32
 
 Agree = Callable[..., None]
 Near = Callable[..., None]
+Hears = Callable[..., None]
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Checkpoint
 
     def get(name: str) -> Checkpoint:
         if name not in known:
-            known[name] = checkpoint(getattr(checkpoints, name), tmp_path_factory.mktemp(name))
+            known[name] = checkpoint(maker(name), tmp_path_factory.mktemp(name), SEEDS.get(name, 7))
         return known[name]
 
     return get
@@ -49,11 +50,14 @@ def agrees(made: Callable[[str], Checkpoint], tmp_path: Path) -> Agree:
         layout: str,
         target: str = "portable",
         logits: str = "all",
+        verify: bool = True,
         **request: Any,
     ) -> None:
         origin = made(name)
         spec = import_checkpoint(origin.directory)
-        options = Options(weights=str(origin.directory), layout=layout, target=target, logits=logits)
+        options = Options(
+            weights=str(origin.directory), layout=layout, target=target, logits=logits, verify=verify
+        )
         export(spec, tmp_path / "deployed", options)
         expected = origin.greedy(TEXTS, NEW_TOKENS)
         request |= {"options": {"no_repeat_ngram_size": origin.no_repeat}} if origin.no_repeat else {}
@@ -92,5 +96,28 @@ def near(tmp_path: Path) -> Near:
             f"MiniLM, {len(SENTENCES)} sentences: {layout} differs from transformers by at most {difference:.1e}"
         )
         assert difference < 1e-5
+
+    return check
+
+
+@pytest.fixture
+def hears(tmp_path: Path) -> Hears:
+    """Whether a client generates from an export of Moonshine what the reference does for each of two recordings."""
+
+    def check(client: Client, layout: str, target: str, **request: Any) -> None:
+        origin = tmp_path / "reference"
+        origin.mkdir()
+        reference = moonshine_of(origin)
+        options = Options(weights=str(origin), layout=layout, target=target)
+        export(import_checkpoint(origin), tmp_path / "deployed", options)
+        generator = torch.Generator().manual_seed(2)
+        recordings = [torch.randn(count, generator=generator) * 0.1 for count in (5000, 9000)]
+        expected = [generated(reference, samples, NEW_TOKENS) for samples in recordings]
+        heard = [samples.tolist() for samples in recordings]
+        answers = client(tmp_path / "deployed", heard=heard, new_tokens=NEW_TOKENS, **request)
+        found = [tokens for each in answers for tokens in each["tokens"]]
+        print(f"Moonshine for {target}\n  {layout:<16}{found}\n  {'transformers':<16}{expected}")
+        assert found == expected
+        assert expected[0] != expected[1]
 
     return check

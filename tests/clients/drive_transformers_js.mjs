@@ -53,6 +53,12 @@ async function matches({ texts, sizes, values }) {
   return found.logits_per_image.tolist();
 }
 
+// The vectors of images, all of one size.
+async function seen({ sizes, values }) {
+  const pixel_values = new transformers.Tensor("float32", Float32Array.from(values), sizes);
+  return (await model({ pixel_values })).last_hidden_state.tolist();
+}
+
 // What is said in each recording of samples.
 async function transcripts(recordings) {
   const recognize = await transformers.pipeline("automatic-speech-recognition", request.directory);
@@ -65,6 +71,7 @@ const answers = [];
 for (const texts of request.batches ?? []) answers.push(await answer(texts));
 if (request.images) answers.push({ tokens: await captions(request.images) });
 for (const samples of request.heard ?? []) answers.push({ tokens: await said(samples) });
+if (request.seen) answers.push({ vectors: await seen(request.seen) });
 if (request.asked) answers.push({ tokens: await told(request.asked) });
 if (request.pairs) answers.push({ scores: await matches(request.pairs) });
 if (request.recordings) answers.push({ texts: await transcripts(request.recordings) });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,11 @@ from transformers import (
 
 from exporters.export import export
 from exporters.options import Options
-from tests.clients.checkpoints import Checkpoint
+from tests.clients.checkpoints import Checkpoint, checkpoint, encoder, encoder_of_images
 from tests.clients.client import TRANSFORMERS_JS
-from tests.clients.conftest import NEW_TOKENS, Agree, Near
-from tests.parity.reference import build
-from tests.parity.speech import WORDS, generated, moonshine_of, processor_of, reference_of
+from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree, Hears, Near
+from tests.parity.reference import build, difference
+from tests.parity.speech import WORDS, processor_of, reference_of
 from zoo import import_checkpoint
 
 pytestmark = pytest.mark.clients
@@ -72,6 +73,87 @@ def test_an_encoder_decoder(name: str, target: str, agrees: Agree) -> None:
     agrees(TRANSFORMERS_JS, name, "transformers-js", target, class_name="AutoModelForSeq2SeqLM")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "apertus",
+        "arcee",
+        "codegen",
+        "cohere",
+        "cohere2",
+        "ernie4_5",
+        "falcon_h1",
+        "glm",
+        "gpt_bigcode",
+        "granite",
+        "helium",
+        "hunyuan_v1_dense",
+        "modernbert_decoder",
+        "mpt",
+        "olmo3",
+        "starcoder2",
+    ],
+)
+def test_other_decoders(name: str, agrees: Agree) -> None:
+    client, call = "transformers-js", {"class_name": "AutoModelForCausalLM"}
+    agrees(TRANSFORMERS_JS, name, client, verify=False, **call)
+
+
+@pytest.mark.parametrize("name", ["m2m_100", "longt5"])
+def test_other_encoder_decoders(name: str, agrees: Agree) -> None:
+    client, call = "transformers-js", {"class_name": "AutoModelForSeq2SeqLM"}
+    agrees(TRANSFORMERS_JS, name, client, verify=False, **call)
+
+
+DISTANCES = {
+    "relative_attention": True,
+    "pos_att_type": ["p2c", "c2p"],
+    "position_buckets": 8,
+    "share_att_key": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("model_type", "more"),
+    [("camembert", {}), ("deberta-v2", DISTANCES), ("eurobert", {}), ("mpnet", {}), ("nomic_bert", {})],
+)
+def test_encoders_of_texts(model_type: str, more: dict[str, Any], tmp_path: Path) -> None:
+    origin = checkpoint(partial(encoder, model_type, **more), tmp_path / "reference")
+    deploy(origin, tmp_path)
+    answers = TRANSFORMERS_JS(
+        tmp_path / "deployed", class_name="AutoModel", batches=[[text] for text in TEXTS]
+    )
+    for text, answer in zip(TEXTS, answers, strict=True):
+        with torch.no_grad():
+            expected = origin.model(**origin.tokenizer(text, return_tensors="pt")).last_hidden_state
+        far = difference(torch.tensor(answer["vectors"]), expected)
+        print(f"{model_type}, {text!r}: transformers.js differs from transformers by at most {far:.1e}")
+        assert far < 1e-5
+
+
+@pytest.mark.parametrize("model_type", ["beit", "deit", "dinov2", "dinov3_vit"])
+def test_encoders_of_images(model_type: str, tmp_path: Path) -> None:
+    origin = checkpoint(partial(encoder_of_images, model_type), tmp_path / "reference")
+    deploy(origin, tmp_path)
+    images = photos(32)
+    (answer,) = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModel",
+        seen={"sizes": list(images.shape), "values": images.flatten().tolist()},
+    )
+    with torch.no_grad():
+        expected = origin.model(images).last_hidden_state
+    far = difference(torch.tensor(answer["vectors"]), expected)
+    print(f"{model_type}: transformers.js differs from transformers by at most {far:.1e}")
+    assert far < 1e-5
+
+
+def deploy(origin: Checkpoint, directory: Path) -> None:
+    """Export a checkpoint for the client; its graphs are proven elsewhere."""
+    options = Options(weights=str(origin.directory), layout="transformers-js", verify=False)
+    export(import_checkpoint(origin.directory), directory / "deployed", options)
+
+
 def photos(side: int) -> torch.Tensor:
     """A temple and a flower as ViT reads them: B 3 H W, from -1 to 1."""
     resized = [Image.fromarray(each).resize((side, side)) for each in load_sample_images().images]
@@ -109,25 +191,8 @@ def test_words_from_recordings(target: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])
-def test_tokens_from_recordings(target: str, tmp_path: Path) -> None:
-    origin = tmp_path / "reference"
-    origin.mkdir()
-    reference = moonshine_of(origin)
-    spec = import_checkpoint(origin)
-    export(spec, tmp_path / "deployed", Options(weights=str(origin), layout="transformers-js", target=target))
-    generator = torch.Generator().manual_seed(2)
-    recordings = [torch.randn(count, generator=generator) * 0.1 for count in (5000, 9000)]
-    expected = [generated(reference, samples, NEW_TOKENS) for samples in recordings]
-    answers = TRANSFORMERS_JS(
-        tmp_path / "deployed",
-        class_name="AutoModelForSpeechSeq2Seq",
-        heard=[samples.tolist() for samples in recordings],
-        new_tokens=NEW_TOKENS,
-    )
-    found = [tokens for answer in answers for tokens in answer["tokens"]]
-    print(f"Moonshine for {target}\n  transformers.js {found}\n  transformers    {expected}")
-    assert found == expected
-    assert expected[0] != expected[1]
+def test_tokens_from_recordings(target: str, hears: Hears) -> None:
+    hears(TRANSFORMERS_JS, "transformers-js", target, class_name="AutoModelForSpeechSeq2Seq")
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])

@@ -434,6 +434,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  Set projection: true, tie_embeddings: false, or embedding.width: 768."),
         (["head={kind: question_answering, dense_bias: false}"], "head.dense_bias: belongs to a dense layer, which "
          "activation adds\n  value: False\n  Add activation: (identity for none), or remove dense_bias."),
+        (["head={kind: classification, labels: 2, pooling: last, dense_width: 5}"], "head.dense_width: belongs to a dense "
+         "layer, which activation adds\n  value: 5\n  Add activation: (identity for none), or remove dense_width."),
         (["head={kind: classification, labels: 2, pooling: last, transform: tokens}"], "head.transform: belongs to a "
          "dense layer, which activation adds\n  value: 'tokens'\n"
          "  Add activation: (identity for none), or remove transform."),

@@ -58,6 +58,13 @@ ENCODERS: dict[str, dict[str, Any]] = {
         "num_hidden_layers": 12, "pad_token_id": 1, "relative_attention_num_buckets": 32,
         "transformers_version": "4.8.2", "vocab_size": 30527,
     },
+    "neobert": {
+        "architectures": ["NeoBERTLMHead"], "classifier_init_range": 0.02, "decoder_init_range": 0.02, "dim_head": 64,
+        "embedding_init_range": 0.02, "hidden_size": 768, "intermediate_size": 3072, "max_length": 4096,
+        "kwargs": {"classifier_init_range": 0.02, "pretrained_model_name_or_path": "google-bert/bert-base-uncased"},
+        "model_type": "neobert", "norm_eps": 1e-05, "num_attention_heads": 12, "num_hidden_layers": 28, "pad_token_id": 0,
+        "torch_dtype": "float32", "vocab_size": 30522,
+    },
     "nomic-embed-text-v1.5": {
         "activation_function": "swiglu", "architectures": ["NomicBertModel"], "attn_pdrop": 0.0,
         "auto_map": {"AutoModel": "nomic-ai/nomic-bert-2048--modeling_hf_nomic_bert.NomicBertModel"},

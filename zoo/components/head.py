@@ -149,10 +149,10 @@ class Pooler(nn.Module):
 
 
 class SequenceHead(TransformingHead):
-    """A head with one transformed vector per sequence: B T D -> B D."""
+    """A head with one transformed vector per sequence: B T D -> B W, with W the ``width`` (default: D)."""
 
-    def __init__(self, spec: spec.SequenceHead, context: BuildContext) -> None:
-        super().__init__(spec, context)
+    def __init__(self, spec: spec.SequenceHead, context: BuildContext, width: int | None = None) -> None:
+        super().__init__(spec, context, width)
         self.transforms_tokens = spec.transform == "tokens"
         self.pooling: Pool
         if isinstance(spec.pooling, AttentionPoolingSpec):
@@ -173,9 +173,10 @@ class Classification(SequenceHead):
     """logits: B labels, of one vector per sequence."""
 
     def __init__(self, spec: spec.Classification, context: BuildContext) -> None:
-        super().__init__(spec, context)
+        width = spec.dense_width or context.d_model
+        super().__init__(spec, context, width)
         self.dropout = nn.Dropout(spec.dropout)
-        self.labels = Linear(context.d_model, spec.labels, bias=spec.bias)
+        self.labels = Linear(width, spec.labels, bias=spec.bias)
 
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         return {"logits": self.labels(self.dropout(self.vector(x, tokens)))}

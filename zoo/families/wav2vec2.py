@@ -150,7 +150,7 @@ _OF_PRETRAINING = (
     ),
     *("codevector_dim", "proj_codevector_dim", "diversity_loss_weight", "feat_quantizer_dropout"),
 )
-_OF_CLASSIFIERS = ("classifier_proj_size", "tdnn_dim", "tdnn_kernel", "tdnn_dilation", "xvector_output_dim")
+_OF_CLASSIFIERS = ("tdnn_dim", "tdnn_kernel", "tdnn_dilation", "xvector_output_dim")
 _OF_ADAPTERS = ("adapter_kernel_size", "adapter_stride", "num_adapter_layers", "output_hidden_size")
 _IGNORED = (
     *(*_MASKS, *_OF_PRETRAINING, *_OF_CLASSIFIERS, *_OF_ADAPTERS),
@@ -162,7 +162,8 @@ _IGNORED = (
         "vocab_size",
         "final_dropout",
     ),
-    *("ctc_loss_reduction", "ctc_zero_infinity", "use_weighted_layer_sum", "num_ctc_classes"),
+    *("ctc_loss_reduction", "ctc_zero_infinity", "num_ctc_classes"),
+    "classifier_proj_size",  # of one head
 )
 
 _CTC = HeadClass(
@@ -173,10 +174,24 @@ _CTC = HeadClass(
         "dropout": f.Float("final_dropout", default=0.1),
     },
 )
+_WHOLE = HeadClass(
+    "classification",
+    {
+        "labels": Labels(),
+        "activation": "identity",
+        "dense_width": f.Int("classifier_proj_size", default=256),
+        "transform": "tokens",
+        "pooling": "mean",
+    },
+)
 _REFUSED = {
-    "ForSequenceClassification": "whose classifier narrows the vectors before it pools them",
     "ForPreTraining": "which compares vectors with a codebook",
     "ForXVector": "whose head has layers over time (TDNN)",
+}
+
+
+_FIXED: dict[str, tuple[Template, str]] = {
+    "use_weighted_layer_sum": (False, "sums of what all layers give are not supported"),
 }
 
 
@@ -197,21 +212,28 @@ def _family(
             outside=("lm_head.", "classifier.", "projector.", "quantizer.", "project_hid.", "project_q."),
             heads={
                 "ctc": affine("lm_head", "head.labels"),
+                "classification": modules({"projector": "head.dense", "classifier": "head.labels"}),
                 "token_classification": affine("classifier", "head.labels"),
             },
             optional=(
                 "masked_spec_embed",
                 "lm_head.*",
                 "classifier.*",
+                "projector.*",
                 "quantizer.*",
                 "project_hid.*",
                 "project_q.*",
             ),
         ),
         body,
-        {f"{name}ForCTC": _CTC, f"{name}Model": BODY, f"{name}ForAudioFrameClassification": frames},
+        {
+            f"{name}ForCTC": _CTC,
+            f"{name}Model": BODY,
+            f"{name}ForAudioFrameClassification": frames,
+            f"{name}ForSequenceClassification": _WHOLE,
+        },
         refused={f"{name}{suffix}": because for suffix, because in _REFUSED.items()},
-        fixed=fixed,
+        fixed={**_FIXED, **fixed},
         ignored=_IGNORED,
     )
 

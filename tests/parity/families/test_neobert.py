@@ -15,6 +15,7 @@ from tests.parity.families.neobert import (
     NeoBERTForSequenceClassification,
     NeoBERTLMHead,
 )
+from tests.zoo.published_encoders import ENCODERS
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
@@ -28,17 +29,10 @@ CONFIGS = {
         vocab_size=44, hidden_size=24, num_hidden_layers=1, num_attention_heads=2, intermediate_size=60, max_length=32,
     ),
 }  # fmt: skip
-PUBLISHED: dict[str, Any] = {
-    "architectures": ["NeoBERTLMHead"], "classifier_init_range": 0.02, "decoder_init_range": 0.02, "dim_head": 64,
-    "embedding_init_range": 0.02, "hidden_size": 768, "intermediate_size": 3072, "max_length": 4096,
-    "kwargs": {"classifier_init_range": 0.02, "pretrained_model_name_or_path": "google-bert/bert-base-uncased"},
-    "model_type": "neobert", "norm_eps": 1e-05, "num_attention_heads": 12, "num_hidden_layers": 28, "pad_token_id": 0,
-    "torch_dtype": "float32", "vocab_size": 30522,
-}  # fmt: skip
 
 
 def imported(**fields: Any) -> Model:
-    return spec_of_config(Config({**PUBLISHED, **fields}, "config.json"), name="neobert")
+    return spec_of_config(Config({**ENCODERS["neobert"], **fields}, "config.json"), name="neobert")
 
 
 def test_the_published_config() -> None:

@@ -13,14 +13,17 @@ from safetensors.torch import load_file, save_file
 from transformers import (
     HubertConfig,
     HubertForCTC,
+    HubertForSequenceClassification,
     HubertModel,
     Wav2Vec2Config,
     Wav2Vec2ForAudioFrameClassification,
     Wav2Vec2ForCTC,
+    Wav2Vec2ForSequenceClassification,
     Wav2Vec2Model,
     WavLMConfig,
     WavLMForAudioFrameClassification,
     WavLMForCTC,
+    WavLMForSequenceClassification,
     WavLMModel,
 )
 from transformers.models.wavlm.modeling_wavlm import WavLMAttention
@@ -76,12 +79,15 @@ def test_configuration(kind, name, tmp_path):
     "model_class",
     [
         Wav2Vec2Model, HubertModel, WavLMModel, Wav2Vec2ForAudioFrameClassification,
-        WavLMForAudioFrameClassification,
+        WavLMForAudioFrameClassification, Wav2Vec2ForSequenceClassification, HubertForSequenceClassification,
+        WavLMForSequenceClassification,
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["base", "large"])
 def test_other_heads(model_class, name, tmp_path):
-    check(model_class, config_of(model_class.config_class.model_type, name), tmp_path, sides=("right",))
+    config = config_of(model_class.config_class.model_type, name)
+    config.classifier_proj_size = 9
+    check(model_class, config, tmp_path, sides=("right",))
 
 
 @pytest.mark.slow
@@ -178,7 +184,8 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("hubert", {"conv_pos_batch_norm": True}, "conv_pos_batch_norm: must be false", "batch norm"),
     ("wav2vec2", {"conv_kernel": [10]}, "conv_kernel: must have as many numbers as conv_dim, which has 7", ""),
     ("wav2vec2", {"conv_dim": [5, "a"]}, "conv_dim: must be a list of whole numbers", ""),
-    ("wav2vec2", {"architectures": ["Wav2Vec2ForSequenceClassification"]}, "must not name", "Wav2Vec2ForAudioFrame"),
+    ("wav2vec2", {"architectures": ["Wav2Vec2ForPreTraining"]}, "must not name", "Wav2Vec2For"),
+    ("wav2vec2", {"use_weighted_layer_sum": True}, "use_weighted_layer_sum: must be false", "what all layers give"),
     ("wavlm", {"architectures": ["WavLMForXVector"]}, "must not name", "WavLMFor"),
 ]  # fmt: skip
 
