@@ -76,6 +76,9 @@ class Stack(Spec):
     final_norm: bool | None = None
     """Whether one more norm, like that of the last block, ends the stack. Default: true where blocks leave their output
     unnormalised, so not after `post_norm`."""
+    weighted_layer_sum: Annotated[bool, OmitDefault()] = False
+    """Whether the output is a sum with trained weights of the input of the first layer and the outputs of all layers, the last
+    after the final norm (classifiers of speech: SUPERB)."""
     embedding: Embedding | None = None
     """Embedding of this stack's inputs. Default: the model's."""
     position: Position | None = None

@@ -107,6 +107,7 @@ SYNONYMS: dict[str, str] = {
     "num_mel_bins": "mel_bins",
     "num_register_tokens": "registers",
     "layerscale_value": "layer_scale",
+    "use_weighted_layer_sum": "weighted_layer_sum",
     "hidden_dropout_prob": "dropout",
     "attention_dropout": "dropout",
     "type": "kind",

@@ -49,6 +49,7 @@ def _stack(name: StackName, model: Model) -> dict[str, Any]:
         "block": block(None),
         "blocks": {each: block(each) for each in stack.blocks},
         "final_norm": stack.ends_with_norm,
+        "weighted_layer_sum": stack.weighted_layer_sum,
         "head": full(stack.head),
     }
     return _stated(data)

@@ -230,6 +230,7 @@ def stacks(draw: st.DrawFn, *, cross: bool, decoding: bool, latent: bool) -> Dat
             patterns.append([{"use": "other", "repeat": 2}])
         data["layers"] = draw(st.sampled_from(patterns))
     data["final_norm"] = draw(st.sampled_from([None, True, False]))
+    data["weighted_layer_sum"] = draw(st.sampled_from([False, False, False, True]))
     if not decoding:
         data["causal"] = draw(st.sampled_from([None, None, True]))
     return data

@@ -59,6 +59,16 @@ async function seen({ sizes, values }) {
   return (await model({ pixel_values })).last_hidden_state.tolist();
 }
 
+// The score of each class of each recording of samples.
+async function classified(recordings) {
+  const found = [];
+  for (const samples of recordings) {
+    const input_values = new transformers.Tensor("float32", Float32Array.from(samples), [1, samples.length]);
+    found.push(...(await model({ input_values })).logits.tolist());
+  }
+  return found;
+}
+
 // What is said in each recording of samples.
 async function transcripts(recordings) {
   const recognize = await transformers.pipeline("automatic-speech-recognition", request.directory);
@@ -75,4 +85,5 @@ if (request.seen) answers.push({ vectors: await seen(request.seen) });
 if (request.asked) answers.push({ tokens: await told(request.asked) });
 if (request.pairs) answers.push({ scores: await matches(request.pairs) });
 if (request.recordings) answers.push({ texts: await transcripts(request.recordings) });
+if (request.sounds) answers.push({ scores: await classified(request.sounds) });
 console.log(JSON.stringify(answers));

@@ -19,11 +19,13 @@ from transformers import (
     LlavaForConditionalGeneration,
     SmolVLMConfig,
     SmolVLMForConditionalGeneration,
+    Wav2Vec2Config,
+    Wav2Vec2ForSequenceClassification,
 )
 
 from exporters.export import export
 from exporters.options import Options
-from tests.clients.checkpoints import Checkpoint, checkpoint, encoder, encoder_of_images
+from tests.clients.checkpoints import SIZES, Checkpoint, checkpoint, encoder, encoder_of_images
 from tests.clients.client import TRANSFORMERS_JS
 from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree, Hears, Near
 from tests.parity.reference import build, difference
@@ -188,6 +190,30 @@ def test_words_from_recordings(target: str, tmp_path: Path) -> None:
     print(f"wav2vec2 for {target}\n  transformers.js {answer['texts']}\n  transformers    {expected}")
     assert answer["texts"] == expected
     assert expected[0] != expected[1]
+
+
+def test_classes_of_recordings(tmp_path: Path) -> None:
+    config = Wav2Vec2Config(
+        **SIZES, conv_dim=[8, 8], conv_kernel=[10, 3], conv_stride=[5, 2], num_conv_pos_embeddings=8,
+        num_conv_pos_embedding_groups=4, classifier_proj_size=24, num_labels=5, use_weighted_layer_sum=True,
+    )  # fmt: skip
+    reference = build(Wav2Vec2ForSequenceClassification, config, seed=3)
+    origin = tmp_path / "reference"
+    reference.save_pretrained(origin)
+    options = Options(weights=str(origin), layout="transformers-js", verify=False)
+    export(import_checkpoint(origin), tmp_path / "deployed", options)
+    generator = torch.Generator().manual_seed(2)
+    recordings = [torch.randn(count, generator=generator) for count in (500, 900)]
+    with torch.no_grad():
+        expected = torch.cat([reference(samples[None]).logits for samples in recordings])
+    (answer,) = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModelForAudioClassification",
+        sounds=[samples.tolist() for samples in recordings],
+    )
+    far = difference(torch.tensor(answer["scores"]), expected)
+    print(f"wav2vec2, classes: transformers.js differs from transformers by at most {far:.1e}")
+    assert far < 1e-5
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])

@@ -92,6 +92,8 @@ def _column(
     kind = counts.modules[final_norm].kind
     if stack.ends_with_norm and kind != "none":
         yield counts.part("norm", f"Final {wording.title(kind)}", [], final_norm)
+    if stack.weighted_layer_sum:
+        yield counts.part("other", "Weighted sum of all layers", [], f"{name}.layer_sum")
     if stack.head is not None:
         yield from vector_elements(stack.head, f"{name}_head", spec.width_of(stack), counts, length)
     elif stack is spec.image:

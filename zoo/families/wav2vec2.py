@@ -58,8 +58,25 @@ class _SumNorm(Field):
         return write(_NORM, value, place)
 
 
-def _body(projection_norm: Template, position: Template = None) -> dict[str, Template]:
-    """The body; ``position`` is that of the attention itself."""
+class _LayerSum(f.Bool):
+    """Whether the outputs of all layers are summed.  Versions 4 and 5 of transformers differ on whether the last is normed where
+    a norm follows it."""
+
+    def __init__(self) -> None:
+        super().__init__("use_weighted_layer_sum", default=False)
+
+    def read(self, config: Config) -> bool:
+        summed = bool(super().read(config))
+        if summed and _KIND.read(config) == "pre_norm":
+            config.refuse(
+                self.names[0],
+                "must be false with do_stable_layer_norm: versions of transformers sum different vectors",
+            )
+        return summed
+
+
+def _body(projection_norm: Template, position: Template, **of_encoder: Template) -> dict[str, Template]:
+    """The body; ``position`` is that of the attention itself, and ``of_encoder`` are further keys of the encoder."""
     return {
         "architecture": "encoder",
         "*": f.Stated(mask_time_prob=0.0, mask_feature_prob=0.0),
@@ -99,6 +116,7 @@ def _body(projection_norm: Template, position: Template = None) -> dict[str, Tem
                 },
                 "dropout": _DROPOUT,
             },
+            **of_encoder,
         ),
         "initialization": f.normal(),
     }
@@ -163,7 +181,7 @@ _IGNORED = (
         "final_dropout",
     ),
     *("ctc_loss_reduction", "ctc_zero_infinity", "num_ctc_classes"),
-    "classifier_proj_size",  # of one head
+    *("classifier_proj_size", "use_weighted_layer_sum"),  # of some heads
 )
 
 _CTC = HeadClass(
@@ -174,42 +192,45 @@ _CTC = HeadClass(
         "dropout": f.Float("final_dropout", default=0.1),
     },
 )
-_WHOLE = HeadClass(
-    "classification",
-    {
-        "labels": Labels(),
-        "activation": "identity",
-        "dense_width": f.Int("classifier_proj_size", default=256),
-        "transform": "tokens",
-        "pooling": "mean",
-    },
-)
+_FRAMES: dict[str, Template] = {"labels": Labels()}
+_WHOLE = {
+    **_FRAMES,
+    "activation": "identity",
+    "dense_width": f.Int("classifier_proj_size", default=256),
+    "transform": "tokens",
+    "pooling": "mean",
+}
 _REFUSED = {
     "ForPreTraining": "which compares vectors with a codebook",
     "ForXVector": "whose head has layers over time (TDNN)",
 }
 
 
-_FIXED: dict[str, tuple[Template, str]] = {
-    "use_weighted_layer_sum": (False, "sums of what all layers give are not supported"),
-}
-
-
 def _family(
     model_type: str,
     name: str,
-    body: Mapping[str, Template],
     fixed: Mapping[str, tuple[Template, str]],
     rules: tuple[Rule, ...] = (),
+    *,
+    projection_norm: Template = _NORM,
+    position: Template = None,
 ) -> Family:
-    frames = HeadClass("token_classification", {"labels": Labels()})
+    summed = _body(projection_norm, position, weighted_layer_sum=_LayerSum())
     return Family(
         model_type,
         Tensors(
             model_type,
-            (*_RULES, *rules),
+            (*_RULES, same("layer_weights", "encoder.layer_sum.weights"), *rules),
             prefix=f"{model_type}.",
-            outside=("lm_head.", "classifier.", "projector.", "quantizer.", "project_hid.", "project_q."),
+            outside=(
+                "lm_head.",
+                "classifier.",
+                "projector.",
+                "layer_weights",
+                "quantizer.",
+                "project_hid.",
+                "project_q.",
+            ),
             heads={
                 "ctc": affine("lm_head", "head.labels"),
                 "classification": modules({"projector": "head.dense", "classifier": "head.labels"}),
@@ -225,15 +246,15 @@ def _family(
                 "project_q.*",
             ),
         ),
-        body,
+        _body(projection_norm, position),
         {
             f"{name}ForCTC": _CTC,
             f"{name}Model": BODY,
-            f"{name}ForAudioFrameClassification": frames,
-            f"{name}ForSequenceClassification": _WHOLE,
+            f"{name}ForAudioFrameClassification": HeadClass("token_classification", _FRAMES, summed),
+            f"{name}ForSequenceClassification": HeadClass("classification", _WHOLE, summed),
         },
         refused={f"{name}{suffix}": because for suffix, because in _REFUSED.items()},
-        fixed={**_FIXED, **fixed},
+        fixed=fixed,
         ignored=_IGNORED,
     )
 
@@ -265,7 +286,6 @@ FAMILIES = (
     _family(
         "wav2vec2",
         "Wav2Vec2",
-        _body(_NORM),
         {
             **_WITHOUT_ADAPTERS,
             "adapter_attn_dim": (None, "adapter layers for each language (MMS) are not supported"),
@@ -274,8 +294,8 @@ FAMILIES = (
     _family(
         "hubert",
         "Hubert",
-        _body(f.When(f.Bool("feat_proj_layer_norm", default=True), _NORM)),
         {"conv_pos_batch_norm": (False, "batch norm before the positions is not supported")},
+        projection_norm=f.When(f.Bool("feat_proj_layer_norm", default=True), _NORM),
     ),
-    _family("wavlm", "WavLM", _body(_NORM, _GATED), _WITHOUT_ADAPTERS, _GATES),
+    _family("wavlm", "WavLM", _WITHOUT_ADAPTERS, _GATES, position=_GATED),
 )

@@ -16,6 +16,7 @@ from specs.base import Component
 from specs.block import BlockParts
 from specs.position import NoPosition, PositionKind
 from zoo import functional
+from zoo.components.layer_sum import WeightedLayerSum
 from zoo.components.mixer import LENGTH, BiasKey, MixerContext, State, StateTensor, check_state
 from zoo.components.position import Position
 from zoo.context import BuildContext
@@ -24,7 +25,7 @@ from zoo.registry import build_component
 
 
 class Stack(nn.Module):
-    """Blocks in order, an optional final norm, and the position that acts inside attention.
+    """Blocks in order, an optional final norm, an optional sum over the layers, and the position that acts inside attention.
 
     A shared block stands for several layers.  ``states`` is what each layer carries from call to call.
     """
@@ -60,6 +61,7 @@ class Stack(nn.Module):
             if (width := getattr(mixer, "rotated_width", None)) is not None:
                 self.position_of(mixer).prepare(width)
         self.final_norm = build_component(blocks[-1].norm, context) if spec.ends_with_norm else nn.Identity()
+        self.layer_sum = WeightedLayerSum(len(blocks)) if spec.weighted_layer_sum else None
 
     def forward(
         self,
@@ -87,13 +89,16 @@ class Stack(nn.Module):
             )
         keys = _key_positions(x, mask, self.past_length(past), start)
         context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start)
-        present = []
+        present, outputs = [], []
         for layer, block in enumerate(self.blocks):
+            if self.layer_sum is not None:
+                outputs.append(x)
             x, state = block(
                 x, context, None if past is None else past[layer], None if encoded is None else encoded[layer]
             )
             present.append(state)
-        return self.final_norm(x), present
+        x = self.final_norm(x)
+        return x if self.layer_sum is None else self.layer_sum([*outputs, x]), present
 
     def mixer_context(
         self,

@@ -20,7 +20,7 @@ from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
-CONFIGS = {
+CONFIGS: dict[str, dict[str, Any]] = {
     "three heads": dict(
         vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, intermediate_size=36,
         norm_eps=1e-3, max_length=40,
@@ -46,7 +46,7 @@ def test_the_published_config() -> None:
     ("stated", "hidden"), [(1, 8), (12, 8), (13, 8), (14, 16), (3072, 2048), (3073, 2048)]
 )
 def test_the_width_of_feed_forwards_is_a_multiple_of_8(stated: int, hidden: int) -> None:
-    assert imported(intermediate_size=stated).encoder.block.feed_forward.hidden == hidden  # type: ignore[union-attr]
+    assert imported(intermediate_size=stated).encoder.block.feed_forward.hidden == hidden
 
 
 def test_other_widths_are_not_converted() -> None:

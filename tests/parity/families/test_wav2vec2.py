@@ -87,6 +87,7 @@ def test_configuration(kind, name, tmp_path):
 def test_other_heads(model_class, name, tmp_path):
     config = config_of(model_class.config_class.model_type, name)
     config.classifier_proj_size = 9
+    config.use_weighted_layer_sum = name == "base" and "Classification" in model_class.__name__
     check(model_class, config, tmp_path, sides=("right",))
 
 
@@ -184,8 +185,9 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("hubert", {"conv_pos_batch_norm": True}, "conv_pos_batch_norm: must be false", "batch norm"),
     ("wav2vec2", {"conv_kernel": [10]}, "conv_kernel: must have as many numbers as conv_dim, which has 7", ""),
     ("wav2vec2", {"conv_dim": [5, "a"]}, "conv_dim: must be a list of whole numbers", ""),
+    ("wav2vec2", {"architectures": ["Wav2Vec2ForSequenceClassification"], "use_weighted_layer_sum": True,
+     "do_stable_layer_norm": True}, "must be false with do_stable_layer_norm", "sum different vectors"),
     ("wav2vec2", {"architectures": ["Wav2Vec2ForPreTraining"]}, "must not name", "Wav2Vec2For"),
-    ("wav2vec2", {"use_weighted_layer_sum": True}, "use_weighted_layer_sum: must be false", "what all layers give"),
     ("wavlm", {"architectures": ["WavLMForXVector"]}, "must not name", "WavLMFor"),
 ]  # fmt: skip
 
