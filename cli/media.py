@@ -72,11 +72,14 @@ def read_audio_files(given: Sequence[Path], spec: Model, directory: Path) -> Sou
 
     paths = [path for each in given for path in audio_files(each)]
     if spec.embedding_of(spec.first_stack).any_length:
-        samples = Waveforms.beside(directory)
+        settings = Waveforms.beside(directory)
+        samples = settings or Waveforms.usual(spec)
         inputs = [read_waveforms(path, samples, spec)[0][0] for path in paths]
-        if samples is None:
-            _tell("recordings are read at 16 kHz, with mean 0 and variance 1")
-        return Sounds(inputs, paths, 1 / (samples or Waveforms()).rate)
+        if settings is None:
+            _tell(
+                f"recordings are read at 16 kHz{', with mean 0 and variance 1' if samples.normalize else ''}"
+            )
+        return Sounds(inputs, paths, 1 / samples.rate)
     stated = LogMel.beside(directory)
     form = stated or LogMel.usual(spec)
     found = [(path, read_audio(path, form, spec)[0]) for path in paths]

@@ -209,10 +209,10 @@ class _Draw:
             values[-1] = 0
         return Batch(embedding.input_name, values)
 
-    def recordings(self, *lengths: int, beyond: int = 0) -> Batch:
+    def recordings(self, *lengths: int, beyond: int = 0, stack: Stack | None = None) -> Batch:
         """Rows of samples that give these numbers of vectors, padded on the right; ``beyond`` are further samples, too few
         for another vector."""
-        stack = self.spec.last_stack
+        stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
         lengths = tuple(min(length, self.room(stack)) for length in lengths)
         counts = [embedding.input_length(length) + beyond for length in lengths]
@@ -234,11 +234,14 @@ class _Draw:
         return replace(batch, inputs=ids)
 
     def source(self, *lengths: int) -> Batch:
-        """The encoder's input: rows of tokens of these lengths, or as many rows of images or audio."""
+        """The encoder's input: rows of tokens or samples of these lengths, or as many rows of images or audio."""
         encoder = self.spec.encoder
         assert encoder is not None
-        if self.spec.embedding_of(encoder).takes_tokens:
+        embedding = self.spec.embedding_of(encoder)
+        if embedding.takes_tokens:
             return self.tokens(*lengths, stack=encoder)
+        if embedding.any_length:
+            return self.recordings(*lengths, stack=encoder)
         return self.whole(len(lengths), stack=encoder)
 
 
@@ -367,18 +370,17 @@ def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
     main = draw.limited or room <= 4
     assert source is not None
     if not spec.embedding_of(source).takes_tokens:
-
-        def whole(rows: int, *, empty: bool = False) -> Batch:
-            return draw.whole(rows, empty=empty, stack=source)
-
-        yield Case("one token", draw.tokens(1), encoder=whole(1))
-        yield Case("a batch, long", draw.tokens(long, long), encoder=whole(2, empty=True), main=main)
+        heard = draw.source(long, long)
+        heard.inputs[-1] = 0
+        yield Case("one token", draw.tokens(1), encoder=draw.source(1))
+        yield Case("a batch, long", draw.tokens(long, long), encoder=heard, main=main)
         if room > 4:
+            steps = _steps(2, room)
             yield Case(
-                "prompt, then steps", draw.pieces(8, 8), pieces=_steps(2, room), encoder=whole(2), main=True
+                "prompt, then steps", draw.pieces(8, 8), pieces=steps, encoder=draw.source(9, 9), main=True
             )
         if room > 6:
-            yield Case("prompt in pieces", draw.pieces(12), pieces=(3, 1, 2), encoder=whole(1))
+            yield Case("prompt in pieces", draw.pieces(12), pieces=(3, 1, 2), encoder=draw.source(11))
         return
 
     def read(*lengths: int, side: str = "right") -> Batch:

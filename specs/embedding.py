@@ -226,7 +226,7 @@ class Spectrogram(EmbeddingKind):
     input_name: ClassVar[str] = "input_features"
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
-        return _times(count, self.stride, column_seconds)
+        return start_times(count, self.stride, column_seconds)
 
     def input_shape(self, context_length: int | None) -> tuple[int, ...]:
         assert context_length is not None
@@ -249,101 +249,7 @@ class Spectrogram(EmbeddingKind):
             )
 
 
-class StemConvolution(Spec):
-    """A convolution over time, without padding."""
-
-    channels: Annotated[Width, Role.WIDTH]
-    """Number of output channels."""
-    kernel: Annotated[int, Field(gt=0, le=2**10)]
-    """Width of the kernel."""
-    stride: Annotated[int, Field(gt=0, le=2**10)]
-    """Step of the kernel; it must not exceed `kernel`, so that no sample is skipped."""
-
-
-StemConvolutions = Annotated[tuple[StemConvolution, ...], Field(strict=False, min_length=1, max_length=2**6)]
-
-
-@register("embedding")
-class Waveform(EmbeddingKind):
-    """Samples of audio of any length, through convolutions over time, a norm and a projection (wav2vec 2.0: Baevski et al.,
-    2020).
-
-    A recording is padded at its end, and gives one vector (frame) per step of all convolutions together.
-    """
-
-    kind: Literal["waveform"] = "waveform"
-    convolutions: StemConvolutions
-    """Convolutions in order, each `{channels: 512, kernel: 3, stride: 2}`; the first reads the samples."""
-    convolution_norm: Annotated[
-        Literal["group", "layer"],
-        ValueDescriptions(
-            {
-                "group": "Each channel of the first convolution over time, padding included: the model takes no mask "
-                "(wav2vec2-base).",
-                "layer": "The channels of every convolution at each time (wav2vec2-large-lv60, XLS-R).",
-            }
-        ),
-    ] = "layer"
-    """Normalisation before the activations, with an eps of 1e-5."""
-    bias: bool = False
-    """Whether the convolutions add a bias."""
-    activation: Activation = "gelu"
-    """Activation of each convolution."""
-    projection_norm: Norm | None = None
-    """Norm before the projection to `d_model` (wav2vec2). Default: none."""
-    norm: Norm | None = None
-    """Norm of the sum of projected vectors and positions (wav2vec2-base). Default: none."""
-    dropout: Dropout = 0.0
-    """Dropout probability on the embeddings during training."""
-
-    input_name: ClassVar[str] = "input_values"
-
-    @property
-    def any_length(self) -> bool:
-        return True
-
-    @property
-    def takes_mask(self) -> bool:
-        return self.convolution_norm == "layer"
-
-    @property
-    def step(self) -> int:
-        """The number of samples from one vector to the next."""
-        return math.prod(each.stride for each in self.convolutions)
-
-    @property
-    def reach(self) -> int:
-        """The number of samples that a vector sees, and thus of the shortest input."""
-        reach = 1
-        for each in reversed(self.convolutions):
-            reach = (reach - 1) * each.stride + each.kernel
-        return reach
-
-    def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
-        return _times(count, self.step, column_seconds)
-
-    def input_length(self, vectors: int) -> int:
-        return (vectors - 1) * self.step + self.reach
-
-    def vector_count(self, length: int) -> int:
-        return max(0, (length - self.reach) // self.step + 1)
-
-    def input_shape(self, context_length: int | None) -> tuple[int, ...]:
-        assert context_length is not None
-        return (self.input_length(context_length),)
-
-    def faults(self, context: RuleContext) -> Iterable[Fault]:
-        for i, each in enumerate(self.convolutions):
-            if each.stride > each.kernel:
-                yield Fault(
-                    ("convolutions", i, "stride"),
-                    f"must not exceed the kernel, which is {each.kernel}",
-                    each.stride,
-                    f"Use {each.kernel} or less.",
-                )
-
-
-def _times(count: int, step: int, column_seconds: float | None) -> list[str]:
+def start_times(count: int, step: int, column_seconds: float | None) -> list[str]:
     """The times at which vectors begin, ``step`` columns apart, with the decimals that tell them apart; or numbers."""
     if column_seconds is None:
         return list(map(str, range(count)))

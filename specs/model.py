@@ -276,12 +276,13 @@ class Model(Spec):
                     embedding.kind,
                     "Use tokens." if stack.embedding else "Add embedding: {kind: tokens} to the decoder.",
                 )
-            if self.architecture != "encoder" and embedding.any_length and not embedding.takes_tokens:
+            masked = embedding.takes_mask and not embedding.takes_tokens
+            if self.architecture == "encoder-decoder" and masked:
                 yield Fault(
                     (*place, "kind"),
-                    "belongs to a model of architecture encoder: a decoder cannot attend to inputs of any length other than tokens",
+                    "must take no mask in an encoder-decoder, whose decoder cannot tell vectors made of padding from others",
                     embedding.kind,
-                    "Set architecture: encoder, or use spectrogram.",
+                    "Set architecture: encoder, or use spectrogram or filtered_waveform.",
                 )
             yield from self._length_faults(name, stack)
         yield from self._vocabulary_faults(any(each.takes_tokens for each in embeddings.values()))

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 import specs.disentangled
-import specs.patch_positions  # noqa: F401 - they register their kinds
+import specs.patch_positions
+import specs.waveform  # noqa: F401 - they register their kinds
 from specs.attention import MultiHeadShape
 from specs.base import Fault, OmitDefault, RuleContext, Spec, Width
 from specs.block import Block, BlockParts

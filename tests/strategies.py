@@ -52,10 +52,10 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
 def draw_whole_inputs(draw: st.DrawFn, data: Data) -> None:
     """Let the encoder read images or sounds in place of tokens."""
     encoder: Data = data["encoder"]
-    embedding = draw(patches() | spectrograms())
+    embedding = draw(patches() | spectrograms() | filtered_waveforms(data["d_model"]))
     if data["architecture"] == "encoder-decoder":
         encoder["embedding"] = embedding
-        if draw(st.booleans()):
+        if embedding["kind"] != "filtered_waveform" and draw(st.booleans()):
             encoder["d_model"] = draw(st.sampled_from(WIDTHS))
     else:
         del data["vocab_size"]
@@ -106,6 +106,26 @@ def spectrograms() -> st.SearchStrategy[Data]:
             "stride": st.integers(1, 3),
             "activation": st.sampled_from(ACTIVATIONS),
         }
+    )
+
+
+def filtered_waveforms(d_model: int) -> st.SearchStrategy[Data]:
+    """Recordings through one to three convolutions."""
+    sizes = st.sampled_from([(1, 1), (3, 1), (3, 2), (4, 4)])
+    shapes = st.lists(st.tuples(st.integers(1, 6), sizes), max_size=2)
+    return st.builds(
+        lambda first, last, **rest: {
+            "kind": "filtered_waveform",
+            "convolutions": [
+                {"channels": channels, "kernel": kernel, "stride": stride}
+                for channels, (kernel, stride) in [*first, (d_model, last)]
+            ],
+            **rest,
+        },
+        shapes,
+        sizes,
+        filter_activation=st.sampled_from(ACTIVATIONS),
+        activation=st.sampled_from(ACTIVATIONS),
     )
 
 

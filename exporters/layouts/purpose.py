@@ -52,7 +52,7 @@ _SPEECH, _CAPTIONS = (
     Purpose("image-to-text", "Vision2Seq"),
 )
 _BY_INPUT = {"input_ids": _TEXT, "pixel_values": _IMAGE, "input_features": _AUDIO, "input_values": _SAMPLES}
-_GENERATION_BY_INPUT = {"pixel_values": _CAPTIONS, "input_features": _SPEECH}
+_GENERATION_BY_INPUT = {"pixel_values": _CAPTIONS, "input_features": _SPEECH, "input_values": _SPEECH}
 
 
 def purpose_of(spec: Model) -> Purpose:

@@ -110,6 +110,7 @@ _CLASSES = frozenset(
         "ModernBertForSequenceClassification",
         "ModernBertForTokenClassification",
         "ModernBertModel",
+        "MoonshineForConditionalGeneration",
         "MptForCausalLM",
         "NemotronHForCausalLM",
         "NomicBertModel",

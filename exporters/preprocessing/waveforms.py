@@ -1,4 +1,4 @@
-"""Audio files as the samples that wav2vec2 and its kin read (Wav2Vec2FeatureExtractor of transformers).
+"""Audio files as the samples that wav2vec2 and Moonshine read (Wav2Vec2FeatureExtractor of transformers).
 
 Shapes: samples N.
 """
@@ -14,6 +14,7 @@ from exporters.preprocessing.audio import Samples, read_recordings
 from exporters.preprocessing.fitting import PREPROCESSOR
 from specs.errors import UserError
 from specs.model import Model
+from specs.waveform import FilteredWaveform
 from zoo.checkpoints.carried import stated_in
 
 RATE = 16000
@@ -37,6 +38,11 @@ class Waveforms:
                 return cls(rate, stated.get("do_normalize", True) is True)
         return None
 
+    @classmethod
+    def usual(cls, spec: Model) -> Waveforms:
+        """The settings of every published model with the same kind of embedding: trained filters read samples as they are."""
+        return cls(normalize=not isinstance(spec.embedding_of(spec.first_stack), FilteredWaveform))
+
     def values(self, samples: Samples) -> Samples:
         """The input of a model: N -> N."""
         if not self.normalize:
@@ -47,10 +53,10 @@ class Waveforms:
 def read_waveforms(given: Path, form: Waveforms | None, spec: Model) -> tuple[list[Samples], str]:
     """The inputs of a model, 1 N each, from a .wav file or from each in a directory, and the SHA-256 of what the files hold.
 
-    Without the settings of a checkpoint, recordings have 16 kHz and are normalized.  Raises
+    Without the settings of a checkpoint, they are the usual ones.  Raises
     :class:`specs.errors.UserError` for unsuitable files, and for recordings shorter than a frame.
     """
-    form = form or Waveforms()
+    form = form or Waveforms.usual(spec)
     recordings, digest = read_recordings(given, form.rate)
     least = spec.embedding_of(spec.first_stack).input_length(1)
     shortest = min(map(len, recordings))

@@ -222,7 +222,7 @@ def _of_audio(spec: Model, given: Path, preprocessing: Preprocessing, share: int
 def _of_samples(spec: Model, given: Path, preprocessing: Preprocessing, share: int) -> Representative:
     """Samples of audio files, in pieces of one length: :data:`SECONDS`, or the shortest file."""
     recordings, sha256 = read_waveforms(given, preprocessing.samples, spec)
-    rate = (preprocessing.samples or Waveforms()).rate
+    rate = (preprocessing.samples or Waveforms.usual(spec)).rate
     length = min(SECONDS * rate, *(recording.shape[1] for recording in recordings))
     masks = spec.embedding_of(spec.first_stack).takes_mask
     mask = {MASK: torch.ones(1, length, dtype=torch.int64)} if masks else {}

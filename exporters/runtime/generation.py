@@ -15,7 +15,7 @@ from exporters.runtime.decoding import Decoding
 from exporters.runtime.embedding import ImageEmbedder
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, LoadedGraph
-from exporters.runtime.model_inputs import InputBatch, model_inputs
+from exporters.runtime.model_inputs import Given, InputBatch, batches, model_inputs
 from specs.errors import UserError, option_name
 from specs.head import LanguageModeling
 from zoo.generation.prompts import check_prompts
@@ -37,7 +37,7 @@ class Continuation:
 @dataclass(frozen=True)
 class Generation:
     """The continuations of all prompts, and the time taken, in seconds: up to the ``first`` tokens, and for the
-    ``rest``."""
+    ``rest``; recordings run one after another, and their times are sums."""
 
     continuations: list[Continuation]
     first: float
@@ -108,7 +108,7 @@ class Generator:
 
     def generate(
         self,
-        prompts: InputBatch,
+        prompts: Given,
         most: int,
         sampling: Sampling = GREEDY,
         *,
@@ -121,6 +121,23 @@ class Generator:
 
         Raises :class:`specs.errors.UserError` for prompts that the model does not take.
         """
+        found = [
+            self._generate(batch, most, sampling, stop, start, images, tell) for batch in batches(prompts)
+        ]
+        continuations = [each for one in found for each in one.continuations]
+        return Generation(continuations, sum(one.first for one in found), sum(one.rest for one in found))
+
+    def _generate(
+        self,
+        prompts: InputBatch,
+        most: int,
+        sampling: Sampling,
+        stop: Collection[int],
+        start: int,
+        images: Floats | None,
+        tell: Callable[[list[int]], None],
+    ) -> Generation:
+        """Continue the prompts of one batch."""
         begun, first = time.perf_counter(), 0.0
         fitting = min(most, self._room(prompts))
         decoding, reading = self.begin(prompts, fitting, start, images)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from cli.app import app
 from exporters.runtime.transcripts import CharacterVocabulary, collapsed
 from tests.exporters.preprocessing.test_audio import recorded
-from tests.parity.speech import WORDS, processor_of, reference_of
+from tests.parity.speech import WORDS, generated, moonshine_of, processor_of, reference_of
 
 
 def invoke(*arguments: Any) -> Any:
@@ -52,6 +52,28 @@ def test_the_transcript_is_that_of_the_reference(tmp_path: Path) -> None:
     for name in ("vocab.json", "tokenizer_config.json"):
         (tmp_path / "onnx" / name).unlink()
     assert invoke(*one).stdout == ",".join(map(str, data["transcripts"][0]["ids"])) + "\n"
+
+
+@pytest.mark.slow
+def test_an_encoder_decoder_generates_for_each_recording(tmp_path: Path) -> None:
+    origin, sounds = tmp_path / "reference", tmp_path / "sounds"
+    for place in (origin, sounds):
+        place.mkdir()
+    reference = moonshine_of(origin)
+    assert invoke("import", origin, "-o", tmp_path / "moon.yaml").exit_code == 0
+    result = invoke("export", tmp_path / "moon.yaml", "--weights", origin, "-o", tmp_path / "onnx")
+    assert result.exit_code == 0, result.output
+    expected = []
+    for name, seconds in (("a", 0.4), ("bb", 0.7)):
+        path = recorded(sounds / f"{name}.wav", seconds)
+        samples = np.frombuffer(path.read_bytes()[44:], "<i2").astype(np.float32) / 32768
+        expected.append(",".join(map(str, generated(reference, torch.from_numpy(samples), 5))))
+    options = ["--max-new-tokens", "5", "--stop", "999"]
+    result = invoke("run", tmp_path / "onnx", "--audio", sounds, *options)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [f"a.wav -> {expected[0]}", f"bb.wav -> {expected[1]}"]
+    one = invoke("run", tmp_path / "onnx", "--audio", sounds / "bb.wav", *options)
+    assert one.stdout == f"{expected[1]}\n"
 
 
 @pytest.mark.parametrize("lower", [False, True])

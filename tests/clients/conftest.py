@@ -15,6 +15,7 @@ from specs.load import load
 from tests.clients.checkpoints import SEEDS, Checkpoint, checkpoint, maker
 from tests.clients.client import Client
 from tests.parity.minilm import SENTENCES, SPEC, load_minilm
+from tests.parity.speech import generated, moonshine_of
 from zoo import import_checkpoint
 
 TEXTS = ["The quick brown fox jumps over", "A sentence"]
@@ -22,6 +23,7 @@ NEW_TOKENS = 32
 
 Agree = Callable[..., None]
 Near = Callable[..., None]
+Hears = Callable[..., None]
 
 
 @pytest.fixture(scope="session")
@@ -94,5 +96,28 @@ def near(tmp_path: Path) -> Near:
             f"MiniLM, {len(SENTENCES)} sentences: {layout} differs from transformers by at most {difference:.1e}"
         )
         assert difference < 1e-5
+
+    return check
+
+
+@pytest.fixture
+def hears(tmp_path: Path) -> Hears:
+    """Whether a client generates from an export of Moonshine what the reference does for each of two recordings."""
+
+    def check(client: Client, layout: str, target: str, **request: Any) -> None:
+        origin = tmp_path / "reference"
+        origin.mkdir()
+        reference = moonshine_of(origin)
+        options = Options(weights=str(origin), layout=layout, target=target)
+        export(import_checkpoint(origin), tmp_path / "deployed", options)
+        generator = torch.Generator().manual_seed(2)
+        recordings = [torch.randn(count, generator=generator) * 0.1 for count in (5000, 9000)]
+        expected = [generated(reference, samples, NEW_TOKENS) for samples in recordings]
+        heard = [samples.tolist() for samples in recordings]
+        answers = client(tmp_path / "deployed", heard=heard, new_tokens=NEW_TOKENS, **request)
+        found = [tokens for each in answers for tokens in each["tokens"]]
+        print(f"Moonshine for {target}\n  {layout:<16}{found}\n  {'transformers':<16}{expected}")
+        assert found == expected
+        assert expected[0] != expected[1]
 
     return check

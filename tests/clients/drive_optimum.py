@@ -1,15 +1,16 @@
-"""Generate, or embed, with optimum.onnxruntime: a request on stdin, the answers on stdout."""
+"""Generate, from texts or recordings, or embed, with optimum.onnxruntime: a request on stdin, the answers on stdout."""
 
 import json
 import sys
 from typing import Any
 
 import optimum.onnxruntime
+import torch
 from transformers import AutoTokenizer
 
 request = json.load(sys.stdin)
 model = getattr(optimum.onnxruntime, request["class_name"]).from_pretrained(request["directory"])
-tokenizer = AutoTokenizer.from_pretrained(request["directory"])
+tokenizer = AutoTokenizer.from_pretrained(request["directory"]) if "batches" in request else None
 new_tokens = request.get("new_tokens")
 
 
@@ -18,9 +19,17 @@ def answer(texts: list[str]) -> dict[str, Any]:
     batch = tokenizer(texts, padding=True, return_tensors="pt")
     if new_tokens is None:
         return {"vectors": model(**batch).last_hidden_state.tolist()}
+    return {"tokens": generated(batch), "echo": tokenizer.decode(batch["input_ids"][0])}
+
+
+def generated(inputs: Any) -> list[list[int]]:
+    """The tokens after some inputs."""
     length = {"min_new_tokens": new_tokens, "max_new_tokens": new_tokens}
-    found = model.generate(**batch, **length, do_sample=False, **request.get("options", {}))
-    return {"tokens": found[:, -new_tokens:].tolist(), "echo": tokenizer.decode(batch["input_ids"][0])}
+    found = model.generate(**inputs, **length, do_sample=False, **request.get("options", {}))
+    return found[:, -new_tokens:].tolist()
 
 
-print(json.dumps([answer(texts) for texts in request["batches"]]))
+answers = [answer(texts) for texts in request.get("batches", [])]
+for samples in request.get("heard", []):
+    answers.append({"tokens": generated({"input_values": torch.tensor(samples)[None]})})
+print(json.dumps(answers))

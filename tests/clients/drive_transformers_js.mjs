@@ -30,6 +30,11 @@ function captions({ sizes, values }) {
   return generated({ pixel_values: new transformers.Tensor("float32", Float32Array.from(values), sizes) });
 }
 
+// The tokens said in a recording of samples.
+function said(samples) {
+  return generated({ input_values: new transformers.Tensor("float32", Float32Array.from(samples), [1, samples.length]) });
+}
+
 // The tokens after some ids, among which are those of images.
 function told({ ids, sizes, values }) {
   const given = new transformers.Tensor("int64", BigInt64Array.from(ids, BigInt), [1, ids.length]);
@@ -75,6 +80,7 @@ async function transcripts(recordings) {
 const answers = [];
 for (const texts of request.batches ?? []) answers.push(await answer(texts));
 if (request.images) answers.push({ tokens: await captions(request.images) });
+for (const samples of request.heard ?? []) answers.push({ tokens: await said(samples) });
 if (request.seen) answers.push({ vectors: await seen(request.seen) });
 if (request.asked) answers.push({ tokens: await told(request.asked) });
 if (request.pairs) answers.push({ scores: await matches(request.pairs) });

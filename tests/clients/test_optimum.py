@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.clients.client import OPTIMUM
-from tests.clients.conftest import Agree, Near
+from tests.clients.conftest import Agree, Hears, Near
 
 pytestmark = pytest.mark.clients
 
@@ -33,3 +33,8 @@ def test_a_decoder(name: str, target: str, agrees: Agree) -> None:
 @pytest.mark.parametrize(("name", "target"), [("t5", "portable"), ("bart", "portable"), ("t5", "cpu")])
 def test_an_encoder_decoder(name: str, target: str, agrees: Agree) -> None:
     agrees(OPTIMUM, name, "optimum", target, class_name="ORTModelForSeq2SeqLM")
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_tokens_from_recordings(target: str, hears: Hears) -> None:
+    hears(OPTIMUM, "optimum", target, class_name="ORTModelForSpeechSeq2Seq")

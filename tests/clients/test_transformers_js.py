@@ -29,7 +29,7 @@ from exporters.export import export
 from exporters.options import Options
 from tests.clients.checkpoints import SIZES, Checkpoint, checkpoint, encoder, encoder_of_images
 from tests.clients.client import TRANSFORMERS_JS
-from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree, Near
+from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree, Hears, Near
 from tests.parity.reference import build, difference
 from tests.parity.speech import WORDS, processor_of, reference_of
 from zoo import import_checkpoint
@@ -216,6 +216,11 @@ def test_classes_of_recordings(tmp_path: Path) -> None:
     far = difference(torch.tensor(answer["scores"]), expected)
     print(f"wav2vec2, classes: transformers.js differs from transformers by at most {far:.1e}")
     assert far < 1e-5
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_tokens_from_recordings(target: str, hears: Hears) -> None:
+    hears(TRANSFORMERS_JS, "transformers-js", target, class_name="AutoModelForSpeechSeq2Seq")
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])

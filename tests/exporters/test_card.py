@@ -98,6 +98,7 @@ def test_the_program_on_the_card_runs(
     ("bert-base", ("head={kind: question_answering}",), "question-answering", "QuestionAnswering"),
     ("bert-base", ("head={kind: replaced_token_detection}",), None, "FeatureExtraction"),
     ("deit-tiny-16", (), "image-classification", "ImageClassification"),
+    ("moonshine-tiny", (), "automatic-speech-recognition", "SpeechSeq2Seq"),
     ("whisper-tiny", (), "automatic-speech-recognition", "SpeechSeq2Seq"),
 ])  # fmt: skip
 def test_the_head_of_a_model_decides_its_pipeline(

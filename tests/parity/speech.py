@@ -1,10 +1,11 @@
-"""A checkpoint that writes letters, with its vocabulary and the settings of its recordings."""
+"""Checkpoints that write what is said, with the settings of their recordings."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import torch
 import transformers
 
 from tests.parity.reference import build
@@ -34,3 +35,27 @@ def reference_of(directory: Path) -> transformers.Wav2Vec2ForCTC:
     for part in (processor.tokenizer, processor.feature_extractor):
         part.save_pretrained(directory)
     return model
+
+
+def moonshine_of(directory: Path) -> transformers.MoonshineForConditionalGeneration:
+    """A model of random weights that generates tokens, in a directory with the settings of its recordings."""
+    config = transformers.MoonshineConfig(
+        vocab_size=50, hidden_size=24, intermediate_size=20, encoder_num_hidden_layers=1, decoder_num_hidden_layers=2,
+        encoder_num_attention_heads=2, decoder_num_attention_heads=2, pad_token_id=2, tie_word_embeddings=False,
+    )  # fmt: skip
+    model: transformers.MoonshineForConditionalGeneration = build(
+        transformers.MoonshineForConditionalGeneration, config, 9
+    )
+    model.save_pretrained(directory)
+    extractor = transformers.Wav2Vec2FeatureExtractor(do_normalize=False, return_attention_mask=True)
+    extractor.save_pretrained(directory)
+    return model
+
+
+def generated(
+    model: transformers.MoonshineForConditionalGeneration, samples: torch.Tensor, count: int
+) -> list[int]:
+    """The tokens that a model generates for a recording, greedily and without an end: N -> count."""
+    length = {"min_new_tokens": count, "max_new_tokens": count}
+    found = model.generate(input_values=samples[None], do_sample=False, num_beams=1, **length)
+    return found[0, -count:].tolist()

@@ -195,8 +195,16 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
         (
             "whisper-tiny",
             ["encoder.embedding={kind: waveform, convolutions: [{channels: 4, kernel: 2, stride: 2}]}"],
-            "encoder.embedding.kind: belongs to a model of architecture encoder: a decoder cannot attend to inputs of any "
-            "length other than tokens\n  value: 'waveform'\n  Set architecture: encoder, or use spectrogram.",
+            "encoder.embedding.kind: must take no mask in an encoder-decoder, whose decoder cannot tell vectors made of "
+            "padding from others\n  value: 'waveform'\n  Set architecture: encoder, or use spectrogram or filtered_waveform.",
+        ),
+        (
+            "moonshine-tiny",
+            [
+                "encoder.embedding.convolutions=[{channels: 9, kernel: 2, stride: 2}, {channels: 4, kernel: 2, stride: 2}]"
+            ],
+            "encoder.embedding.convolutions[1].channels: must equal d_model, which is 288: the last convolution gives the "
+            "vectors\n  value: 4\n  Use 288.",
         ),
         (
             "gpt2",
@@ -231,7 +239,7 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "bert-base",
             ["embedding={kind: pixels}"],
             "embedding.kind: must be a registered embedding kind\n  value: 'pixels'\n"
-            "  Choose from: tokens, patches, spectrogram, waveform.",
+            "  Choose from: tokens, patches, spectrogram, waveform, filtered_waveform.",
         ),
     ],
 )

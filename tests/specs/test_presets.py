@@ -378,6 +378,8 @@ PUBLISHED = {
     "vit-base-32": 88_224_232,
     "vit-huge-14": 632_045_800,
     "vit-large-16": 304_326_632,
+    "moonshine-base": 61_513_920,
+    "moonshine-tiny": 27_092_736,
     "whisper-base": 72_593_920,
     "whisper-large-v2": 1_543_304_960,
     "whisper-large-v3": 1_543_490_560,

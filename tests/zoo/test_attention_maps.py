@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from specs.errors import UserError
 from specs.model import Model
 from tests.strategies import Data, model_data
-from tests.zoo.tiny import BLOCK, bert, clip, gpt2, llava, t5, trocr, vit, wav2vec2, whisper
+from tests.zoo.tiny import BLOCK, bert, clip, gpt2, llava, moonshine, t5, trocr, vit, wav2vec2, whisper
 from zoo import functional
 from zoo.attention_maps.attend import Attended, attend
 from zoo.attention_maps.choice import AttentionChoice, Reader, choose
@@ -150,7 +150,7 @@ def test_every_variant_gives_weights_only_to_visible_keys(data: Data, length: in
                 assert torch.equal(stepwise.seen, once.seen)
 
 
-@pytest.mark.parametrize("make", [vit, wav2vec2, whisper, trocr])
+@pytest.mark.parametrize("make", [vit, wav2vec2, whisper, moonshine, trocr])
 def test_images_and_audio(make: Any) -> None:
     check_images_and_audio(make())
 

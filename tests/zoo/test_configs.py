@@ -89,6 +89,8 @@ DEPTHS = (
     "encoder_layers",
     "decoder_layers",
     "num_decoder_layers",
+    "encoder_num_hidden_layers",
+    "decoder_num_hidden_layers",
 )
 
 

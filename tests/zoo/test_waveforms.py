@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import torch
 
 from exporters.export import export
 from exporters.options import Options
-from specs.embedding import Waveform
 from specs.load import load
 from specs.model import Model
-from tests.zoo.tiny import wav2vec2
+from specs.waveform import Waveform
+from tests.zoo.tiny import moonshine, wav2vec2
 from zoo.builder import assemble
 from zoo.checks import check_behaviour, check_shapes
 from zoo.drawing.reading import read
@@ -67,10 +68,24 @@ def test_checks_pass(name: str) -> None:
     assert stem.outputs == ("B x 4 x 2*T+1",)
 
 
-def test_a_mask_is_refused_where_the_norm_includes_padding() -> None:
-    model = assemble(over_time())
+def test_checks_of_an_encoder_decoder_pass() -> None:
+    spec = moonshine()
+    results = {check.name: check.status for check in check_behaviour(spec).checks}
+    assert "failed" not in results.values(), results
+    assert results["cross-attention"] == "passed"
+    shapes = check_shapes(assemble(spec), spec)
+    assert shapes.passed, shapes.problems
+    stem = {row.path: row.outputs for row in shapes.modules if row.path.startswith("encoder_embedding.")}
+    assert stem["encoder_embedding.filters"] == ("B x 6 x 2*S+3",)
+    assert stem["encoder_embedding.layers.0"] == ("B x 10 x S+1",)
+
+
+@pytest.mark.parametrize("make", [over_time, moonshine])
+def test_a_mask_is_refused_where_the_norm_includes_padding(make: Callable[[], Model]) -> None:
+    model: Any = assemble(make())
+    encode = getattr(model, "encode", model)
     with pytest.raises(TypeError, match="takes no attention_mask"):
-        model(torch.zeros(1, 40, device="meta"), torch.ones(1, 40, device="meta"))
+        encode(torch.zeros(1, 40, device="meta"), torch.ones(1, 40, device="meta"))
 
 
 def test_the_mask_of_frames_counts_whole_frames() -> None:
@@ -88,10 +103,20 @@ def test_costs_are_polynomials_in_frames() -> None:
     assert stage.modules["embedding.layers.0.convolution"].at(B=1, T=50) == 2 * 512 * 10 * outputs
 
 
+def test_costs_of_an_encoder_decoder_are_polynomials_in_the_frames_of_its_encoder() -> None:
+    stages = costs(moonshine()).stages
+    assert set(stages["encode"].total.symbols) == {"B", "S"}
+    filters = 2 * (50 + 1) + 1  # times of the first convolution
+    assert stages["encode"].modules["encoder_embedding.filters"].at(B=1, S=50) == 2 * 6 * 10 * filters
+    assert set(stages["step"].total.symbols) == {"B", "P", "S"}
+
+
 def test_a_drawing_has_the_stem() -> None:
     titles = [part.title for part in read(load("wav2vec2-base-960h")).parts()]
     assert titles.count("Convolution") == 7
     assert "Convolutional positions" in titles
+    titles = [part.title for part in read(moonshine()).parts()]
+    assert titles[:4] == ["Convolution", "Norm of the recording", "Convolution", "Convolution"]
 
 
 def test_training_reaches_every_weight() -> None:
@@ -109,5 +134,12 @@ def test_other_precisions_and_targets(precision: str, target: str, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_export_through_torch(tmp_path: Path) -> None:
-    export(wav2vec2(), tmp_path / "out", Options(via="torch"))
+@pytest.mark.parametrize("make", [wav2vec2, moonshine])
+def test_export_through_torch(make: Callable[[], Model], tmp_path: Path) -> None:
+    export(make(), tmp_path / "out", Options(via="torch"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("precision", "target"), [("fp16", "cpu"), ("fp16", "cuda"), ("int8", "cpu")])
+def test_exports_of_an_encoder_decoder(precision: str, target: str, tmp_path: Path) -> None:
+    export(moonshine(), tmp_path / "out", Options(precision=precision, target=target))

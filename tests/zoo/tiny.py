@@ -141,6 +141,34 @@ def whisper(**changes: object) -> Model:
     )
 
 
+def moonshine(**changes: object) -> Model:
+    """A Moonshine of two and two layers, whose encoder reads samples."""
+    return Model.model_validate(
+        {
+            "name": "tiny-moonshine",
+            "architecture": "encoder-decoder",
+            "vocab_size": 20,
+            "d_model": 8,
+            "position": {"kind": "rope", "dimensions": 2, "layout": "interleaved"},
+            "encoder": {
+                "layers": 2,
+                "embedding": {
+                    "kind": "filtered_waveform",
+                    "convolutions": [
+                        {"channels": 6, "kernel": 10, "stride": 5},
+                        {"channels": 10, "kernel": 3, "stride": 2},
+                        {"channels": 8, "kernel": 2, "stride": 1},
+                    ],
+                },
+                "block": BLOCK,
+            },
+            "decoder": {"layers": 2, "context_length": 20, "block": BLOCK},
+            "head": {"kind": "language_modeling"},
+            **changes,
+        }
+    )
+
+
 def clip(**changes: object) -> Model:
     """A CLIP of two and two layers, and four patches."""
     heads = {name: {"kind": "pooled", "projection": 6, "normalize": True, "output": f"{name}_embeds"}

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specs.embedding import Patches, Spectrogram, Waveform
+from specs.embedding import Patches, Spectrogram
+from specs.waveform import SampledKind, Waveform
 from zoo.checks.dependence import depends
 from zoo.checks.finite import not_finite, tensors_of
 from zoo.checks.result import Check, equal, skipped
@@ -59,7 +60,7 @@ def order(side: StackRunner, subject: CheckedModel) -> Check:
     name = f"{side.prefix}order"
     explanation = "swapping the first two patches of an image does more than swap their outputs"
     embedding = side.embedding
-    if isinstance(embedding, Spectrogram | Waveform):
+    if isinstance(embedding, Spectrogram | SampledKind):
         return skipped(name, explanation, "convolutions over time see the order even without positions")
     if not isinstance(embedding, Patches):
         return skipped(name, explanation, _SKIPPED)

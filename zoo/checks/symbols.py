@@ -42,10 +42,13 @@ def name_size(first: int, second: int) -> str:
     for name, (a, b) in TERMS.values.items():
         if first - a == second - b:
             return f"{name}{first - a:+d}"
-    a, b = SIZES["T"]
-    stride, remainder = divmod(second - first, b - a)
-    margin = first - stride * a  # a convolution reads no fewer than stride times as many
-    return UNNAMED if remainder or margin < 0 else f"{stride}*T{margin:+d}"
+    for name in ("T", "S"):
+        a, b = SIZES[name]
+        stride, remainder = divmod(second - first, b - a)
+        margin = first - stride * a  # a convolution reads no fewer than stride times as many
+        if not remainder and margin >= 0:
+            return f"{stride}*{name}{margin:+d}"
+    return UNNAMED
 
 
 def shapes_in(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The embedding of waveforms: frames of samples through convolutions over time.
+"""The embeddings of waveforms: frames of samples through convolutions over time.
 
 Shapes: batch B, samples N, frames T, channels C, width D.
 """
@@ -6,11 +6,13 @@ Shapes: batch B, samples N, frames T, channels C, width D.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-import specs.embedding as spec
+import specs.waveform as spec
 from specs import norm
 from zoo import functional
 from zoo.components.activation import activation
@@ -30,6 +32,9 @@ EPS = 1e-5
 class TimeNorm(nn.Module):
     """(x - mean) / sqrt(variance + eps) * weight + bias, with the statistics of each channel over time: B C N -> B C N."""
 
+    axes: ClassVar[tuple[int, ...]] = (2,)
+    """The axes that the statistics are taken over."""
+
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.weight, self.bias = nn.Parameter(torch.empty(channels)), nn.Parameter(torch.empty(channels))
@@ -40,10 +45,16 @@ class TimeNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = wide(x)
-        centred = x - x.mean(-1, keepdim=True)
-        variance = (centred * centred).mean(-1, keepdim=True)
+        centred = x - x.mean(self.axes, keepdim=True)
+        variance = (centred * centred).mean(self.axes, keepdim=True)
         normed = centred * torch.rsqrt(variance + EPS)
         return in_dtype(normed * self.weight[:, None] + self.bias[:, None], self.weight.dtype)
+
+
+class RecordingNorm(TimeNorm):
+    """The same with the statistics of all channels over time."""
+
+    axes = (1, 2)
 
 
 class ChannelNorm(LayerNorm):
@@ -73,28 +84,13 @@ class StemLayer(nn.Module):
         return self.activation(self.norm(self.convolution(x)))
 
 
-@builds(spec.Waveform)
-class Waveform(Embedding):
-    """norm(x + position(x)) with x = projection(norm(convolutions(samples))); the frames of padding are 0 in x.
+class SampledEmbedding(Embedding):
+    """The base of embeddings of samples, of which padding comes after those of a row."""
 
-    Padding comes after the samples of a row.
-    """
-
-    def __init__(self, spec: spec.Waveform, context: BuildContext) -> None:
+    def __init__(self, spec: spec.SampledKind, context: BuildContext) -> None:
         super().__init__(spec, context)
         self.takes_mask = spec.takes_mask
         self.windows = [(each.kernel, each.stride) for each in spec.convolutions]
-        widths = [1, *(each.channels for each in spec.convolutions)]
-        self.layers = nn.ModuleList(
-            StemLayer(spec, at, widths[at], context) for at in range(len(spec.convolutions))
-        )
-        inner = replace(context, d_model=widths[-1])
-        self.projection_norm = (
-            nn.Identity() if spec.projection_norm is None else build_component(spec.projection_norm, inner)
-        )
-        self.projection = Linear(widths[-1], context.d_model)
-        self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, context)
-        self.dropout = nn.Dropout(spec.dropout)
 
     def mask_and_positions(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor | None, Tensor]:
         """The mask of the frames, and their positions: B N -> B T, or 1 T.
@@ -116,6 +112,25 @@ class Waveform(Embedding):
             count = (count - (kernel - stride)).clamp(min=0) // stride
         return (positions < count[:, None]).to(torch.int64), positions
 
+
+@builds(spec.Waveform)
+class Waveform(SampledEmbedding):
+    """norm(x + position(x)) with x = projection(norm(convolutions(samples))); the frames of padding are 0 in x."""
+
+    def __init__(self, spec: spec.Waveform, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        widths = [1, *(each.channels for each in spec.convolutions)]
+        self.layers = nn.ModuleList(
+            StemLayer(spec, at, widths[at], context) for at in range(len(spec.convolutions))
+        )
+        inner = replace(context, d_model=widths[-1])
+        self.projection_norm = (
+            nn.Identity() if spec.projection_norm is None else build_component(spec.projection_norm, inner)
+        )
+        self.projection = Linear(widths[-1], context.d_model)
+        self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, context)
+        self.dropout = nn.Dropout(spec.dropout)
+
     def forward(
         self, input_values: Tensor, positions: Tensor, token_type_ids: None = None, mask: Tensor | None = None
     ) -> Tensor:
@@ -127,3 +142,29 @@ class Waveform(Embedding):
         if mask is not None:
             x = x * mask[..., None].to(x.dtype)
         return self.dropout(self.norm(self.position.embed(x, positions)))
+
+
+@builds(spec.FilteredWaveform)
+class FilteredWaveform(SampledEmbedding):
+    """x + position(x) with x = convolutions(norm(activation(filters(samples)))), each convolution with an activation."""
+
+    def __init__(self, spec: spec.FilteredWaveform, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        first = spec.convolutions[0]
+        self.filters = Convolution1d(1, first.channels, first.kernel, stride=first.stride, bias=False)
+        self.filter_activation = activation(spec.filter_activation)
+        self.norm = RecordingNorm(first.channels)
+        self.layers = nn.ModuleList(
+            Convolution1d(before.channels, each.channels, each.kernel, stride=each.stride)
+            for before, each in pairwise(spec.convolutions)
+        )
+        self.activation = activation(spec.activation)
+
+    def forward(
+        self, input_values: Tensor, positions: Tensor, token_type_ids: None = None, mask: None = None
+    ) -> Tensor:
+        """input_values: B N -> B T D."""
+        x = self.norm(self.filter_activation(self.filters(input_values[:, None])))  # B C N'
+        for layer in self.layers:
+            x = self.activation(layer(x))  # B C N'
+        return self.position.embed(wide(x.transpose(1, 2)), positions)  # B T D

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from specs.base import Component
-from specs.embedding import EmbeddingKind, Patches, Spectrogram, Tokens, Waveform
+from specs.embedding import EmbeddingKind, Patches, Spectrogram, Tokens
 from specs.model import Model
 from specs.stack import Stack
+from specs.waveform import FilteredWaveform, SampledKind, StemConvolution, Waveform
 from zoo.drawing import wording
 from zoo.drawing.diagram import Element, Joined, Label, Part
 from zoo.drawing.parameters import Counts
@@ -32,6 +34,9 @@ def embedding_elements(
             yield from position
         case Waveform():
             yield from reader.waveform(embedding, position)
+        case FilteredWaveform():
+            yield from reader.filtered_waveform(embedding)
+            yield from position
         case _:
             yield from reader.other(embedding, position)
 
@@ -39,7 +44,7 @@ def embedding_elements(
 def _input_sizes(spec: Model, stack: Stack, length: str) -> tuple[str | int, ...]:
     """The sizes of one input."""
     embedding = spec.embedding_of(stack)
-    if isinstance(embedding, Waveform):
+    if isinstance(embedding, SampledKind):
         return (f"({embedding.step:,} {length} {embedding.reach - embedding.step:+,})",)
     return (length,) if embedding.takes_tokens else embedding.input_shape(spec.context_length_of(stack))
 
@@ -118,14 +123,7 @@ class _Embedding:
             norm = {"layer": ["layer norm"], "group": ["norm over time"] if at == 0 else []}[
                 embedding.convolution_norm
             ]
-            details = (
-                f"{before:,} → {each.channels:,}",
-                f"kernel {each.kernel}",
-                f"stride {each.stride}",
-                *norm,
-                activation,
-            )
-            yield self._part("Convolution", f"layers.{at}", *details)
+            yield self._convolution(f"layers.{at}", each, before, *norm, activation)
             before = each.channels
         if embedding.projection_norm is not None and embedding.projection_norm.kind != "none":
             kind = wording.title(embedding.projection_norm.kind)
@@ -134,6 +132,19 @@ class _Embedding:
         yield from position
         if embedding.norm is not None and embedding.norm.kind != "none":
             yield self._counts.part("norm", wording.title(embedding.norm.kind), [], f"{self._path}.norm")
+
+    def filtered_waveform(self, embedding: FilteredWaveform) -> Iterator[Element]:
+        """Filters, norm, and further convolutions."""
+        first, activation = embedding.convolutions[0], wording.ACTIVATIONS[embedding.activation]
+        yield self._convolution("filters", first, 1, wording.ACTIVATIONS[embedding.filter_activation])
+        yield self._counts.part("norm", "Norm of the recording", [], f"{self._path}.norm")
+        for at, (before, each) in enumerate(pairwise(embedding.convolutions)):
+            yield self._convolution(f"layers.{at}", each, before.channels, activation)
+
+    def _convolution(self, module: str, spec: StemConvolution, before: int, *details: str) -> Part:
+        """A convolution over time of so many channels before."""
+        sizes = (f"{before:,} → {spec.channels:,}", f"kernel {spec.kernel}", f"stride {spec.stride}")
+        return self._part("Convolution", module, *sizes, *details)
 
     def other(self, embedding: EmbeddingKind, position: list[Joined]) -> Iterator[Element]:
         """A plugin's embedding."""

@@ -59,8 +59,8 @@ def _facts(spec: Model, report: ParameterReport) -> Iterator[str]:
 def _symbols(spec: Model) -> dict[str, str]:
     """The letters of the shapes."""
     both = spec.architecture == "encoder-decoder"
-    frames = not both and not spec.embedding_of(spec.first_stack).takes_tokens
-    meanings = {"S": "encoder tokens", "T": "decoder tokens" if both else "frames" if frames else "tokens"}
+    read = "tokens" if spec.embedding_of(spec.first_stack).takes_tokens else "frames"
+    meanings = {"S": f"encoder {read}", "T": "decoder tokens" if both else read}
     lengths = [_length(spec, name, stack) for name, stack in spec.stacks()]
     return {"B": "batch", **{length: meanings[length] for length in lengths if length in meanings}}
 

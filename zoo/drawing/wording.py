@@ -8,13 +8,14 @@ from specs import registry
 from specs.attention import MultiHeadShape
 from specs.base import Component, Spec
 from specs.disentangled import Disentangled
-from specs.embedding import EmbeddingKind, Patches, Spectrogram, Waveform
+from specs.embedding import EmbeddingKind, Patches, Spectrogram
 from specs.feed_forward import Gated, TwoLayer
 from specs.head import AttentionPooling, AtToken, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
 from specs.patch_positions import AxialRope, RelativeBias2d
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
+from specs.waveform import SampledKind
 from zoo.units import number_text
 
 TIMES = "\u00d7"
@@ -207,9 +208,9 @@ def _scaling(spec: Component) -> str:
 
 def input_words(spec: EmbeddingKind) -> str:
     """Return the label of the input."""
-    return {Patches: "Image", Spectrogram: "Log-mel spectrogram", Waveform: "Samples"}.get(
-        type(spec), "Tokens"
-    )
+    if isinstance(spec, SampledKind):
+        return "Samples"
+    return {Patches: "Image", Spectrogram: "Log-mel spectrogram"}.get(type(spec), "Tokens")
 
 
 def pooling_words(pooling: Pooling) -> str:

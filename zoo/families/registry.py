@@ -124,6 +124,7 @@ MODULES = {
     "wav2vec2": "wav2vec2",
     "hubert": "wav2vec2",
     "wavlm": "wav2vec2",
+    "moonshine": "moonshine",
     "xlm-roberta": "roberta",
     "camembert": "roberta",
     "data2vec-text": "roberta",

@@ -91,10 +91,8 @@ class Stack(nn.Module):
                 "the state of this model does not tell how many tokens came before: give attention_mask"
             )
         keys = _key_positions(x, mask, self.past_length(past), start)
-        context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start)
-        present, outputs = [], []
         context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start, reach)
-        present = []
+        present, outputs = [], []
         for layer, block in enumerate(self.blocks):
             if self.layer_sum is not None:
                 outputs.append(x)

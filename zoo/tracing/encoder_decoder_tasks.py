@@ -21,23 +21,23 @@ from zoo.tracing.task import (
     BATCH,
     ENCODER,
     ENCODER_HIDDEN,
+    ENCODER_LENGTH,
     HIDDEN,
     StateNames,
     Task,
     constant_names,
+    encoder_inputs,
     encoder_state,
     gather_state,
     ids_input,
     spread_state,
-    stack_inputs,
     state_inputs,
     state_names,
 )
 
 
 def encode_task(model: Any, spec: Model) -> Task:
-    assert spec.encoder is not None
-    inputs = stack_inputs(spec, spec.encoder, "encoder_sequence_length")
+    inputs, derived = encoder_inputs(spec)
     present = state_names("present", encoder_state(model.decoder), "encoder")
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -46,7 +46,7 @@ def encode_task(model: Any, spec: Model) -> Task:
         )
         return {**outputs, **spread_state(present, outputs.present_key_values)}
 
-    return Task(ENCODER, inputs, call)
+    return Task(ENCODER, inputs, call, derived=derived)
 
 
 def encode_alone_task(model: Any, spec: Model) -> Task:
@@ -72,7 +72,7 @@ def next_decoder_task(
         )
         return {**outputs, **spread_state(present, outputs.present_key_values)}
 
-    caches = _decoder_caches(model, "encoder_sequence_length", cache_slots)
+    caches = _decoder_caches(model, ENCODER_LENGTH, cache_slots)
     at = [] if cache_slots is None else [ids_input("position_ids", "decoder_sequence_length")]
     inputs = (_NEW_TOKENS, *at, *_encoder_mask(spec), *caches)
     constant = constant_names(past, model.decoder.states)
@@ -165,11 +165,11 @@ def _encoder_mask(spec: Model) -> list[Placeholder]:
     """The mask of the encoder's tokens; images and audio have no padding."""
     assert spec.encoder is not None
     masked = spec.embedding_of(spec.encoder).takes_tokens
-    return [ids_input("encoder_attention_mask", "encoder_sequence_length")] if masked else []
+    return [ids_input("encoder_attention_mask", ENCODER_LENGTH)] if masked else []
 
 
 def _encoder_hidden(spec: Model) -> Placeholder:
     """The encoder's output: float32 like all outputs, whatever the dtype of the weights."""
     assert spec.encoder is not None
-    sizes = (BATCH, "encoder_sequence_length", spec.width_of(spec.encoder))
+    sizes = (BATCH, ENCODER_LENGTH, spec.width_of(spec.encoder))
     return Placeholder(ENCODER_HIDDEN, torch.float32, sizes)

@@ -18,8 +18,10 @@ from zoo.tracing.symbols import DerivedSize, Placeholder, Symbols
 from zoo.tracing.tracer import GraphCall
 
 BATCH = "batch_size"
-FRAMES = "num_frames"
-"""The number of vectors made of samples."""
+FRAMES, SAMPLES = "num_frames", "num_samples"
+"""The number of vectors made of samples, and that of the samples that an encoder-decoder reads."""
+ENCODER_LENGTH = "encoder_sequence_length"
+"""The number of vectors that a decoder attends to."""
 ENCODER = "encoder_model"
 """The name of the encoder's graph in an encoder-decoder."""
 HIDDEN, ENCODER_HIDDEN = "last_hidden_state", "encoder_hidden_states"
@@ -72,12 +74,21 @@ def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholde
     return tuple(ids_input(name, length) for name in names)
 
 
-def derived_sizes(spec: Model, stack: StackSpec, length: str) -> dict[str, DerivedSize]:
-    """The length of a stack's inputs, where it is not the number of vectors."""
+def derived_sizes(
+    spec: Model, stack: StackSpec, length: str, vectors: str = FRAMES
+) -> dict[str, DerivedSize]:
+    """The length of a stack's inputs, where it is not the number of ``vectors``."""
     embedding = spec.embedding_of(stack)
     if not embedding.any_length or embedding.takes_tokens:
         return {}
-    return {length: DerivedSize(FRAMES, embedding.input_length)}
+    return {length: DerivedSize(vectors, embedding.input_length)}
+
+
+def encoder_inputs(spec: Model) -> tuple[tuple[Placeholder, ...], dict[str, DerivedSize]]:
+    """The inputs of an encoder-decoder's encoder, and the length of those that is not the number of vectors."""
+    assert spec.encoder is not None
+    derived = derived_sizes(spec, spec.encoder, SAMPLES, ENCODER_LENGTH)
+    return stack_inputs(spec, spec.encoder, SAMPLES if derived else ENCODER_LENGTH), derived
 
 
 StateNames = list[tuple[str, ...]]

@@ -18,7 +18,7 @@ from zoo.tracing.encoder_decoder_tasks import (
     merged_decoder_task,
     next_decoder_task,
 )
-from zoo.tracing.task import Task, derived_sizes, ids_input, stack_inputs
+from zoo.tracing.task import Task, derived_sizes, encoder_inputs, ids_input, stack_inputs
 from zoo.tracing.vision_language_tasks import (
     image_inputs,
     vision_language_tasks,
@@ -80,11 +80,12 @@ def training_task(spec: Model) -> Task:
     both = spec.architecture == "encoder-decoder"
     if spec.architecture == "dual-encoder":
         return whole_task(spec, "training")
-    stack, length = spec.first_stack, "encoder_sequence_length" if both else "sequence_length"
-    inputs = stack_inputs(spec, stack, length)
     if both:
+        inputs, derived = encoder_inputs(spec)
         inputs += (ids_input("decoder_input_ids", "decoder_sequence_length"),)
-
+    else:
+        inputs = stack_inputs(spec, spec.first_stack, "sequence_length")
+        derived = derived_sizes(spec, spec.first_stack, "sequence_length")
     if spec.architecture == "vision-language":
         inputs += image_inputs(spec)
 
@@ -92,7 +93,7 @@ def training_task(spec: Model) -> Task:
         named = {given.name: values[given.name] for given in inputs[1:]}
         return dict(model(values[inputs[0].name], **named))
 
-    return Task("training", inputs, call, derived=derived_sizes(spec, stack, length))
+    return Task("training", inputs, call, derived=derived)
 
 
 def _without_cross_attention(

@@ -14,7 +14,7 @@ from exporters.preprocessing.waveforms import Waveforms, read_waveforms
 from exporters.quality.inputs import representative
 from specs.errors import UserError
 from tests.exporters.preprocessing.test_audio import recorded
-from tests.zoo.tiny import wav2vec2
+from tests.zoo.tiny import moonshine, wav2vec2
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -46,6 +46,14 @@ def test_recordings_keep_their_lengths(tmp_path: Path) -> None:
     assert abs(float(found[1].mean())) < 1e-6
 
 
+def test_trained_filters_read_samples_as_they_are(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "a.wav", 0.2)
+    samples = np.frombuffer(path.read_bytes()[44:], "<i2").astype(np.float32) / 32768
+    (found,), _ = read_waveforms(path, None, moonshine())
+    assert np.array_equal(found[0], samples)
+    assert not Waveforms.usual(moonshine()).normalize
+
+
 def test_recordings_calibrate_in_pieces_of_one_length(tmp_path: Path) -> None:
     for name, seconds in (("a", 1.0), ("bb", 2.5), ("ccc", 1.0)):
         recorded(tmp_path / f"{name}.wav", seconds)
@@ -53,6 +61,8 @@ def test_recordings_calibrate_in_pieces_of_one_length(tmp_path: Path) -> None:
     rows = [*found.calibration, *found.judged]
     assert [tuple(row["input_values"].shape) for row in rows] == [(1, 16000)] * 4
     assert all(bool((row["attention_mask"] == 1).all()) for row in rows)
+    found = representative(moonshine(), tmp_path, None, Preprocessing())
+    assert [list(row) for row in (*found.calibration, *found.judged)] == [["input_values"]] * 4
 
 
 def test_a_recording_shorter_than_a_frame_is_refused(tmp_path: Path) -> None:

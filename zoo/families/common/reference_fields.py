@@ -381,6 +381,12 @@ attention_bias classifier_activation classifier_bias cls_token_id decoder_bias e
 global_attn_every_n_layers global_rope_theta hidden_activation initializer_cutoff_factor
 intermediate_size local_attention local_rope_theta mlp_bias mlp_dropout norm_bias norm_eps use_cache
 """,
+    "moonshine": """
+attention_bias decoder_config decoder_hidden_act decoder_num_attention_heads
+decoder_num_hidden_layers decoder_num_key_value_heads decoder_start_token_id encoder_hidden_act
+encoder_num_attention_heads encoder_num_hidden_layers encoder_num_key_value_heads intermediate_size
+num_key_value_heads pad_head_dim_to_multiple_of use_cache
+""",
     "mpnet": """
 attention_probs_dropout_prob embedding_size hidden_dropout_prob intermediate_size layer_norm_eps
 relative_attention_num_buckets

@@ -20,7 +20,7 @@ OfSpec = Callable[[Model], Transform]
 class Rule:
     """One stored tensor and the parameters it holds.
 
-    In both names, fields such as ``{layer}`` stand for numbers. Where ``stored`` has a field that the parameters lack,
+    In both names, fields such as ``{layer}`` stand for numbers; a name of a parameter without fields is meant as it is. Where ``stored`` has a field that the parameters lack,
     such as ``{expert}``, each row of the parameters is a tensor of its own, and ``transform`` applies to a row. ``copies``
     are names under which checkpoints store the tensor again; ``also`` are alternative names, used where ``stored`` is
     absent. With ``beside``, the rule holds only for models that have that parameter too, and precedes rules without;
@@ -237,9 +237,10 @@ class TensorRules:
 
     def find(self, parameter: str) -> StoredParameter | None:
         """Return the stored tensor of a parameter, or None where the family has none."""
-        for rule, index in self._rules.get(_NUMBER.sub("#", parameter), ()):
+        rules = self._rules.get(parameter) or self._rules.get(_NUMBER.sub("#", parameter), [])
+        for rule, index in rules:
             fields = _FIELD.findall(rule.parameters[index])
-            numbers = dict(zip(fields, _NUMBER.findall(parameter), strict=True))
+            numbers = dict(zip(fields, _NUMBER.findall(parameter), strict=bool(fields)))
             held = tuple(name.format(**numbers) for name in rule.parameters)
             needed = (*held, *([rule.beside.format(**numbers)] if rule.beside else ()))
             if all(name in self._parameters for name in needed):
