@@ -87,6 +87,7 @@ def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
         "embedding": embedding_in_full(embedding, model.width_of(stack)),
         "context_length": model.context_length_of(stack) if bounded else None,
         "final_norm": full(blocks[-1].norm) if stack.ends_with_norm else None,
+        "weighted_layer_sum": stack.weighted_layer_sum or None,
         "position": full(position) if position.embedded else None,
         "layers": [
             described[id(block)] for block in blocks
