@@ -243,7 +243,7 @@ def test_old_and_new_spellings_are_one_architecture(tmp_path):
 
 
 def test_a_model_with_a_vision_part_is_refused_with_a_remedy():
-    data = {"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3", "text_config": OLD}
+    data = {"architectures": ["Gemma3nForConditionalGeneration"], "model_type": "gemma3n", "text_config": OLD}
     with pytest.raises(ConfigError) as caught:
         spec_of_config(Config({**data, "vision_config": {}}, "config.json"), name="tiny")
     assert "model_type: must be a text model: its other parts are not supported" in str(caught.value)
