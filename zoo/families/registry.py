@@ -131,6 +131,7 @@ MODULES = {
     "roberta-prelayernorm": "roberta",
     "marian": "marian",
     "m2m_100": "m2m_100",
+    "nllb-moe": "nllb_moe",
     "mbart": "bart",
     "torch": "torch_nn",
 }
@@ -145,7 +146,6 @@ INEXPRESSIBLE = {
     "low-rank residuals (Laurel), sparse activations, and layers that reuse the keys and values of others",
     "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "
     "are values too, and factors of layers",
-    "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
     "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
 }
 """model_type -> what a spec cannot express of a family that is known."""
