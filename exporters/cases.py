@@ -210,13 +210,14 @@ class _Draw:
         return Batch(embedding.input_name, values)
 
     def recordings(self, *lengths: int, beyond: int = 0, stack: Stack | None = None) -> Batch:
-        """Rows of samples that give these numbers of vectors, padded on the right; ``beyond`` are further samples, too few
-        for another vector."""
+        """Rows of samples or frames that give these numbers of vectors, padded on the right; ``beyond`` are further ones, too
+        few for another vector."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
         lengths = tuple(min(length, self.room(stack)) for length in lengths)
         counts = [embedding.input_length(length) + beyond for length in lengths]
-        values = torch.randn((len(counts), max(counts)), generator=self._generator)
+        _, *features = embedding.input_shape(1)
+        values = torch.randn((len(counts), max(counts), *features), generator=self._generator)
         if not embedding.takes_mask:
             return Batch(embedding.input_name, values)
         samples, frames = (

@@ -7,8 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+import specs.conformer
 import specs.disentangled
+import specs.frames
 import specs.patch_positions
+import specs.relative_sinusoidal
 import specs.waveform  # noqa: F401 - they register their kinds
 from specs.attention import MultiHeadShape
 from specs.base import Fault, OmitDefault, RuleContext, Spec, Width

@@ -24,7 +24,8 @@ class BuildContext:
     stack of ``layers``; ``cross`` says that the stack attends to an encoder, whose width is ``encoder_width``;
     ``fixed_length`` says that every input is as long as context_length, as images and spectrograms are; ``patch_grid`` are
     the patches that the last vectors of an image are made of.
-    ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told.
+    ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told;
+    ``head_width`` is that of the one attention in which a position acts.
     ``position_kind`` is the stack's as its spec has it, ``position`` the one that acts inside a layer's attention where
     that is not the stack's.
     ``token`` is the token table, which a head may score against or share, and a second embedding shares.
@@ -40,6 +41,7 @@ class BuildContext:
     layers: int = 1
     layer: int = 0
     heads: int | None = None
+    head_width: int | None = None
     vocab_size: int | None = None
     position_kind: PositionKind = field(default_factory=NoPosition)
     position: Position | None = None

@@ -119,6 +119,7 @@ _CLASSES = frozenset(
         "Olmo3ForCausalLM",
         "OlmoForCausalLM",
         "PaliGemmaForConditionalGeneration",
+        "ParakeetForCTC",
         "Phi3ForCausalLM",
         "PhiForCausalLM",
         "Qwen2ForCausalLM",
@@ -258,6 +259,11 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
             "const values = new Float32Array(sizes.reduce((a, b) => a * b)); // from the preprocessor",
             f'const inputs = {{ {embedding.input_name}: new Tensor("float32", values, sizes) }};',
         ]
+        if "attention_mask" in graph.inputs:
+            given += [
+                "const ones = new BigInt64Array(sizes[1]).fill(1n);",
+                'inputs.attention_mask = new Tensor("int64", ones, sizes.slice(0, 2));',
+            ]
     if spec.image is not None:
         image = spec.embedding_of(spec.image)
         sizes = [*([1] if _reads_images_by_row(spec) else []), 1, *image.input_shape(None)]

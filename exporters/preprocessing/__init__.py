@@ -6,22 +6,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporters.preprocessing.audio import LogMel
+from exporters.preprocessing.frames import LogMelFrames
 from exporters.preprocessing.images import Pixels
 from exporters.preprocessing.waveforms import Waveforms
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """A checkpoint's settings for spectrograms, samples of audio and images, as far as it has any."""
+    """A checkpoint's settings for spectrograms of one length, images, samples of audio and spectrograms of any length, as far as it has
+    any."""
 
     log_mel: LogMel | None = None
     pixels: Pixels | None = None
     samples: Waveforms | None = None
+    frames: LogMelFrames | None = None
 
     @classmethod
     def beside(cls, *directories: Path) -> Preprocessing:
         """The settings in the first of some directories that have them."""
-        return cls(LogMel.beside(*directories), Pixels.beside(*directories), Waveforms.beside(*directories))
+        kinds = (LogMel, Pixels, Waveforms, LogMelFrames)
+        return cls(*(kind.beside(*directories) for kind in kinds))  # type: ignore[arg-type]
 
 
 UNSTATED = Preprocessing()

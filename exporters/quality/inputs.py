@@ -17,8 +17,9 @@ from torch import Tensor
 
 from exporters.preprocessing import UNSTATED, Preprocessing
 from exporters.preprocessing.audio import is_audio, read_audio
+from exporters.preprocessing.frames import LogMelFrames
 from exporters.preprocessing.images import image_files, is_image, read_images
-from exporters.preprocessing.waveforms import Waveforms, read_waveforms
+from exporters.preprocessing.recordings import form_kind, read_whole
 from exporters.quality.arrays import read_ids, read_named
 from exporters.quality.examples import MASK, Example, joined, of_tokens
 from exporters.quality.input_checks import check_length, check_vocabulary, input_sizes
@@ -149,10 +150,11 @@ def _without_tokens(
     spec: Model, given: Path | None, preprocessing: Preprocessing, share: int
 ) -> Representative:
     """The inputs of a model that reads audio or images.  Raises as :func:`representative`."""
-    name = spec.embedding_of(spec.first_stack).input_name
+    embedding = spec.embedding_of(spec.first_stack)
+    name = embedding.input_name
     reads = {
-        "input_features": (is_audio, _of_audio),
-        "input_values": (is_audio, _of_samples),
+        "input_features": (is_audio, _of_recordings if embedding.any_length else _of_audio),
+        "input_values": (is_audio, _of_recordings),
         "pixel_values": (is_image, _of_images),
     }
     if name in reads and given is not None:
@@ -219,15 +221,16 @@ def _of_audio(spec: Model, given: Path, preprocessing: Preprocessing, share: int
     return _parted(str(given), sha256, rows, share, _most(spec), "recordings")
 
 
-def _of_samples(spec: Model, given: Path, preprocessing: Preprocessing, share: int) -> Representative:
-    """Samples of audio files, in pieces of one length: :data:`SECONDS`, or the shortest file."""
-    recordings, sha256 = read_waveforms(given, preprocessing.samples, spec)
-    rate = (preprocessing.samples or Waveforms.usual(spec)).rate
-    length = min(SECONDS * rate, *(recording.shape[1] for recording in recordings))
-    masks = spec.embedding_of(spec.first_stack).takes_mask
-    mask = {MASK: torch.ones(1, length, dtype=torch.int64)} if masks else {}
+def _of_recordings(spec: Model, given: Path, preprocessing: Preprocessing, share: int) -> Representative:
+    """Samples or frames of audio files, in pieces of one length: :data:`SECONDS`, or the shortest file."""
+    stated = preprocessing.frames if form_kind(spec) is LogMelFrames else preprocessing.samples
+    form = stated or form_kind(spec).usual(spec)
+    recordings, sha256 = read_whole(given, form, spec)
+    length = min(SECONDS * form.rate // form.column, *(recording.shape[1] for recording in recordings))
+    embedding = spec.embedding_of(spec.first_stack)
+    mask = {MASK: torch.ones(1, length, dtype=torch.int64)} if embedding.takes_mask else {}
     rows = [
-        {"input_values": torch.from_numpy(recording[:, at : at + length]), **mask}
+        {embedding.input_name: torch.from_numpy(recording[:, at : at + length]), **mask}
         for recording in recordings
         for at in range(0, recording.shape[1] - length + 1, length)
     ]

@@ -103,7 +103,11 @@ class Block(nn.Module):
     def branches(self) -> Iterator[tuple[str, Branch]]:
         """The branches by name, in order."""
         for name in self.branch_names:
-            yield name, {"cross_attention": self._cross, "feed_forward": self._feed}.get(name, self._mix)
+            yield name, self.branch(name)
+
+    def branch(self, name: str) -> Branch:
+        """A branch by its name."""
+        return {"cross_attention": self._cross, "feed_forward": self._feed}.get(name, self._mix)
 
     def _mix(self, x: Tensor, turn: Turn) -> Tensor:
         """The sum of the mixers' outputs: B T D -> B T D."""

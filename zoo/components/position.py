@@ -32,6 +32,15 @@ class Distances:
     rows: Tensor
 
 
+def head_products(query: Tensor, key: Tensor) -> Tensor:
+    """The products of each query with each key: (B or 1) H T K and (B or 1) G S K, G dividing H -> B H T S."""
+    groups = key.shape[1]
+    if groups == query.shape[1]:
+        return query @ key.transpose(-1, -2)
+    queries = query.unflatten(1, (groups, query.shape[1] // groups))  # (B or 1) G H/G T K
+    return (queries @ key[:, :, None].transpose(-1, -2)).flatten(1, 2)
+
+
 @builds(spec.NoPosition)
 class Position(nn.Module):
     """The base, which does none of the four.

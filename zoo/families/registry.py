@@ -125,6 +125,8 @@ MODULES = {
     "hubert": "wav2vec2",
     "wavlm": "wav2vec2",
     "moonshine": "moonshine",
+    "parakeet_ctc": "parakeet",
+    "parakeet_encoder": "parakeet",
     "xlm-roberta": "roberta",
     "camembert": "roberta",
     "data2vec-text": "roberta",

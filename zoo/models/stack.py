@@ -191,11 +191,15 @@ class _OwnPositions:
         wanted = None if block.attention is None else _own_position(block.attention, self._of_stack)
         if wanted is None:
             return None
-        heads: int = block.attention.heads  # type: ignore[union-attr]
+        attention: Any = block.attention
+        heads: int = attention.heads
         for stated, told, built in self._built:
             if (stated, told) == (wanted, heads) and not wanted.owned_by_layers:
                 return built
-        position: Position = build_component(wanted, replace(self._context, heads=heads))  # type: ignore[assignment]
+        position: Position = build_component(  # type: ignore[assignment]
+            wanted,
+            replace(self._context, heads=heads, head_width=attention.head_width(self._context.d_model)),
+        )
         position.name = f"of layers with the same, {len(self._built) + 1}"
         self._built.append((wanted, heads, position))
         return position

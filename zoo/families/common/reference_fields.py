@@ -448,6 +448,20 @@ layer_norm_elementwise_affine layerdrop use_cache word_embed_proj_dim
 image_size image_token_id image_token_index num_image_tokens patch_size projection_dim text_config
 use_bidirectional_attention use_cache vision_config
 """,
+    "parakeet_ctc": """
+activation_dropout attention_bias blank_token_id conv_kernel_size convolution_bias
+ctc_loss_reduction ctc_zero_infinity decoder_hidden_size dropout dropout_positions durations
+encoder_config intermediate_size layerdrop max_symbols_per_step num_decoder_layers
+num_key_value_heads num_mel_bins scale_input subsampling_conv_channels subsampling_conv_kernel_size
+subsampling_conv_stride subsampling_factor
+""",
+    "parakeet_encoder": """
+activation_dropout attention_bias blank_token_id conv_kernel_size convolution_bias
+ctc_loss_reduction ctc_zero_infinity decoder_hidden_size dropout dropout_positions durations
+encoder_config intermediate_size layerdrop max_symbols_per_step num_decoder_layers
+num_key_value_heads num_mel_bins scale_input subsampling_conv_channels subsampling_conv_kernel_size
+subsampling_conv_stride subsampling_factor
+""",
     "pegasus": """
 activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
 decoder_layerdrop decoder_layers decoder_start_token_id dropout encoder_attention_heads
