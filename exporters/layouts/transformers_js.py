@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from exporters.layouts.ctc_tokenizer import collapsing_tokenizer
+from exporters.layouts.example_input import TOKENIZER as TOKENS
 from exporters.layouts.example_input import example_ids, example_sizes, lacks_start_token
 from exporters.layouts.layout import Data, Deployment, Layout, named, unfit_decoder, unfit_precision
 from exporters.layouts.optimum import LAYOUT as OPTIMUM
 from exporters.layouts.optimum import TOKENIZER
 from exporters.layouts.purpose import purpose_of
 from specs.connector import ConnectorKind, LinearConnector
+from specs.head import CTC
 from specs.model import Model
+from zoo.checkpoints.carried import stated_in
 from zoo.families.common.config import CONFIG
 from zoo.manifest import Manifest
 from zoo.tracing.task import Task
@@ -225,7 +229,15 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     if "ssm" in _STATES.get(config["model_type"], ()):
         for name in config.keys() & _LISTS:
             config[name] = [_LAYERS.get(kind, kind) for kind in config[name]]
-    return {**settings, CONFIG: config}
+    return {**settings, CONFIG: config, **_collapsing(deployment)}
+
+
+def _collapsing(deployment: Deployment) -> dict[str, Data]:
+    """Return a tokenizer that drops the repetitions and blanks in a transcript, which the client leaves to it."""
+    head = deployment.spec.head
+    stated = stated_in(deployment.origin / TOKENS) if isinstance(head, CTC) else {}
+    collapsing = collapsing_tokenizer(stated, head.blank) if stated and isinstance(head, CTC) else None
+    return {} if collapsing is None else {TOKENS: collapsing}
 
 
 def _usage(spec: Model, manifest: Manifest) -> Usage:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -30,8 +31,9 @@ from exporters.options import Options
 from tests.clients.checkpoints import SIZES, Checkpoint, checkpoint, encoder, encoder_of_images
 from tests.clients.client import TRANSFORMERS_JS
 from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree, Hears, Near
+from tests.exporters.preprocessing.test_audio import recorded
 from tests.parity.reference import build, difference
-from tests.parity.speech import WORDS, processor_of, reference_of
+from tests.parity.speech import WORDS, parakeet_of, parakeet_processor, processor_of, reference_of
 from zoo import import_checkpoint
 
 pytestmark = pytest.mark.clients
@@ -190,6 +192,30 @@ def test_words_from_recordings(target: str, tmp_path: Path) -> None:
         recordings=[samples.tolist() for samples in recordings],
     )
     print(f"wav2vec2 for {target}\n  transformers.js {answer['texts']}\n  transformers    {expected}")
+    assert answer["texts"] == expected
+    assert expected[0] != expected[1]
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_words_from_spectrograms(target: str, tmp_path: Path) -> None:
+    origin = tmp_path / "reference"
+    origin.mkdir()
+    reference, processor = parakeet_of(origin), parakeet_processor()
+    spec = import_checkpoint(origin)
+    export(spec, tmp_path / "deployed", Options(weights=str(origin), layout="transformers-js", target=target))
+    recordings, expected = [], []
+    for name, seconds in (("a", 0.9), ("bb", 1.37)):
+        path = recorded(tmp_path / f"{name}.wav", seconds)
+        recordings.append(np.frombuffer(path.read_bytes()[44:], "<i2").astype(np.float32) / 32768)
+        with torch.no_grad():
+            labels = reference(**processor(recordings[-1], sampling_rate=16000)).logits.argmax(-1)[0]
+        expected.append(processor.decode(labels.tolist(), skip_special_tokens=True).strip())
+    (answer,) = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModelForCTC",
+        recordings=[samples.tolist() for samples in recordings],
+    )
+    print(f"parakeet for {target}\n  transformers.js {answer['texts']}\n  transformers    {expected}")
     assert answer["texts"] == expected
     assert expected[0] != expected[1]
 

@@ -148,6 +148,10 @@ INEXPRESSIBLE = {
     "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "
     "are values too, and factors of layers",
     "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
+    **dict.fromkeys(
+        ("parakeet_rnnt", "parakeet_tdt"),
+        "a decoder that steps through the frames of the encoder (transducers) with recurrent layers (LSTM)",
+    ),
     "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
 }
 """model_type -> what a spec cannot express of a family that is known."""
