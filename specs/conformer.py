@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from specs.activation import Activation
-from specs.base import Component, Fault, RuleContext, Spec
+from specs.base import Component, Fault, OmitDefault, RuleContext, Spec
 from specs.block import BlockParts
 from specs.feed_forward import FeedForward
 from specs.norm import BatchNorm, Norm
@@ -18,7 +18,10 @@ class ConvolutionModule(Spec):
     """Gated matrix, convolution of every channel over time, norm, activation and matrix."""
 
     kernel: Annotated[int, Field(gt=0, le=2**10)]
-    """Number of vectors that the convolution sees, itself in the middle. It must be odd (Conformer: 31, Parakeet: 9)."""
+    """Number of vectors that the convolution sees, the own one among them. It must be odd unless `causal` (Conformer: 31,
+    Parakeet: 9)."""
+    causal: Annotated[bool, OmitDefault()] = False
+    """Whether the convolution sees only vectors before the own one, which is otherwise in the middle (wav2vec2-BERT)."""
     activation: Activation = "silu"
     """Activation after the norm."""
     norm: Norm = BatchNorm()
@@ -69,12 +72,12 @@ class Conformer(BlockParts):
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)
         kernel = self.convolution.kernel
-        if kernel % 2 == 0:
+        if kernel % 2 == 0 and not self.convolution.causal:
             yield Fault(
                 ("convolution", "kernel"),
                 "must be odd, so that it has a centre",
                 kernel,
-                f"Use {kernel - 1} or {kernel + 1}.",
+                f"Use {kernel - 1} or {kernel + 1}, or set causal: true.",
             )
         if context.causal:
             yield Fault(

@@ -8,6 +8,7 @@ from pydantic import Field
 from specs.activation import Activation
 from specs.base import Dropout, Fault, PositiveFloat, RuleContext, Width
 from specs.embedding import EmbeddingKind, start_times
+from specs.norm import Norm
 from specs.registry import register
 from specs.roles import Role
 
@@ -47,6 +48,26 @@ class FramesKind(EmbeddingKind):
     def input_shape(self, context_length: int | None) -> tuple[int, ...]:
         assert context_length is not None
         return self.input_length(context_length), self.features
+
+
+@register("embedding")
+class Frames(FramesKind):
+    """Frames of a spectrogram of any length, each through a norm and a projection (wav2vec2-BERT: Barrault et al., 2023).
+
+    A recording is padded at its end.
+    """
+
+    kind: Literal["frames"] = "frames"
+    width: Width
+    """Number of features of a frame (wav2vec2-BERT: 160, two times 80 mel frequency bins)."""
+    norm: Norm | None = None
+    """Norm of the features before the projection to `d_model`. Default: none."""
+    dropout: Dropout = 0.0
+    """Dropout probability on the embeddings during training."""
+
+    @property
+    def features(self) -> int:
+        return self.width
 
 
 @register("embedding")

@@ -11,6 +11,7 @@ import specs.conformer
 import specs.disentangled
 import specs.frames
 import specs.patch_positions
+import specs.relative_key
 import specs.relative_sinusoidal
 import specs.waveform  # noqa: F401 - they register their kinds
 from specs.attention import MultiHeadShape

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 ACTIVATIONS = ["relu", "relu2", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid"]
 EMBEDDED = ["learned", "sinusoidal"]
+COMPARED = ["disentangled", "relative_sinusoidal", "relative_key"]
+"""Positions whose vectors are compared with queries or keys, which latent attention does not have."""
 ARCHITECTURES = ["encoder", "decoder", "encoder-decoder"]
 
 WIDTHS = [8, 16, 24]
@@ -31,7 +33,7 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
         if stack in architecture:
             cross = stack == "decoder" and architecture == "encoder-decoder"
             own = {"position": draw(positions())} if draw(st.integers(0, 4)) == 0 else {}
-            latent = {**data, **own}["position"]["kind"] not in ("disentangled", "relative_sinusoidal")
+            latent = {**data, **own}["position"]["kind"] not in COMPARED
             data[stack] = {**draw(stacks(cross=cross, decoding=stack == "decoder", latent=latent)), **own}
             if draw(st.integers(0, 4)) == 0:
                 data[stack]["context_length"] = draw(st.integers(3, 12))
@@ -61,6 +63,7 @@ def draw_conformer(draw: st.DrawFn, block: Data) -> None:
         "activation": draw(st.sampled_from(ACTIVATIONS)),
         "norm": draw(st.just({"kind": "batch_norm"}) | norms()),
         "bias": draw(st.booleans()),
+        "causal": draw(st.booleans()),
     }
 
 
@@ -179,6 +182,7 @@ def positions(draw: st.DrawFn) -> Data:
                 "relative_bias",
                 "disentangled",
                 "relative_sinusoidal",
+                "relative_key",
                 "none",
             ]
         )
@@ -200,6 +204,8 @@ def positions(draw: st.DrawFn) -> Data:
         case "disentangled":
             data["buckets"], data["max_distance"] = draw(st.sampled_from([(None, 5), (4, 12), (6, 9)]))
             data["terms"] = draw(st.sampled_from(["both", "content_to_position", "position_to_content"]))
+        case "relative_key":
+            data["before"], data["after"] = draw(st.sampled_from([(64, 8), (0, 0), (2, 3)]))
         case "relative_bias":
             data["buckets"], data["max_distance"] = draw(
                 st.sampled_from([(4, 16), (7, 9), (8, 5), (10, 20), (32, 128)])

@@ -8,6 +8,7 @@ from pathlib import Path
 from exporters.preprocessing.audio import LogMel
 from exporters.preprocessing.frames import LogMelFrames
 from exporters.preprocessing.images import Pixels
+from exporters.preprocessing.kaldi import KaldiFrames
 from exporters.preprocessing.waveforms import Waveforms
 
 
@@ -20,11 +21,12 @@ class Preprocessing:
     pixels: Pixels | None = None
     samples: Waveforms | None = None
     frames: LogMelFrames | None = None
+    kaldi: KaldiFrames | None = None
 
     @classmethod
     def beside(cls, *directories: Path) -> Preprocessing:
         """The settings in the first of some directories that have them."""
-        kinds = (LogMel, Pixels, Waveforms, LogMelFrames)
+        kinds = (LogMel, Pixels, Waveforms, LogMelFrames, KaldiFrames)
         return cls(*(kind.beside(*directories) for kind in kinds))  # type: ignore[arg-type]
 
 

@@ -6,18 +6,24 @@ from pathlib import Path
 
 from exporters.preprocessing.audio import Samples, read_recordings
 from exporters.preprocessing.frames import LogMelFrames
+from exporters.preprocessing.kaldi import KaldiFrames
 from exporters.preprocessing.waveforms import Waveforms
 from specs.errors import UserError
-from specs.frames import FramesKind
+from specs.frames import Frames, SubsampledSpectrogram
 from specs.model import Model
 
-RecordingForm = Waveforms | LogMelFrames
+RecordingForm = Waveforms | LogMelFrames | KaldiFrames
 """The settings of a checkpoint for recordings."""
 
 
-def form_kind(spec: Model) -> type[Waveforms] | type[LogMelFrames]:
+def form_kind(spec: Model) -> type[Waveforms] | type[LogMelFrames] | type[KaldiFrames]:
     """The settings that a model's input needs."""
-    return LogMelFrames if isinstance(spec.embedding_of(spec.first_stack), FramesKind) else Waveforms
+    match spec.embedding_of(spec.first_stack):
+        case SubsampledSpectrogram():
+            return LogMelFrames
+        case Frames():
+            return KaldiFrames
+    return Waveforms
 
 
 def read_whole(given: Path, form: RecordingForm | None, spec: Model) -> tuple[list[Samples], str]:

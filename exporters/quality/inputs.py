@@ -17,7 +17,6 @@ from torch import Tensor
 
 from exporters.preprocessing import UNSTATED, Preprocessing
 from exporters.preprocessing.audio import is_audio, read_audio
-from exporters.preprocessing.frames import LogMelFrames
 from exporters.preprocessing.images import image_files, is_image, read_images
 from exporters.preprocessing.recordings import form_kind, read_whole
 from exporters.quality.arrays import read_ids, read_named
@@ -223,8 +222,9 @@ def _of_audio(spec: Model, given: Path, preprocessing: Preprocessing, share: int
 
 def _of_recordings(spec: Model, given: Path, preprocessing: Preprocessing, share: int) -> Representative:
     """Samples or frames of audio files, in pieces of one length: :data:`SECONDS`, or the shortest file."""
-    stated = preprocessing.frames if form_kind(spec) is LogMelFrames else preprocessing.samples
-    form = stated or form_kind(spec).usual(spec)
+    kind = form_kind(spec)
+    every = (preprocessing.samples, preprocessing.frames, preprocessing.kaldi)
+    form = next((each for each in every if isinstance(each, kind)), None) or kind.usual(spec)
     recordings, sha256 = read_whole(given, form, spec)
     length = min(SECONDS * form.rate // form.column, *(recording.shape[1] for recording in recordings))
     embedding = spec.embedding_of(spec.first_stack)

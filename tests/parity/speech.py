@@ -84,6 +84,26 @@ def parakeet_processor() -> transformers.ParakeetProcessor:
     return transformers.ParakeetProcessor(transformers.ParakeetFeatureExtractor(feature_size=16), tokenizer)
 
 
+def wav2vec2_bert_of(directory: Path) -> transformers.Wav2Vec2BertForCTC:
+    """A model of random weights that reads spectrograms, in a directory with its vocabulary and settings."""
+    config = transformers.Wav2Vec2BertConfig(
+        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20,
+        feature_projection_input_dim=32, conv_depthwise_kernel_size=5,
+    )  # fmt: skip
+    model: transformers.Wav2Vec2BertForCTC = build(transformers.Wav2Vec2BertForCTC, config, 3)
+    model.save_pretrained(directory)
+    processor = wav2vec2_bert_processor(directory)
+    for part in (processor.tokenizer, processor.feature_extractor):
+        part.save_pretrained(directory)
+    return model
+
+
+def wav2vec2_bert_processor(directory: Path) -> transformers.Wav2Vec2BertProcessor:
+    """A vocabulary of letters, and the settings of spectrograms."""
+    extractor = transformers.SeamlessM4TFeatureExtractor(feature_size=16, num_mel_bins=16)
+    return transformers.Wav2Vec2BertProcessor(extractor, processor_of(directory).tokenizer)
+
+
 def generated(
     model: transformers.MoonshineForConditionalGeneration, samples: torch.Tensor, count: int
 ) -> list[int]:

@@ -214,7 +214,7 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
         (
             "parakeet-ctc-0.6b",
             ["encoder.block.convolution.kernel=8"],
-            "encoder.block.convolution.kernel: must be odd, so that it has a centre\n  value: 8\n  Use 7 or 9.",
+            "encoder.block.convolution.kernel: must be odd, so that it has a centre\n  value: 8\n  Use 7 or 9, or set causal: true.",
         ),
         (
             "parakeet-ctc-0.6b",
@@ -269,7 +269,7 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "bert-base",
             ["embedding={kind: pixels}"],
             "embedding.kind: must be a registered embedding kind\n  value: 'pixels'\n"
-            "  Choose from: tokens, patches, spectrogram, subsampled_spectrogram, waveform, filtered_waveform.",
+            "  Choose from: tokens, patches, spectrogram, frames, subsampled_spectrogram, waveform, filtered_waveform.",
         ),
     ],
 )

@@ -380,6 +380,7 @@ PUBLISHED = {
     "vit-large-16": 304_326_632,
     "moonshine-base": 61_513_920,
     "moonshine-tiny": 27_092_736,
+    "w2v-bert-2.0": 580_493_120 - 1024,
     "parakeet-ctc-0.6b": 608_799_745,
     "parakeet-ctc-1.1b": 1_062_540_289,
     "whisper-base": 72_593_920,

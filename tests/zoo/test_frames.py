@@ -12,6 +12,7 @@ from exporters.export import export
 from exporters.options import Options
 from specs.frames import SubsampledSpectrogram
 from specs.load import load
+from specs.model import Model
 from specs.norm import BatchNorm as BatchNormSpec
 from tests.zoo.tiny import parakeet
 from zoo.builder import assemble
@@ -106,3 +107,27 @@ def test_random_weights_leave_a_batch_norm_the_identity() -> None:
     norm = model.encoder.blocks[0].convolution.norm
     assert norm.mean.tolist() == [0.0] * 8
     assert norm.variance.tolist() == [1.0] * 8
+
+
+def bert() -> Model:
+    """A wav2vec2-BERT of two layers."""
+    data: dict[str, Any] = parakeet().model_dump()
+    data["position"] = {"kind": "relative_key", "before": 3, "after": 1}
+    data["embedding"] = {"kind": "frames", "width": 6, "norm": {"kind": "layer_norm"}}
+    data["encoder"]["block"]["convolution"] |= {"causal": True, "kernel": 4, "norm": {"kind": "layer_norm"}}
+    return Model.model_validate(data)
+
+
+def test_checks_of_frames_pass() -> None:
+    results = {check.name: check.status for check in check_behaviour(bert()).checks}
+    assert [name for name, status in results.items() if status != "passed"] == ["order"], results
+    assert check_shapes(assemble(bert()), bert()).passed
+    titles = [part.title for part in read(bert()).parts()]
+    assert titles[:2] == ["LayerNorm", "Projection"]
+    assert "Relative key" in titles
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("target", "precision"), [("portable", "fp32"), ("cpu", "int8"), ("cuda", "fp16")])
+def test_exports_of_frames_are_verified(target: str, precision: str, tmp_path: Path) -> None:
+    export(bert(), tmp_path / "out", Options(target=target, precision=precision))

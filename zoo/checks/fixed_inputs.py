@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from specs.embedding import Patches, Spectrogram
-from specs.frames import FramesKind, SubsampledSpectrogram
+from specs.frames import Frames, SubsampledSpectrogram
 from specs.waveform import SampledKind, Waveform
 from zoo.checks.dependence import depends
 from zoo.checks.finite import not_finite, tensors_of
@@ -61,7 +61,7 @@ def order(side: StackRunner, subject: CheckedModel) -> Check:
     name = f"{side.prefix}order"
     explanation = "swapping the first two patches of an image does more than swap their outputs"
     embedding = side.embedding
-    if isinstance(embedding, Spectrogram | SampledKind | FramesKind):
+    if isinstance(embedding, Spectrogram | SampledKind | SubsampledSpectrogram):
         return skipped(name, explanation, "convolutions over time see the order even without positions")
     if not isinstance(embedding, Patches):
         return skipped(name, explanation, _SKIPPED)
@@ -148,6 +148,7 @@ def _ends(side: StackRunner) -> tuple[tuple[Any, ...], ...] | None:
         return (..., slice(0, 1)), (..., slice(last, last + 1))
     if isinstance(embedding, Waveform) and embedding.convolution_norm == "layer":
         return (..., slice(0, embedding.step)), (..., slice(-embedding.step, None))
-    if isinstance(embedding, SubsampledSpectrogram) and embedding.kernel // 2 < embedding.stride:
+    stem = isinstance(embedding, SubsampledSpectrogram) and embedding.kernel // 2 < embedding.stride
+    if isinstance(embedding, Frames) or stem:
         return (slice(None), slice(0, 1)), (slice(None), slice(-1, None))
     return None

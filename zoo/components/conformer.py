@@ -28,8 +28,9 @@ class ConvolutionModule(nn.Module):
         super().__init__()
         width = context.d_model
         self.input = Linear(width, 2 * width, bias=spec.bias)
+        self.before = spec.kernel - 1 if spec.causal else spec.kernel // 2
         self.depthwise = Convolution1d(
-            width, width, spec.kernel, padding=spec.kernel // 2, groups=width, bias=spec.bias
+            width, width, spec.kernel, padding=self.before, groups=width, bias=spec.bias
         )
         self.norm = build_component(spec.norm, context)
         self.activation = activation(spec.activation)
@@ -41,7 +42,7 @@ class ConvolutionModule(nn.Module):
         x = a * torch.sigmoid(b)
         if real is not None:
             x = x * real[..., None].to(x.dtype)
-        x = self.depthwise(x.transpose(1, 2)).transpose(1, 2)  # B T D
+        x = self.depthwise(x.transpose(1, 2))[:, :, : x.shape[1]].transpose(1, 2)  # B T D
         return self.output(self.activation(self.norm(x)))
 
 

@@ -5,6 +5,8 @@ Shapes: batch B, frames N, vectors T, mel bins M, channels C, width D.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
@@ -17,7 +19,7 @@ from zoo.components.linear import Linear
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.precision import wide
-from zoo.registry import builds
+from zoo.registry import build_component, builds
 
 
 class FramesEmbedding(Embedding):
@@ -38,6 +40,29 @@ class FramesEmbedding(Embedding):
         for stride in self.strides:
             count = (count + (stride - 1)) // stride
         return (positions < count[:, None]).to(torch.int64), positions
+
+
+@builds(spec.Frames)
+class Frames(FramesEmbedding):
+    """projection(norm(frames)) + position."""
+
+    def __init__(self, spec: spec.Frames, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        inner = replace(context, d_model=spec.width)
+        self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, inner)
+        self.projection = Linear(spec.width, context.d_model)
+        self.dropout = nn.Dropout(spec.dropout)
+
+    def forward(
+        self,
+        input_features: Tensor,
+        positions: Tensor,
+        token_type_ids: None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        """input_features: B T M -> B T D."""
+        x = wide(self.projection(self.norm(input_features)))  # B T D
+        return self.dropout(self.position.embed(x, positions))
 
 
 class Subsampling(nn.Module):

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from specs.base import Component
 from specs.embedding import EmbeddingKind, Patches, Spectrogram, Tokens
-from specs.frames import FramesKind, SubsampledSpectrogram
+from specs.frames import Frames, FramesKind, SubsampledSpectrogram
 from specs.model import Model
 from specs.stack import Stack
 from specs.waveform import FilteredWaveform, SampledKind, StemConvolution, Waveform
@@ -37,6 +37,9 @@ def embedding_elements(
             yield from reader.waveform(embedding, position)
         case FilteredWaveform():
             yield from reader.filtered_waveform(embedding)
+            yield from position
+        case Frames():
+            yield from reader.frames(embedding)
             yield from position
         case SubsampledSpectrogram():
             yield from reader.subsampled_spectrogram(embedding)
@@ -148,6 +151,11 @@ class _Embedding:
         yield self._counts.part("norm", "Norm of the recording", [], f"{self._path}.norm")
         for at, (before, each) in enumerate(pairwise(embedding.convolutions)):
             yield self._convolution(f"layers.{at}", each, before.channels, activation)
+
+    def frames(self, embedding: Frames) -> Iterator[Element]:
+        """Norm and projection."""
+        yield from self._norm(embedding.norm)
+        yield self._part("Projection", "projection", self._counts.widths(f"{self._path}.projection"))
 
     def subsampled_spectrogram(self, embedding: SubsampledSpectrogram) -> Iterator[Element]:
         """Convolutions, those of every channel with a matrix after them, projection and scale."""

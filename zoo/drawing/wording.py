@@ -11,12 +11,13 @@ from specs.conformer import ConvolutionModule
 from specs.disentangled import Disentangled
 from specs.embedding import EmbeddingKind, Patches, Spectrogram
 from specs.feed_forward import Gated, TwoLayer
-from specs.frames import SubsampledSpectrogram
+from specs.frames import FramesKind
 from specs.head import AttentionPooling, AtToken, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
 from specs.patch_positions import AxialRope, RelativeBias2d
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
+from specs.relative_key import RelativeKey
 from specs.relative_sinusoidal import RelativeSinusoidal
 from specs.waveform import SampledKind
 from zoo.units import number_text
@@ -131,7 +132,8 @@ def convolution_details(spec: ConvolutionModule, d_model: int) -> list[str]:
     """Widths, kernel, norm and activation of the convolution in a conformer block."""
     norm = [] if spec.norm.kind == "none" else [title(spec.norm.kind)]
     widths = f"{d_model:,} → {sizes(2, d_model)} → {d_model:,}"
-    return [widths, f"kernel {spec.kernel}", *norm, ACTIVATIONS[spec.activation]]
+    sees = ["causal"] if spec.causal else []
+    return [widths, f"kernel {spec.kernel}", *sees, *norm, ACTIVATIONS[spec.activation]]
 
 
 def feed_forward_title(spec: Component) -> str:
@@ -205,6 +207,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
             f"distance < {spec.max_distance}",
             "compared with queries and keys" if spec.terms == "both" else spec.terms.replace("_", " "),
         ]
+    if isinstance(spec, RelativeKey):
+        return [f"distances {-spec.before} to {spec.after}", "compared with queries"]
     if isinstance(spec, RelativeSinusoidal):
         return ["distances, projected", "compared with queries"]
     if isinstance(spec, Learned):
@@ -223,8 +227,9 @@ def input_words(spec: EmbeddingKind) -> str:
     """Return the label of the input."""
     if isinstance(spec, SampledKind):
         return "Samples"
-    spectrograms = dict.fromkeys((Spectrogram, SubsampledSpectrogram), "Log-mel spectrogram")
-    return {Patches: "Image", **spectrograms}.get(type(spec), "Tokens")
+    if isinstance(spec, Spectrogram | FramesKind):
+        return "Log-mel spectrogram"
+    return {Patches: "Image"}.get(type(spec), "Tokens")
 
 
 def pooling_words(pooling: Pooling) -> str:

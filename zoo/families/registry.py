@@ -125,6 +125,7 @@ MODULES = {
     "hubert": "wav2vec2",
     "wavlm": "wav2vec2",
     "moonshine": "moonshine",
+    "wav2vec2-bert": "wav2vec2_bert",
     "parakeet_ctc": "parakeet",
     "parakeet_encoder": "parakeet",
     "xlm-roberta": "roberta",

@@ -11,9 +11,11 @@ import transformers
 
 from exporters.preprocessing import Preprocessing
 from exporters.preprocessing.frames import LogMelFrames
+from exporters.preprocessing.kaldi import KaldiFrames
 from exporters.preprocessing.recordings import read_whole
 from exporters.quality.inputs import representative
 from specs.errors import UserError
+from specs.load import load
 from tests.exporters.preprocessing.test_audio import recorded
 from tests.zoo.tiny import parakeet
 
@@ -28,6 +30,27 @@ def test_spectrograms_are_those_of_the_reference(count: int, bins: int) -> None:
     found = LogMelFrames(bins=bins, window=300, preemphasis=0.9).values(samples)
     assert found.shape == real.shape == (count // 160, bins)
     assert np.abs(found - real).max() < 2e-4
+
+
+@pytest.mark.parametrize("count", [900, 16000])
+@pytest.mark.parametrize(("bins", "stride"), [(80, 2), (40, 3)])
+def test_spectrograms_of_kaldi_are_those_of_the_reference(count: int, bins: int, stride: int) -> None:
+    extractor = transformers.SeamlessM4TFeatureExtractor(num_mel_bins=bins, stride=stride)
+    samples = np.random.default_rng(count).normal(0.05, 0.2, count).astype(np.float32)
+    wanted = extractor(samples, sampling_rate=16000, return_tensors="np", pad_to_multiple_of=None)
+    found = KaldiFrames(bins=bins, stride=stride).values(samples)
+    assert found.shape == wanted.input_features[0].shape
+    assert np.abs(found - wanted.input_features[0]).max() < 2e-4
+    assert KaldiFrames(bins=bins, stride=stride).shortest(3) == 400 + 160 * (3 * stride - 1)
+
+
+def test_settings_of_kaldi_are_those_of_the_checkpoint(tmp_path: Path) -> None:
+    assert KaldiFrames.beside(tmp_path) is None
+    transformers.SeamlessM4TFeatureExtractor(num_mel_bins=40, stride=3).save_pretrained(tmp_path)
+    found = Preprocessing.beside(tmp_path)
+    assert found.kaldi == KaldiFrames(bins=40, stride=3)
+    assert [found.frames, found.samples, found.log_mel] == [None] * 3
+    assert KaldiFrames.usual(load("w2v-bert-2.0")) == KaldiFrames()
 
 
 @pytest.mark.parametrize("nested", [False, True])
