@@ -19,8 +19,8 @@ class FoldedStack:
     """The built layers of a stack, and how the others map to them.
 
     ``built``: indices of the built layers.  Of each block these are the first layer, which holds the weights that equal
-    attentions share, and the second, which stands for all later ones; all layers of a block with a plugin's component, which
-    may vary by layer.  ``like``: for every layer, the place in ``built`` of its equivalent.  ``owners``: for every layer, the
+    attentions share, and the second, which stands for all later ones; of a block that shares weights, the first two of each
+    set; all layers of a block with a plugin's component, which may vary by layer.  ``like``: for every layer, the place in ``built`` of its equivalent.  ``owners``: for every layer, the
     layer whose weights it uses.
     """
 
@@ -88,18 +88,20 @@ def _layer(path: str) -> str:
 
 def _folded(stack: Stack) -> FoldedStack:
     blocks, owners = stack.layer_blocks(), stack.owners()
-    most = {
-        id(block): len(blocks) if _has_plugin(block) else 2
-        for block in {id(block): block for block in blocks}.values()
-    }
-    chosen = defaultdict[int, list[int]](list)
+    uses = defaultdict[int, list[int]](list)
     for layer, (block, owner) in enumerate(zip(blocks, owners, strict=True)):
-        if owner == layer and len(chosen[id(block)]) < most[id(block)]:
-            chosen[id(block)].append(layer)
-    built = sorted(layer for layers in chosen.values() for layer in layers)
+        if owner == layer:
+            uses[id(block)].append(layer)
+    standing = {}  # for each layer with own weights, the layer that is built for it
+    for block in {id(block): block for block in blocks}.values():
+        layers = uses[id(block)]
+        period = 1 if block.sharing is None else block.sharing.sets
+        most = len(layers) if _has_plugin(block) else 2 * period
+        for use, layer in enumerate(layers):
+            standing[layer] = layers[use if use < most else most - period + (use - most) % period]
+    built = sorted(set(standing.values()))
     places = {layer: place for place, layer in enumerate(built)}
-    like = [places.get(owner, places[chosen[id(blocks[owner])][-1]]) for owner in owners]
-    return FoldedStack(built, like, owners)
+    return FoldedStack(built, [places[standing[owner]] for owner in owners], owners)
 
 
 def _has_plugin(spec: Any) -> bool:
