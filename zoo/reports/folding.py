@@ -12,6 +12,7 @@ from specs.model import Model
 from specs.registry import kind_of
 from specs.stack import LayerRun, Stack
 from zoo.builder import ZooModel, assemble
+from zoo.components.layer_sum import WeightedLayerSum
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class FoldedStack:
 class Folded:
     """A spec with its folded model, on the meta device.
 
-    Each stack ends with one extra layer, which is not counted, so that the final norm is built as in the full model.
+    Each stack ends with one extra layer, which is not counted, so that the final norm is built as in the full model. A sum over
+    layers is that of the full model.
     """
 
     spec: Model
@@ -57,7 +59,11 @@ class Folded:
             name: stack.model_copy(update={"layers": _runs(stack, stacks[name].built)})
             for name, stack in spec.stacks()
         }
-        return cls(spec, assemble(spec.model_copy(update=shorter)), stacks)
+        model = assemble(spec.model_copy(update=shorter))
+        for name, stack in spec.stacks():
+            if stack.weighted_layer_sum:
+                model.get_submodule(name).layer_sum = WeightedLayerSum(stack.depth).to("meta")
+        return cls(spec, model, stacks)
 
     def copies(self, path: str) -> int:
         """The number of modules or weights that one of the folded model stands for, by path."""
