@@ -19,6 +19,7 @@ from zoo import functional
 from zoo.components.layer_sum import WeightedLayerSum
 from zoo.components.mixer import LENGTH, BiasKey, MixerContext, State, StateTensor, check_state
 from zoo.components.position import Position
+from zoo.components.sharing import SharedWeights
 from zoo.context import BuildContext
 from zoo.models.reach import Reach
 from zoo.precision import in_dtype
@@ -42,12 +43,12 @@ class Stack(nn.Module):
         self.position: Position = build_component(  # type: ignore[assignment]
             position if following and not position.embedded else NoPosition(), context
         )
-        own_positions = _OwnPositions(position, context)
+        own_positions, shared = _OwnPositions(position, context), SharedWeights()
         layers: list[Any] = []
         for layer, (block, owner) in enumerate(zip(blocks, spec.owners(), strict=True)):
             if owner == layer:
                 here = replace(context, layer=layer, position=own_positions.of(block))
-                layers.append(build_component(block, here))
+                layers.append(shared.given(block, build_component(block, here)))
             else:
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
@@ -114,17 +115,14 @@ class Stack(nn.Module):
         start: Tensor | None = None,
         reach: Reach | None = None,
     ) -> MixerContext:
-        """The inputs that all mixers share; arguments as in ``forward``, and the positions of all keys, (B or 1) S.
-
-        Only the device and dtype of x matter.
-        """
+        """The inputs that all mixers share; arguments as in ``forward``, and the positions of all keys, (B or 1) S."""
         like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
         added = {position.name: position.bias(positions, keys, like) for position in self.positions}
         gated = {position.name: added.pop(position.name) for position in self.positions if position.gated}
         biases = self._biases(mask, positions, keys, like, added, reach)
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
         distances = {each.name: each.distances(positions, keys, like) for each in self.positions}
-        return MixerContext(self.position, positions, biases, distances, cross_bias, real, start, gated)
+        return MixerContext(self.position, positions, x, biases, distances, cross_bias, real, start, gated)
 
     @property
     def _counts(self) -> bool:
