@@ -84,7 +84,7 @@ class Edge:
 class StackGraph:
     """The stacks of a model by name, in the order in which they run, and the edges between them and to the head."""
 
-    stacks: dict[str, StackNode]
+    stacks: dict[StackName, StackNode]
     edges: tuple[Edge, ...]
 
     @staticmethod
