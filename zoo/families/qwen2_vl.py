@@ -129,5 +129,6 @@ FAMILIES = (
         text=TEXT,
         norm=_NORM,
         out="hidden_size",
+        flat=True,
     ),
 )

@@ -84,9 +84,11 @@ class VisionLanguage(Decoder):
         """Frame, row and column of each token of a first call, 3 B T; the tokens of later calls have the number after the
         largest, and so on, three times.
 
-        input_ids and attention_mask: B T, image_grid_thw: M 3.
+        input_ids: B T, attention_mask: B T, or of which the last T count, image_grid_thw: M 3.
         """
-        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        mask = torch.ones_like(input_ids)
+        if attention_mask is not None:
+            mask = functional.last(attention_mask, input_ids.shape[1])
         return functional.image_coordinates(self.placeholder, input_ids, mask, image_grid_thw, self.square)
 
     def positions(

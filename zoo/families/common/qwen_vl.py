@@ -99,13 +99,15 @@ def patch_rule(stored: str) -> Rule:
 class QwenVL(Family):
     """The config of an encoder of images and that of a decoder, which old configs have among the fields of the whole.
 
-    ``eps`` is that of the connector's norm, of kind ``norm``; ``out`` is the field of the width that images become.
+    ``norm`` is that of the connector; ``out`` the field of the width that images become. Configs are written with the decoder's
+    fields among those of the whole where ``flat``, as clients read them.
     """
 
     images: Family = field(default_factory=lambda: _NONE)
     text: Family = field(default_factory=lambda: _NONE)
     norm: Mapping[str, Any] = field(default_factory=dict)
     out: str = "out_hidden_size"
+    flat: bool = False
 
     def spec(self, config: Config, class_name: str) -> Data:
         config.ignore("video_token_id", "vision_start_token_id", "vision_end_token_id", "vision_token_id")
@@ -141,6 +143,7 @@ class QwenVL(Family):
         text = self.text.config(decoder_alone(model), next(iter(self.text.classes)))
         del images["architectures"]
         return {
+            **(text if self.flat else {TEXT_CONFIG: text}),
             "architectures": [class_name],
             "model_type": self.model_type,
             VISION_CONFIG: {
@@ -148,7 +151,6 @@ class QwenVL(Family):
                 "spatial_merge_size": connector.shuffle,
                 self.out: model.output_width,
             },
-            TEXT_CONFIG: text,
             TIED: text[TIED],
             "image_token_id": connector.token,
         }
