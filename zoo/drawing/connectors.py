@@ -34,7 +34,7 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
             )
         case _:
             yield counts.part("other", wording.title(connector.kind), ["connector"], "connector")
-    counts = ("N'",) if spec.packs_images else ("images", spec.vectors_per_image)
+    counts = (f"N/{connector.square**2}",) if spec.packs_images else ("images", spec.vectors_per_image)
     yield Label("", sizes(*counts, spec.output_width))
 
 
