@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 import specs.disentangled
+import specs.packed_patches
 import specs.patch_positions
 import specs.waveform  # noqa: F401 - they register their kinds
 from specs.attention import MultiHeadShape

@@ -14,6 +14,7 @@ from specs.feed_forward import Gated, TwoLayer
 from specs.head import AttentionPooling, AtToken, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
+from specs.packed_patches import PackedPatches
 from specs.patch_positions import AxialRope, RelativeBias2d
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
 from specs.sharing import Sharing
@@ -186,7 +187,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
     if isinstance(spec, Rope):
         part = [] if spec.dimensions in (None, width) else [f"{spec.dimensions} of {width} dims"]
         scaling = [] if spec.scaling is None else [_scaling(spec.scaling)]
-        return [f"θ {number_text(spec.theta)}", *part, *scaling]
+        axes = [] if spec.sections is None else ["frames, rows and columns"]
+        return [f"θ {number_text(spec.theta)}", *part, *scaling, *axes]
     if isinstance(spec, AxialRope):
         return [f"θ {number_text(spec.theta)}", "rows and columns"]
     if isinstance(spec, Alibi):
@@ -223,7 +225,9 @@ def input_words(spec: EmbeddingKind) -> str:
     """Return the label of the input."""
     if isinstance(spec, SampledKind):
         return "Samples"
-    return {Patches: "Image", Spectrogram: "Log-mel spectrogram"}.get(type(spec), "Tokens")
+    return {Patches: "Image", PackedPatches: "Patches of images", Spectrogram: "Log-mel spectrogram"}.get(
+        type(spec), "Tokens"
+    )
 
 
 def pooling_words(pooling: Pooling) -> str:

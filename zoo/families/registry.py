@@ -56,6 +56,7 @@ MODULES = {
     "siglip": "siglip",
     "llava": "llava",
     "gemma3": "gemma3_images",
+    "qwen2_vl": "qwen2_vl",
     "paligemma": "paligemma",
     "idefics3": "idefics3",
     "smolvlm": "idefics3",
