@@ -56,6 +56,7 @@ MODULES = {
     "siglip": "siglip",
     "llava": "llava",
     "gemma3": "gemma3_images",
+    "qwen2_vl": "qwen2_vl",
     "paligemma": "paligemma",
     "idefics3": "idefics3",
     "smolvlm": "idefics3",
@@ -99,6 +100,7 @@ MODULES = {
     "recurrent_gemma": "recurrent_gemma",
     "starcoder2": "starcoder2",
     "xglm": "xglm",
+    "zamba2": "zamba2",
     "eurobert": "eurobert",
     "nomic_bert": "nomic_bert",
     "neobert": "neobert",
@@ -153,7 +155,6 @@ INEXPRESSIBLE = {
         ("parakeet_rnnt", "parakeet_tdt"),
         "a decoder that steps through the frames of the encoder (transducers) with recurrent layers (LSTM)",
     ),
-    "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
 }
 """model_type -> what a spec cannot express of a family that is known."""
 
