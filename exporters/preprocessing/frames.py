@@ -5,7 +5,7 @@ Shapes: samples N, mel bins M, frames T, frequencies F.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +36,7 @@ class LogMelFrames:
             names = ("sampling_rate", "feature_size", "n_fft", "win_length", "hop_length")
             values = [value for name in names if isinstance(value := stated.get(name), int) and value > 0]
             if len(values) == len(names):
-                return cls(*values, preemphasis=float(stated.get("preemphasis") or 0.0))
+                return replace(cls(*values), preemphasis=float(stated.get("preemphasis") or 0.0))
         return None
 
     @classmethod

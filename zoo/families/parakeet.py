@@ -21,7 +21,7 @@ _ACTIVATION = f.Activation("hidden_act", "silu")
 _NORM = {"kind": "layer_norm", "eps": 1e-5}
 
 
-class _Convolutions(Field):
+class _StemDepth(Field):
     """The number of convolutions of the stem, as two to its power."""
 
     def read(self, config: Config) -> int:
@@ -43,7 +43,7 @@ _BODY: dict[str, Any] = {
         "kind": "subsampled_spectrogram",
         "mel_bins": f.Int("num_mel_bins", default=80),
         "channels": f.Int("subsampling_conv_channels", default=256),
-        "convolutions": _Convolutions(),
+        "convolutions": _StemDepth(),
         "kernel": f.Int("subsampling_conv_kernel_size", default=3),
         "stride": f.Int("subsampling_conv_stride", default=2),
         "scale": f.Choice("scale_input", {True: "sqrt_d_model", False: None}, True),
