@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
+    from torch.distributed.device_mesh import DeviceMesh
 
     from exporters.manifest import Export
     from exporters.verify_export import ExportVerification
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from zoo.builder import ZooModel
     from zoo.checks import Checks
     from zoo.drawing import Picture
+    from zoo.parallel.plan import ParallelPlan
     from zoo.progress import Progress
     from zoo.reports.difference import ModelDifference
     from zoo.reports.parameters import ParameterReport
@@ -66,6 +68,8 @@ __all__ = [
     "export",
     "import_checkpoint",
     "load",
+    "parallel_plan",
+    "parallelize",
     "parameters",
     "presets",
     "report",
@@ -286,3 +290,27 @@ def draw(spec: Spec) -> Picture:
     from zoo.drawing import Picture
 
     return Picture(_spec(spec))
+
+
+def parallel_plan(spec: Spec) -> ParallelPlan:
+    """How a spec's model is cut among processes, as its components state it.
+
+    ``plan.tensor_parallel(degree)`` is the plan for ``torch.distributed.tensor.parallel.parallelize_module``,
+    ``plan.hugging_face()`` has the ``tp_plan`` and ``pp_plan`` of a config, ``plan.wrapped`` are the block classes that FSDP,
+    Accelerate and DeepSpeed wrap.
+    """
+    from zoo.parallel.plan import parallel_plan as plan
+
+    return plan(_spec(spec))
+
+
+def parallelize(model: ZooModel, mesh: DeviceMesh, *, sequence: bool = False, **fsdp: Any) -> ZooModel:
+    """Cut a model along the named dims of a device mesh, in place, and return it.
+
+    ``tp``: tensor parallelism, which also cuts the stream between the layers by tokens with ``sequence``; ``dp``: FSDP2, with
+    the options of ``torch.distributed.fsdp.fully_shard``.  Every process calls it with the same weights, or with a model on
+    the meta device.  Raises :class:`specs.errors.UserError` for dims of other names, and degrees that do not fit.
+    """
+    from zoo.parallel.parallelize import parallelize as cut
+
+    return cut(model, mesh, sequence=sequence, **fsdp)

@@ -66,7 +66,6 @@ class Block(nn.Module):
             for branch in self.branch_names:
                 self.add_module(f"{branch}_scale", LayerScale(spec.layer_scale, context.d_model))
         self.dropout = nn.Dropout(spec.dropout)
-        self.states = [mixer.state for mixer in self.mixers]
 
     def add_norms(self, spec: spec.BlockParts, context: BuildContext, suffix: str = "norm") -> None:
         """A norm for each branch, named after it."""
@@ -98,7 +97,7 @@ class Block(nn.Module):
     @property
     def state(self) -> tuple[StateTensor, ...]:
         """The state of the mixers, in their order."""
-        return tuple(tensor for state in self.states for tensor in state)
+        return tuple(tensor for mixer in self.mixers for tensor in mixer.state)
 
     def branches(self) -> Iterator[tuple[str, Branch]]:
         """The branches by name, in order."""
@@ -108,8 +107,8 @@ class Block(nn.Module):
     def _mix(self, x: Tensor, turn: Turn) -> Tensor:
         """The sum of the mixers' outputs: B T D -> B T D."""
         outputs, begin = [], 0
-        for mixer, declared in zip(self.mixers, self.states, strict=True):
-            end = begin + len(declared)
+        for mixer in self.mixers:
+            end = begin + len(mixer.state)
             output, state = mixer(x, turn.context, None if turn.past is None else turn.past[begin:end])
             outputs.append(output)
             turn.present, begin = turn.present + state, end
