@@ -201,9 +201,11 @@ def _edges(model: nn.Module) -> Iterator[tuple[str, tuple[bool, bool]]]:
 def _uncut(model: nn.Module, cuts: dict[str, Cut]) -> Iterator[str]:
     kept = ("shared", "read_by_all", "gathered", "sliced")
     cut_paths = {path for path, cut in cuts.items() if cut.kind not in kept and not cut.sections}
+    summed = {path for path, cut in cuts.items() if cut.kind in ("rows", "summed")}
     for name, _ in weight_tensors(model):
         parts = name.split(".")
-        if not any(".".join(parts[:end]) in cut_paths for end in range(1, len(parts) + 1)):
+        owner, _, leaf = name.rpartition(".")
+        if (leaf == "bias" and owner in summed) or not any(".".join(parts[:end]) in cut_paths for end in range(1, len(parts) + 1)):
             yield name
 
 
