@@ -315,12 +315,14 @@ def parallelize(
     weights: str | None = None,
     seed: int = 0,
     sequence: bool = False,
+    recompute: bool = False,
     **fsdp: Any,
 ) -> ZooModel | Stage:
     """Cut a model along the named dims of a device mesh, in place, and return it.
 
     ``tp``: tensor parallelism, which also cuts the stream between the layers by tokens with ``sequence``; ``dp``: FSDP2, with
     the options of ``torch.distributed.fsdp.fully_shard``; ``pp``: this process's stage of a pipeline is returned.
+    ``recompute`` keeps the inputs of layers alone for the backward pass (activation checkpointing).
 
     Every process calls it with the same weights, or with a model on the meta device.  ``weights`` are those of
     :func:`build`: each process reads, or draws, its own shards alone.  Raises :class:`specs.errors.UserError` for dims of
@@ -328,7 +330,7 @@ def parallelize(
     """
     from zoo.parallel.parallelize import parallelize as cut
 
-    return cut(model, mesh, weights=weights, seed=seed, sequence=sequence, **fsdp)
+    return cut(model, mesh, weights=weights, seed=seed, sequence=sequence, recompute=recompute, **fsdp)
 
 
 def save_checkpoint(

@@ -15,7 +15,9 @@ from torch.distributed.tensor import DTensor
 
 import zoo
 from tests.parallel.models import MODELS
+from specs.device import load_device
 from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.parallel.on_paper import ModelOnPaper
 
 
 ROWS, LENGTH = 4, 8
@@ -69,7 +71,7 @@ def compare(name: str, way: str, dtype: torch.dtype, tolerance: float) -> dict[s
     shape = (every,) if len(names) == 1 else (2, every // 2)
     mesh = init_device_mesh("cpu", shape, mesh_dim_names=names)
     alone, model = (zoo.build(spec, "random", dtype=dtype) for _ in range(2))
-    model = zoo.parallelize(model, mesh, sequence="sp" in way)
+    model = zoo.parallelize(model, mesh, sequence="sp" in way, recompute=way == "dp-sp")
     batch = inputs()
     parts, part = (mesh["dp"].size(), mesh["dp"].get_local_rank()) if "dp" in names else (1, 0)
     own = {key: each.chunk(parts)[part] for key, each in batch.items()}
@@ -114,3 +116,8 @@ def check_shards(model: Any, mesh: DeviceMesh) -> None:
         degree = math.prod(mesh[name].size() for name in dims)
         if parameter.shape[0] % degree == 0:
             assert parameter.to_local().numel() * degree == parameter.numel(), f"{path} is not cut"
+    held = torch.tensor(float(sum(each.to_local().numel() for each in model.parameters())))
+    dist.all_reduce(held)
+    degrees = {name: mesh[name].size() for name in mesh.mesh_dim_names or ()}
+    on_paper = ModelOnPaper(model.spec, "fp32").on(degrees, load_device("h100"), 1, 8)
+    assert float(held) / dist.get_world_size() == on_paper.stage / on_paper["dp"]

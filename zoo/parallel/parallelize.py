@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import parallelize_module
+from torch.utils.checkpoint import checkpoint
 
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.open import open_weights
@@ -84,6 +86,13 @@ def cut_data(model: nn.Module, mesh: DeviceMesh, **options: Any) -> None:
             register_fsdp_forward_method(model, name)
 
 
+def recompute_layers(model: nn.Module) -> None:
+    """Let each layer keep its inputs alone, and compute the rest again in the backward pass."""
+    for stack in stacks_of(model).values():
+        for block in dict.fromkeys(filter(None, stack.blocks)):
+            block.forward = partial(checkpoint, block.forward, use_reentrant=False)  # type: ignore[method-assign]
+
+
 def parallelize(
     model: ZooModel,
     mesh: DeviceMesh,
@@ -91,6 +100,7 @@ def parallelize(
     weights: str | None = None,
     seed: int = 0,
     sequence: bool = False,
+    recompute: bool = False,
     **fsdp: Any,
 ) -> ZooModel | Stage:
     """See :func:`zoo.parallelize`."""
@@ -105,6 +115,8 @@ def parallelize(
         cut = stage_of(model, mesh["pp"])
     if degrees.get("tp", 1) > 1:
         cut_tensors(cut, plan, mesh["tp"], sequence=sequence)
+    if recompute:
+        recompute_layers(cut)
     if "dp" in degrees:
         cut_data(cut, mesh["dp"], **fsdp)
     if source is not None:
