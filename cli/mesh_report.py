@@ -36,7 +36,9 @@ def report_mesh(
         )
     (name,) = devices
     if name == "this":
-        raise UserError("A mesh needs a device with known links.\n  value: this\n  Pass --device h100, or a file.")
+        raise UserError(
+            "A mesh needs a device with known links.\n  value: this\n  Pass --device h100, or a file."
+        )
     model, device = ModelOnPaper(spec, precision), load_device(name)
     if mesh is not None:
         found = model.on(mesh_degrees(mesh), device, lengths.batch, lengths.length)

@@ -88,4 +88,6 @@ def _print_bound(mesh: OnPaper) -> None:
     )
     replicated = len(mesh.model.plan.replicated)
     if mesh["tp"] > 1:
-        say(f"{replicated:,} weights are on every tensor-parallel rank, such as {mesh.model.plan.replicated[0]}.")
+        say(
+            f"{replicated:,} weights are on every tensor-parallel rank, such as {mesh.model.plan.replicated[0]}."
+        )

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Kind = Literal[
-    "columns", "rows", "vocabulary", "experts", "heads", "shared", "read_by_all", "summed", "gathered", "sliced"
+    "columns",
+    "rows",
+    "vocabulary",
+    "experts",
+    "heads",
+    "shared",
+    "read_by_all",
+    "summed",
+    "gathered",
+    "sliced",
 ]
 """How a module, or a parameter, is cut among N processes.
 

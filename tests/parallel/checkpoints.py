@@ -31,7 +31,9 @@ def drawn_and_read(names: tuple[str, ...], dims: tuple[str, ...], stored: str) -
             for path, parameter in model.named_parameters():
                 assert torch.equal(whole(parameter), expected[path]), (name, weights, path)
             scores = logits(model, inputs())
-            torch.testing.assert_close(scores, logits(zoo.build(spec, "random", seed=3), inputs()), atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(
+                scores, logits(zoo.build(spec, "random", seed=3), inputs()), atol=1e-5, rtol=1e-5
+            )
 
 
 def train(spec, dims: tuple[str, ...], seed: int):
@@ -112,9 +114,13 @@ def pipeline(names: tuple[str, ...], dims: tuple[str, ...]) -> None:
                 assert abs(float(sum(losses) / len(losses)) - float(single)) < 1e-5, name
             expected = dict(alone.named_parameters())
             for path, parameter in stage.named_parameters():
-                torch.testing.assert_close(whole(parameter.grad), expected[path].grad, atol=1e-5, rtol=1e-5, msg=f"{name} {path}")
+                torch.testing.assert_close(
+                    whole(parameter.grad), expected[path].grad, atol=1e-5, rtol=1e-5, msg=f"{name} {path}"
+                )
             for optimizer in optimizers:
                 optimizer.step()
                 optimizer.zero_grad()
         for path, parameter in stage.named_parameters():
-            torch.testing.assert_close(whole(parameter).detach(), expected[path].detach(), atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(
+                whole(parameter).detach(), expected[path].detach(), atol=1e-5, rtol=1e-5
+            )

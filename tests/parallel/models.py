@@ -96,24 +96,37 @@ MODELS: dict[str, Model] = {
     "encoder-decoder": encoder_decoder(),
     "tied": decoder(LAYER_NORM, position={"kind": "learned"}, **TIED),
     "grouped-query": decoder({"attention": GROUPED}),
-    "mixture": decoder({"attention": GROUPED, "feed_forward": {**MIXTURE, "shared": GATED, "shared_gate": True}}),
+    "mixture": decoder(
+        {"attention": GROUPED, "feed_forward": {**MIXTURE, "shared": GATED, "shared_gate": True}}
+    ),
     "hybrid": mixer("gated_delta_net", heads=8, key_heads=4, key_width=4, value_width=4),
     "alibi": decoder(LAYER_NORM, position={"kind": "alibi"}),
     "norms-by-head": decoder({"attention": {**GROUPED, "qk_norm": _norm("head"), "output_gate": True}}),
-    "norms-over-width": decoder({"kind": "reordered_norm", "attention": {**GROUPED, "qk_norm": _norm("width")}}),
+    "norms-over-width": decoder(
+        {"kind": "reordered_norm", "attention": {**GROUPED, "qk_norm": _norm("width")}}
+    ),
     "sinks": decoder({"kind": "sandwich", "attention": {**GROUPED, "sinks": True, "window": 4}}),
     "latent": decoder(
         {
             "attention": {
-                "kind": "latent", "heads": 4, "query_rank": 8, "kv_rank": 6, "head_dim": 4, "rope_dim": 2, "value_dim": 4
+                "kind": "latent",
+                "heads": 4,
+                "query_rank": 8,
+                "kv_rank": 6,
+                "head_dim": 4,
+                "rope_dim": 2,
+                "value_dim": 4,
             }
         }
     ),
     "xielu": decoder({"attention": GROUPED, "feed_forward": {**MLP, "activation": "xielu"}}),
-    "shared-layers": decoder({"attention": GROUPED}, decoder={
-        "layers": [{"repeat": 3, "shared": True}],
-        "block": {"kind": "parallel", "norm": RMS, "attention": GROUPED, "feed_forward": GATED},
-    }),
+    "shared-layers": decoder(
+        {"attention": GROUPED},
+        decoder={
+            "layers": [{"repeat": 3, "shared": True}],
+            "block": {"kind": "parallel", "norm": RMS, "attention": GROUPED, "feed_forward": GATED},
+        },
+    ),
     "mamba": mixer("mamba", width=32, state_size=4, step_rank=4, norm=RMS),
     "mamba2": mixer("mamba2", heads=8, head_dim=4, state_size=4, groups=4),
     "mamba2-one-group": mixer("mamba2", heads=8, head_dim=4, state_size=4, groups=1),

@@ -23,10 +23,10 @@ def on_processes(count: int, function: Callable[..., object], *arguments: Any) -
     mp.spawn(_run, (count, port, function, arguments), nprocs=count)
 
 
-def _run(rank: int, count: int, port: int, function: Callable[..., object], arguments: tuple[Any, ...]) -> None:
-    os.environ.update(
-        MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(rank), WORLD_SIZE=str(count)
-    )
+def _run(
+    rank: int, count: int, port: int, function: Callable[..., object], arguments: tuple[Any, ...]
+) -> None:
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(rank), WORLD_SIZE=str(count))
     torch.set_num_threads(1)
     dist.init_process_group("gloo", timeout=PATIENCE)
     try:

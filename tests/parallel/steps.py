@@ -14,11 +14,10 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
 
 import zoo
-from tests.parallel.models import MODELS
 from specs.device import load_device
+from tests.parallel.models import MODELS
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.parallel.on_paper import ModelOnPaper
-
 
 ROWS, LENGTH = 4, 8
 

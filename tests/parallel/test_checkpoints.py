@@ -37,7 +37,9 @@ def test_each_process_draws_and_reads_its_own_shards(dims: tuple[str, ...], tmp_
     names = ("tied", "grouped-query", "mixture", "hybrid", "encoder-decoder")
     for name in names:
         (tmp_path / name).mkdir()
-        save_file(zoo.build(MODELS[name], "random", seed=3).state_dict(), tmp_path / name / "model.safetensors")
+        save_file(
+            zoo.build(MODELS[name], "random", seed=3).state_dict(), tmp_path / name / "model.safetensors"
+        )
     on_processes(4, checkpoints.drawn_and_read, names, dims, str(tmp_path))
 
 
@@ -89,9 +91,21 @@ def test_a_killed_process_ends_the_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "degree", "message"),
     [
-        ("decoder", 4, "decoder.layers: a pipeline needs a layer for each stage, and there are 3\n  value: pp=4\n  Use pp=1 or 3."),
-        ("encoder-decoder", 2, "architecture: a pipeline needs an encoder or a decoder of tokens, not encoder-decoder"),
-        ("tied", 2, "head and embedding share embedding.token.weight, and stages of a pipeline share no weights"),
+        (
+            "decoder",
+            4,
+            "decoder.layers: a pipeline needs a layer for each stage, and there are 3\n  value: pp=4\n  Use pp=1 or 3.",
+        ),
+        (
+            "encoder-decoder",
+            2,
+            "architecture: a pipeline needs an encoder or a decoder of tokens, not encoder-decoder",
+        ),
+        (
+            "tied",
+            2,
+            "head and embedding share embedding.token.weight, and stages of a pipeline share no weights",
+        ),
         ("shared-layers", 3, "decoder.layers share a block"),
     ],
 )

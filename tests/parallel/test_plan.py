@@ -20,7 +20,10 @@ def test_every_built_in_mixer_states_how_it_is_cut() -> None:
     for name, spec in MODELS.items():
         plan = zoo.parallel_plan(spec)
         blocks = [f"{block}.{part}" for block, parts in plan.blocks.items() for part in parts]
-        stated = (*plan.last, *(path.rpartition(".")[0] for path in plan.last))  # a mixture states it of its experts
+        stated = (
+            *plan.last,
+            *(path.rpartition(".")[0] for path in plan.last),
+        )  # a mixture states it of its experts
         assert set(blocks) <= set(stated), name
         assert plan.degrees(8) == [1, 2, 4], name
 

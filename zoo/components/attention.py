@@ -165,9 +165,7 @@ class BiasGate(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """B T (H K) -> B H T 1."""
-        sums = (
-            self.projection(split_heads(x, self.width)).unflatten(-1, (2, 4)).sum(-1)
-        )  # B H T 2
+        sums = self.projection(split_heads(x, self.width)).unflatten(-1, (2, 4)).sum(-1)  # B H T 2
         a, b = torch.sigmoid(sums).chunk(2, -1)
         return a * (b * self.factor - 1.0) + 2.0
 

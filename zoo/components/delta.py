@@ -100,8 +100,7 @@ class GatedDeltaNet(Mixer):
         joined, last_inputs = self.convolution(self.input(x), context, last_inputs)
         query, key, value = self.activation(joined).split(self.parts, -1)
         query, key = (
-            unit_length(part.unflatten(-1, (-1, self.key_width))).transpose(1, 2)
-            for part in (query, key)
+            unit_length(part.unflatten(-1, (-1, self.key_width))).transpose(1, 2) for part in (query, key)
         )  # B G T K
         value = split_heads(value, self.value_width)  # B H T V
         rate = wide(self.rate_log).exp()  # H

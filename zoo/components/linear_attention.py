@@ -61,8 +61,7 @@ class LinearAttention(Mixer):
         """x: B T D, past: B H K V -> B T D, and the same state."""
         (states,) = (None,) if past is None else past
         query, key = (
-            split_heads(self.activation(project(x)), self.key_width)
-            for project in (self.query, self.key)
+            split_heads(self.activation(project(x)), self.key_width) for project in (self.query, self.key)
         )  # B H T K
         value = split_heads(self.activation(self.value(x)), self.value_width)  # B H T V
         decay = functional.constant(self.log_decays, x)[None, :, None]  # 1 H 1

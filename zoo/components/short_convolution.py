@@ -36,7 +36,12 @@ class ShortConvolution(Mixer):
 
     def sharding(self) -> Sharding:
         """By channels."""
-        cuts = {"input": Cut("columns", (Section(self.width),) * 3), "weight": HEADS, "bias": HEADS, "output": ROWS}
+        cuts = {
+            "input": Cut("columns", (Section(self.width),) * 3),
+            "weight": HEADS,
+            "bias": HEADS,
+            "output": ROWS,
+        }
         return Sharding(cuts, {"d_model": self.width}, counted(width=self.width), last="output")
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:

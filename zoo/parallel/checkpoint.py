@@ -63,7 +63,11 @@ def check_spec(directory: Path, spec: Model) -> None:
 def _described(spec: Model) -> dict[str, Any]:
     """The architecture of a spec, without its name."""
     data = json.loads(spec.model_dump_json())
-    return {key: value for key, value in data.items() if key not in ("name", "summary", "source", "year", "expect")}
+    return {
+        key: value
+        for key, value in data.items()
+        if key not in ("name", "summary", "source", "year", "expect")
+    }
 
 
 def _state(model: nn.Module, optimizer: Optimizer | None) -> dict[str, Any]:

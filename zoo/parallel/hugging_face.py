@@ -35,7 +35,9 @@ def hugging_face_plan(plan: ParallelPlan, model_type: str | None = None) -> dict
     """
     config = write_config(plan.spec, model_type)
     names = family_of(config["model_type"]).tensors
-    shapes = {name: tuple(each.shape) for name, each in weight_tensors(assemble(plan.spec), remove_duplicate=False)}
+    shapes = {
+        name: tuple(each.shape) for name, each in weight_tensors(assemble(plan.spec), remove_duplicate=False)
+    }
     table = names.table(plan.spec, shapes)
     modules: dict[str, str] = {}
     left_out: dict[str, None] = {}
@@ -72,7 +74,9 @@ def _placed(
     if cut.kind == "vocabulary":
         style = "colwise_gather_output" if path.startswith("head.") else "embedding_rowwise"
     elif gathered:  # norms of all heads read whole vectors
-        style = {"columns": "colwise_gather_output", "rows": "rowwise_split_input", "gathered": ""}.get(cut.kind)
+        style = {"columns": "colwise_gather_output", "rows": "rowwise_split_input", "gathered": ""}.get(
+            cut.kind
+        )
     if slot is None or style is None or cut.sections or not _plain(slot):
         return None
     return _module(slot, names), style

@@ -95,7 +95,9 @@ class OnPaper:
     @cached_property
     def serving(self) -> dict[str, int]:
         """Bytes of serving by device: dp groups hold a copy each."""
-        cached = 0 if self.model.cache is None else self.model.cache.needed(self.batch, self.length, self.length)
+        cached = (
+            0 if self.model.cache is None else self.model.cache.needed(self.batch, self.length, self.length)
+        )
         size = DTYPES[self.model.precision].itemsize
         return {"weights": self.stage * size, "cache": round(cached / self["tp"] / self["pp"])}
 
@@ -115,10 +117,16 @@ class OnPaper:
         found = []
         if dp > 1:
             moved = self.stage * size * (dp - 1) / dp
-            found.append(self._sent("dp", "gather weights twice, scatter gradients", 3 * moved * self.microbatches))
+            found.append(
+                self._sent("dp", "gather weights twice, scatter gradients", 3 * moved * self.microbatches)
+            )
         if tp > 1:
             widths = model.summed_widths / pp
-            found.append(self._sent("tp", "sum outputs, and gradients of inputs", 2 * (tp - 1) / tp * widths * tokens * size))
+            found.append(
+                self._sent(
+                    "tp", "sum outputs, and gradients of inputs", 2 * (tp - 1) / tp * widths * tokens * size
+                )
+            )
         if pp > 1:
             stream = self.model.plan.spec.output_width * tokens * FULL
             found.append(self._sent("pp", "the stream, and its gradient", 2 * stream))
@@ -258,9 +266,7 @@ def smallest(model: ModelOnPaper, device: Device, batch: int, length: int, work:
     """
     count = 1
     while count <= LARGEST:
-        fitting = [
-            mesh for mesh in _meshes(model, device, batch, length, count, work) if mesh.fits(work)
-        ]
+        fitting = [mesh for mesh in _meshes(model, device, batch, length, count, work) if mesh.fits(work)]
         if fitting:
             return min(fitting, key=lambda mesh: (mesh.bound[0], mesh["pp"], mesh["tp"]))
         count *= 2

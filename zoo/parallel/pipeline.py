@@ -79,7 +79,9 @@ class Stage(nn.Module):
         logits: Tensor = self.head(x, TokenSequence(None, attention_mask))["logits"]
         return logits
 
-    def schedule(self, microbatches: int, loss: Loss | None = None, kind: str = "1f1b") -> PipelineScheduleSingle:
+    def schedule(
+        self, microbatches: int, loss: Loss | None = None, kind: str = "1f1b"
+    ) -> PipelineScheduleSingle:
         """A schedule of ``torch.distributed.pipelining``, ``1f1b`` or ``gpipe``: its ``step`` takes token ids on the first
         stage, and ``target`` on the last."""
         stage = PipelineStage(
@@ -120,7 +122,11 @@ def check_stages(model: ZooModel, degree: int) -> None:
             f"  Use pp={fitting}."
         )
     shared = [
-        *(f"head and embedding share {first}" for first in tied_names(model).values() if "blocks" not in first),
+        *(
+            f"head and embedding share {first}"
+            for first in tied_names(model).values()
+            if "blocks" not in first
+        ),
         *([f"{name}.layers share a block"] if len(set(stack.blocks)) < depth else []),
         *(f"all layers share {name}.position.{leaf}" for leaf, _ in stack.position.named_parameters()),
         *([f"{name}.layer_sum reads all layers"] if stack.layer_sum is not None else []),

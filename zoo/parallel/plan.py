@@ -51,9 +51,7 @@ class ParallelPlan:
     def degrees(self, most: int = 64) -> list[int]:
         """The degrees of tensor parallelism that fit, 1 among them."""
         return [
-            degree
-            for degree in range(1, most + 1)
-            if not any(count.value % degree for count in self.counts)
+            degree for degree in range(1, most + 1) if not any(count.value % degree for count in self.counts)
         ]
 
     def check(self, degree: int) -> None:
@@ -205,7 +203,9 @@ def _uncut(model: nn.Module, cuts: dict[str, Cut]) -> Iterator[str]:
     for name, _ in weight_tensors(model):
         parts = name.split(".")
         owner, _, leaf = name.rpartition(".")
-        if (leaf == "bias" and owner in summed) or not any(".".join(parts[:end]) in cut_paths for end in range(1, len(parts) + 1)):
+        if (leaf == "bias" and owner in summed) or not any(
+            ".".join(parts[:end]) in cut_paths for end in range(1, len(parts) + 1)
+        ):
             yield name
 
 

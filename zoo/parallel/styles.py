@@ -81,7 +81,9 @@ class ReadByAll(ParallelStyle):
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         if self.side == "inputs":
-            module.register_forward_pre_hook(lambda _, given: (read_by_all(given[0], device_mesh), *given[1:]))
+            module.register_forward_pre_hook(
+                lambda _, given: (read_by_all(given[0], device_mesh), *given[1:])
+            )
         else:
             module.register_forward_hook(lambda _, given, output: read_by_all(output, device_mesh))
         return module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch.distributed.tensor import Partial, Replicate, Shard
+from torch.distributed.tensor import Replicate, Shard
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     ParallelStyle,
@@ -39,7 +39,9 @@ def torch_plan(plan: ParallelPlan, *, sequence: bool) -> dict[str, ParallelStyle
     return {path: each[0] if len(each) == 1 else Several(*each) for path, each in styles.items()}
 
 
-def _own_parameters(plan: ParallelPlan) -> tuple[dict[str, tuple[str, ...]], dict[str, dict[str, Cut | None]]]:
+def _own_parameters(
+    plan: ParallelPlan,
+) -> tuple[dict[str, tuple[str, ...]], dict[str, dict[str, Cut | None]]]:
     """The names of the parameters of each cut module, and by their owners the parameters that are cut themselves."""
     from zoo.builder import assemble
 

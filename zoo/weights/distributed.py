@@ -79,7 +79,9 @@ class DistributedTensor:
     def read(self) -> Tensor:
         values = torch.empty(self.shape, dtype=self.dtype)
         for shard in self.shards:
-            within = tuple(slice(first, first + size) for first, size in zip(shard.begin, shard.sizes, strict=True))
+            within = tuple(
+                slice(first, first + size) for first, size in zip(shard.begin, shard.sizes, strict=True)
+            )
             values[within] = shard.read(self.name)
         return values
 
@@ -117,11 +119,15 @@ def _tensor(directory: Path, name: str, entry: Any, places: Any) -> DistributedT
         info = stored[tuple(chunk.offsets)]
         path = directory / Path(info.relative_path).name
         if not path.is_file():
-            raise WeightError(f"{path} is missing, and {directory / METADATA} lists it\n  Copy the whole directory.")
+            raise WeightError(
+                f"{path} is missing, and {directory / METADATA} lists it\n  Copy the whole directory."
+            )
         shards.append(Shard(tuple(chunk.offsets), tuple(chunk.sizes), path, (info.offset, info.length)))
     dtype = entry.properties.dtype
     known = dtype if dtype in _KINDS else None
-    return DistributedTensor(directory, name.removeprefix(f"{MODEL}."), known, tuple(entry.size), tuple(shards))
+    return DistributedTensor(
+        directory, name.removeprefix(f"{MODEL}."), known, tuple(entry.size), tuple(shards)
+    )
 
 
 class _Restricted(pickle.Unpickler):
