@@ -9,7 +9,7 @@ from cli.render import print_json
 from specs.device import load_device
 from specs.errors import UserError
 from specs.model import Model
-from zoo.parallel.on_paper import ModelOnPaper, mesh_degrees, smallest
+from zoo.parallel.on_paper import ModelOnPaper, Work, mesh_degrees, smallest
 from zoo.reports.lengths import Lengths
 
 WORK = ("train", "serve")
@@ -43,7 +43,7 @@ def report_mesh(
     if mesh is not None:
         found = model.on(mesh_degrees(mesh), device, lengths.batch, lengths.length)
     else:
-        work = "serve" if fit == "serve" else "train"
+        work: Work = "serve" if fit == "serve" else "train"
         found = smallest(model, device, lengths.batch, lengths.length, work)
     if as_json:
         print_json(found.as_dict())

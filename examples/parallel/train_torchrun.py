@@ -61,7 +61,8 @@ def main() -> None:
     """Train, and save."""
     options = parsed()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    dist.init_process_group("nccl" if device == "cuda" else "gloo")
+    if not dist.is_initialized():  # as it is under Ray Train
+        dist.init_process_group("nccl" if device == "cuda" else "gloo")
     if device == "cuda":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     shape = dist.get_world_size() // options.tp, options.tp

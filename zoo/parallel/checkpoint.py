@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
 from torch import nn
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
 from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict, set_optimizer_state_dict
 from torch.optim import Optimizer
 
@@ -22,7 +23,7 @@ OPTIMIZER = "optimizer"
 
 def save_checkpoint(model: nn.Module, directory: Path, optimizer: Optimizer | None = None) -> None:
     """See :func:`zoo.save_checkpoint`."""
-    dcp.save(_state(model, optimizer), checkpoint_id=directory)
+    save(_state(model, optimizer), checkpoint_id=directory)
     if not dist.is_initialized() or dist.get_rank() == 0:
         (directory / SPEC).write_text(json.dumps(_described(model.spec), indent=2) + "\n", encoding="utf-8")  # type: ignore[arg-type]
     if dist.is_initialized():
@@ -38,7 +39,7 @@ def load_checkpoint(model: nn.Module, directory: Path, optimizer: Optimizer | No
         )
     check_spec(directory, model.spec)  # type: ignore[arg-type]
     state = _state(model, optimizer)
-    dcp.load(state, checkpoint_id=directory)
+    load(state, checkpoint_id=directory)
     model.load_state_dict(state[MODEL])
     if optimizer is not None:
         set_optimizer_state_dict(model, optimizer, state[OPTIMIZER])

@@ -52,9 +52,9 @@ def read_locally(
     opened: list[list[str]] = []
 
     def enter(*inputs: object) -> None:
-        found = []
+        found: list[str] = []
         for leaf, cut in cuts.items():
-            parameter = module._parameters.get(leaf)
+            parameter: Any = module._parameters.get(leaf)
             if isinstance(parameter, DTensor) and leaf not in module.__dict__:
                 module.__dict__[leaf] = own_part(parameter, cut, mesh)
                 found.append(leaf)

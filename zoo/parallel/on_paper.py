@@ -255,7 +255,7 @@ class ModelOnPaper:
             elif cut.kind == "experts":
                 total += 3 * self.plan.spec.output_width
             elif cut.kind == "vocabulary":
-                total += module.in_features if isinstance(module, nn.Linear) else module.embedding_dim  # type: ignore[union-attr, operator]
+                total += module.in_features if isinstance(module, nn.Linear) else module.embedding_dim  # type: ignore[union-attr]
         return total
 
 

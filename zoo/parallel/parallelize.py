@@ -75,9 +75,10 @@ def cut_data(model: nn.Module, mesh: DeviceMesh, **options: Any) -> None:
     are projected apart from its block, and the rest.  ``options`` are those of ``fully_shard``."""
     for stack in stacks_of(model).values():
         for block in dict.fromkeys(filter(None, stack.blocks)):
-            if block.cross_attention is not None:
-                fully_shard(block.cross_attention, mesh=mesh, **options)
-                register_fsdp_forward_method(block.cross_attention, "keys_values")
+            cross: Any = block.cross_attention
+            if cross is not None:
+                fully_shard(cross, mesh=mesh, **options)
+                register_fsdp_forward_method(cross, "keys_values")
             fully_shard(block, mesh=mesh, **options)
     fully_shard(model, mesh=mesh, **options)
     warnings.filterwarnings("ignore", VIEWS)  # nobody writes into the states that blocks return
@@ -90,7 +91,7 @@ def recompute_layers(model: nn.Module) -> None:
     """Let each layer keep its inputs alone, and compute the rest again in the backward pass."""
     for stack in stacks_of(model).values():
         for block in dict.fromkeys(filter(None, stack.blocks)):
-            block.forward = partial(checkpoint, block.forward, use_reentrant=False)  # type: ignore[method-assign]
+            block.forward = partial(checkpoint, block.forward, use_reentrant=False)
 
 
 def parallelize(

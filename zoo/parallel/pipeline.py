@@ -31,6 +31,9 @@ class Stage(nn.Module):
     ``forward`` takes what the stage before returned, B T D, or the token ids, B T; the last returns the logits.
     """
 
+    embedding: nn.Module | None
+    head: nn.Module | None
+
     def __init__(self, model: Encoder | Decoder, mesh: DeviceMesh) -> None:
         super().__init__()
         self.spec, self.mesh = model.spec, mesh

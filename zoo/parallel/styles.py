@@ -151,7 +151,7 @@ class Experts(ParallelStyle):
         for child in module.modules():
             leaves = dict.fromkeys(child._parameters, HEADS if hasattr(child, "fans") else WHOLE)
             if hasattr(child, "fans"):
-                count = child.weight.shape[0] // degree  # type: ignore[union-attr, operator]
+                count = len(child.get_parameter("weight")) // degree
                 distribute(child, leaves, device_mesh, self.src_data_rank)
                 read_locally(child, leaves, device_mesh, [child])
 
