@@ -72,7 +72,6 @@ class Block(nn.Module):
             for branch in self.branch_names:
                 self.add_module(f"{branch}_scale", LayerScale(spec.layer_scale, context.d_model))
         self.dropout = nn.Dropout(spec.dropout)
-        self.states = [mixer.state for mixer in self.mixers]
 
     def add_norms(self, spec: spec.BlockParts, context: BuildContext, suffix: str = "norm") -> None:
         """A norm for each branch, named after it."""
@@ -104,7 +103,7 @@ class Block(nn.Module):
     @property
     def state(self) -> tuple[StateTensor, ...]:
         """The state of the mixers, in their order."""
-        return tuple(tensor for state in self.states for tensor in state)
+        return tuple(tensor for mixer in self.mixers for tensor in mixer.state)
 
     def branches(self) -> Iterator[tuple[str, Branch]]:
         """The branches by name, in order."""
@@ -117,13 +116,14 @@ class Block(nn.Module):
 
     def _mix(self, x: Tensor, turn: Turn) -> Tensor:
         """The sum of the mixers' outputs: B T D -> B T D."""
-        return functools.reduce(operator.add, [self._pass(i, x, turn) for i in range(len(self.states))])
+        return functools.reduce(operator.add, [self._pass(i, x, turn) for i in range(len(self.mixers))])
 
     def _pass(self, index: int, x: Tensor, turn: Turn) -> Tensor:
         """The output of a mixer; mixers pass in their order: B T D -> B T D."""
-        begin = sum(map(len, self.states[:index]))
-        past = None if turn.past is None else turn.past[begin : begin + len(self.states[index])]
-        output, state = self.mixers[index](x, turn.context, past)
+        *before, mixer = self.mixers[: index + 1]
+        begin = sum(len(each.state) for each in before)
+        past = None if turn.past is None else turn.past[begin : begin + len(mixer.state)]
+        output, state = mixer(x, turn.context, past)
         turn.present = turn.present + state
         return output
 

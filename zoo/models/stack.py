@@ -30,7 +30,7 @@ from zoo.registry import build_component
 class Stack(nn.Module):
     """Blocks in order, an optional final norm, an optional sum over the layers, and the position that acts inside attention.
 
-    A shared block stands for several layers.  ``states`` is what each layer carries from call to call.
+    A shared block stands for several layers.
     """
 
     def __init__(self, spec: spec.Stack, position: PositionKind, context: BuildContext) -> None:
@@ -53,7 +53,6 @@ class Stack(nn.Module):
             else:
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
-        self.states: list[tuple[StateTensor, ...]] = [block.state for block in layers]
         self.attentions: dict[int, nn.Module] = {
             layer: block.attention for layer, block in enumerate(layers) if block.attention is not None
         }
@@ -128,6 +127,11 @@ class Stack(nn.Module):
         distances = {each.name: each.distances(positions, keys, like) for each in self.positions}
         rotated = positions if axes is None else axes.coordinates
         return MixerContext(self.position, rotated, x, biases, distances, cross_bias, real, start, gated)
+
+    @property
+    def states(self) -> list[tuple[StateTensor, ...]]:
+        """What each layer carries from call to call."""
+        return [block.state for block in self.blocks]  # type: ignore[misc]
 
     @property
     def _counts(self) -> bool:
