@@ -7,8 +7,8 @@ beyond every window, ragged padding on either side.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -39,7 +39,7 @@ class Batch:
     length.
 
     Images and audio have no types, and a mask only where they may have any length; ``frames`` is then that of the vectors
-    made of them. ``ahead``: the number of tokens after each embedding that it sees, where the decoder takes it.
+    made of them. ``beside`` are other inputs of a decoder that takes embeddings, by name, batch x length.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Batch:
     mask: Tensor | None = None
     types: Tensor | None = None
     frames: Tensor | None = None
-    ahead: Tensor | None = None
+    beside: Mapping[str, Tensor] = field(default_factory=dict)
 
     @property
     def real(self) -> Tensor | None:
@@ -63,9 +63,9 @@ class Batch:
         """The tokens from ``start`` to ``end``, with the mask of all tokens before them."""
         assert self.mask is not None
         assert self.types is not None
-        ahead = None if self.ahead is None else self.ahead[:, start:end]
+        beside = {name: values[:, start:end] for name, values in self.beside.items()}
         inputs, types = self.inputs[:, start:end], self.types[:, start:end]
-        return Batch(self.name, inputs, self.mask[:, :end], types, ahead=ahead)
+        return Batch(self.name, inputs, self.mask[:, :end], types, beside=beside)
 
     def closed_up(self) -> Batch:
         """The same tokens with the padding of every row after them."""

@@ -122,8 +122,9 @@ def run(
     if loaded[0].task.name == VISION_ENCODER:
         see, embed, *loaded = loaded
         results |= _with_images(see, embed, case)
-        ahead = results.pop(AHEAD, None)
-        batch = replace(case.batch, name=EMBEDDED, inputs=results[EMBEDDED], ahead=ahead)
+        beside = {case.batch.name: case.batch.inputs}
+        beside |= {AHEAD: results.pop(AHEAD)} if AHEAD in results else {}
+        batch = replace(case.batch, name=EMBEDDED, inputs=results[EMBEDDED], beside=beside)
         case = replace(case, batch=batch, encoder=None)
     elif not case.reads_encoder and case.encoder is not None:
         given = _given(case.encoder) | _given(case.batch)
@@ -177,7 +178,9 @@ def _with_images(see: Loaded, embed: Loaded, case: Case) -> dict[str, Tensor]:
     taken = next((given for given in embed.task.inputs if given.name == SEEN), None)
     if taken is not None:
         none = torch.zeros([0, *taken.dims[1:]])  # type: ignore[list-item]
-        return {**seen, **embed({**_given(batch), SEEN: seen.get(SEEN, none)})}
+        vectors = seen.get(SEEN, none)
+        vectors = vectors if vectors.dim() == len(taken.dims) else vectors.flatten(0, 1)
+        return {**seen, **embed({**_given(batch), SEEN: vectors})}
     embedded = embed(_given(batch))[EMBEDDED]
     if seen:  # as the client does
         embedded[batch.inputs == case.placeholder] = seen[SEEN].flatten(0, 1)
@@ -186,10 +189,10 @@ def _with_images(see: Loaded, embed: Loaded, case: Case) -> dict[str, Tensor]:
 
 def _seen(see: Loaded, images: Batch, rows: int) -> Tensor:
     """The vectors of images, M V D, from a graph that takes them in order, or as many in each row."""
-    by_row = see.task.inputs[0].dims[1] == IMAGES
+    by_row, count = see.task.inputs[0].dims[1] == IMAGES, len(images.inputs)
     if not by_row:
-        return see(_given(images))[SEEN]
-    count = len(images.inputs)
+        seen = see(_given(images))[SEEN]
+        return seen if seen.dim() == 3 else seen.unflatten(0, (count, -1))
     pixels = images.inputs.unflatten(0, (rows if count % rows == 0 else 1, -1))
     return see({images.name: pixels})[SEEN].flatten(0, 1)
 
@@ -205,7 +208,7 @@ def _given(batch: Batch) -> dict[str, Tensor]:
         batch.name: batch.inputs,
         "attention_mask": batch.mask,
         "token_type_ids": batch.types,
-        AHEAD: batch.ahead,
+        **batch.beside,
     }
     if batch.mask is not None and batch.types is not None:
         given["position_ids"] = _places(batch.mask)[:, -batch.inputs.shape[1] :]

@@ -18,6 +18,10 @@ IMAGES = "num_images"
 """The number of images, in all rows together or in each."""
 
 
+IMAGE_TOKENS = "num_image_tokens"
+"""The number of vectors of all images."""
+
+
 def vision_language_tasks(
     model: Any, spec: Model, last_only: bool, cache_slots: int | None = None
 ) -> list[Task]:
@@ -37,6 +41,16 @@ def vision_language_tasks_apart(
         _vision_task_by_row(spec) if images_by_row else vision_task(spec),
         _embedding_task(spec, "embed_tokens", images=False),
         decoder_task(model, spec, last_only, None, "decoder_model_merged", embedded=True),
+    ]
+
+
+def vision_language_tasks_by_ids(model: Any, spec: Model, last_only: bool) -> list[Task]:
+    """As ``vision_language_tasks``, for a client that passes the vectors of all images in one matrix, and no more than embeddings
+    and token ids to the decoder, which finds in these what images see."""
+    return [
+        _vision_task_in_one(spec),
+        _embedding_task(spec, "embedding", images=True, in_one=True),
+        decoder_task(model, spec, last_only, None, embedded=True, with_ids=True),
     ]
 
 
@@ -68,18 +82,29 @@ def _vision_task_by_row(spec: Model) -> Task:
     return Task(VISION_ENCODER, (replace(pixels, dims=(BATCH, *pixels.dims)),), call)
 
 
-def _embedding_task(spec: Model, name: str, *, images: bool) -> Task:
+def _vision_task_in_one(spec: Model) -> Task:
+    """As ``vision_task``, with the vectors of all images in one matrix: num_image_tokens D."""
+    (pixels,) = image_inputs(spec)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {SEEN: model.see(values[pixels.name]).flatten(0, 1)}
+
+    return Task(VISION_ENCODER, (pixels,), call)
+
+
+def _embedding_task(spec: Model, name: str, *, images: bool, in_one: bool = False) -> Task:
     assert spec.decoder is not None
     width = spec.width_of(spec.decoder)
     tokens = tuple(
         each for each in stack_inputs(spec, spec.decoder, "sequence_length") if each.name != "attention_mask"
     )
-    seen = Placeholder(SEEN, torch.float32, (IMAGES, spec.vectors_per_image, width))
+    count = (IMAGE_TOKENS,) if in_one else (IMAGES, spec.vectors_per_image)
+    seen = Placeholder(SEEN, torch.float32, (*count, width))
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         ids = values["input_ids"]
         embedded = {EMBEDDED: model.embed(ids, values.get(SEEN), values.get("token_type_ids"))}
-        ahead = model.ahead(ids)
+        ahead = None if in_one else model.ahead(ids)
         return embedded if ahead is None else {**embedded, AHEAD: ahead}
 
     return Task(name, (*tokens, seen) if images else tokens, call)
