@@ -8,12 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cli.media import INPUT_OPTIONS, read_audio_files, read_image_files, read_tiled_image_files
+from cli.media import (
+    INPUT_OPTIONS,
+    read_audio_files,
+    read_image_files,
+    read_packed_image_files,
+    read_tiled_image_files,
+)
 
 if TYPE_CHECKING:
     from exporters.preprocessing.tiles import Grid
+    from exporters.runtime.embedding import Images
     from exporters.runtime.exported import Exported
-    from exporters.runtime.graph import Floats
     from exporters.runtime.model_inputs import Given
     from exporters.runtime.text import TextTokenizer
 
@@ -26,7 +32,7 @@ class RunInputs:
     given: Given
     what: str
     names: list[str]
-    images: Floats | None = None
+    images: Images | None = None
 
     @property
     def data(self) -> dict[str, Any]:
@@ -111,18 +117,30 @@ def _texts_with_images(
         raise UserError(
             f"{exported.spec.name} reads text and images, which --audio does not give\n  Pass --image."
         )
-    tiled = read_tiled_image_files(stated.images, exported.spec, exported.directory)
-    if tiled is None:
-        seen = _images(stated.images, exported)
-        pixels, count, ids = cast("Any", seen.given), len(seen.names), None
-    else:
-        pixels, paths, grids = tiled
-        count, ids = len(paths), _ids_of_tiles(grids, exported, tokenizer)
+    pixels, count, ids = _images_among_tokens(stated, exported, tokenizer)
     read = partial(marked_ids, images=count, spec=exported.spec)
     texts = _texts(stated, tokenizer, read) if stated.texts or stated.ids else RunInputs([[]], "text", [""])
     prefix = tokenizer.prefix if stated.texts and tokenizer else []
     prompts = with_placeholders(exported.spec, cast("Any", texts.given), count, prefix, ids)
     return RunInputs(prompts, "text", texts.names, pixels)
+
+
+def _images_among_tokens(
+    stated: GivenOptions, exported: Exported, tokenizer: TextTokenizer | None
+) -> tuple[Images, int, list[list[int]] | None]:
+    """Images as the model reads them, their number, and the tokens that stand for each where that is not its usual number of
+    placeholders."""
+    spec = exported.spec
+    if spec.packs_images:
+        images, paths = read_packed_image_files(stated.images, spec, exported.directory)
+        token = cast("Any", spec.connector).token
+        return images, len(paths), [[token] * count for count in images.vectors(spec)]
+    tiled = read_tiled_image_files(stated.images, spec, exported.directory)
+    if tiled is not None:
+        pixels, paths, grids = tiled
+        return pixels, len(paths), _ids_of_tiles(grids, exported, tokenizer)
+    seen = _images(stated.images, exported)
+    return cast("Any", seen.given), len(seen.names), None
 
 
 def _ids_of_tiles(

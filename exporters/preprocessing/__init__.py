@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from exporters.preprocessing.audio import LogMel
 from exporters.preprocessing.images import Pixels
+from exporters.preprocessing.packed import Packing
 from exporters.preprocessing.waveforms import Waveforms
 
 
@@ -17,11 +18,17 @@ class Preprocessing:
     log_mel: LogMel | None = None
     pixels: Pixels | None = None
     samples: Waveforms | None = None
+    packing: Packing = field(default_factory=Packing)
 
     @classmethod
     def beside(cls, *directories: Path) -> Preprocessing:
         """The settings in the first of some directories that have them."""
-        return cls(LogMel.beside(*directories), Pixels.beside(*directories), Waveforms.beside(*directories))
+        return cls(
+            LogMel.beside(*directories),
+            Pixels.beside(*directories),
+            Waveforms.beside(*directories),
+            Packing.beside(*directories),
+        )
 
 
 UNSTATED = Preprocessing()

@@ -13,6 +13,7 @@ from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
 from zoo.generation.generate import How, Prompts, generate
+from zoo.models.axes import Axes
 from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
 from zoo.models.stack import Stack
@@ -75,7 +76,14 @@ class Decoder(nn.Module):
     ) -> Outputs:
         """x: embeddings, B T D; input_ids: B T, for heads that look for a token."""
         x, present = self.decoder(
-            x, at.positions, at.mask, past_key_values, real=at.real, start=at.start, reach=at.reach
+            x,
+            at.positions,
+            at.mask,
+            past_key_values,
+            real=at.real,
+            start=at.start,
+            reach=at.reach,
+            axes=None if at.coordinates is None else Axes(at.coordinates),
         )
         tokens = TokenSequence(input_ids, at.real)
         if last_only:
