@@ -122,6 +122,7 @@ MODULES = {
     "dinov3_vit": "dinov3",
     "beit": "beit",
     "vision-encoder-decoder": "vision_encoder_decoder",
+    "blip": "blip",
     "whisper": "whisper",
     "wav2vec2": "wav2vec2",
     "hubert": "wav2vec2",

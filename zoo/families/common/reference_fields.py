@@ -57,6 +57,12 @@ use_mean_pooling use_relative_position_bias use_shared_relative_position_bias
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 """,
+    "blip": """
+attention_probs_dropout_prob decoder_pad_token_id decoder_start_token_id embedding_size
+encoder_hidden_size hidden_dropout_prob image_size image_text_hidden_size intermediate_size
+is_decoder label_smoothing layer_norm_eps logit_scale_init_value patch_size projection_dim
+text_config vision_config
+""",
     "bloom": """
 apply_residual_connection_post_layernorm layer_norm_epsilon n_embed n_head n_layer pretraining_tp
 slow_but_exact use_cache
