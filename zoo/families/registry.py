@@ -137,6 +137,7 @@ MODULES = {
     "roberta-prelayernorm": "roberta",
     "marian": "marian",
     "m2m_100": "m2m_100",
+    "nllb-moe": "nllb_moe",
     "mbart": "bart",
     "torch": "torch_nn",
 }
@@ -151,7 +152,6 @@ INEXPRESSIBLE = {
     "low-rank residuals (Laurel), sparse activations, and layers that reuse the keys and values of others",
     "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "
     "are values too, and factors of layers",
-    "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
     **dict.fromkeys(
         ("parakeet_rnnt", "parakeet_tdt"),
         "a decoder that steps through the frames of the encoder (transducers) with recurrent layers (LSTM)",

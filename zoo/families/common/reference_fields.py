@@ -425,6 +425,15 @@ topk_group use_bias use_cache use_conv_bias use_mamba_kernels
 base_scale decoder_init_range dropout embedding_init_range flash_attention intermediate_size
 max_length ngpt norm_eps rms_norm rope
 """,
+    "nllb-moe": """
+activation_dropout activation_function batch_prioritized_routing d_model decoder_attention_heads
+decoder_ffn_dim decoder_layerdrop decoder_layers decoder_sparse_step decoder_start_token_id dropout
+encoder_attention_heads encoder_ffn_dim encoder_layerdrop encoder_layers encoder_sparse_step
+expert_capacity moe_eval_capacity_token_fraction moe_token_dropout
+normalize_router_prob_before_dropping num_experts output_router_logits router_aux_loss_coef
+router_bias router_dtype router_ignore_padding_tokens router_z_loss_coef scale_embedding
+second_expert_policy use_cache
+""",
     "nomic_bert": """
 attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_eps type_vocab_size
 """,
