@@ -16,6 +16,7 @@ from specs.descriptions import ValueDescriptions
 from specs.feed_forward import FeedForward
 from specs.mixer import Mixer
 from specs.norm import Norm
+from specs.per_layer_embedding import PerLayerEmbedding
 from specs.registry import register
 from specs.residual import Add, Residual
 
@@ -50,6 +51,11 @@ class BlockParts(Component):
     layer_scale: Annotated[PositiveFloat | None, OmitDefault()] = None
     """Initial value of LayerScale, a trained factor per feature on the output of each branch, before the residual sum (Touvron
     et al., 2021; DINOv2: 1.0). Default: none."""
+    per_layer_embedding: Annotated[PerLayerEmbedding | None, OmitDefault()] = None
+    """Embedding of the tokens for this layer alone, the last branch of a decoder's block (Gemma 3n). Default: none."""
+    output_scale: Annotated[PositiveFloat | None, OmitDefault()] = None
+    """Initial value of a trained factor on the output of the block, its residual stream included (Gemma 4: 1.0). Default:
+    none."""
     dropout: Dropout = 0.0
     """Dropout probability on the output of each branch during training."""
 
@@ -137,6 +143,13 @@ class BlockParts(Component):
                     f"Remove it, or set {key} on attention.",
                 )
         cross = self.cross_attention or self.attention
+        if context.cross and getattr(cross, "reuses_keys_values", False):
+            yield Fault(
+                ("cross_attention", "reuses_keys_values"),
+                "must be false, because keys and values are those of the encoder",
+                True,
+                "Set a cross_attention without it.",
+            )
         if context.cross and not isinstance(cross, MultiHeadShape):
             yield Fault(
                 ("cross_attention",)
@@ -148,6 +161,9 @@ class BlockParts(Component):
             )
         for key, part in self.parts():
             yield from (fault.under(key) for fault in part.faults(context))
+        if self.per_layer_embedding is not None:
+            found = self.per_layer_embedding.faults(context)
+            yield from (fault.under("per_layer_embedding") for fault in found)
 
     def _norm_faults(self) -> Iterable[Fault]:
         """Norms of branches that the block does not have."""

@@ -211,6 +211,7 @@ class Model(Spec):
             causal=self.is_causal(name),
             cross=cross,
             patches=self.embedding_of(stack).patch_grid is not None,
+            token_decoder=self.architecture == "decoder",
         )
 
     def _stack_faults(self) -> Iterable[Fault]:

@@ -169,6 +169,21 @@ class Stack(Spec):
         """The block of every layer; equal blocks are one object."""
         return [self.named_block(name) for name in self.block_names()]
 
+    def key_value_sources(self, d_model: int) -> list[int | None]:
+        """For every layer that reuses keys and values, the layer they are of; None for other layers, and where none fits."""
+        blocks, sources = self.layer_blocks(), list[int | None]()
+        for layer, block in enumerate(blocks):
+            attention = block.attention
+            source = None
+            if isinstance(attention, MultiHeadShape) and attention.reuses_keys_values:
+                before = reversed(range(layer))
+                fitting = (
+                    each for each in before if attention.takes_keys_of(blocks[each].attention, d_model)
+                )
+                source = next(fitting, None)
+            sources.append(source)
+        return sources
+
     @property
     def ends_with_norm(self) -> bool:
         """Whether a norm follows the last block."""
@@ -208,6 +223,22 @@ class Stack(Spec):
         yield from (fault.under("block") for fault in self.block.faults(context))
         for name, block in self.blocks.items():
             yield from (fault.under("blocks", name) for fault in block.faults(context))
+        yield from self._source_faults(context)
+
+    def _source_faults(self, context: RuleContext) -> Iterable[Fault]:
+        """Layers that reuse keys and values that no layer before them has."""
+        names, sources = self.block_names(), self.key_value_sources(context.d_model)
+        for name, block, source in zip(names, self.layer_blocks(), sources, strict=True):
+            if source is None and getattr(block.attention, "reuses_keys_values", False):
+                place = ("block",) if name is None else ("blocks", name)
+                yield Fault(
+                    (*place, "attention", "reuses_keys_values"),
+                    "requires a layer before it with its own keys and values, for as many heads of the same width, and with the "
+                    "same window and position",
+                    True,
+                    "Put such a layer before it, or remove it.",
+                )
+                return
 
     def position_faults(self, position: PositionKind, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of the effective position of this stack, relative to that position."""

@@ -18,6 +18,8 @@ import specs.block as spec
 from zoo.components.attention import CrossAttention
 from zoo.components.layer_scale import LayerScale
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
+from zoo.components.output_scale import OutputScale
+from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.context import BuildContext
 from zoo.precision import wide
 from zoo.registry import build_component, builds
@@ -66,7 +68,25 @@ class Block(nn.Module):
             for branch in self.branch_names:
                 self.add_module(f"{branch}_scale", LayerScale(spec.layer_scale, context.d_model))
         self.dropout = nn.Dropout(spec.dropout)
+        self.per_layer_embedding = None
+        if spec.per_layer_embedding is not None:
+            self.per_layer_embedding = PerLayerEmbedding(spec.per_layer_embedding, context)
+        self.output_scale = None if spec.output_scale is None else OutputScale(spec.output_scale)
         self.states = [mixer.state for mixer in self.mixers]
+
+    def forward(
+        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
+    ) -> tuple[Tensor, State]:
+        """x: B T D, past and encoded: the state of this layer, and its keys and values of the encoder -> B T D and state."""
+        turn = Turn(context, past, encoded)
+        x = self.layer(x, turn)
+        if self.per_layer_embedding is not None:
+            x = x + self.dropout(self.per_layer_embedding(x, context.tokens, context.embedded))
+        return x if self.output_scale is None else self.output_scale(x), turn.present
+
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        """The formula that places norms and residuals: B T D -> B T D."""
+        raise NotImplementedError
 
     def add_norms(self, spec: spec.BlockParts, context: BuildContext, suffix: str = "norm") -> None:
         """A norm for each branch, named after it."""
@@ -130,13 +150,11 @@ class PreNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
         for name, branch in self.branches():
             x = self.joined(name, x, branch(self.norm_of(name)(x), turn))
-        return x, turn.present
+        return x
 
 
 @builds(spec.PostNorm)
@@ -147,13 +165,10 @@ class PostNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        turn = Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
         for name, branch in self.branches():
             x = self.norm_of(name)(self.joined(name, x, branch(x, turn)))
-        return x, turn.present
+        return x
 
 
 @builds(spec.Parallel)
@@ -169,15 +184,13 @@ class Parallel(Block):
         else:
             self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
         (name, branch), *others = self.branches()
         total = self.scaled(name, branch(self.norm_of(name)(x), turn))
         for name, branch in others:
             total = total + self.scaled(name, branch(self.norm_of(name)(x), turn))
-        return self.residual(x, self.dropout(total)), turn.present
+        return self.residual(x, self.dropout(total))
 
 
 @builds(spec.ReorderedNorm)
@@ -188,13 +201,11 @@ class ReorderedNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
         for name, branch in self.branches():
             x = self.joined(name, x, self.norm_of(name)(branch(x, turn)))
-        return x, turn.present
+        return x
 
 
 @builds(spec.Sandwich)
@@ -206,14 +217,12 @@ class Sandwich(Block):
         self.add_norms(spec, context)
         self.add_norms(spec, context, "output_norm")
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
         for name, branch in self.branches():
             mixed = self.norm_of(name, "output_norm")(branch(self.norm_of(name)(x), turn))
             x = self.joined(name, x, mixed)
-        return x, turn.present
+        return x
 
 
 @builds(spec.NormedResidual)
@@ -224,11 +233,8 @@ class NormedResidual(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        turn = Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
         for name, branch in self.branches():
             x = self.norm_of(name)(x)
             x = self.joined(name, x, branch(x, turn))
-        return x, turn.present
+        return x

@@ -34,6 +34,7 @@ MODULES = {
     "gemma": "gemma",
     "gemma2": "gemma",
     "gemma3_text": "gemma3",
+    "gemma4_text": "gemma4",
     "gpt_oss": "gpt_oss",
     "mistral": "mistral",
     "mixtral": "mixtral",
@@ -143,8 +144,6 @@ without a config belong to the first family that names most of them.
 INEXPRESSIBLE = {
     "gemma3n_text": "several residual streams that each layer predicts and corrects (AltUp), embeddings per layer, "
     "low-rank residuals (Laurel), sparse activations, and layers that reuse the keys and values of others",
-    "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "
-    "are values too, and factors of layers",
     "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
     "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
 }

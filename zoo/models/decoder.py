@@ -73,9 +73,16 @@ class Decoder(nn.Module):
         *,
         last_only: bool = False,
     ) -> Outputs:
-        """x: embeddings, B T D; input_ids: B T, for heads that look for a token."""
+        """x: embeddings, B T D; input_ids: B T, for heads that look for a token, and for layers that embed them."""
         x, present = self.decoder(
-            x, at.positions, at.mask, past_key_values, real=at.real, start=at.start, reach=at.reach
+            x,
+            at.positions,
+            at.mask,
+            past_key_values,
+            real=at.real,
+            start=at.start,
+            reach=at.reach,
+            tokens=input_ids,
         )
         tokens = TokenSequence(input_ids, at.real)
         if last_only:

@@ -52,6 +52,7 @@ class Stack(nn.Module):
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
         self.states: list[tuple[StateTensor, ...]] = [block.state for block in layers]
+        self.sources = spec.key_value_sources(context.d_model)
         self.attentions: dict[int, nn.Module] = {
             layer: block.attention for layer, block in enumerate(layers) if block.attention is not None
         }
@@ -75,6 +76,7 @@ class Stack(nn.Module):
         real: Tensor | None = None,
         start: Tensor | None = None,
         reach: Reach | None = None,
+        tokens: Tensor | None = None,
     ) -> tuple[Tensor, list[State]]:
         """x: B T D, positions: B T, mask: B S with S = P + T, past: the state of each layer.
 
@@ -82,6 +84,7 @@ class Stack(nn.Module):
         real: B T, 1 for those of the new tokens that are not padding; None if all are real.
         start: B, the first slot of the new tokens, at ``positions``, in static caches of S slots.
         reach: of the new tokens in a causal stack, where some see tokens after them.
+        tokens: B T, the new ones, for layers that embed them.
         Returns the last hidden state, B T D, and the new state of each layer.
         """
         if past is not None and isinstance(x, Tensor):  # not while it is traced
@@ -92,12 +95,17 @@ class Stack(nn.Module):
             )
         keys = _key_positions(x, mask, self.past_length(past), start)
         context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start, reach)
+        context = replace(context, tokens=tokens, embedded=x)
         present, outputs = [], []
         for layer, block in enumerate(self.blocks):
             if self.layer_sum is not None:
                 outputs.append(x)
+            source = self.sources[layer]
             x, state = block(
-                x, context, None if past is None else past[layer], None if encoded is None else encoded[layer]
+                x,
+                context if source is None else context.reusing(present[source]),
+                None if past is None else past[layer],
+                None if encoded is None else encoded[layer],
             )
             present.append(state)
         x = self.final_norm(x)
