@@ -15,6 +15,7 @@ from specs.latent import Latent
 from specs.mixture import Mixture
 from specs.patch_positions import AxialRope, RelativeBias2d
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
+from specs.rope_scaling import ProportionalScaling
 from specs.waveform import SampledKind
 from zoo.units import number_text
 
@@ -46,6 +47,8 @@ TITLES = {
     "sinusoidal": "Sinusoidal positions",
     "tokens": "Token embedding",
     "layer_scale": "LayerScale",
+    "per_layer_embedding": "Embedding of this layer",
+    "output_scale": "Scale",
 }
 """Titles of built-in kinds; others use their own names."""
 
@@ -116,6 +119,12 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
         details.append(f"softcap {number_text(spec.softcap)}")
     if spec.clip is not None:
         details.append(f"clip ±{number_text(spec.clip)}")
+    if spec.reuses_keys_values:
+        details.append("keys and values of an earlier layer")
+    if spec.values == "keys" and not spec.reuses_keys_values:
+        details.append("keys as values")
+    if spec.value_norm is not None and not spec.reuses_keys_values:
+        details.append(f"{title(spec.value_norm.kind)} of values")
     if spec.sinks:
         details.append("sinks")
     if spec.output_gate:
@@ -202,6 +211,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
 
 
 def _scaling(spec: Component) -> str:
+    if isinstance(spec, ProportionalScaling):
+        return f"{spec.fraction:.0%} of pairs"
     factor = getattr(spec, "factor", None)
     return f"{spec.kind} {TIMES} {number_text(factor)}" if factor else spec.kind
 
