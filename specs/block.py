@@ -54,8 +54,8 @@ class BlockParts(Component):
     per_layer_embedding: Annotated[PerLayerEmbedding | None, OmitDefault()] = None
     """Embedding of the tokens for this layer alone, the last branch of a decoder's block (Gemma 3n). Default: none."""
     output_scale: Annotated[PositiveFloat | None, OmitDefault()] = None
-    """Initial value of a trained factor on the output of the block, its residual stream included (Gemma 4: 1.0). Default:
-    none."""
+    """Value, where no checkpoint has another, of a stored, untrained factor on the output of the block, its residual stream
+    included (Gemma 4: 1.0). Default: none."""
     dropout: Dropout = 0.0
     """Dropout probability on the output of each branch during training."""
 

@@ -10,14 +10,15 @@ from zoo.precision import in_dtype, wide
 
 
 class OutputScale(nn.Module):
-    """x * weight, in float32 or wider, with one trained factor (Gemma 4)."""
+    """x * weight, in float32 or wider, with one stored, untrained factor (Gemma 4)."""
 
     component_kind = "output_scale"
+    weight: Tensor
 
     def __init__(self, start: float) -> None:
         super().__init__()
         self.start = start
-        self.weight = nn.Parameter(torch.empty(1))
+        self.register_buffer("weight", torch.empty(1))
 
     def initial(self, leaf: str) -> Distribution:
         """The value of the spec."""

@@ -110,7 +110,7 @@ class _LocalHeads(Field):
 _GLOBAL = _GlobalHeads()
 
 
-class _Rope(RopeByWindow):
+class _WideRope(RopeByWindow):
     """The positions of both kinds of layer, whose heads differ in width; by default a quarter of the wide ones rotates."""
 
     usual: Data = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
@@ -123,7 +123,7 @@ class _Rope(RopeByWindow):
         return self.read_parameters(config, whole)
 
 
-_POSITIONS = _Rope(f.Derived(_GLOBAL.width), _FIELDS.context, whole=WHOLE_HEADS)
+_POSITIONS = _WideRope(f.Derived(_GLOBAL.width), _FIELDS.context, whole=WHOLE_HEADS)
 
 
 def _usual_windows(config: Config, depth: int) -> list[bool]:
@@ -147,7 +147,7 @@ _WINDOWS = _LastIsGlobal(
 )
 
 
-class _Hidden(Field):
+class _LastHidden(Field):
     """The width of the feed-forwards of the last layers, which may be twice that of the others."""
 
     double = f.Bool("use_double_wide_mlp", default=False)
@@ -264,7 +264,9 @@ FAMILIES = (
             position=_POSITIONS,
             varies=(
                 _WINDOWS,
-                ReusingLayers(f.Int("num_kv_shared_layers", default=0), feed_forward={"hidden": _Hidden()}),
+                ReusingLayers(
+                    f.Int("num_kv_shared_layers", default=0), feed_forward={"hidden": _LastHidden()}
+                ),
             ),
             more={"embedding": {"scale": "sqrt_d_model"}},
         ),
