@@ -9,7 +9,8 @@ import specs.mamba
 import specs.mamba2
 import specs.mixture
 import specs.rg_lru
-import specs.short_convolution  # noqa: F401 - these register their kinds
+import specs.short_convolution
+import specs.side_by_side  # noqa: F401 - these register their kinds
 from specs.attention import Attention, MultiHeadShape
 from specs.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
 from specs.descriptions import ValueDescriptions

@@ -55,6 +55,28 @@ PER_LAYER = "{width: 8, activation: gelu, norm: {kind: rms_norm}}"
             "position.scaling.fraction: must leave at least one of 32 pairs that rotates",
         ),
         (
+            "gpt2",
+            ["decoder.block.feed_forward={kind: side_by_side, branches: {}, output_norm: {kind: none}}"],
+            "decoder.block.feed_forward.branches: must be at least two, whose outputs are added",
+        ),
+        (
+            "gemma4-26b-a4b-text",
+            ["decoder.block.feed_forward.branches.Ex1={norm: {kind: none}, output_norm: {kind: none}, "
+             "feed_forward: {kind: mlp, hidden: 8, activation: relu}}"],
+            "decoder.block.feed_forward.branches.Ex1: must have a name of lowercase letters and _",
+        ),
+        (
+            "gemma4-26b-a4b-text",
+            ["decoder.block.feed_forward.branches.experts.feed_forward.top_k=129"],
+            "decoder.block.feed_forward.branches.experts.feed_forward.top_k: must not exceed experts, which is 128",
+        ),
+        (
+            "gemma4-26b-a4b-text",
+            ["decoder.block.feed_forward.branches.experts.feed_forward.router.norm={kind: rms_norm, weight: false, "
+             "unit_offset: true}"],
+            "decoder.block.feed_forward.branches.experts.feed_forward.router.norm.unit_offset: must be false",
+        ),
+        (
             "bert-base",
             [f"encoder.block.per_layer_embedding={PER_LAYER}"],
             "encoder.block.per_layer_embedding: belongs to architecture: decoder, whose layers can read its tokens",

@@ -99,6 +99,14 @@ DENSE: dict[str, Any] = {
         "layer_types": [*["sliding_attention"] * 5, "full_attention"] * 7, "num_kv_shared_layers": 18,
         "use_double_wide_mlp": False,
     },
+    "gemma4-26b-a4b-text": {
+        **GEMMA4, "attention_k_eq_v": True, "enable_moe_block": True, "hidden_size": 2816,
+        "hidden_size_per_layer_input": 0, "intermediate_size": 2112,
+        "layer_types": [*["sliding_attention"] * 5, "full_attention"] * 5, "max_position_embeddings": 262144,
+        "moe_intermediate_size": 704, "num_attention_heads": 16, "num_experts": 128, "num_global_key_value_heads": 2,
+        "num_hidden_layers": 30, "num_key_value_heads": 8, "num_kv_shared_layers": 0, "sliding_window": 1024,
+        "top_k_experts": 8, "use_double_wide_mlp": False,
+    },
     "gemma4-31b-text": {
         **GEMMA4, "attention_k_eq_v": True, "hidden_size": 5376, "hidden_size_per_layer_input": 0,
         "intermediate_size": 21504, "layer_types": [*["sliding_attention"] * 5, "full_attention"] * 10,

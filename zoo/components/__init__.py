@@ -20,6 +20,7 @@ from zoo.components import (
     residual,
     rg_lru,
     short_convolution,
+    side_by_side,
     waveform,
 )
 
@@ -43,5 +44,6 @@ __all__ = [
     "residual",
     "rg_lru",
     "short_convolution",
+    "side_by_side",
     "waveform",
 ]

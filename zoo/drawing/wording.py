@@ -16,6 +16,7 @@ from specs.mixture import Mixture
 from specs.patch_positions import AxialRope, RelativeBias2d
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
 from specs.rope_scaling import ProportionalScaling
+from specs.side_by_side import SideBySide
 from specs.waveform import SampledKind
 from zoo.units import number_text
 
@@ -36,6 +37,7 @@ TITLES = {
     "mlp": "Feed-forward",
     "gated": "Gated feed-forward",
     "mixture": "Mixture of experts",
+    "side_by_side": "Feed-forwards side by side",
     "rope": "RoPE",
     "axial_rope": "Axial RoPE",
     "alibi": "ALiBi",
@@ -141,6 +143,8 @@ def feed_forward_details(spec: Component, d_model: int) -> list[str]:
     """Widths and activation, or experts and their routing."""
     if isinstance(spec, Mixture):
         return list(_mixture_details(spec))
+    if isinstance(spec, SideBySide):
+        return [detail for branch in spec.branches.values() for detail in _of_branch(branch.feed_forward)]
     if not isinstance(spec, TwoLayer):
         return said(spec)
     hidden = sizes(2, spec.hidden) if isinstance(spec, Gated) else f"{spec.hidden:,}"
@@ -151,6 +155,14 @@ def feed_forward_details(spec: Component, d_model: int) -> list[str]:
     if isinstance(spec, Gated) and spec.up_offset is not None:
         details.append(f"up {spec.up_offset:+g}")
     return details + (multiplied(spec.multipliers) if isinstance(spec, Gated) else [])
+
+
+def _of_branch(spec: Component) -> Iterator[str]:
+    """A feed-forward among others, or its experts."""
+    if isinstance(spec, Mixture):
+        yield from _mixture_details(spec)
+    else:
+        yield _expert(spec)
 
 
 def multiplied(multipliers: Spec) -> list[str]:

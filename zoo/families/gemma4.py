@@ -1,7 +1,8 @@
 """The text models of Gemma 4 (Gemma team, 2026): ``Gemma4TextConfig``, ``Gemma4TextModel`` and ``Gemma4ForCausalLM``.
 
 Gemma 3 with norms around 1 and norms of values, an embedding of the tokens for each layer, wider heads in the layers without a
-window, whose keys may be their values, and last layers that attend to the keys and values of earlier ones.
+window, whose keys may be their values, and last layers that attend to the keys and values of earlier ones, or experts beside the
+feed-forwards.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from specs.attention import MultiHeadShape
 from specs.block import BlockParts
 from specs.per_layer_embedding import PerLayerEmbedding
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
+from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.layers import FULL, Varies, Windows
-from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
+from zoo.families.common.llama_like import BLOCK, WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
 from zoo.families.common.rope_by_window import RopeByWindow
 from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
 from zoo.families.common.tensors import Rule, same
@@ -176,6 +177,8 @@ class ReusingLayers(Varies):
             config.refuse(
                 self.count.names[0], f"must be from 0 to {depth - 1}, and leave a layer before them"
             )
+        if count and config.any("enable_moe_block"):
+            config.refuse(self.count.names[0], "must be 0 with enable_moe_block: no published model has both")
         return [layer >= depth - count for layer in range(depth)]
 
     def holds(self, block: BlockParts, index: int) -> bool:
@@ -235,6 +238,58 @@ REUSED = tuple(f"layers.*.self_attn.{name}.weight" for name in ("k_proj", "v_pro
 """Tensors that layers without keys and values of their own may have in checkpoints."""
 
 _HEAD = ("lm_head.weight",)
+
+_MIXED = f.Bool("enable_moe_block", default=False)
+_FEED_FORWARD = _FIELDS.feed_forward(activation=ACTIVATION)
+_NO_NORM = {"kind": "none"}
+_EXPERTS = {
+    "kind": "mixture",
+    "experts": f.Int("num_experts", default=REQUIRED),
+    "top_k": f.Int("top_k_experts", default=REQUIRED),
+    "expert": {**_FEED_FORWARD, "hidden": f.Int("moe_intermediate_size", default=REQUIRED)},
+    "norm": _FIELDS.norm,
+    "router": {
+        "scores": "softmax",
+        "normalize": True,
+        "norm": _FIELDS.norm,
+        "input_scale": "inverse_sqrt_d_model",
+        "expert_scales": True,
+    },
+}
+_SIDE_BY_SIDE = {
+    "kind": "side_by_side",
+    "branches": {
+        "dense": {"norm": _FIELDS.norm, "feed_forward": _FEED_FORWARD, "output_norm": _FIELDS.norm},
+        "experts": {"norm": _NO_NORM, "feed_forward": _EXPERTS, "output_norm": _FIELDS.norm},
+    },
+    "output_norm": _FIELDS.norm,
+}
+_BRANCHES = "feed_forward.branches"
+_MIXTURE = f"{_BRANCHES}.experts.feed_forward"
+_MIXTURE_RULES = (
+    *layer_weights(
+        {
+            "pre_feedforward_layernorm": f"{_BRANCHES}.dense.norm",
+            "post_feedforward_layernorm_1": f"{_BRANCHES}.dense.output_norm",
+            "pre_feedforward_layernorm_2": f"{_MIXTURE}.norm",
+            "post_feedforward_layernorm_2": f"{_BRANCHES}.experts.output_norm",
+            "post_feedforward_layernorm": "feed_forward.output_norm",
+            "router.proj": f"{_MIXTURE}.router",
+            **{
+                f"mlp.{part}_proj": f"{_BRANCHES}.dense.feed_forward.{part}"
+                for part in ("gate", "up", "down")
+            },
+        }
+    ),
+    same(f"{_STORED}router.scale", f"{BLOCK}{_MIXTURE}.router_norm.weight"),
+    same(f"{_STORED}router.per_expert_scale", f"{BLOCK}{_MIXTURE}.router.expert_scale"),
+    Rule(
+        f"{_STORED}experts.gate_up_proj",
+        (f"{BLOCK}{_MIXTURE}.experts.gate.weight", f"{BLOCK}{_MIXTURE}.experts.up.weight"),
+        Stacked(1),
+    ),
+    same(f"{_STORED}experts.down_proj", f"{BLOCK}{_MIXTURE}.experts.down.weight"),
+)
 FAMILIES = (
     Family(
         "gemma4_text",
@@ -242,6 +297,7 @@ FAMILIES = (
             "gemma4",
             *SANDWICH_NORMS,
             *PER_LAYER_RULES,
+            *_MIXTURE_RULES,
             same(f"{_STORED}layer_scalar", "decoder.blocks.{layer}.output_scale.weight"),
             without=("layernorm",),
             optional=(*_HEAD, *REUSED),
@@ -258,7 +314,8 @@ FAMILIES = (
                 "value_norm": {**_FIELDS.norm, "weight": False},
                 "values": f.Choice("attention_k_eq_v", {False: "projected", True: "keys"}, False),
             },
-            feed_forward=_FIELDS.feed_forward(activation=ACTIVATION),
+            feed_forward=f.Kinds(_MIXED, _SIDE_BY_SIDE, _FEED_FORWARD),
+            feed_forward_norm=f.Derived(lambda config: {"kind": "none"} if _MIXED.read(config) else None),
             per_layer_embedding=PerLayer(_FIELDS),
             output_scale=1.0,
             position=_POSITIONS,
@@ -276,7 +333,6 @@ FAMILIES = (
         },
         fixed={
             "use_bidirectional_attention": (None, "a token sees none after it"),
-            "enable_moe_block": (False, "mixtures of experts beside a feed-forward are not supported"),
         },
         ignored=("num_experts", "top_k_experts", "moe_intermediate_size", "hidden_act", CAP),
     ),

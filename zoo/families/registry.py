@@ -142,8 +142,8 @@ without a config belong to the first family that names most of them.
 """
 
 INEXPRESSIBLE = {
-    "gemma3n_text": "several residual streams that each layer predicts and corrects (AltUp), embeddings per layer, "
-    "low-rank residuals (Laurel), sparse activations, and layers that reuse the keys and values of others",
+    "gemma3n_text": "several residual streams that each layer predicts and corrects (AltUp), low-rank residuals (Laurel) and "
+    "sparse activations",
     "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
     "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
 }

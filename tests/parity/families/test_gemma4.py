@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from hypothesis import strategies as st
 from transformers import Gemma4ForCausalLM, Gemma4TextConfig, Gemma4TextModel
@@ -10,6 +11,8 @@ from tests.parity.families.family import FamilyTests
 from tests.parity.families.harness import check_reference
 from tests.parity.families.llamas import LINEAR, SPECIAL, rotation
 from tests.parity.reference import build
+from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config, ConfigError
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -40,11 +43,19 @@ CONFIGS = {
         layer_types=[FULL, SLIDING, FULL, FULL], sliding_window=3, hidden_size_per_layer_input=5,
         vocab_size_per_layer_input=40, rope_parameters={FULL: rotation(300.0), SLIDING: rotation(90.0)},
     ),
+    "experts": dict(
+        vocab_size=37, hidden_size=26, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        num_global_key_value_heads=1, head_dim=6, global_head_dim=8, intermediate_size=19, rms_norm_eps=1e-4,
+        max_position_embeddings=64, layer_types=[SLIDING, FULL], sliding_window=4, attention_k_eq_v=True,
+        hidden_size_per_layer_input=0, enable_moe_block=True, num_experts=5, top_k_experts=2,
+        moe_intermediate_size=9, rope_parameters={FULL: proportional(0.5), SLIDING: rotation(70.0)},
+    ),
 }  # fmt: skip
 
 
 def check(model_class, config, directory, *, seed: int = 1, **options):
     """As the harness has it, with the factors of layers, which are buffers, drawn too, and scores of ordinary size."""
+    config._experts_implementation = "eager"
     reference = build(model_class, config, seed)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -99,3 +110,15 @@ class TestGemma4(FamilyTests):
             vocab_size_per_layer_input=data.draw(st.sampled_from([47, 60]), "rows"),
             rope_parameters={kind: dict(data.draw(ropes, kind)) for kind in (FULL, SLIDING)}, rms_norm_eps=1e-3,
         )  # fmt: skip
+
+
+def test_layers_with_experts_have_keys_and_values_of_their_own():
+    config = TestGemma4.config(**{**CONFIGS["experts"], "num_kv_shared_layers": 0}).to_dict()
+    with pytest.raises(ConfigError, match="num_kv_shared_layers: must be 0 with enable_moe_block"):
+        spec_of_config(Config({**config, "num_kv_shared_layers": 1}, "config.json"), name="tiny")
+
+
+def test_a_config_with_experts_states_their_number():
+    config = TestGemma4.config(**CONFIGS["experts"]).to_dict()
+    with pytest.raises(ConfigError, match="num_experts: is required"):
+        spec_of_config(Config({**config, "num_experts": None}, "config.json"), name="tiny")
