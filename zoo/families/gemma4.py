@@ -138,11 +138,12 @@ class _LastIsGlobal(Windows):
         return [*super().read(config, depth)[:-1], *[False] * (depth > 0)]
 
 
+_LOCAL: dict[str, Any] = {"*": _LocalHeads()}
 _WINDOWS = _LastIsGlobal(
     "local",
     f.Int("sliding_window", default=512),
     _usual_windows,
-    **{"*": _LocalHeads()},
+    **_LOCAL,
     values="projected",
     position=f.Derived(_POSITIONS.read_local),
 )

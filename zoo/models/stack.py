@@ -96,7 +96,8 @@ class Stack(nn.Module):
         keys = _key_positions(x, mask, self.past_length(past), start)
         context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start, reach)
         context = replace(context, tokens=tokens, embedded=x)
-        present, outputs = [], []
+        present: list[State] = []
+        outputs: list[Tensor] = []
         for layer, block in enumerate(self.blocks):
             if self.layer_sum is not None:
                 outputs.append(x)
