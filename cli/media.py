@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from exporters.preprocessing.packed import PackedImages
     from exporters.preprocessing.tiles import Grid
     from exporters.runtime.graph import Floats
     from specs.model import Model
@@ -60,6 +61,24 @@ def read_tiled_image_files(
     paths = [path for each in given for path in image_files(each)]
     pixels, grids = read_tiles(paths, form, spec)
     return pixels, paths, grids
+
+
+def read_packed_image_files(
+    given: Sequence[Path], spec: Model, directory: Path
+) -> tuple[PackedImages, list[Path]]:
+    """Images of any size as a model reads them, and the file of each, a directory standing for all in it.
+
+    Raises :class:`specs.errors.UserError` for files that are no images.
+    """
+    from exporters.preprocessing.images import Pixels, image_files
+    from exporters.preprocessing.packed import Packing, read_packed
+
+    form = Pixels.beside(directory)
+    paths = [path for each in given for path in image_files(each)]
+    images = read_packed(paths, form, Packing.beside(directory), spec)
+    if form is None:
+        _tell("images are resized and normalized as by Qwen2-VL")
+    return images, paths
 
 
 def read_audio_files(given: Sequence[Path], spec: Model, directory: Path) -> Sounds:

@@ -7,6 +7,7 @@ beyond every window, ragged padding on either side.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,7 @@ from specs.disentangled import Disentangled
 from specs.embedding import Tokens
 from specs.head import sought_token
 from specs.model import Model
+from specs.packed_patches import PackedPatches
 from specs.position import RelativeBias
 from specs.stack import Stack
 
@@ -28,6 +30,9 @@ ROWS = 3
 LONGEST = 300
 """The largest length of a case, whatever the model's reach: it keeps verification quick."""
 
+
+PACKED_SHAPES = ((3, 2), (1, 6), (6, 1), (2, 3))
+"""The rows and columns of vectors of the images of a case that may have any size: as many each."""
 
 SOUGHT_SHARE = 0.2
 """The share of tokens that are the one a head looks for: several in some rows, none in others."""
@@ -40,6 +45,8 @@ class Batch:
 
     Images and audio have no types, and a mask only where they may have any length; ``frames`` is then that of the vectors
     made of them. ``ahead``: the number of tokens after each embedding that it sees, where the decoder takes it.
+    ``coordinates``: the frame, row and column of each, 3 x batch x length, likewise. ``grids``: those of each image of any size,
+    whose patches are the rows of the inputs, of which ``joined`` become one vector.
     """
 
     name: str
@@ -48,6 +55,14 @@ class Batch:
     types: Tensor | None = None
     frames: Tensor | None = None
     ahead: Tensor | None = None
+    coordinates: Tensor | None = None
+    grids: Tensor | None = None
+    joined: int = 1
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the outputs that are made of the inputs."""
+        return len(self.inputs) // self.joined
 
     @property
     def real(self) -> Tensor | None:
@@ -65,7 +80,8 @@ class Batch:
         assert self.types is not None
         ahead = None if self.ahead is None else self.ahead[:, start:end]
         inputs, types = self.inputs[:, start:end], self.types[:, start:end]
-        return Batch(self.name, inputs, self.mask[:, :end], types, ahead=ahead)
+        coordinates = None if self.coordinates is None else self.coordinates[:, :, start:end]
+        return Batch(self.name, inputs, self.mask[:, :end], types, ahead=ahead, coordinates=coordinates)
 
     def closed_up(self) -> Batch:
         """The same tokens with the padding of every row after them."""
@@ -203,11 +219,27 @@ class _Draw:
         """Rows of images or audio; with ``empty``, the last row is all zeros."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
+        if isinstance(embedding, PackedPatches):
+            return self._packed(embedding, rows, empty=empty)
         shape = embedding.input_shape(self.spec.context_length_of(stack))
         values = torch.randn((rows, *shape), generator=self._generator)
         if empty:
             values[-1] = 0
         return Batch(embedding.input_name, values)
+
+    def _packed(self, embedding: PackedPatches, images: int, *, empty: bool) -> Batch:
+        """Images of as many vectors and different shapes; with ``empty``, the last is all zeros."""
+        connector = self.spec.connector
+        assert isinstance(connector, ConnectorKind)
+        square = connector.square
+        shapes = itertools.islice(itertools.cycle(PACKED_SHAPES), images)
+        grids = [[1, rows * square, columns * square] for rows, columns in shapes]
+        joined, count = square**2, math.prod(PACKED_SHAPES[0])
+        values = torch.randn((images * joined * count, embedding.patch_width), generator=self._generator)
+        if empty:
+            values[-joined * count :] = 0
+        sizes = torch.tensor(grids, dtype=torch.int64).reshape(images, 3)
+        return Batch(embedding.input_name, values, grids=sizes, joined=joined)
 
     def recordings(self, *lengths: int, beyond: int = 0, stack: Stack | None = None) -> Batch:
         """Rows of samples that give these numbers of vectors, padded on the right; ``beyond`` are further samples, too few
@@ -230,7 +262,7 @@ class _Draw:
         assert self.spec.vocab_size is not None
         ids = without(batch.inputs, placeholder, self.spec.vocab_size)
         for row, start in places:
-            ids[row, start : start + self.spec.vectors_per_image] = placeholder
+            ids[row, start : start + vectors_per_image(self.spec)] = placeholder
         return replace(batch, inputs=ids)
 
     def source(self, *lengths: int) -> Batch:
@@ -243,6 +275,11 @@ class _Draw:
         if embedding.any_length:
             return self.recordings(*lengths, stack=encoder)
         return self.whole(len(lengths), stack=encoder)
+
+
+def vectors_per_image(spec: Model) -> int:
+    """The number of vectors of each image of a case."""
+    return math.prod(PACKED_SHAPES[0]) if spec.packs_images else spec.vectors_per_image
 
 
 def without(ids: Tensor, token: int, vocabulary: int) -> Tensor:
@@ -331,7 +368,7 @@ def _of_pairs(spec: Model, draw: _Draw) -> Iterator[Case]:
 
 def _of_tokens_and_images(spec: Model, draw: _Draw, padding: Padding) -> Iterator[Case]:
     """Tokens among which are images: in one row or several, one after another or none."""
-    connector, vectors, room = spec.connector, spec.vectors_per_image, draw.steps_room
+    connector, vectors, room = spec.connector, vectors_per_image(spec), draw.steps_room
     assert isinstance(connector, ConnectorKind)
 
     def seen(case: Case, *places: tuple[int, int], empty: bool = False) -> Case:

@@ -94,7 +94,8 @@ class Spec(BaseModel):
 @dataclass(frozen=True)
 class RuleContext:
     """Properties of the model that the rules of a component depend on; ``vocab_size`` is for heads, ``patches`` says that
-    the stack reads the patches of images, and ``token_decoder`` that it is a decoder that reads tokens alone."""
+    the stack reads the patches of images, ``packed`` that these may have any size, and ``token_decoder`` that the model is a
+    decoder that reads tokens alone."""
 
     d_model: int
     context_length: int | None
@@ -103,6 +104,7 @@ class RuleContext:
     vocab_size: int | None = None
     patches: bool = False
     token_decoder: bool = False
+    packed: bool = False
 
 
 class Component(Spec):

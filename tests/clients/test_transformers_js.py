@@ -19,6 +19,8 @@ from transformers import (
     LlavaForConditionalGeneration,
     PaliGemmaConfig,
     PaliGemmaForConditionalGeneration,
+    Qwen2VLConfig,
+    Qwen2VLForConditionalGeneration,
     SmolVLMConfig,
     SmolVLMForConditionalGeneration,
     Wav2Vec2Config,
@@ -285,6 +287,58 @@ READERS: dict[str, tuple[type, Any, int]] = {
     ),
 }
 """Classes that read images, with a config, and the number of vectors of an image."""
+
+
+PACKED_TEXT = dict(
+    vocab_size=90, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+    intermediate_size=96, max_position_embeddings=128, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    rope_parameters={"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 2, 2]},
+)  # fmt: skip
+PACKED_VISION = dict(
+    depth=3, num_heads=4, patch_size=4, in_channels=3, spatial_merge_size=2, temporal_patch_size=2
+)
+MARKS = dict(image_token_id=7, video_token_id=8, vision_start_token_id=9, vision_end_token_id=10)
+PACKED: dict[str, tuple[type, Any]] = {
+    "qwen2_vl": (
+        Qwen2VLForConditionalGeneration,
+        Qwen2VLConfig(
+            text_config=PACKED_TEXT,
+            vision_config={**PACKED_VISION, "embed_dim": 32, "hidden_size": 48, "mlp_ratio": 2},
+            **MARKS,
+        ),
+    ),
+}
+"""Classes that read images of any size."""
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+@pytest.mark.parametrize("name", PACKED)
+def test_what_is_said_about_images_of_any_size(name: str, target: str, tmp_path: Path) -> None:
+    model_class, config = PACKED[name]
+    reference = build(model_class, config, 3)
+    reference.save_pretrained(tmp_path / "reference")
+    spec = import_checkpoint(tmp_path / "reference")
+    options = Options(weights=str(tmp_path / "reference"), layout="transformers-js", target=target)
+    export(spec, tmp_path / "deployed", options)
+    grids = [[1, 4, 6], [1, 2, 10]]
+    pixels = torch.randn(44, 96, generator=torch.Generator().manual_seed(4))
+    ids = [1, 9, *[7] * 6, 10, 40, 41, 9, *[7] * 5, 10, 50, 51]
+    given = torch.tensor([ids])
+    with torch.no_grad():
+        whole = reference.generate(
+            input_ids=given, attention_mask=torch.ones_like(given), pixel_values=pixels,
+            image_grid_thw=torch.tensor(grids), mm_token_type_ids=(given == 7).int(),
+            min_new_tokens=NEW_TOKENS, max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=0,
+        )  # fmt: skip
+    expected = whole[:, len(ids) :].tolist()
+    (answer,) = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModelForImageTextToText",
+        asked={"ids": ids, "sizes": list(pixels.shape), "values": pixels.flatten().tolist(), "grids": grids},
+        new_tokens=NEW_TOKENS,
+    )
+    print(f"{name} for {target}\n  transformers.js {answer['tokens']}\n  transformers    {expected}")
+    assert answer["tokens"] == expected
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])

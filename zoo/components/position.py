@@ -53,7 +53,7 @@ class Position(nn.Module):
         return x
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
-        """Rotate queries or keys.  x: B H T K with K = width, positions: B T -> B H T K."""
+        """Rotate queries or keys.  x: B H T K with K = width, positions: B T, or along several axes A B T -> B H T K."""
         return x
 
     def scale_queries(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -185,6 +185,8 @@ class Rope(Position):
         )
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        if positions.ndim == 3:
+            return self._rotate_by_axis(x, positions, width)
         frequencies, amplitude = self.frequencies(width)
         return functional.rotate(
             x,
@@ -193,6 +195,22 @@ class Rope(Position):
             amplitude=amplitude,
             dimensions=self.dimensions or width,
             interleaved=self.interleaved,
+        )
+
+    def _rotate_by_axis(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        """Each pair by the axis that it belongs to.  positions: frame, row and column, 3 B T."""
+        assert self.spec.sections is not None
+        frequencies, amplitude = self.frequencies(width)
+        assert isinstance(frequencies, tuple)
+        axes = self.spec.sections.axes()
+        by_axis = tuple(
+            tuple(each if own == axis else 0.0 for each, own in zip(frequencies, axes, strict=True))
+            for axis in range(3)
+        )
+        turned = functional.angles_by_axis(positions, by_axis)  # B T R
+        cos, sin = (turned.cos() * amplitude).to(x.dtype), (turned.sin() * amplitude).to(x.dtype)
+        return functional.rotary_embedding(
+            x, cos, sin, dimensions=self.dimensions or width, interleaved=self.interleaved
         )
 
     def scale_queries(self, x: Tensor, positions: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from specs.base import Component
 from specs.embedding import EmbeddingKind, Patches, Spectrogram, Tokens
 from specs.model import Model
+from specs.packed_patches import PackedPatches
 from specs.stack import Stack
 from specs.waveform import FilteredWaveform, SampledKind, StemConvolution, Waveform
 from zoo.drawing import wording
@@ -21,7 +22,8 @@ def embedding_elements(
 ) -> Iterator[Element]:
     """The inputs of a stack and the parts of its embedding at ``path``; ``length``: that of the stream."""
     embedding = spec.embedding_of(stack)
-    yield Label(wording.input_words(embedding), sizes("B", *_input_sizes(spec, stack, length)), "begin")
+    batch = () if isinstance(embedding, PackedPatches) else ("B",)
+    yield Label(wording.input_words(embedding), sizes(*batch, *_input_sizes(spec, stack, length)), "begin")
     reader = _Embedding(spec, stack, path, counts)
     position = list(reader.position(stack))
     match embedding:
@@ -29,6 +31,8 @@ def embedding_elements(
             yield from reader.tokens(embedding, position)
         case Patches():
             yield from reader.patches(embedding, position)
+        case PackedPatches():
+            yield from reader.packed_patches(embedding, position)
         case Spectrogram():
             yield from reader.spectrogram(embedding)
             yield from position
@@ -44,6 +48,8 @@ def embedding_elements(
 def _input_sizes(spec: Model, stack: Stack, length: str) -> tuple[str | int, ...]:
     """The sizes of one input."""
     embedding = spec.embedding_of(stack)
+    if isinstance(embedding, PackedPatches):
+        return (length, embedding.patch_width)
     if isinstance(embedding, SampledKind):
         return (f"({embedding.step:,} {length} {embedding.reach - embedding.step:+,})",)
     return (length,) if embedding.takes_tokens else embedding.input_shape(spec.context_length_of(stack))
@@ -107,6 +113,13 @@ class _Embedding:
         if embedding.registers:
             yield Joined(self._part("Registers", "register", sizes(embedding.registers, d_model)), "∥")
         yield from self._norm(embedding.norm)
+
+    def packed_patches(self, embedding: PackedPatches, position: list[Joined]) -> Iterator[Element]:
+        """The projected patches and position."""
+        size = embedding.patch_size
+        values = sizes(embedding.channels, embedding.frames, size, size)
+        yield self._part("Patches through one matrix", "patch", f"{values} → {self._d_model:,}")
+        yield from position
 
     def spectrogram(self, embedding: Spectrogram) -> Iterator[Element]:
         """Two convolutions."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from specs import registry
 from specs.attention import MultiHeadShape
@@ -13,9 +14,11 @@ from specs.feed_forward import Gated, TwoLayer
 from specs.head import AttentionPooling, AtToken, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
+from specs.packed_patches import PackedPatches
 from specs.patch_positions import AxialRope, RelativeBias2d
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
 from specs.rope_scaling import ProportionalScaling
+from specs.sharing import Sharing
 from specs.side_by_side import SideBySide
 from specs.waveform import SampledKind
 from zoo.units import number_text
@@ -51,6 +54,7 @@ TITLES = {
     "layer_scale": "LayerScale",
     "per_layer_embedding": "Embedding of this layer",
     "output_scale": "Scale",
+    "beside_embedding": "Concatenate embedding",
 }
 """Titles of built-in kinds; others use their own names."""
 
@@ -165,6 +169,16 @@ def _of_branch(spec: Component) -> Iterator[str]:
         yield _expert(spec)
 
 
+def sharing_details(sharing: Sharing | None, part: Literal["attention", "feed_forward"]) -> list[str]:
+    """How layers share the weights of a part, and the adapters in which they differ."""
+    if sharing is None:
+        return []
+    sets = "shared by layers" if sharing.sets == 1 else f"{sharing.sets} shared sets in turn"
+    adapters = sharing.adapters
+    adapted = adapters is not None and getattr(adapters, part)
+    return [sets, f"adapters of rank {adapters.rank:,}"] if adapters is not None and adapted else [sets]
+
+
 def multiplied(multipliers: Spec) -> list[str]:
     """The parts that a constant factor other than 1 scales."""
     factors = {name: getattr(multipliers, name) for name in type(multipliers).model_fields}
@@ -194,7 +208,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
     if isinstance(spec, Rope):
         part = [] if spec.dimensions in (None, width) else [f"{spec.dimensions} of {width} dims"]
         scaling = [] if spec.scaling is None else [_scaling(spec.scaling)]
-        return [f"θ {number_text(spec.theta)}", *part, *scaling]
+        axes = [] if spec.sections is None else ["frames, rows and columns"]
+        return [f"θ {number_text(spec.theta)}", *part, *scaling, *axes]
     if isinstance(spec, AxialRope):
         return [f"θ {number_text(spec.theta)}", "rows and columns"]
     if isinstance(spec, Alibi):
@@ -233,7 +248,9 @@ def input_words(spec: EmbeddingKind) -> str:
     """Return the label of the input."""
     if isinstance(spec, SampledKind):
         return "Samples"
-    return {Patches: "Image", Spectrogram: "Log-mel spectrogram"}.get(type(spec), "Tokens")
+    return {Patches: "Image", PackedPatches: "Patches of images", Spectrogram: "Log-mel spectrogram"}.get(
+        type(spec), "Tokens"
+    )
 
 
 def pooling_words(pooling: Pooling) -> str:

@@ -57,6 +57,7 @@ MODULES = {
     "siglip": "siglip",
     "llava": "llava",
     "gemma3": "gemma3_images",
+    "qwen2_vl": "qwen2_vl",
     "paligemma": "paligemma",
     "idefics3": "idefics3",
     "smolvlm": "idefics3",
@@ -100,6 +101,7 @@ MODULES = {
     "recurrent_gemma": "recurrent_gemma",
     "starcoder2": "starcoder2",
     "xglm": "xglm",
+    "zamba2": "zamba2",
     "eurobert": "eurobert",
     "nomic_bert": "nomic_bert",
     "neobert": "neobert",
@@ -145,7 +147,6 @@ INEXPRESSIBLE = {
     "gemma3n_text": "several residual streams that each layer predicts and corrects (AltUp), low-rank residuals (Laurel) and "
     "sparse activations",
     "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
-    "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
 }
 """model_type -> what a spec cannot express of a family that is known."""
 

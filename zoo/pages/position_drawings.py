@@ -28,6 +28,9 @@ from zoo.pages.chart import Axis, Line, line_chart
 from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.materialize import put
 
+SIDE = 8
+"""The patches in a row of the image that is shown where images have any size."""
+
 POSITIONS = 128
 """Maximum number of positions in a heat map."""
 PAIRS = 96
@@ -164,21 +167,35 @@ def _rope(use: Use, rope: Rope) -> Drawing:
         _wavelengths(use, by_length),
         _dials(),
     ]
+    if use.spec.sections is not None:  # type: ignore[attr-defined]
+        counts = " and ".join(map(str, use.spec.sections.pairs))  # type: ignore[attr-defined]
+        about += f"; of the vectors of images, {counts} pairs turn with the frame, the row and the column"
     return Drawing("Rotary (RoPE)", f"{about}.", figures, {"maps": [data], "dials": dials})
 
 
 def _axial_rope(use: Use, axial: AxialRope) -> Drawing:
-    turned = axial.angles(use.width, torch.zeros(())).cos()[0]  # vectors x pairs
+    turned = axial.angles(use.width, _grid(SIDE), torch.zeros(())).cos()[0]  # vectors x pairs
     shown = range(0, len(turned), -(-len(turned) // POSITIONS))
     pairs = torch.arange(0, use.width // 2, -(-use.width // 2 // PAIRS))
     data = _heat_map(turned[shown][:, pairs], "vector", "pair", pairs.tolist())
     about = (
         f"Rotates the {use.width} dimensions of each query and key in {use.width // 2} pairs, the first half with the row of "
-        f"a patch and the second with its column; theta {axial.theta:g}. Vectors before the patches are not rotated."
+        f"a patch and the second with its column; theta {axial.theta:g}. "
+    )
+    about += (
+        "Vectors before the patches are not rotated."
+        if axial.rows
+        else f"Images have any size; shown is one of {SIDE} x {SIDE} patches."
     )
     return Drawing(
         "Axial rotary (2-D RoPE)", about, [_canvas("Cosine of each pair by vector")], {"maps": [data]}
     )
+
+
+def _grid(side: int) -> Tensor:
+    """The rows and columns of the patches of a square: 2 1 T."""
+    places = torch.arange(side * side)
+    return torch.stack((places // side, places % side))[:, None]
 
 
 def _frequencies(rope: Rope, use: Use) -> tuple[dict[str, tuple[float, ...]], float]:

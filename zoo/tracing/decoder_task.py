@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from specs.model import Model
-from zoo.graph_names import AHEAD, EMBEDDED
+from zoo.graph_names import AHEAD, COORDINATES, EMBEDDED
 from zoo.models.outputs import Outputs
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -42,7 +42,7 @@ def decoder_task(
     def run(model: Any, values: Mapping[str, Any]) -> Outputs:
         mask, places, before = (
             values.get("attention_mask"),
-            values.get("position_ids"),
+            values.get(COORDINATES),
             gather_state(past, values),
         )
         if embedded:
@@ -72,7 +72,9 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Pl
     if embedded:
         width = spec.width_of(spec.decoder)
         x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", width))
-        ahead = [ids_input(AHEAD, "sequence_length")] if spec.decoder.bidirectional == "image" else []
-        return [x, *ahead, seen]
+        more = [ids_input(AHEAD, "sequence_length")] if spec.decoder.bidirectional == "image" else []
+        if spec.rotates_by_axis:
+            more.append(Placeholder(COORDINATES, torch.int64, (3, BATCH, "sequence_length")))
+        return [x, *more, seen]
     given = stack_inputs(spec, spec.decoder, "sequence_length")
     return [seen if each.name == "attention_mask" else each for each in given]

@@ -21,6 +21,7 @@ from zoo.tracing.encoder_decoder_tasks import (
 from zoo.tracing.task import Task, derived_sizes, encoder_inputs, ids_input, stack_inputs
 from zoo.tracing.vision_language_tasks import (
     image_inputs,
+    image_sizes,
     vision_language_tasks,
     vision_language_tasks_apart,
     vision_task,
@@ -88,6 +89,7 @@ def training_task(spec: Model) -> Task:
         derived = derived_sizes(spec, spec.first_stack, "sequence_length")
     if spec.architecture == "vision-language":
         inputs += image_inputs(spec)
+        derived |= image_sizes(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         named = {given.name: values[given.name] for given in inputs[1:]}

@@ -485,6 +485,11 @@ decoder_sparse_step intermediate_size max_window_layers mlp_only_layers norm_top
 num_experts_per_tok num_key_value_heads output_router_logits qkv_bias router_aux_loss_coef
 shared_expert_intermediate_size use_cache use_sliding_window
 """,
+    "qwen2_vl": """
+depth embed_dim image_token_id in_channels intermediate_size mlp_ratio num_heads num_key_value_heads
+patch_size spatial_merge_size temporal_patch_size text_config use_sliding_window video_token_id
+vision_config vision_end_token_id vision_start_token_id
+""",
     "qwen3": """
 attention_bias intermediate_size max_window_layers num_key_value_heads use_cache use_sliding_window
 """,
@@ -615,6 +620,13 @@ decoder_start_token_id dropout ffn_dim layerdrop num_layers scale_embedding use_
     "xlm-roberta": """
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
+    "zamba2": """
+adapter_rank add_bias_linear attention_head_dim attention_hidden_size chunk_size hybrid_layer_ids
+intermediate_size layers_block_type mamba_d_conv mamba_d_state mamba_expand mamba_headdim
+mamba_ngroups n_mamba_heads num_key_value_heads num_logits_to_keep num_mem_blocks time_step_floor
+time_step_max time_step_min use_cache use_conv_bias use_long_context use_mamba_kernels
+use_mem_eff_path use_mem_rope use_shared_attention_adapter
 """,
 }
 """The additional fields of each family, by model_type."""
