@@ -53,6 +53,7 @@ class Stack(nn.Module):
             else:
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
+        self.sources = spec.key_value_sources(context.d_model)
         self.attentions: dict[int, nn.Module] = {
             layer: block.attention for layer, block in enumerate(layers) if block.attention is not None
         }
@@ -76,6 +77,7 @@ class Stack(nn.Module):
         real: Tensor | None = None,
         start: Tensor | None = None,
         reach: Reach | None = None,
+        tokens: Tensor | None = None,
         axes: Axes | None = None,
     ) -> tuple[Tensor, list[State]]:
         """x: B T D, positions: B T, mask: B S with S = P + T, past: the state of each layer.
@@ -84,6 +86,7 @@ class Stack(nn.Module):
         real: B T, 1 for those of the new tokens that are not padding; None if all are real.
         start: B, the first slot of the new tokens, at ``positions``, in static caches of S slots.
         reach: of the new tokens in a causal stack, where some see tokens after them.
+        tokens: B T, the new ones, for layers that embed them.
         axes: of the new tokens, where a position has several axes.
         Returns the last hidden state, B T D, and the new state of each layer.
         """
@@ -95,12 +98,18 @@ class Stack(nn.Module):
             )
         keys = _key_positions(x, mask, self.past_length(past), start)
         context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start, reach, axes)
-        present, outputs = [], []
+        context = replace(context, tokens=tokens)
+        present: list[State] = []
+        outputs: list[Tensor] = []
         for layer, block in enumerate(self.blocks):
             if self.layer_sum is not None:
                 outputs.append(x)
+            source = self.sources[layer]
             x, state = block(
-                x, context, None if past is None else past[layer], None if encoded is None else encoded[layer]
+                x,
+                context if source is None else context.reusing(present[source]),
+                None if past is None else past[layer],
+                None if encoded is None else encoded[layer],
             )
             present.append(state)
         x = self.final_norm(x)

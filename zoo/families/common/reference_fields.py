@@ -213,6 +213,16 @@ attention_bias attn_logit_softcapping final_logit_softcapping hidden_activation 
 intermediate_size mm_tokens_per_image num_key_value_heads query_pre_attn_scalar rope_local_base_freq
 sliding_window_pattern text_config use_bidirectional_attention use_cache vision_config
 """,
+    "gemma4_text": """
+attention_bias attention_context_left attention_context_right attention_invalid_logits_value
+attention_k_eq_v attention_logit_cap audio_config audio_token_id conv_kernel_size enable_moe_block
+final_logit_softcapping global_head_dim gradient_clipping hidden_activation
+hidden_size_per_layer_input image_token_id intermediate_size kv_sharing_modes num_experts
+num_global_key_value_heads num_key_value_heads num_kv_shared_layers output_proj_dims patch_size
+pooling_kernel_size position_embedding_size residual_weight standardize subsampling_conv_channels
+text_config top_k_experts use_bidirectional_attention use_cache use_clipped_linears
+use_double_wide_mlp video_token_id vision_config vocab_size_per_layer_input
+""",
     "glm": """
 attention_bias intermediate_size num_key_value_heads use_cache
 """,
@@ -503,6 +513,11 @@ intermediate_size max_window_layers num_key_value_heads use_cache use_sliding_wi
 decoder_sparse_step intermediate_size max_window_layers mlp_only_layers norm_topk_prob num_experts
 num_experts_per_tok num_key_value_heads output_router_logits qkv_bias router_aux_loss_coef
 shared_expert_intermediate_size use_cache use_sliding_window
+""",
+    "qwen2_vl": """
+depth embed_dim image_token_id in_channels intermediate_size mlp_ratio num_heads num_key_value_heads
+patch_size spatial_merge_size temporal_patch_size text_config use_sliding_window video_token_id
+vision_config vision_end_token_id vision_start_token_id
 """,
     "qwen3": """
 attention_bias intermediate_size max_window_layers num_key_value_heads use_cache use_sliding_window
