@@ -70,7 +70,13 @@ def _print_traffic(mesh: OnPaper) -> None:
         )
         for each in mesh.traffic
     ]
-    columns: list[Column | str] = ["dim", "what", "link", Column("bytes", right=True), Column("at least", right=True)]
+    columns: list[Column | str] = [
+        "dim",
+        "what",
+        "link",
+        Column("bytes", right=True),
+        Column("at least", right=True),
+    ]
     if rows:
         print_table(columns, rows)
     else:
