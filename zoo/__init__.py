@@ -17,13 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
+    from torch.distributed.device_mesh import DeviceMesh
+    from torch.optim import Optimizer
 
     from exporters.manifest import Export
     from exporters.verify_export import ExportVerification
     from specs.model import Model
+    from zoo.adapting.adapt import Adaptation
     from zoo.builder import ZooModel
     from zoo.checks import Checks
     from zoo.drawing import Picture
+    from zoo.parallel.pipeline import Stage
+    from zoo.parallel.plan import ParallelPlan
     from zoo.progress import Progress
     from zoo.reports.difference import ModelDifference
     from zoo.reports.parameters import ParameterReport
@@ -58,6 +63,7 @@ __all__ = [
     "UserError",
     "VerificationError",
     "WeightError",
+    "adapt",
     "build",
     "check",
     "convert",
@@ -66,9 +72,13 @@ __all__ = [
     "export",
     "import_checkpoint",
     "load",
+    "load_checkpoint",
+    "parallel_plan",
+    "parallelize",
     "parameters",
     "presets",
     "report",
+    "save_checkpoint",
     "verify",
 ]
 
@@ -174,6 +184,42 @@ def convert(
 
     with replacing(Path(directory), CONVERSION) as place:
         convert_checkpoint(_spec(spec), os.fspath(weights), place, model_type=family, dtype=dtype)
+
+
+def adapt(
+    spec: Spec,
+    weights: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    *,
+    source: str | None = None,
+    layers: Sequence[str] = (),
+    family: str | None = None,
+    dtype: str = "fp32",
+    seed: int = 0,
+) -> Adaptation:
+    """Write a checkpoint of a spec whose weights are derived from those of another spec, as far as rules allow.
+
+    ``weights`` is a checkpoint, ``source`` its spec (default: that of its config), ``layers`` say which of its layers become those
+    of the spec, such as ``["0-23,8-31"]`` (default: evenly spaced); ``directory``, ``family`` and ``dtype`` are as for
+    :func:`convert`. Weights that cannot be derived are drawn with ``seed``. The result has the origin of every tensor.
+    Raises :class:`specs.errors.UserError`, and then leaves nothing behind.
+    """
+    from pathlib import Path
+
+    from zoo.adapting.adapt import adapt as adapt_checkpoint
+    from zoo.destination import CONVERSION, replacing
+
+    with replacing(Path(directory), CONVERSION) as place:
+        return adapt_checkpoint(
+            _spec(spec),
+            os.fspath(weights),
+            place,
+            source=source,
+            layers=layers,
+            model_type=family,
+            dtype=dtype,
+            seed=seed,
+        )
 
 
 def parameters(spec: Spec) -> ParameterReport:
@@ -286,3 +332,68 @@ def draw(spec: Spec) -> Picture:
     from zoo.drawing import Picture
 
     return Picture(_spec(spec))
+
+
+def parallel_plan(spec: Spec) -> ParallelPlan:
+    """How a spec's model is cut among processes, as its components state it.
+
+    ``plan.tensor_parallel(degree)`` is the plan for ``torch.distributed.tensor.parallel.parallelize_module``,
+    ``plan.hugging_face()`` has the ``tp_plan`` and ``pp_plan`` of a config, ``plan.wrapped`` are the block classes that FSDP,
+    Accelerate and DeepSpeed wrap.
+    """
+    from zoo.parallel.plan import parallel_plan as plan
+
+    return plan(_spec(spec))
+
+
+def parallelize(
+    model: ZooModel,
+    mesh: DeviceMesh,
+    *,
+    weights: str | None = None,
+    seed: int = 0,
+    sequence: bool = False,
+    recompute: bool = False,
+    **fsdp: Any,
+) -> ZooModel | Stage:
+    """Cut a model along the named dims of a device mesh, in place, and return it.
+
+    ``tp``: tensor parallelism, which also cuts the stream between the layers by tokens with ``sequence``; ``dp``: FSDP2, with
+    the options of ``torch.distributed.fsdp.fully_shard``; ``pp``: this process's stage of a pipeline is returned.
+    ``recompute`` keeps the inputs of layers alone for the backward pass (activation checkpointing).
+
+    Every process calls it with the same weights, or with a model on the meta device.  ``weights`` are those of
+    :func:`build`: each process reads, or draws, its own shards alone.  Raises :class:`specs.errors.UserError` for dims of
+    other names, and degrees that do not fit.
+    """
+    from zoo.parallel.parallelize import parallelize as cut
+
+    return cut(model, mesh, weights=weights, seed=seed, sequence=sequence, recompute=recompute, **fsdp)
+
+
+def save_checkpoint(
+    model: ZooModel | Stage, directory: str | os.PathLike[str], optimizer: Optimizer | None = None
+) -> None:
+    """Write the shards of all processes as a checkpoint of ``torch.distributed.checkpoint``, with the spec.
+
+    Any number of processes can load it, and ``zoo convert`` and ``zoo export`` read it.
+    """
+    from pathlib import Path
+
+    from zoo.parallel.checkpoint import save_checkpoint as save
+
+    save(model, Path(directory), optimizer)
+
+
+def load_checkpoint(
+    model: ZooModel | Stage, directory: str | os.PathLike[str], optimizer: Optimizer | None = None
+) -> None:
+    """Read the shards of this process, of its model and optimizer, in place.
+
+    Raises :class:`specs.errors.UserError` for a directory without a checkpoint, and for one of another spec.
+    """
+    from pathlib import Path
+
+    from zoo.parallel.checkpoint import load_checkpoint as load
+
+    load(model, Path(directory), optimizer)
