@@ -98,6 +98,19 @@ def falcon_h1() -> PreTrainedModel:
     return transformers.FalconH1ForCausalLM(config)
 
 
+def zamba2() -> PreTrainedModel:
+    """Mamba-2 in every layer, beside a shared transformer in two of them.
+
+    The reference's full pass clamps step sizes to ``time_step_min`` and its cached steps do not, so no step is that small.
+    """
+    mamba: dict[str, Any] = {"n_mamba_heads": 4, "mamba_d_state": 16, "time_step_min": 1e-9}
+    mamba["layers_block_type"] = ["hybrid", "mamba", "hybrid"]
+    adapters = {"adapter_rank": 4, "use_shared_attention_adapter": True, "use_mem_rope": True}
+    sizes = {**GROUPED, "num_hidden_layers": 3, "num_key_value_heads": GROUPED["num_attention_heads"]}
+    config = transformers.Zamba2Config(vocab_size=VOCABULARY, **mamba, **adapters, **sizes, **TOKENS)
+    return transformers.Zamba2ForCausalLM(config)
+
+
 def qwen3_next() -> PreTrainedModel:
     """The gated delta rule, gated attention in every second layer, and experts."""
     sizes = {"moe_intermediate_size": 32, "num_experts": 6, "num_experts_per_tok": 2, "head_dim": 16}

@@ -51,6 +51,8 @@ def test_a_mixture(name: str, target: str, agrees: Agree) -> None:
         ("mamba2", "cpu"),
         ("falcon_h1", "portable"),
         ("falcon_h1", "cpu"),
+        ("zamba2", "portable"),
+        ("zamba2", "cpu"),
     ],
 )
 def test_a_decoder_with_states_of_constant_size(name: str, target: str, agrees: Agree) -> None:

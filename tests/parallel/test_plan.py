@@ -11,7 +11,9 @@ from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, 
 
 import zoo
 from specs.errors import UserError
+from specs.model import Model
 from tests.parallel.models import MODELS
+from zoo.builder import assemble
 from zoo.parallel.plan import plan_of
 from zoo.sharding import COLUMNS, Sharding
 
@@ -122,3 +124,51 @@ def test_an_expert_elsewhere_adds_nothing() -> None:
     assert not here[[0, 1], [1, 0]].any()
     here.sum().backward()
     assert bias.grad.sum(1).tolist() == [5.0, 0.0, 5.0, 0.0]
+
+
+def _sharing(adapters: str, *changes: str) -> Model:
+    sharing = f"decoder.block.sharing={{sets: 1, adapters: {adapters}}}"
+    return zoo.load("tiny-gpt", ["head.tie_embeddings=false", "expect={}", sharing, *changes])
+
+
+def test_layers_with_adapters_are_not_cut() -> None:
+    plan = zoo.parallel_plan(_sharing("{rank: 2}"))
+    assert plan.degrees() == [1]
+    plan.check(1)
+    with pytest.raises(UserError) as caught:
+        plan.check(2)
+    assert str(caught.value) == (
+        "decoder.blocks.0.feed_forward.up: tensor parallelism does not cut adapters and blocks that read the embedding\n"
+        "  value: tp=2\n  Use dp."
+    )
+
+
+SIDE = (
+    "decoder.block.kind=side_transformer",
+    "decoder.block.attention.head_dim=32",
+    "decoder.block.mixer={kind: mamba2, heads: 4, head_dim: 8, state_size: 8}",
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            (),
+            "blocks.1.attention.query.weight is blocks.0.attention.query.weight, and stages of a pipeline share no",
+        ),
+        (
+            SIDE,
+            "decoder.blocks.0: a stage of a pipeline does not pass the embedding on, which this block reads",
+        ),
+    ],
+)
+def test_layers_that_share_weights_or_read_the_embedding_are_no_stages(
+    changes: tuple[str, ...], message: str
+) -> None:
+    from zoo.parallel.pipeline import check_stages
+
+    model = assemble(_sharing("null", *changes))
+    check_stages(model, 1)
+    with pytest.raises(UserError, match=re.escape(message)):
+        check_stages(model, 2)

@@ -89,5 +89,5 @@ def test_rules(changes: tuple[str, ...], rule: str, remedy: str) -> None:
 def test_a_limit_of_steps_may_be_open_above() -> None:
     mixer = "{kind: mamba2, heads: 4, head_dim: 8, state_size: 8, step_limit: {least: 0.01}}"
     changes = ["position.kind=none", "decoder.block.attention=null", f"decoder.block.mixer={mixer}"]
-    limit = load("tiny-gpt", changes).decoder.block.mixer.step_limit  # type: ignore[union-attr]
+    limit = load("tiny-gpt", changes).decoder.block.mixer.step_limit
     assert (limit.least, limit.most) == (0.01, None)

@@ -88,7 +88,8 @@ def test_shared_weights_are_counted_once(kind: str, layers: int) -> None:
 
 def test_reduced_models_share_weights() -> None:
     reduced = fewer_layers(model({**BLOCK, "sharing": SHARING}, 9))
-    blocks = assemble(reduced).decoder.blocks
+    module: Any = assemble(reduced)
+    blocks = module.decoder.blocks
     assert len(blocks) == 4
     assert blocks[2].feed_forward.down.weight is blocks[0].feed_forward.down.weight
 

@@ -13,6 +13,7 @@ from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 from specs.errors import UserError
 from zoo import functional
 from zoo.builder import ZooModel
+from zoo.components.block import SideTransformer
 from zoo.components.pooling import TokenSequence
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
@@ -124,6 +125,12 @@ def check_stages(model: ZooModel, degree: int) -> None:
             f"{name}.layers: a pipeline needs a layer for each stage, and there are {depth}\n  {where}\n"
             f"  Use pp={fitting}."
         )
+    reading = [layer for layer, block in enumerate(stack.blocks) if isinstance(block, SideTransformer)]
+    if reading:
+        raise UserError(
+            f"{name}.blocks.{reading[0]}: a stage of a pipeline does not pass the embedding on, which this block reads\n"
+            f"  {where}\n  Use dp."
+        )
     shared = [
         *(
             f"head and embedding share {first}"
@@ -133,9 +140,19 @@ def check_stages(model: ZooModel, degree: int) -> None:
         *([f"{name}.layers share a block"] if len(set(stack.blocks)) < depth else []),
         *(f"all layers share {name}.position.{leaf}" for leaf, _ in stack.position.named_parameters()),
         *([f"{name}.layer_sum reads all layers"] if stack.layer_sum is not None else []),
+        *(
+            f"{other} is {first}"
+            for other, first in tied_names(stack).items()
+            if _layer(other) != _layer(first)
+        ),
     ]
     if shared:
         raise UserError(
             f"{shared[0]}, and stages of a pipeline share no weights\n  {where}\n"
             "  Use dp or tp, or a spec with weights of their own, such as head.tie_embeddings: false."
         )
+
+
+def _layer(path: str) -> str:
+    """The layer of a weight in a stack, such as ``blocks.3``."""
+    return ".".join(path.split(".")[:2])

@@ -11,7 +11,8 @@ from torch import nn
 from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
-from zoo.components.block import Block
+from zoo.components.block import Block, SideTransformer
+from zoo.components.sharing import AdaptedLinear
 from zoo.models.stack import Stack
 from zoo.sharding import Cut, Section, Sharding
 from zoo.tensors import weight_tensors
@@ -47,15 +48,23 @@ class ParallelPlan:
     replicated: tuple[str, ...]
     norms: tuple[str, ...] = field(default=())
     edges: dict[str, tuple[bool, bool]] = field(default_factory=dict)
+    whole: tuple[str, ...] = ()
 
     def degrees(self, most: int = 64) -> list[int]:
         """The degrees of tensor parallelism that fit, 1 among them."""
+        if self.whole:
+            return [1]
         return [
             degree for degree in range(1, most + 1) if not any(count.value % degree for count in self.counts)
         ]
 
     def check(self, degree: int) -> None:
-        """Raise :class:`specs.errors.UserError` unless a degree of tensor parallelism divides all counts."""
+        """Raise :class:`specs.errors.UserError` unless a degree of tensor parallelism divides all counts, and where layers stay whole."""
+        if self.whole and degree > 1:
+            raise UserError(
+                f"{self.whole[0]}: tensor parallelism does not cut adapters and blocks that read the embedding\n"
+                f"  value: tp={degree}\n  Use dp."
+            )
         unfit = {(count.name, count.value): count for count in self.counts if count.value % degree}
         if unfit:
             found = ", ".join(f"{name} ({value:,})" for name, value in unfit)
@@ -113,6 +122,10 @@ def _remedy(unfit: dict[tuple[str, int], Count]) -> str:
     return " Or pad vocab_size, such as to a multiple of 128." if sizes else ""
 
 
+_WHOLE = (AdaptedLinear, SideTransformer)
+"""The modules that tensor parallelism does not cut."""
+
+
 def parallel_plan(spec: Model) -> ParallelPlan:
     """The plan of a spec's model."""
     return plan_of(assemble(spec))
@@ -147,6 +160,7 @@ def plan_of(model: ZooModel) -> ParallelPlan:
         tuple(_uncut(model, cuts)),
         tuple(_norms(model)),
         dict(_edges(model)),
+        tuple(path for path, module in model.named_modules() if isinstance(module, _WHOLE)),
     )
 
 
