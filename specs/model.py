@@ -15,8 +15,6 @@ from specs.embedding import Embedding, EmbeddingKind, Patches, Tokens
 from specs.errors import MISSING
 from specs.head import Contrastive, DistilledClassification, Head, NoHead, Pooled, VocabularyHead
 from specs.initialization import Initialization, Normal
-from specs.packed_patches import PackedPatches
-from specs.patch_positions import PatchPosition
 from specs.position import NoPosition, Position, PositionKind, Rope
 from specs.roles import Role
 from specs.stack import STACKS, Stack, StackName
@@ -213,7 +211,7 @@ class Model(Spec):
             causal=self.is_causal(name),
             cross=cross,
             patches=self.embedding_of(stack).of_patches,
-            packed=isinstance(self.embedding_of(stack), PackedPatches),
+            packed=self.embedding_of(stack).packed,
         )
 
     def _stack_faults(self) -> Iterable[Fault]:
@@ -288,7 +286,7 @@ class Model(Spec):
                     "Set architecture: encoder, or use spectrogram or filtered_waveform.",
                 )
             yield from self._length_faults(name, stack)
-            if isinstance(embedding, PackedPatches) and (name, self.architecture) != (
+            if embedding.packed and (name, self.architecture) != (
                 "image",
                 "vision-language",
             ):
@@ -418,7 +416,7 @@ class Model(Spec):
         context = replace(self.rule_context("decoder", self.decoder), vocab_size=self.vocab_size)
         yield from (fault.under("connector") for fault in connector.faults(context))
         images = self.embedding_of(self.image)
-        if isinstance(images, PackedPatches):
+        if images.packed:
             yield from self._packed_faults(connector)
         elif not isinstance(images, Patches):
             yield Fault(
@@ -467,7 +465,8 @@ class Model(Spec):
                 "Remove it.",
             )
         assert self.image is not None
-        if not isinstance(self.position_of(self.image), PatchPosition | NoPosition):
+        position = self.position_of(self.image)
+        if not (position.of_patches or isinstance(position, NoPosition)):
             yield Fault(
                 ("image", "position", "kind"),
                 "must tell rows from columns in images of any size, or be none",
@@ -487,7 +486,7 @@ class Model(Spec):
     @property
     def packs_images(self) -> bool:
         """Whether the images among its tokens have any size."""
-        return self.connector is not None and isinstance(self.embedding_of(self.image), PackedPatches)  # type: ignore[arg-type]
+        return self.connector is not None and self.embedding_of(self.image).packed  # type: ignore[arg-type]
 
     @property
     def rotates_by_axis(self) -> bool:

@@ -14,6 +14,8 @@ from specs.registry import register
 class PatchPosition(PositionKind):
     """Interface of positions that follow from the row and column of a patch."""
 
+    of_patches: ClassVar[bool] = True
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if not context.patches:
             yield Fault(

@@ -17,7 +17,7 @@ from specs.embedding import Patches
 from specs.head import AtToken, sought_token
 from specs.mixture import Mixture
 from specs.model import Expectation, Model
-from specs.roles import Role, fields_by_role, rewritten
+from specs.roles import Role, fields_by_role, pairs_scaled, rewritten
 from specs.stack import LayerRun, Stack
 
 SMALL_VOCABULARY = 1024
@@ -136,6 +136,8 @@ def narrowed(spec: Model, divisor: int) -> Model:
         for name, role, value in _stated_widths(part, d_model):
             if role is Role.PER_ROTATED_PAIR:
                 changes[name] = value[: _divided(2 * len(value), divisor) // 2]
+            elif role is Role.PAIRS_BY_AXIS:
+                changes[name] = pairs_scaled(value, _divided(2 * sum(value), divisor) // 2)
             elif role in (Role.WIDTH, Role.HEAD_WIDTH, Role.ROTATED):
                 changes[name] = _divided(value, divisor)
         return changes

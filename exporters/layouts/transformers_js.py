@@ -131,6 +131,7 @@ _CLASSES = frozenset(
         "PhiForCausalLM",
         "Qwen2ForCausalLM",
         "Qwen2VLForConditionalGeneration",
+        "Qwen2_5_VLForConditionalGeneration",
         "Qwen2MoeForCausalLM",
         "Qwen3ForCausalLM",
         "Qwen3MoeForCausalLM",

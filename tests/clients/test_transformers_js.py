@@ -19,6 +19,8 @@ from transformers import (
     LlavaForConditionalGeneration,
     PaliGemmaConfig,
     PaliGemmaForConditionalGeneration,
+    Qwen2_5_VLConfig,
+    Qwen2_5_VLForConditionalGeneration,
     Qwen2VLConfig,
     Qwen2VLForConditionalGeneration,
     SmolVLMConfig,
@@ -304,6 +306,21 @@ PACKED: dict[str, tuple[type, Any]] = {
         Qwen2VLConfig(
             text_config=PACKED_TEXT,
             vision_config={**PACKED_VISION, "embed_dim": 32, "hidden_size": 48, "mlp_ratio": 2},
+            **MARKS,
+        ),
+    ),
+    "qwen2_5_vl": (
+        Qwen2_5_VLForConditionalGeneration,
+        Qwen2_5_VLConfig(
+            text_config=PACKED_TEXT,
+            vision_config={
+                **PACKED_VISION,
+                "hidden_size": 32,
+                "out_hidden_size": 48,
+                "intermediate_size": 40,
+                "window_size": 16,
+                "fullatt_block_indexes": [1],
+            },
             **MARKS,
         ),
     ),

@@ -38,6 +38,7 @@ PACKED_IMAGES = "embedding={kind: packed_patches, patch_size: 14}"
         (PACKED, ["image.position.coordinates=centred"], "image.position.coordinates: must be index for images of any size"),
         (PACKED, ["image.position={kind: relative_bias_2d}"], "image.position.kind: requires images of one size"),
         (PACKED, ["image.block.attention.window=8"], "image.block.attention.window: counts tokens of a sequence, and patches have rows and columns"),
+        (PRESET, ["image.block.attention.patch_window=8"], "image.block.attention.patch_window: requires an embedding of packed_patches"),
         (PACKED, ["position.sections.pairs=[16, 24, 23]"], "position.sections.pairs: must have the sum 64, half the rotated dimensions"),
         (PACKED, ["position.query_scaling={beta: 0.1, length: 8}"], "position.query_scaling: must not be set where pairs rotate by axis"),
         (PACKED, ["position.scaling={kind: dynamic_ntk, factor: 2.0, original_context_length: 64}"], "position.scaling.kind: must not depend on the length of an input"),

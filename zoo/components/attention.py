@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import specs.attention as spec
 from zoo import functional
 from zoo.components.linear import Linear
-from zoo.components.mixer import LENGTH, Mixer, MixerContext, State, StateTensor
+from zoo.components.mixer import LENGTH, BiasKey, Mixer, MixerContext, State, StateTensor
 from zoo.components.norm import PerHeadNorm
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
@@ -176,7 +176,7 @@ class SelfAttention(Projections, Mixer):
 
     def __init__(self, spec: spec.MultiHeadShape, context: BuildContext) -> None:
         super().__init__(spec, context)
-        self.window = spec.window
+        self.window, self.patch_window = spec.window, spec.patch_window
         self.position = context.position
         self.bias_gate = BiasGate(spec.heads, self.width) if _is_gated(context) else None
         if spec.scale is None:
@@ -194,7 +194,8 @@ class SelfAttention(Projections, Mixer):
             query, key = self.query_norm(query), self.key_norm(key)
         query = position.scale_queries(query, positions)
         key, value = context.cached(past, key, value)
-        bias, distances = context.biases[position.name, self.window], context.distances.get(position.name)
+        bias = context.biases[BiasKey(position.name, self.window, self.patch_window)]
+        distances = context.distances.get(position.name)
         if self.bias_gate is not None:
             gated = self.bias_gate(x) * context.gated[position.name]  # B H T S
             bias = gated if bias is None else gated + bias

@@ -35,6 +35,13 @@ class GridPlaces:
         """Row and column: 2 ..."""
         return torch.stack((self.row, self.column))
 
+    def groups(self, window: int | None) -> Tensor:
+        """A number for each frame, or for each of its square windows of this side, that no other has."""
+        if window is None:
+            return self.first
+        across = (self.columns + (window - 1)) // window
+        return self.first + self.row // window * across + self.column // window
+
 
 def grid_places(number: Tensor, grids: Tensor, square: int = 1) -> GridPlaces:
     """The places of patches by their ``number`` over all images, of any shape, int64.

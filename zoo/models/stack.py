@@ -152,7 +152,8 @@ class Stack(nn.Module):
 
     def view(self, attention: nn.Module) -> BiasKey:
         """The key of an attention's bias."""
-        return self.position_of(attention).name, getattr(attention, "window", None)
+        windows = (getattr(attention, name, None) for name in ("window", "patch_window"))
+        return BiasKey(self.position_of(attention).name, *windows)
 
     @property
     def positions(self) -> list[Position]:
@@ -171,15 +172,24 @@ class Stack(nn.Module):
         axes: Axes | None,
     ) -> dict[BiasKey, Tensor | None]:
         """The bias of the scores for each key, with what positions add: broadcast to B H T S, or None."""
-        more = {} if reach is None else {"last": reach.last, "unlimited": reach.unlimited}
-        if axes is not None and axes.groups is not None:
-            more["groups"] = axes.groups
-        return {
-            (position, window): functional.attention_bias(
-                mask, added.get(position), queries, keys, like, causal=self.causal, window=window, **more
+        ahead = {} if reach is None else {"last": reach.last, "unlimited": reach.unlimited}
+
+        def bias(key: BiasKey) -> Tensor | None:
+            groups = None if axes is None else axes.groups(key.patch_window)
+            together = {} if groups is None else {"groups": groups}
+            return functional.attention_bias(
+                mask,
+                added.get(key.position),
+                queries,
+                keys,
+                like,
+                causal=self.causal,
+                window=key.window,
+                **ahead,
+                **together,
             )
-            for position, window in self.views
-        }
+
+        return {key: bias(key) for key in self.views}
 
 
 def _own_position(mixer: Component, of_stack: PositionKind) -> PositionKind | None:

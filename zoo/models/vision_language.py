@@ -126,7 +126,7 @@ class VisionLanguage(Decoder):
         places = functional.packed_places(image_grid_thw, pixel_values, self.square)  # 1 N each
         x = self.image_embedding(pixel_values, places.coordinates)  # 1 N E
         anywhere = functional.positions_from(0, x.shape[1], x)[None]
-        x, _ = self.image(x, anywhere, None, axes=Axes(places.coordinates, places.first))
+        x, _ = self.image(x, anywhere, None, axes=Axes(places.coordinates, places))
         return x
 
     def embed(

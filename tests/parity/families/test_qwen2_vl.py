@@ -85,7 +85,9 @@ def test_the_config_of_qwen2_vl_2b():
 @pytest.mark.parametrize("preset", ["qwen2-vl-2b", "qwen2-vl-7b", "qwen2-vl-72b"])
 def test_presets_have_a_config(preset):
     data = write_config(load_spec(preset), "qwen2_vl")
-    assert data["hidden_size"] == data["vision_config"]["hidden_size"]  # of the decoder, beside its other fields
+    assert (
+        data["hidden_size"] == data["vision_config"]["hidden_size"]
+    )  # of the decoder, beside its other fields
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
@@ -112,7 +114,10 @@ def test_unsupported_values_are_refused(part, change, rule):
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_configuration(data, tmp_path_factory):
-    heads, half = data.draw(st.integers(1, 3), "heads"), data.draw(st.integers(2, 6), "half of a head's width")
+    heads, half = (
+        data.draw(st.integers(1, 3), "heads"),
+        data.draw(st.integers(2, 6), "half of a head's width"),
+    )
     first = data.draw(st.integers(0, half), "pairs of frames")
     second = data.draw(st.integers(0, half - first), "pairs of rows")
     width = 2 * half * heads
