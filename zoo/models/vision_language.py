@@ -73,7 +73,10 @@ class VisionLanguage(Decoder):
         x = self.embed(input_ids, seen, token_type_ids)  # B T D
         if position_ids is None and image_grid_thw is not None and self.rotates_by_axis:
             position_ids = self.coordinates(input_ids, attention_mask, image_grid_thw)
-        at = self.positions(x, attention_mask, past_key_values, position_ids).seeing(self.ahead(input_ids))
+        by_axis = position_ids is not None and position_ids.ndim == 3
+        slots, coordinates = (None, position_ids) if by_axis else (position_ids, None)
+        at = self.positions(x, attention_mask, past_key_values, slots).seeing(self.ahead(input_ids))
+        at = at.along(coordinates)
         return self.decode(x, at, past_key_values, input_ids, last_only=last_only)
 
     def ahead(self, input_ids: Tensor) -> Tensor | None:
@@ -98,11 +101,8 @@ class VisionLanguage(Decoder):
         past_key_values: Sequence[State] | None,
         position_ids: Tensor | None,
     ) -> DecoderPositions:
-        """As in a decoder, or with coordinates, 3 B T, as ``position_ids``; the tokens of a prompt see each other where the
-        spec says so."""
-        by_axis = position_ids is not None and position_ids.ndim == 3
-        at = super().positions(new, attention_mask, past_key_values, None if by_axis else position_ids)
-        at = replace(at, coordinates=position_ids) if by_axis else at
+        """As in a decoder; the tokens of a prompt see each other where the spec says so."""
+        at = super().positions(new, attention_mask, past_key_values, position_ids)
         if self.bidirectional != "prompt":
             return at
         return at.with_prompt(at.first_call(self.decoder.past_length(past_key_values)))

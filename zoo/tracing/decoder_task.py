@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from specs.model import Model
-from zoo.graph_names import AHEAD, COORDINATES, EMBEDDED
+from zoo.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, EMBEDDED
 from zoo.models.outputs import Outputs
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -40,17 +40,15 @@ def decoder_task(
     past, present = state_names("past", state), state_names("present", state)
 
     def run(model: Any, values: Mapping[str, Any]) -> Outputs:
-        mask, places, before = (
-            values.get("attention_mask"),
-            values.get(COORDINATES),
-            gather_state(past, values),
-        )
+        mask, before = values.get("attention_mask"), gather_state(past, values)
+        slots = None if cache_slots is None else values.get("position_ids")
         if embedded:
             x = values[EMBEDDED]
-            at = model.positions(x, mask, before, places).seeing(values.get(AHEAD))
+            at = model.positions(x, mask, before, slots).seeing(values.get(AHEAD))
+            at = at.along(values.get(_coordinates(cache_slots)) if spec.rotates_by_axis else None)
             return model.decode(x, at, before, last_only=last_only)
         types = values.get("token_type_ids")
-        return model(values["input_ids"], mask, before, types, places, last_only=last_only)
+        return model(values["input_ids"], mask, before, types, slots, last_only=last_only)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         outputs = run(model, values)
@@ -59,6 +57,11 @@ def decoder_task(
     caches = state_inputs(past, state, model.decoder, cache_slots or "past_sequence_length")
     inputs = (*_new(spec, cache_slots, embedded=embedded), *chain.from_iterable(caches))
     return Task(name, inputs, call, (), last_only, cache_slots, constant_names(past, state))
+
+
+def _coordinates(cache_slots: int | None) -> str:
+    """The name of the input that has the frame, row and column of each token."""
+    return COORDINATES if cache_slots is None else COORDINATES_BESIDE_SLOTS
 
 
 def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Placeholder]:
@@ -74,7 +77,7 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Pl
         x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", width))
         more = [ids_input(AHEAD, "sequence_length")] if spec.decoder.bidirectional == "image" else []
         if spec.rotates_by_axis:
-            more.append(Placeholder(COORDINATES, torch.int64, (3, BATCH, "sequence_length")))
+            more.append(Placeholder(_coordinates(cache_slots), torch.int64, (3, BATCH, "sequence_length")))
         return [x, *more, seen]
     given = stack_inputs(spec, spec.decoder, "sequence_length")
     return [seen if each.name == "attention_mask" else each for each in given]
