@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from exporters.runtime.exported import Exported
     from exporters.runtime.model_inputs import Given
     from exporters.runtime.text import TextTokenizer
-    from specs.model import Model
 
 
 @dataclass(frozen=True)
@@ -95,6 +94,8 @@ def read_pair(
     if not stated.images or not (stated.texts or stated.ids):
         missing = "--text" if stated.images else "--image"
         raise UserError(f"{name} compares texts with images, and {missing} is missing\n  Pass both.")
+    from exporters.runtime.text import filled_text
+
     texts = _texts(stated, tokenizer)
     prompts = [list[int](ids) for ids in texts.given]
     if stated.texts and tokenizer:
@@ -155,16 +156,6 @@ def _ids_of_tiles(
             "  Pass --tokenizer PATH."
         )
     return image_ids(grids, exported.spec, tokenizer)
-
-
-def filled_text(ids: list[int], spec: Model, tokenizer: TextTokenizer) -> list[int]:
-    """A text as the encoder of a dual encoder was trained on it: one that pools at the last token of all, in both directions,
-    reads it filled up to its context (SigLIP)."""
-    assert spec.text is not None
-    length, padding = spec.context_length_of(spec.text), tokenizer.padding_id
-    if getattr(spec.text.head, "pooling", None) != "last" or spec.is_causal("text") or length is None:
-        return ids
-    return ids if padding is None else [*ids, *[padding] * (length - len(ids))]
 
 
 def _plain_ids(texts: Sequence[str], *, tokenizer: TextTokenizer) -> list[list[int]]:

@@ -17,7 +17,7 @@ from exporters.bf16_emulation import lifted_file
 from exporters.cases import Batch, Case
 from exporters.exact_graph import FLOAT32_LEVEL, Constants, exact_file
 from exporters.probes import GraphCall
-from exporters.providers import present
+from exporters.providers import device_of, present
 from exporters.quantized_cache.scheme import stored_codes
 from exporters.reference import ENCODED, PRESENT, at_their_places, reported_state
 from exporters.session_options import open_session, session_options
@@ -104,16 +104,18 @@ class Loaded:
         return np.ascontiguousarray(wide.numpy())
 
     def buffers(self, cache: Mapping[str, Tensor], length: int) -> dict[str, Any]:
-        """Buffers of ``length`` slots for an empty cache without a fixed length."""
+        """Buffers on the session's device, of ``length`` slots for an empty cache without a fixed length."""
         import onnxruntime
 
+        device = device_of(self.session.get_providers()[0])
         return {
             name: onnxruntime.OrtValue.ortvalue_from_numpy(
                 np.full(
                     (*empty.shape[:2], empty.shape[2] or length, empty.shape[3]),
                     JUNK,
                     dtype=self.array(empty).dtype,
-                )
+                ),
+                device,
             )
             for name, empty in cache.items()
         }

@@ -142,12 +142,12 @@ def expect(
         progress("the weights as they are stored, PyTorch")
         weights = reference.take_stored(take_stored)
         found = [run_again(model, each, full_pass) for each in found]
-    per_token = _per_token(model)
+    per_token = per_token_outputs(model)
     comparable = [each for each in found if each.case.decided is None or bool(each.case.decided.any())]
     return Expected(tuple(comparable), weights, per_token)
 
 
-def _per_token(model: ZooModel) -> frozenset[str]:
+def per_token_outputs(model: ZooModel) -> frozenset[str]:
     """The reported outputs with a token axis."""
     spec = model.spec
     if isinstance(model, DualEncoder):

@@ -171,12 +171,13 @@ class Model(Spec):
     @property
     def last_stack(self) -> Stack:
         """The stack whose output the head reads; of a dual encoder, that of texts."""
-        stack: Stack | None = getattr(self, self._last_name)
+        stack: Stack | None = getattr(self, self.last_stack_name)
         assert stack is not None
         return stack
 
     @property
-    def _last_name(self) -> StackName:
+    def last_stack_name(self) -> StackName:
+        """The name of ``last_stack``."""
         return _STACKS_OF[self.architecture][-1 if self.architecture != "dual-encoder" else 0]
 
     @property
@@ -510,7 +511,9 @@ class Model(Spec):
         return read.takes_tokens and seen.input_name == "pixel_values"
 
     def _head_faults(self) -> Iterable[Fault]:
-        context = replace(self.rule_context(self._last_name, self.last_stack), vocab_size=self.vocab_size)
+        context = replace(
+            self.rule_context(self.last_stack_name, self.last_stack), vocab_size=self.vocab_size
+        )
         yield from (fault.under("head") for fault in self.head.faults(context))
         yield from self._meeting_faults()
         embedding = self.embedding_of(self.last_stack)

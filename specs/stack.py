@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
@@ -170,6 +171,23 @@ class Stack(Spec):
         """The block of every layer; equal blocks are one object."""
         return [self.named_block(name) for name in self.block_names()]
 
+    def layer_kinds(self) -> list[tuple[str | None, int]]:
+        """The block name of every layer, as ``block_names``, and a number that tells layers of a block apart.
+
+        It is 0 unless they share weights: then each set is held by a layer and used again by others.
+        """
+        kinds: list[tuple[str | None, int]] = []
+        uses = Counter[str | None]()
+        for layer, (name, owner) in enumerate(zip(self.block_names(), self.owners(), strict=True)):
+            if owner != layer:
+                kinds.append(kinds[owner])
+                continue
+            sharing, use = self.named_block(name).sharing, uses[name]
+            sets = 0 if sharing is None else sharing.sets
+            kinds.append((name, use if use < sets else sets + use % max(sets, 1)))
+            uses[name] += 1
+        return kinds
+
     @property
     def ends_with_norm(self) -> bool:
         """Whether a norm follows the last block."""
@@ -209,6 +227,22 @@ class Stack(Spec):
         yield from (fault.under("block") for fault in self.block.faults(context))
         for name, block in self.blocks.items():
             yield from (fault.under("blocks", name) for fault in block.faults(context))
+        yield from self._sharing_faults()
+
+    def _sharing_faults(self) -> Iterable[Fault]:
+        """More sets of weights than layers that use them."""
+        names, owners = self.block_names(), self.owners()
+        counts = Counter(name for layer, name in enumerate(names) if owners[layer] == layer)
+        for name, count in counts.items():
+            sharing = self.named_block(name).sharing
+            if sharing is not None and sharing.sets > count:
+                place = ("block",) if name is None else ("blocks", name)
+                yield Fault(
+                    (*place, "sharing", "sets"),
+                    f"must be at most {count}, the number of layers of this block",
+                    sharing.sets,
+                    "Reduce it, or add layers.",
+                )
 
     def position_faults(self, position: PositionKind, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of the effective position of this stack, relative to that position."""

@@ -243,7 +243,7 @@ def draw_without_attention(draw: st.DrawFn, block: Data, *, cross: bool) -> None
         return
     if cross:
         block.setdefault("cross_attention", draw(attentions(2, local=False)))
-    block["attention"] = None
+    block["attention"] = block["sharing"] = None
     block.pop("attention_norm", None)
     if draw(st.integers(0, 5)) == 0:
         block.pop("feed_forward_residual", None)
@@ -327,9 +327,22 @@ def blocks(draw: st.DrawFn, head_count: int, *, cross: bool, latent: bool) -> Da
         data["norms"] = draw(st.sampled_from(["shared", "separate"]))
     if data.get("norms") != "shared" and draw(st.integers(0, 4)) == 0:
         data[draw(st.sampled_from(["attention_norm", "feed_forward_norm"]))] = draw(norms())
+    data["sharing"] = draw(sharing(data)) if draw(st.integers(0, 4)) == 0 else None
     if cross and (data["attention"]["kind"] == "latent" or draw(st.booleans())):
         data["cross_attention"] = draw(attentions(draw(st.sampled_from([1, 2, 4])), local=False))
     return data
+
+
+@st.composite
+def sharing(draw: st.DrawFn, block: Data) -> Data:
+    """Weights that all layers of a block share, at times with adapters."""
+    adapters = {
+        "rank": draw(st.sampled_from([1, 3])),
+        "attention": block["attention"]["kind"] != "latent" and draw(st.booleans()),
+        "feed_forward": block["feed_forward"]["kind"] != "mixture",
+    }
+    adapted = adapters["attention"] or adapters["feed_forward"]
+    return {"sets": 1, "adapters": adapters if adapted and draw(st.booleans()) else None}
 
 
 @st.composite

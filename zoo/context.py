@@ -22,6 +22,7 @@ class BuildContext:
 
     ``d_model`` is the width of the stream that the component reads and writes, ``layer`` its index in a
     stack of ``layers``; ``cross`` says that the stack attends to an encoder, whose width is ``encoder_width``;
+    ``input_width`` is that of what an attention reads, where it is not that of the stream;
     ``fixed_length`` says that every input is as long as context_length, as images and spectrograms are; ``patch_grid`` are
     the patches that the last vectors of an image are made of.
     ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told.
@@ -35,6 +36,7 @@ class BuildContext:
     causal: bool
     cross: bool
     encoder_width: int | None = None
+    input_width: int | None = None
     fixed_length: bool = False
     patch_grid: PatchGrid | None = None
     layers: int = 1

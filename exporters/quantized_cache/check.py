@@ -21,10 +21,10 @@ def check_cache_format(
     """Raise :class:`specs.errors.UserError` where a model, target, client or tracer has no cache of this format."""
     if cache is None:
         return
-    if spec.architecture != "decoder":
+    if not spec.decodes or spec.architecture == "encoder-decoder":
         why = (
             "an encoder has no cache"
-            if spec.architecture == "encoder"
+            if not spec.decodes
             else "the caches of an encoder-decoder grow in an operation without scales"
         )
         raise UserError(f"{OPTION} applies only to decoders\n  value: {spec.name}; {why}\n  Leave it out.")

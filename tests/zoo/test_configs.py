@@ -46,7 +46,6 @@ def read(**changes: Any) -> Any:
         ({"model_type": "rwkv"}, "config.json: model_type: is not a supported family\n  value: 'rwkv'\n  Supported families: albert, apertus, arcee, bamba, bart, beit, bert,"),
         ({"model_type": "gemma3n_text"}, "config.json: model_type: is not supported: specs cannot express several residual streams"),
         ({"model_type": "gemma4_text"}, "config.json: model_type: is not supported: specs cannot express embeddings per layer"),
-        ({"model_type": "zamba2"}, "config.json: model_type: is not supported: specs cannot express layers that share weights but for"),
         ({"model_type": None}, "config.json: model_type: is not a supported family"),
         ({"model_type": ["llama"]}, "config.json: model_type: is not a supported family\n  value: ['llama']"),
         ({"architectures": ["LlamaForVision"]}, "config.json: architectures: must name a supported class\n  value: ['LlamaForVision']\n  Choose from: LlamaForCausalLM"),

@@ -62,14 +62,15 @@ class Projections(nn.Module):
         """source: the width of what keys and values are computed from; that of the queries unless given."""
         super().__init__()
         d_model, width = context.d_model, spec.head_width(context.d_model)
-        source = source or d_model
+        reads = context.input_width or d_model
+        source = source or reads
         self.heads, self.key_value_heads, self.width = spec.heads, spec.key_value_heads, width
         self.scale = width**-0.5 if spec.scale is None else spec.scale
         self.dropout = spec.dropout
-        self.query = Linear(d_model, spec.heads * width, bias=spec.bias.query)
+        self.query = Linear(reads, spec.heads * width, bias=spec.bias.query)
         self.key = Linear(source, spec.key_value_heads * width, bias=spec.bias.key)
         self.value = Linear(source, spec.key_value_heads * width, bias=spec.bias.value)
-        self.gate = Linear(d_model, spec.heads * width, bias=spec.bias.query) if spec.output_gate else None
+        self.gate = Linear(reads, spec.heads * width, bias=spec.bias.query) if spec.output_gate else None
         self.output = Linear(spec.heads * width, d_model, bias=spec.bias.output)
         self.clip, self.softcap = spec.clip, spec.softcap
         self.multipliers = spec.multipliers

@@ -10,16 +10,19 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor, nn
 
 import specs.block as spec
 from zoo.components.attention import CrossAttention
 from zoo.components.layer_scale import LayerScale
+from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
+from zoo.components.sharing import add_adapters
 from zoo.context import BuildContext
-from zoo.precision import wide
+from zoo.precision import in_dtype, wide
 from zoo.registry import build_component, builds
 
 
@@ -49,7 +52,8 @@ class Block(nn.Module):
         self.attention = self.mixer = self.cross_attention = self.feed_forward = None
         self.feed_forward_residual = None
         if spec.attention is not None:
-            self.attention = build_component(spec.attention, context)
+            reading = replace(context, input_width=spec.attention_input_width(context.d_model))
+            self.attention = build_component(spec.attention, reading)
         if spec.mixer is not None:
             self.mixer = build_component(spec.mixer, context)
         if context.cross:
@@ -58,6 +62,8 @@ class Block(nn.Module):
             self.cross_attention.component_kind = cross.kind  # type: ignore[assignment, union-attr]
         if spec.feed_forward is not None:
             self.feed_forward = build_component(spec.feed_forward, context)
+        if spec.sharing is not None and spec.sharing.adapters is not None:
+            add_adapters(self, spec.sharing.adapters)
         self.residual = build_component(spec.residual, context)
         if spec.feed_forward_residual is not None:
             self.feed_forward_residual = build_component(spec.feed_forward_residual, context)
@@ -107,13 +113,15 @@ class Block(nn.Module):
 
     def _mix(self, x: Tensor, turn: Turn) -> Tensor:
         """The sum of the mixers' outputs: B T D -> B T D."""
-        outputs, begin = [], 0
-        for mixer, declared in zip(self.mixers, self.states, strict=True):
-            end = begin + len(declared)
-            output, state = mixer(x, turn.context, None if turn.past is None else turn.past[begin:end])
-            outputs.append(output)
-            turn.present, begin = turn.present + state, end
-        return functools.reduce(operator.add, outputs)
+        return functools.reduce(operator.add, [self._pass(i, x, turn) for i in range(len(self.states))])
+
+    def _pass(self, index: int, x: Tensor, turn: Turn) -> Tensor:
+        """The output of a mixer; mixers pass in their order: B T D -> B T D."""
+        begin = sum(map(len, self.states[:index]))
+        past = None if turn.past is None else turn.past[begin : begin + len(self.states[index])]
+        output, state = self.mixers[index](x, turn.context, past)
+        turn.present = turn.present + state
+        return output
 
     def _cross(self, x: Tensor, turn: Turn) -> Tensor:
         return self.cross_attention(x, turn.context, turn.encoded)  # type: ignore[misc]
@@ -232,3 +240,35 @@ class NormedResidual(Block):
             x = self.norm_of(name)(x)
             x = self.joined(name, x, branch(x, turn))
         return x, turn.present
+
+
+class BesideEmbedding(nn.Module):
+    """[x, e]: B T D and B T D -> B T 2D."""
+
+    component_kind = "beside_embedding"
+
+    def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
+        return torch.cat([x, in_dtype(embedding, x.dtype)], -1)
+
+
+@builds(spec.SideTransformer)
+class SideTransformer(Block):
+    """x + mixer(norm(x + side(feed_forward(norm(attention(norm([x, e]))))))), where e is the input of the stack."""
+
+    def __init__(self, spec: spec.SideTransformer, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.beside = BesideEmbedding()
+        both = replace(context, d_model=spec.attention_input_width(context.d_model))
+        self.attention_norm = build_component(spec.norm_of("attention"), both)
+        self.feed_forward_norm = build_component(spec.norm_of("feed_forward"), context)
+        self.side = Linear(context.d_model, context.d_model, bias=False)
+        self.mixer_norm = build_component(spec.norm_of("mixer"), context)
+
+    def forward(
+        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
+    ) -> tuple[Tensor, State]:
+        x, turn = wide(x), Turn(context, past, encoded)
+        side = self._pass(0, self.attention_norm(self.beside(x, context.inputs)), turn)
+        side = self.side(self._feed(self.feed_forward_norm(side), turn))
+        mixed = self._pass(1, self.mixer_norm(x + side), turn)
+        return self.joined("mixer", x, mixed), turn.present

@@ -107,10 +107,12 @@ class MixerContext:
     gated: by the name of its position, a bias that each layer scales and adds to those, (B or 1) H T S.
     real: B T, 1 for real tokens and 0 for padding, which enters no state; None if all are real.
     start: B, the first slot of the new tokens in a static cache; None for a growing cache.
+    inputs: B T D, what the first layer reads: the embedding.
     """
 
     position: Position
     positions: Tensor
+    inputs: Tensor
     biases: Mapping[BiasKey, Tensor | None]
     distances: Mapping[str, Distances | None] = field(default_factory=dict)
     cross_bias: Tensor | None = None

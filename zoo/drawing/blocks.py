@@ -87,6 +87,7 @@ class BlockReader:
 
     def _feed_forward(self, name: str, spec: Component) -> Part:
         details = wording.feed_forward_details(spec, self._stack.d_model)
+        details += wording.sharing_details(self._spec.sharing, "feed_forward")
         if not isinstance(spec, Mixture):
             return self._part("feed-forward", wording.feed_forward_title(spec), details, name)
         counts = self._stack.counts
@@ -111,6 +112,8 @@ class BlockReader:
         details = wording.attention_details(
             spec, self._stack.d_model, causal=self._stack.causal, cross=reads_encoder
         )
+        if name == "attention":
+            details += wording.sharing_details(self._spec.sharing, "attention")
         title = wording.title(spec.kind)
         if reads_encoder:
             details, title = [title.removesuffix(" attention"), *details], "Cross-attention"

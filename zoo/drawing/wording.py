@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from specs import registry
 from specs.attention import MultiHeadShape
@@ -16,6 +17,7 @@ from specs.mixture import Mixture
 from specs.packed_patches import PackedPatches
 from specs.patch_positions import AxialRope, RelativeBias2d
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
+from specs.sharing import Sharing
 from specs.waveform import SampledKind
 from zoo.units import number_text
 
@@ -47,6 +49,7 @@ TITLES = {
     "sinusoidal": "Sinusoidal positions",
     "tokens": "Token embedding",
     "layer_scale": "LayerScale",
+    "beside_embedding": "Concatenate embedding",
 }
 """Titles of built-in kinds; others use their own names."""
 
@@ -145,6 +148,16 @@ def feed_forward_details(spec: Component, d_model: int) -> list[str]:
     if isinstance(spec, Gated) and spec.up_offset is not None:
         details.append(f"up {spec.up_offset:+g}")
     return details + (multiplied(spec.multipliers) if isinstance(spec, Gated) else [])
+
+
+def sharing_details(sharing: Sharing | None, part: Literal["attention", "feed_forward"]) -> list[str]:
+    """How layers share the weights of a part, and the adapters in which they differ."""
+    if sharing is None:
+        return []
+    sets = "shared by layers" if sharing.sets == 1 else f"{sharing.sets} shared sets in turn"
+    adapters = sharing.adapters
+    adapted = adapters is not None and getattr(adapters, part)
+    return [sets, f"adapters of rank {adapters.rank:,}"] if adapters is not None and adapted else [sets]
 
 
 def multiplied(multipliers: Spec) -> list[str]:

@@ -101,6 +101,7 @@ MODULES = {
     "recurrent_gemma": "recurrent_gemma",
     "starcoder2": "starcoder2",
     "xglm": "xglm",
+    "zamba2": "zamba2",
     "eurobert": "eurobert",
     "nomic_bert": "nomic_bert",
     "neobert": "neobert",
@@ -148,7 +149,6 @@ INEXPRESSIBLE = {
     "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "
     "are values too, and factors of layers",
     "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
-    "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
 }
 """model_type -> what a spec cannot express of a family that is known."""
 

@@ -19,6 +19,7 @@ from zoo import functional
 from zoo.components.layer_sum import WeightedLayerSum
 from zoo.components.mixer import LENGTH, BiasKey, MixerContext, State, StateTensor, check_state
 from zoo.components.position import Position
+from zoo.components.sharing import SharedWeights
 from zoo.context import BuildContext
 from zoo.models.axes import Axes
 from zoo.models.reach import Reach
@@ -43,12 +44,12 @@ class Stack(nn.Module):
         self.position: Position = build_component(  # type: ignore[assignment]
             position if following and not position.embedded else NoPosition(), context
         )
-        own_positions = _OwnPositions(position, context)
+        own_positions, shared = _OwnPositions(position, context), SharedWeights()
         layers: list[Any] = []
         for layer, (block, owner) in enumerate(zip(blocks, spec.owners(), strict=True)):
             if owner == layer:
                 here = replace(context, layer=layer, position=own_positions.of(block))
-                layers.append(build_component(block, here))
+                layers.append(shared.given(block, build_component(block, here)))
             else:
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
@@ -118,10 +119,7 @@ class Stack(nn.Module):
         reach: Reach | None = None,
         axes: Axes | None = None,
     ) -> MixerContext:
-        """The inputs that all mixers share; arguments as in ``forward``, and the positions of all keys, (B or 1) S.
-
-        Only the device and dtype of x matter.
-        """
+        """The inputs that all mixers share; arguments as in ``forward``, and the positions of all keys, (B or 1) S."""
         like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
         added = {position.name: position.bias(positions, keys, like) for position in self.positions}
         gated = {position.name: added.pop(position.name) for position in self.positions if position.gated}
@@ -129,7 +127,7 @@ class Stack(nn.Module):
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
         distances = {each.name: each.distances(positions, keys, like) for each in self.positions}
         rotated = positions if axes is None else axes.coordinates
-        return MixerContext(self.position, rotated, biases, distances, cross_bias, real, start, gated)
+        return MixerContext(self.position, rotated, x, biases, distances, cross_bias, real, start, gated)
 
     @property
     def _counts(self) -> bool:

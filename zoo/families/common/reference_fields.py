@@ -1,6 +1,6 @@
 """The fields that the reference has for each family, written by ``python -m tests.parity.reference_fields``.
 
-The fields are those of transformers 5.23.0, or of code that is published with a checkpoint.
+The fields are those of transformers 5.24.0, or of code that is published with a checkpoint.
 """
 
 SHARED = """
@@ -200,7 +200,7 @@ num_key_value_heads query_pre_attn_scalar use_bidirectional_attention use_cache
 attention_bias attn_logit_softcapping boi_token_id boi_token_index eoi_token_id eoi_token_index
 final_logit_softcapping hidden_activation image_token_id image_token_index intermediate_size
 mm_tokens_per_image num_key_value_heads query_pre_attn_scalar rope_local_base_freq
-sliding_window_pattern text_config use_bidirectional_attention use_cache vision_config
+sliding_window_pattern text_config use_bidirectional_attention vision_config
 """,
     "gemma3_text": """
 attention_bias attn_logit_softcapping final_logit_softcapping hidden_activation image_token_id
@@ -242,8 +242,8 @@ attention_bias intermediate_size num_experts num_experts_per_tok num_key_value_h
 num_local_experts output_router_logits router_aux_loss_coef swiglu_alpha swiglu_limit use_cache
 """,
     "gptj": """
-_is_quantized activation_function attn_pdrop embd_pdrop layer_norm_epsilon n_embd n_head n_inner
-n_layer n_positions resid_pdrop rotary_dim use_cache
+activation_function attn_pdrop embd_pdrop layer_norm_epsilon n_embd n_head n_inner n_layer
+n_positions resid_pdrop rotary_dim use_cache
 """,
     "granite": """
 attention_bias attention_multiplier embedding_multiplier intermediate_size logits_scaling mlp_bias
@@ -315,7 +315,7 @@ attention_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp use
 """,
     "llava": """
 image_seq_length image_token_id image_token_index multimodal_projector_bias projector_hidden_act
-text_config use_cache vision_config vision_feature_layer vision_feature_select_strategy
+text_config vision_config vision_feature_layer vision_feature_select_strategy
 """,
     "longt5": """
 d_ff d_kv d_model decoder_start_token_id dense_act_fn dropout_rate encoder_attention_type
@@ -446,7 +446,7 @@ layer_norm_elementwise_affine layerdrop use_cache word_embed_proj_dim
 """,
     "paligemma": """
 image_size image_token_id image_token_index num_image_tokens patch_size projection_dim text_config
-use_bidirectional_attention use_cache vision_config
+use_bidirectional_attention vision_config
 """,
     "pegasus": """
 activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
@@ -556,7 +556,7 @@ relative_attention_max_distance relative_attention_num_buckets scale_decoder_out
     "umt5": """
 d_ff d_kv d_model decoder_start_token_id dense_act_fn dropout_rate feed_forward_proj is_decoder
 is_gated_act layer_norm_epsilon num_decoder_layers num_heads num_layers
-relative_attention_max_distance relative_attention_num_buckets use_cache
+relative_attention_max_distance relative_attention_num_buckets scale_decoder_outputs use_cache
 """,
     "vision-encoder-decoder": """
 add_cross_attention cross_attention_hidden_size decoder decoder_start_token_id encoder is_decoder
@@ -605,6 +605,13 @@ decoder_start_token_id dropout ffn_dim layerdrop num_layers scale_embedding use_
     "xlm-roberta": """
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
+    "zamba2": """
+adapter_rank add_bias_linear attention_head_dim attention_hidden_size chunk_size hybrid_layer_ids
+intermediate_size layers_block_type mamba_d_conv mamba_d_state mamba_expand mamba_headdim
+mamba_ngroups n_mamba_heads num_key_value_heads num_logits_to_keep num_mem_blocks time_step_floor
+time_step_max time_step_min use_cache use_conv_bias use_long_context use_mamba_kernels
+use_mem_eff_path use_mem_rope use_shared_attention_adapter
 """,
 }
 """The additional fields of each family, by model_type."""
