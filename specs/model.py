@@ -161,7 +161,9 @@ class Model(Spec):
 
     def context_length_of(self, stack: Stack) -> int | None:
         """The maximum number of vectors of a stack."""
-        return self.embedding_of(stack).fixed_length or stack.context_length or self.context_length
+        embedding = self.embedding_of(stack)
+        shared = None if embedding.packed else self.context_length
+        return embedding.fixed_length or stack.context_length or shared
 
     @property
     def first_stack(self) -> Stack:
@@ -417,6 +419,7 @@ class Model(Spec):
         context = replace(self.rule_context("decoder", self.decoder), vocab_size=self.vocab_size)
         yield from (fault.under("connector") for fault in connector.faults(context))
         images = self.embedding_of(self.image)
+        yield from self._deepstack_faults(connector)
         if images.packed:
             yield from self._packed_faults(connector)
         elif not isinstance(images, Patches):
@@ -448,6 +451,42 @@ class Model(Spec):
                 self.position_of(self.decoder).kind,
                 "Use rope, alibi or relative_bias.",
             )
+
+    def _deepstack_faults(self, connector: ConnectorKind) -> Iterable[Fault]:
+        """The violated rules of vectors that are added after layers of the decoder."""
+        assert self.image is not None
+        assert self.decoder is not None
+        if connector.deepstack is None:
+            return
+        layers = connector.deepstack.layers
+        if not self.embedding_of(self.image).packed:
+            yield Fault(
+                ("connector", "deepstack"),
+                "requires images of any size",
+                list(layers),
+                "Remove it, or use packed_patches.",
+            )
+        elif list(layers) != sorted(layers) or layers[-1] >= self.image.depth:
+            yield Fault(
+                ("connector", "deepstack", "layers"),
+                f"must be layers of the images in order, from 0 to {self.image.depth - 1}",
+                list(layers),
+                "Change the list.",
+            )
+        elif len(layers) > self.decoder.depth:
+            yield Fault(
+                ("connector", "deepstack", "layers"),
+                f"must be at most {self.decoder.depth}, the layers of the decoder",
+                list(layers),
+                "Remove some.",
+            )
+
+    @property
+    def embedded_width(self) -> int:
+        """The width of what stands for a token before the decoder: its embedding, and what is added after its first layers."""
+        connector = self.connector
+        deep = connector.deep_count if isinstance(connector, ConnectorKind) else 0
+        return self.output_width * (1 + deep)
 
     def _packed_faults(self, connector: ConnectorKind) -> Iterable[Fault]:
         """The violated rules of images of any size: of their connector, and of what acts on their patches."""

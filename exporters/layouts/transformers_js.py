@@ -135,6 +135,7 @@ _CLASSES = frozenset(
         "Qwen2MoeForCausalLM",
         "Qwen3ForCausalLM",
         "Qwen3MoeForCausalLM",
+        "Qwen3VLForConditionalGeneration",
         "Qwen3NextForCausalLM",
         "Qwen3_5ForCausalLM",
         "RobertaForMaskedLM",

@@ -21,6 +21,8 @@ from transformers import (
     PaliGemmaForConditionalGeneration,
     Qwen2_5_VLConfig,
     Qwen2_5_VLForConditionalGeneration,
+    Qwen3VLConfig,
+    Qwen3VLForConditionalGeneration,
     Qwen2VLConfig,
     Qwen2VLForConditionalGeneration,
     SmolVLMConfig,
@@ -320,6 +322,17 @@ PACKED: dict[str, tuple[type, Any]] = {
                 "intermediate_size": 40,
                 "window_size": 16,
                 "fullatt_block_indexes": [1],
+            },
+            **MARKS,
+        ),
+    ),
+    "qwen3_vl": (
+        Qwen3VLForConditionalGeneration,
+        Qwen3VLConfig(
+            text_config={**PACKED_TEXT, "head_dim": 12},
+            vision_config={
+                **PACKED_VISION, "hidden_size": 32, "out_hidden_size": 48, "intermediate_size": 40,
+                "num_position_embeddings": 49, "deepstack_visual_indexes": [0, 1],
             },
             **MARKS,
         ),

@@ -109,9 +109,6 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     "gemma3": partial(_with_images, "gemma3_text"),
     "paligemma": partial(_with_images, "gemma"),
     **dict.fromkeys(("siglip", "idefics3", "smolvlm"), lambda fields: {"vision_config": fields}),
-    **dict.fromkeys(
-        ("qwen2_vl", "qwen2_5_vl"), lambda fields: {"text_config": {}, "vision_config": fields, **fields}
-    ),
     "vision-encoder-decoder": lambda fields: {
         "encoder": {"model_type": "vit", **fields},
         "decoder": {"model_type": "gpt2"},

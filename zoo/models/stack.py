@@ -5,7 +5,7 @@ Shapes: batch B, query length T, key length S, past length P, width D.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,9 @@ from zoo.models.axes import Axes
 from zoo.models.reach import Reach
 from zoo.precision import in_dtype
 from zoo.registry import build_component
+
+AfterLayer = Callable[[int, Tensor], Tensor]
+"""What goes on after a layer: from its index and its output, B T D, to B T D."""
 
 
 class Stack(nn.Module):
@@ -78,6 +81,7 @@ class Stack(nn.Module):
         start: Tensor | None = None,
         reach: Reach | None = None,
         axes: Axes | None = None,
+        after: AfterLayer | None = None,
     ) -> tuple[Tensor, list[State]]:
         """x: B T D, positions: B T, mask: B S with S = P + T, past: the state of each layer.
 
@@ -86,6 +90,7 @@ class Stack(nn.Module):
         start: B, the first slot of the new tokens, at ``positions``, in static caches of S slots.
         reach: of the new tokens in a causal stack, where some see tokens after them.
         axes: of the new tokens, where a position has several axes.
+        after: takes the index and the output of each layer, and returns what goes on.
         Returns the last hidden state, B T D, and the new state of each layer.
         """
         if past is not None and isinstance(x, Tensor):  # not while it is traced
@@ -103,6 +108,7 @@ class Stack(nn.Module):
             x, state = block(
                 x, context, None if past is None else past[layer], None if encoded is None else encoded[layer]
             )
+            x = x if after is None else after(layer, x)
             present.append(state)
         x = self.final_norm(x)
         return x if self.layer_sum is None else self.layer_sum([*outputs, x]), present

@@ -73,8 +73,7 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Pl
         else ids_input("position_ids", "sequence_length")
     )
     if embedded:
-        width = spec.width_of(spec.decoder)
-        x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", width))
+        x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", spec.embedded_width))
         more = [ids_input(AHEAD, "sequence_length")] if spec.decoder.bidirectional == "image" else []
         if spec.rotates_by_axis:
             more.append(Placeholder(_coordinates(cache_slots), torch.int64, (3, BATCH, "sequence_length")))
