@@ -53,11 +53,14 @@ def deep_connectors(spec: spec.ConnectorKind, context: BuildContext) -> nn.Modul
     if deep is None:
         return nn.ModuleList()
     plain = spec.model_copy(update={"norm": None, "deepstack": None})
-    found = nn.ModuleList(build_component(plain, context) for _ in deep.layers)
-    for connector in found:
+    found = nn.ModuleList()
+    for _ in deep.layers:
+        connector: Connector = build_component(plain, context)  # type: ignore[assignment]
         if deep.norm is not None:
-            width = replace(context, d_model=connector.joined_width)
-            connector.joined_norm = build_component(deep.norm, width)
+            connector.joined_norm = build_component(
+                deep.norm, replace(context, d_model=connector.joined_width)
+            )
+        found.append(connector)
     return found
 
 

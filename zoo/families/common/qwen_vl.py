@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from specs.connector import MlpConnector
@@ -102,7 +102,7 @@ def patch_rule(stored: str) -> Rule:
     return Rule(stored, ("embedding.patch.weight",), unfolded)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QwenVL(Family):
     """The config of an encoder of images and that of a decoder, which old configs have among the fields of the whole.
 
@@ -111,9 +111,9 @@ class QwenVL(Family):
     the same norm after they are joined.
     """
 
-    images: Family = field(default_factory=lambda: _NONE)
-    text: Family = field(default_factory=lambda: _NONE)
-    norm: Mapping[str, Any] = field(default_factory=dict)
+    images: Family
+    text: Family
+    norm: Mapping[str, Any]
     out: str = "out_hidden_size"
     flat: bool = False
     deep: bool = False
@@ -176,6 +176,3 @@ class QwenVL(Family):
             TIED: text[TIED],
             "image_token_id": connector.token,
         }
-
-
-_NONE = Family("none", None)  # type: ignore[arg-type]
