@@ -75,7 +75,8 @@ class Decoder(nn.Module):
         last_only: bool = False,
         after: AfterLayer | None = None,
     ) -> Outputs:
-        """x: embeddings, B T D; input_ids: B T, for heads that look for a token;
+        """x: embeddings, B T D; input_ids: B T, for heads that look for a token, and for layers that embed them.
+
         after: what goes on after each layer.
         """
         x, present = self.decoder(
@@ -86,6 +87,7 @@ class Decoder(nn.Module):
             real=at.real,
             start=at.start,
             reach=at.reach,
+            tokens=input_ids,
             axes=None if at.coordinates is None else Axes(at.coordinates),
             after=after,
         )

@@ -33,8 +33,10 @@ def decoder_task(
     name: str = "model",
     *,
     embedded: bool = False,
+    with_ids: bool = False,
 ) -> Task:
-    """The decoder for every step; ``embedded``: it takes embeddings in place of tokens, batch x length x d_model."""
+    """The decoder for every step; ``embedded``: it takes embeddings in place of tokens, batch x length x d_model, and ``with_ids``
+    the tokens beside them, where it needs to know which are of images."""
     assert spec.decoder is not None
     state = model.decoder.states
     past, present = state_names("past", state), state_names("present", state)
@@ -44,7 +46,9 @@ def decoder_task(
         slots = None if cache_slots is None else values.get("position_ids")
         if embedded:
             x = values[EMBEDDED]
-            at = model.positions(x, mask, before, slots).seeing(values.get(AHEAD))
+            ids = values.get("input_ids")
+            ahead = values.get(AHEAD) if ids is None else model.ahead(ids)
+            at = model.positions(x, mask, before, slots).seeing(ahead)
             at = at.along(values.get(_coordinates(cache_slots)) if spec.rotates_by_axis else None)
             return model.decode(x, at, before, last_only=last_only)
         types = values.get("token_type_ids")
@@ -55,7 +59,7 @@ def decoder_task(
         return {**outputs, **spread_state(present, outputs.present_key_values)}
 
     caches = state_inputs(past, state, model.decoder, cache_slots or "past_sequence_length")
-    inputs = (*_new(spec, cache_slots, embedded=embedded), *chain.from_iterable(caches))
+    inputs = (*_new(spec, cache_slots, embedded=embedded, with_ids=with_ids), *chain.from_iterable(caches))
     return Task(name, inputs, call, (), last_only, cache_slots, constant_names(past, state))
 
 
@@ -64,7 +68,7 @@ def _coordinates(cache_slots: int | None) -> str:
     return COORDINATES if cache_slots is None else COORDINATES_BESIDE_SLOTS
 
 
-def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Placeholder]:
+def _new(spec: Model, cache_slots: int | None, *, embedded: bool, with_ids: bool) -> Sequence[Placeholder]:
     """The inputs of the new tokens."""
     assert spec.decoder is not None
     seen = (
@@ -74,7 +78,8 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Pl
     )
     if embedded:
         x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", spec.embedded_width))
-        more = [ids_input(AHEAD, "sequence_length")] if spec.decoder.bidirectional == "image" else []
+        name = "input_ids" if with_ids else AHEAD
+        more = [ids_input(name, "sequence_length")] if spec.decoder.bidirectional == "image" else []
         if spec.rotates_by_axis:
             more.append(Placeholder(_coordinates(cache_slots), torch.int64, (3, BATCH, "sequence_length")))
         return [x, *more, seen]
