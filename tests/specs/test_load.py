@@ -353,7 +353,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["position=rope"], "position: must be a mapping with a `kind` of position\n  value: 'rope'\n"
          "  Write a mapping, such as {kind: rope}."),
         (["position=7"], "position: must be a mapping with a `kind` of position\n  value: 7\n"
-         "  Write a mapping with a kind: learned, sinusoidal, convolutional, rope, alibi, relative_bias, none, axial_rope, relative_bias_2d, disentangled, relative_key, relative_sinusoidal."),
+         "  Write a mapping with a kind: learned, sinusoidal, convolutional, rope, alibi, relative_bias, none, disentangled, axial_rope, interpolated, relative_bias_2d, relative_key, relative_sinusoidal."),
         (["decoder.block=3"],
          "decoder.block: must be a mapping with a `kind` of block\n  value: 3\n"
          "  Write a mapping with a kind: pre_norm, post_norm, parallel, reordered_norm, sandwich, normed_residual, side_transformer, conformer."),
