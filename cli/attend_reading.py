@@ -78,6 +78,11 @@ class Given:
                 raise UserError(
                     f"{path} is a directory, and zoo attend shows one input.\n  Pass one file of it."
                 )
+        if self.image is not None and source.spec.packs_images:
+            raise UserError(
+                f"{source.spec.name} reads images of any size, which zoo attend does not show\n  value: {self.image}\n"
+                "  Pass text alone, or record its attention in Python: zoo.attention_maps.recording.Recording."
+            )
         if self.image is not None and ("pixel_values" in inputs.values() or "decoder" in inputs):
             values, _ = read_image_files([self.image], source.spec, source.origin)
             if "decoder" in inputs:

@@ -23,7 +23,15 @@ from exporters.reference import ENCODED, PRESENT, at_their_places, reported_stat
 from exporters.session_options import open_session, session_options
 from exporters.targets import Padding, Target
 from zoo import functional
-from zoo.graph_names import AHEAD, COORDINATES, EMBEDDED, GRID, SEEN, VISION_ENCODER
+from zoo.graph_names import (
+    AHEAD,
+    COORDINATES,
+    COORDINATES_BESIDE_SLOTS,
+    EMBEDDED,
+    GRID,
+    SEEN,
+    VISION_ENCODER,
+)
 from zoo.state_names import is_past, is_present, past_of, present_of
 from zoo.tracing.dual_encoder_tasks import READS
 from zoo.tracing.task import ENCODER_HIDDEN, HIDDEN, IMAGES, Task
@@ -153,6 +161,8 @@ def run(
     for end in case.ends:
         piece = case.batch.piece(start, end) if case.pieces else case.batch
         feeds = {**_empty_cache(graph.task, piece), **feeds, **_given(piece)}
+        if piece.coordinates is not None and graph.task.cache_slots is None:
+            feeds[COORDINATES] = piece.coordinates
         outputs = graph.in_place(feeds, buffers) if buffers else graph(feeds)
         cache = _cache_of(outputs)
         feeds |= cache
@@ -222,11 +232,10 @@ def _given(batch: Batch) -> dict[str, Tensor]:
         "attention_mask": batch.mask,
         "token_type_ids": batch.types,
         **batch.beside,
+        COORDINATES_BESIDE_SLOTS: batch.coordinates,
     }
     if batch.mask is not None and batch.types is not None:
-        given[COORDINATES] = _places(batch.mask)[:, -batch.inputs.shape[1] :]
-    if batch.coordinates is not None:
-        given[COORDINATES] = batch.coordinates
+        given["position_ids"] = _places(batch.mask)[:, -batch.inputs.shape[1] :]
     return {name: values for name, values in given.items() if values is not None}
 
 

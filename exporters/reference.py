@@ -245,8 +245,8 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     apart: dict[str, Tensor] = {}
     if isinstance(model, VisionLanguage):
         apart, x = _with_images(model, case, batch)
-        at = model.positions(x, batch.mask, None, coordinates_of(model, case, batch))
-        at = at.seeing(model.ahead(batch.inputs))
+        at = model.positions(x, batch.mask, None, None).seeing(model.ahead(batch.inputs))
+        at = at.along(coordinates_of(model, case, batch))
         if model.bidirectional == "prompt":
             assert case.batch.mask is not None
             at = at.with_prompt(case.batch.mask[:, : case.ends[0]].sum(1, keepdim=True))

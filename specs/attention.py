@@ -132,6 +132,9 @@ class MultiHeadShape(Component):
     window: Annotated[Window | None, Role.WINDOW] = None
     """Sliding-window size in tokens. A causal query sees the last `window` tokens including itself (Mistral); a
     bidirectional one sees `window / 2` tokens on either side (ModernBERT). Default: no limit."""
+    patch_window: Annotated[Annotated[int, Field(ge=1, le=2**16)] | None, OmitDefault()] = None
+    """Side of the square windows, in patches, that divide an image of any size from its first patch on; patches attend only to
+    those of their window (Qwen2.5-VL: 8). Default: to the whole image."""
     softcap: Annotated[PositiveFloat | None, Role.SOFTCAP] = None
     """Bound c on the scores, which become `c * tanh(score / c)` before the mask (Gemma 2). Default: unbounded."""
     sinks: Annotated[bool, OmitDefault()] = False
@@ -195,6 +198,13 @@ class MultiHeadShape(Component):
                 f"Use a divisor: {divisors(context.d_model)}; or set head_dim.",
             )
             return
+        if self.patch_window is not None and not context.packed:
+            yield Fault(
+                ("patch_window",),
+                "requires an embedding of packed_patches, whose rows and columns it divides",
+                self.patch_window,
+                "Remove it.",
+            )
         if self.qk_norm is not None:
             yield from (fault.under("qk_norm") for fault in self.qk_norm.faults(context))
         if self.value_norm is not None:

@@ -15,8 +15,6 @@ from specs.embedding import Embedding, EmbeddingKind, Patches, Tokens
 from specs.errors import MISSING
 from specs.head import Contrastive, DistilledClassification, Head, NoHead, Pooled, VocabularyHead
 from specs.initialization import Initialization, Normal
-from specs.packed_patches import PackedPatches
-from specs.patch_positions import PatchPosition
 from specs.position import NoPosition, Position, PositionKind, Rope
 from specs.roles import Role
 from specs.stack import STACKS, Stack, StackName
@@ -163,7 +161,9 @@ class Model(Spec):
 
     def context_length_of(self, stack: Stack) -> int | None:
         """The maximum number of vectors of a stack."""
-        return self.embedding_of(stack).fixed_length or stack.context_length or self.context_length
+        embedding = self.embedding_of(stack)
+        shared = None if embedding.packed else self.context_length
+        return embedding.fixed_length or stack.context_length or shared
 
     @property
     def first_stack(self) -> Stack:
@@ -214,7 +214,7 @@ class Model(Spec):
             causal=self.is_causal(name),
             cross=cross,
             patches=self.embedding_of(stack).of_patches,
-            packed=isinstance(self.embedding_of(stack), PackedPatches),
+            packed=self.embedding_of(stack).packed,
             token_decoder=self.architecture == "decoder",
         )
 
@@ -290,7 +290,7 @@ class Model(Spec):
                     "Set architecture: encoder, or use spectrogram or filtered_waveform.",
                 )
             yield from self._length_faults(name, stack)
-            if isinstance(embedding, PackedPatches) and (name, self.architecture) != (
+            if embedding.packed and (name, self.architecture) != (
                 "image",
                 "vision-language",
             ):
@@ -420,7 +420,8 @@ class Model(Spec):
         context = replace(self.rule_context("decoder", self.decoder), vocab_size=self.vocab_size)
         yield from (fault.under("connector") for fault in connector.faults(context))
         images = self.embedding_of(self.image)
-        if isinstance(images, PackedPatches):
+        yield from self._deepstack_faults(connector)
+        if images.packed:
             yield from self._packed_faults(connector)
         elif not isinstance(images, Patches):
             yield Fault(
@@ -452,6 +453,42 @@ class Model(Spec):
                 "Use rope, alibi or relative_bias.",
             )
 
+    def _deepstack_faults(self, connector: ConnectorKind) -> Iterable[Fault]:
+        """The violated rules of vectors that are added after layers of the decoder."""
+        assert self.image is not None
+        assert self.decoder is not None
+        if connector.deepstack is None:
+            return
+        layers = connector.deepstack.layers
+        if not self.embedding_of(self.image).packed:
+            yield Fault(
+                ("connector", "deepstack"),
+                "requires images of any size",
+                list(layers),
+                "Remove it, or use packed_patches.",
+            )
+        elif list(layers) != sorted(layers) or layers[-1] >= self.image.depth:
+            yield Fault(
+                ("connector", "deepstack", "layers"),
+                f"must be layers of the images in order, from 0 to {self.image.depth - 1}",
+                list(layers),
+                "Change the list.",
+            )
+        elif len(layers) > self.decoder.depth:
+            yield Fault(
+                ("connector", "deepstack", "layers"),
+                f"must be at most {self.decoder.depth}, the layers of the decoder",
+                list(layers),
+                "Remove some.",
+            )
+
+    @property
+    def embedded_width(self) -> int:
+        """The width of what stands for a token before the decoder: its embedding, and what is added after its first layers."""
+        connector = self.connector
+        deep = connector.deep_count if isinstance(connector, ConnectorKind) else 0
+        return self.output_width * (1 + deep)
+
     def _packed_faults(self, connector: ConnectorKind) -> Iterable[Fault]:
         """The violated rules of images of any size: of their connector, and of what acts on their patches."""
         if connector.pool > 1:
@@ -469,7 +506,8 @@ class Model(Spec):
                 "Remove it.",
             )
         assert self.image is not None
-        if not isinstance(self.position_of(self.image), PatchPosition | NoPosition):
+        position = self.position_of(self.image)
+        if not (position.of_patches or isinstance(position, NoPosition)):
             yield Fault(
                 ("image", "position", "kind"),
                 "must tell rows from columns in images of any size, or be none",
@@ -489,7 +527,7 @@ class Model(Spec):
     @property
     def packs_images(self) -> bool:
         """Whether the images among its tokens have any size."""
-        return self.connector is not None and isinstance(self.embedding_of(self.image), PackedPatches)  # type: ignore[arg-type]
+        return self.connector is not None and self.embedding_of(self.image).packed  # type: ignore[arg-type]
 
     @property
     def rotates_by_axis(self) -> bool:

@@ -31,6 +31,7 @@ class PackedPatches(EmbeddingKind):
 
     input_name: ClassVar[str] = "pixel_values"
     of_patches: ClassVar[bool] = True
+    packed: ClassVar[bool] = True
 
     @property
     def any_length(self) -> bool:

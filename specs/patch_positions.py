@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from specs.attention import MultiHeadShape
-from specs.base import Fault, OmitDefault, PositiveFloat, RuleContext
+from specs.base import Fault, OmitDefault, PositiveFloat, RuleContext, Width
 from specs.descriptions import ValueDescriptions
 from specs.latent import Latent
 from specs.position import PositionKind
@@ -13,6 +13,8 @@ from specs.registry import register
 
 class PatchPosition(PositionKind):
     """Interface of positions that follow from the row and column of a patch."""
+
+    of_patches: ClassVar[bool] = True
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if not context.patches:
@@ -66,6 +68,27 @@ class AxialRope(PatchPosition):
                 f"requires a head width that 4 divides, for pairs along two axes; it is {width}",
                 self.kind,
                 f"Set head_dim: {width + 4 - width % 4}, or another number of heads.",
+            )
+
+
+@register("position")
+class Interpolated(PatchPosition):
+    """A trained vector per place of a square grid, added to the patches of images of any size: each gets a mean of the four places
+    around its own, weighted by nearness, with the corners of the image at those of the grid (Qwen3-VL)."""
+
+    kind: Literal["interpolated"] = "interpolated"
+    side: Width
+    """Number of rows, and of columns, of the grid (Qwen3-VL: 48)."""
+    embedded: ClassVar[bool] = True
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if context.patches and not context.packed:
+            yield Fault(
+                ("kind",),
+                "requires images of any size: those of one size have a vector per patch",
+                self.kind,
+                "Use learned, or embedding: {kind: packed_patches, ...}.",
             )
 
 

@@ -31,10 +31,11 @@ class QueryScaling(Spec):
 
 
 class PositionKind(Component):
-    """Interface of all kinds of position."""
+    """Interface of all kinds of position; ``of_patches`` says that it follows from the row and column of a patch."""
 
     embedded: ClassVar[bool] = False
     needs_equal_heads: ClassVar[bool] = False
+    of_patches: ClassVar[bool] = False
 
     @property
     def owned_by_layers(self) -> bool:

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from specs.base import OmitDefault, Spec
+from specs.roles import Role
 
 Pairs = Annotated[int, Field(ge=0, le=2**12)]
 
@@ -12,7 +13,7 @@ Pairs = Annotated[int, Field(ge=0, le=2**12)]
 class RopeSections(Spec):
     """Rotated pairs by axis: those of the frame, the row and the column of an image's vectors (M-RoPE: Qwen2-VL)."""
 
-    pairs: Annotated[tuple[Pairs, Pairs, Pairs], Field(strict=False)]
+    pairs: Annotated[tuple[Pairs, Pairs, Pairs], Field(strict=False), Role.PAIRS_BY_AXIS]
     """Numbers of pairs that rotate with the frame, the row and the column; their sum is half the rotated dimensions (Qwen2-VL:
     [16, 24, 24])."""
     interleaved: Annotated[bool, OmitDefault()] = False

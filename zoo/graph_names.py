@@ -17,5 +17,8 @@ GRID = "image_grid_thw"
 COORDINATES = "position_ids"
 """The frame, row and column of each token, as output and as input, where the decoder rotates by them."""
 
+COORDINATES_BESIDE_SLOTS = "axis_position_ids"
+"""The same as input of a decoder whose position_ids are slots of a static cache."""
+
 VISION_ENCODER = "vision_encoder"
 """The graph of images."""

@@ -136,9 +136,11 @@ _CLASSES = frozenset(
         "PhiForCausalLM",
         "Qwen2ForCausalLM",
         "Qwen2VLForConditionalGeneration",
+        "Qwen2_5_VLForConditionalGeneration",
         "Qwen2MoeForCausalLM",
         "Qwen3ForCausalLM",
         "Qwen3MoeForCausalLM",
+        "Qwen3VLForConditionalGeneration",
         "Qwen3NextForCausalLM",
         "Qwen3_5ForCausalLM",
         "RobertaForMaskedLM",
@@ -215,7 +217,9 @@ def _names_grids_shortly(spec: Model) -> bool:
     learned positions."""
     if not spec.packs_images or spec.image is None:
         return False
-    return spec.image.block.norm.kind == "layer_norm" and isinstance(spec.position_of(spec.image), AxialRope)
+    return spec.image.named_block(None).norm.kind == "layer_norm" and isinstance(
+        spec.position_of(spec.image), AxialRope
+    )
 
 
 def _reads_images_by_row(spec: Model) -> bool:
@@ -310,7 +314,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
             ]
     if spec.packs_images:
         grid, patches = example_grid(spec)
-        sizes = [patches, *graph.inputs["pixel_values"][1:]]
+        sizes = [patches, *(size for size in graph.inputs["pixel_values"][1:] if isinstance(size, int))]
         given += [
             f'inputs.pixel_values = new Tensor("float32", new Float32Array({math.prod(sizes)}), {sizes}); // from the preprocessor',
             f'inputs.{GRID} = new Tensor("int64", BigInt64Array.of({", ".join(f"{n}n" for n in grid)}), [1, 3]);',

@@ -270,3 +270,35 @@ def llava(**changes: object) -> Model:
             **changes,
         }
     )
+
+
+def of_patches(**changes: object) -> dict[str, Any]:
+    """A block whose attention rotates by row and column."""
+    axial = {"kind": "axial_rope", "coordinates": "index", "theta": 10.0}
+    return {**BLOCK, "attention": {**BLOCK["attention"], "position": axial, **changes}}
+
+
+def packed(**changes: object) -> Model:
+    """A model of two and two layers that reads images of any size: one layer of windows of four patches, and DeepStack."""
+    return Model.model_validate(
+        {
+            "name": "tiny-packed",
+            "architecture": "vision-language",
+            "vocab_size": 20,
+            "d_model": 8,
+            "context_length": 64,
+            "position": {"kind": "rope", "sections": {"pairs": [0, 1, 1], "interleaved": True}},
+            "image": {
+                "d_model": 8,
+                "position": {"kind": "interpolated", "side": 3},
+                "embedding": {"kind": "packed_patches", "patch_size": 2, "channels": 1},
+                "layers": [{"use": "windowed"}, {}],
+                "block": of_patches(),
+                "blocks": {"windowed": of_patches(patch_window=2)},
+            },
+            "connector": {"kind": "linear", "token": 19, "shuffle": 2, "deepstack": {"layers": [0]}},
+            "decoder": {"layers": 2, "block": BLOCK},
+            "head": {"kind": "language_modeling"},
+            **changes,
+        }
+    )

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import specs.attention as spec
 from zoo import functional
 from zoo.components.linear import Linear
-from zoo.components.mixer import LENGTH, Mixer, MixerContext, State, StateTensor
+from zoo.components.mixer import LENGTH, BiasKey, Mixer, MixerContext, State, StateTensor
 from zoo.components.norm import PerHeadNorm
 from zoo.components.position import Position
 from zoo.components.scaling import scaled
@@ -206,7 +206,7 @@ class SelfAttention(Projections, Mixer):
 
     def __init__(self, spec: spec.MultiHeadShape, context: BuildContext) -> None:
         super().__init__(spec, context)
-        self.window = spec.window
+        self.window, self.patch_window = spec.window, spec.patch_window
         self.position = context.position
         self.bias_gate = BiasGate(spec.heads, self.width) if _is_gated(context) else None
         if spec.scale is None:
@@ -224,7 +224,8 @@ class SelfAttention(Projections, Mixer):
         if self.norms_rotated:
             query = self.query_norm(query)
         query = position.scale_queries(query, positions)
-        bias, distances = context.biases[position.name, self.window], context.distances.get(position.name)
+        bias = context.biases[BiasKey(position.name, self.window, self.patch_window)]
+        distances = context.distances.get(position.name)
         if self.bias_gate is not None:
             gated = self.bias_gate(x) * context.gated[position.name]  # B H T S
             bias = gated if bias is None else gated + bias

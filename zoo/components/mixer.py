@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -90,8 +90,12 @@ def check_state(states: Sequence[Sequence[StateTensor]], given: Sequence[State])
             )
 
 
-BiasKey = tuple[str, int | None]
-"""What identifies a bias: the name of the position that acts on the scores, and the window."""
+class BiasKey(NamedTuple):
+    """What identifies a bias: the name of the position that acts on the scores, and the windows of tokens and of patches."""
+
+    position: str
+    window: int | None = None
+    patch_window: int | None = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ class MixerContext:
     @property
     def bias(self) -> Tensor | None:
         """The bias of an attention without a window or a position of its own."""
-        return self.biases[self.position.name, None]
+        return self.biases[BiasKey(self.position.name)]
 
     def cached(self, past: State | None, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """The cached keys and values followed by the new ones, B G T K each: B G S K."""

@@ -27,6 +27,6 @@ class PackedPatches(Embedding):
     def forward(
         self, pixel_values: Tensor, positions: Tensor, token_type_ids: None = None, mask: None = None
     ) -> Tensor:
-        """pixel_values: N V, positions: row and column of each patch, 2 1 N -> 1 N D."""
+        """pixel_values: N V, positions: row and column of each patch, and rows and columns of its image, 4 1 N -> 1 N D."""
         x = wide(self.patch(pixel_values))[None]  # 1 N D
         return self.dropout(self.position.embed(x, positions))

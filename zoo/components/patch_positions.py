@@ -5,7 +5,9 @@ Where every input has the same patches, what follows from their places is consta
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 
 import torch
 from torch import Tensor
@@ -16,6 +18,7 @@ from zoo.components.linear import EmbeddingTable
 from zoo.components.position import Position
 from zoo.components.rope_frequencies import Rotation
 from zoo.context import BuildContext
+from zoo.precision import wide
 from zoo.registry import builds
 from zoo.sharding import COLUMNS, Sharding
 
@@ -65,7 +68,7 @@ class AxialRope(Position):
     def angles(self, width: int, positions: Tensor, like: Tensor) -> Tensor:
         """The angle of each pair of a head, those of rows before those of columns: 1 T K/2, float32.
 
-        positions: row and column of each patch where images have any size, 2 1 T, else anything.
+        positions: row and column of each patch, and more, where images have any size, A 1 T; else anything.
         """
         if width not in self._prepared:
             self.prepare(width)
@@ -79,6 +82,34 @@ class AxialRope(Position):
         angles = self.angles(width, positions, x)  # 1 T K/2
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         return functional.rotary_embedding(x, cos, sin, dimensions=width, interleaved=False)
+
+
+@builds(spec.Interpolated)
+class Interpolated(Position):
+    """A trained vector per place of a square grid, interpolated between the four around each patch."""
+
+    def __init__(self, spec: spec.Interpolated, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.side = spec.side
+        self.table = EmbeddingTable(spec.side**2, context.d_model)
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        """x: 1 N D, positions: row and column of each patch, and rows and columns of its image, 4 1 N."""
+        row, column, rows, columns = (positions[axis] for axis in range(4))
+        down, across = self._between(row, rows), self._between(column, columns)
+        corners = [
+            wide(self.table(low * self.side + left)) * (share_down * share_across)[..., None]
+            for low, share_down in down
+            for left, share_across in across
+        ]
+        return x + functools.reduce(operator.add, corners)
+
+    def _between(self, index: Tensor, count: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """The two rows or columns of the grid around each of an image, with their shares, which are 1 together."""
+        scaled, steps = index * (self.side - 1), (count - 1).clamp(min=1)
+        low = scaled // steps
+        share = (scaled - low * steps).to(torch.float32) / steps.to(torch.float32)
+        return [(low, 1.0 - share), ((low + 1).clamp(max=self.side - 1), share)]
 
 
 @builds(spec.RelativeBias2d)

@@ -34,8 +34,12 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
             )
         case _:
             yield counts.part("other", wording.title(connector.kind), ["connector"], "connector")
-    counts = (f"N/{connector.square**2}",) if spec.packs_images else ("images", spec.vectors_per_image)
-    yield Label("", sizes(*counts, spec.output_width))
+    if connector.deepstack is not None:
+        layers = ", ".join(map(str, connector.deepstack.layers))
+        yield counts.part("other", "DeepStack", (f"likewise after layers {layers}",), "deep_connectors")
+    rows: list[str | int] = ["images", spec.vectors_per_image] if not spec.packs_images else []
+    rows = rows or [f"N/{connector.square**2}"]
+    yield Label("", sizes(*rows, spec.embedded_width))
 
 
 def _squares(title: str, size: int) -> Part:
@@ -48,4 +52,6 @@ def inserted(spec: Model) -> Inserted:
     assert isinstance(connector, ConnectorKind)
     assert spec.decoder is not None
     seen = ", bidirectional" if spec.decoder.bidirectional else ""
-    return Inserted(f"in place of token {connector.token:,}{seen}")
+    count = connector.deep_count
+    deep = f", DeepStack after the first {count} layer{'s' * (count > 1)}" if count else ""
+    return Inserted(f"in place of token {connector.token:,}{seen}{deep}")

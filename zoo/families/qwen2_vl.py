@@ -14,7 +14,7 @@ from zoo.families.common.llama_like import LLAMA, LlamaFields
 from zoo.families.common.qwen import LastLayers
 from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, packed_embedding, patch_rule
 from zoo.families.common.template import Data, Field, Place, UnfitError
-from zoo.families.common.tensors import Tensors, affine, fused, modules, same
+from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules, same
 from zoo.families.common.vision_language import decoder_rules, image_rules
 
 _NORM = {"kind": "layer_norm", "eps": 1e-6}
@@ -103,16 +103,14 @@ PROJECTOR = (
     *affine("model.visual.merger.mlp.2", "connector.down"),
 )
 
-RULES = (
-    *image_rules(VISION.tensors.rules, "model.visual."),
-    *PROJECTOR,
-    *decoder_rules("model.language_model."),
-)
 
+def renamed(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """Rules that also take the names of before transformers 4.52."""
 
-def old_name(stored: str) -> str:
-    """The name of a tensor before transformers 4.52."""
-    return stored.replace("model.visual.", "visual.").replace("model.language_model.", "model.")
+    def old(stored: str) -> str:
+        return stored.replace("model.visual.", "visual.").replace("model.language_model.", "model.")
+
+    return tuple(replace(rule, also=(old(rule.stored),)) for rule in rules)
 
 
 FAMILIES = (
@@ -120,7 +118,13 @@ FAMILIES = (
         "qwen2_vl",
         Tensors(
             "qwen2_vl",
-            tuple(replace(rule, also=(old_name(rule.stored),)) for rule in RULES),
+            renamed(
+                (
+                    *image_rules(VISION.tensors.rules, "model.visual."),
+                    *PROJECTOR,
+                    *decoder_rules("model.language_model."),
+                )
+            ),
             heads={"language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),)},
             optional=("lm_head.weight",),
         ),

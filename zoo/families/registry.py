@@ -58,6 +58,8 @@ MODULES = {
     "llava": "llava",
     "gemma3": "gemma3_images",
     "qwen2_vl": "qwen2_vl",
+    "qwen2_5_vl": "qwen2_5_vl",
+    "qwen3_vl": "qwen3_vl",
     "paligemma": "paligemma",
     "idefics3": "idefics3",
     "smolvlm": "idefics3",

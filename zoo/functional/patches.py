@@ -32,8 +32,15 @@ class GridPlaces:
 
     @property
     def coordinates(self) -> Tensor:
-        """Row and column: 2 ..."""
-        return torch.stack((self.row, self.column))
+        """Row and column, and the rows and columns of the image: 4 ..."""
+        return torch.stack((self.row, self.column, self.rows, self.columns))
+
+    def groups(self, window: int | None) -> Tensor:
+        """A number for each frame, or for each of its square windows of this side, that no other has."""
+        if window is None:
+            return self.first
+        across = (self.columns + (window - 1)) // window
+        return self.first + self.row // window * across + self.column // window
 
 
 def grid_places(number: Tensor, grids: Tensor, square: int = 1) -> GridPlaces:

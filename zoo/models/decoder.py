@@ -16,7 +16,7 @@ from zoo.generation.generate import How, Prompts, generate
 from zoo.models.axes import Axes
 from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
-from zoo.models.stack import Stack
+from zoo.models.stack import AfterLayer, Stack
 from zoo.registry import build_component
 
 
@@ -73,8 +73,12 @@ class Decoder(nn.Module):
         input_ids: Tensor | None = None,
         *,
         last_only: bool = False,
+        after: AfterLayer | None = None,
     ) -> Outputs:
-        """x: embeddings, B T D; input_ids: B T, for heads that look for a token, and for layers that embed them."""
+        """x: embeddings, B T D; input_ids: B T, for heads that look for a token, and for layers that embed them.
+
+        after: what goes on after each layer.
+        """
         x, present = self.decoder(
             x,
             at.positions,
@@ -85,6 +89,7 @@ class Decoder(nn.Module):
             reach=at.reach,
             tokens=input_ids,
             axes=None if at.coordinates is None else Axes(at.coordinates),
+            after=after,
         )
         tokens = TokenSequence(input_ids, at.real)
         if last_only:

@@ -52,6 +52,10 @@ class DecoderPositions:
         """The same where each token sees as many after it: B T; None for none."""
         return self if ahead is None else replace(self, reach=Reach(self.positions + ahead))
 
+    def along(self, coordinates: Tensor | None) -> DecoderPositions:
+        """The same with a frame, row and column of each token, 3 B T; None where all equal the position."""
+        return self if coordinates is None else replace(self, coordinates=coordinates)
+
     def with_prompt(self, length: Tensor) -> DecoderPositions:
         """The same where the tokens of a prompt see each other.  length: the number of its tokens, (B or 1) 1."""
         inside = self.positions < length

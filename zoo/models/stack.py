@@ -5,7 +5,7 @@ Shapes: batch B, query length T, key length S, past length P, width D.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,9 @@ from zoo.models.axes import Axes
 from zoo.models.reach import Reach
 from zoo.precision import in_dtype
 from zoo.registry import build_component
+
+AfterLayer = Callable[[int, Tensor], Tensor]
+"""What goes on after a layer: from its index and its output, B T D, to B T D."""
 
 
 class Stack(nn.Module):
@@ -79,6 +82,7 @@ class Stack(nn.Module):
         reach: Reach | None = None,
         tokens: Tensor | None = None,
         axes: Axes | None = None,
+        after: AfterLayer | None = None,
     ) -> tuple[Tensor, list[State]]:
         """x: B T D, positions: B T, mask: B S with S = P + T, past: the state of each layer.
 
@@ -88,6 +92,7 @@ class Stack(nn.Module):
         reach: of the new tokens in a causal stack, where some see tokens after them.
         tokens: B T, the new ones, for layers that embed them.
         axes: of the new tokens, where a position has several axes.
+        after: takes the index and the output of each layer, and returns what goes on.
         Returns the last hidden state, B T D, and the new state of each layer.
         """
         if past is not None and isinstance(x, Tensor):  # not while it is traced
@@ -111,6 +116,7 @@ class Stack(nn.Module):
                 None if past is None else past[layer],
                 None if encoded is None else encoded[layer],
             )
+            x = x if after is None else after(layer, x)
             present.append(state)
         x = self.final_norm(x)
         return x if self.layer_sum is None else self.layer_sum([*outputs, x]), present
@@ -163,7 +169,8 @@ class Stack(nn.Module):
 
     def view(self, attention: nn.Module) -> BiasKey:
         """The key of an attention's bias."""
-        return self.position_of(attention).name, getattr(attention, "window", None)
+        windows = (getattr(attention, name, None) for name in ("window", "patch_window"))
+        return BiasKey(self.position_of(attention).name, *windows)
 
     @property
     def positions(self) -> list[Position]:
@@ -182,15 +189,24 @@ class Stack(nn.Module):
         axes: Axes | None,
     ) -> dict[BiasKey, Tensor | None]:
         """The bias of the scores for each key, with what positions add: broadcast to B H T S, or None."""
-        more = {} if reach is None else {"last": reach.last, "unlimited": reach.unlimited}
-        if axes is not None and axes.groups is not None:
-            more["groups"] = axes.groups
-        return {
-            (position, window): functional.attention_bias(
-                mask, added.get(position), queries, keys, like, causal=self.causal, window=window, **more
+        ahead = {} if reach is None else {"last": reach.last, "unlimited": reach.unlimited}
+
+        def bias(key: BiasKey) -> Tensor | None:
+            groups = None if axes is None else axes.groups(key.patch_window)
+            together = {} if groups is None else {"groups": groups}
+            return functional.attention_bias(
+                mask,
+                added.get(key.position),
+                queries,
+                keys,
+                like,
+                causal=self.causal,
+                window=key.window,
+                **ahead,
+                **together,
             )
-            for position, window in self.views
-        }
+
+        return {key: bias(key) for key in self.views}
 
 
 def _own_position(mixer: Component, of_stack: PositionKind) -> PositionKind | None:

@@ -15,7 +15,7 @@ import specs.model as spec
 from specs.connector import ConnectorKind
 from specs.embedding import Patches
 from zoo import functional
-from zoo.components.connector import Connector
+from zoo.components.connector import Connector, deep_connectors
 from zoo.components.embedding import Embedding
 from zoo.components.mixer import State
 from zoo.context import BuildContext
@@ -23,7 +23,7 @@ from zoo.models.axes import Axes
 from zoo.models.decoder import Decoder
 from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
-from zoo.models.stack import Stack
+from zoo.models.stack import AfterLayer, Stack
 from zoo.precision import wide
 from zoo.registry import build_component
 
@@ -45,6 +45,8 @@ class VisionLanguage(Decoder):
         self.image = Stack(spec.image, context.position_kind, context)
         between = replace(BuildContext.of(spec, "decoder"), encoder_width=context.d_model)
         self.connector: Connector = build_component(connector, between)  # type: ignore[assignment]
+        self.deep_connectors = deep_connectors(connector, between)
+        self.deep_layers = connector.deepstack.layers if connector.deepstack else ()
         self.side = images.side if isinstance(images, Patches) else None
         self.square, self.placeholder = connector.square, connector.token
         self.rotates_by_axis = spec.rotates_by_axis
@@ -73,7 +75,10 @@ class VisionLanguage(Decoder):
         x = self.embed(input_ids, seen, token_type_ids)  # B T D
         if position_ids is None and image_grid_thw is not None and self.rotates_by_axis:
             position_ids = self.coordinates(input_ids, attention_mask, image_grid_thw)
-        at = self.positions(x, attention_mask, past_key_values, position_ids).seeing(self.ahead(input_ids))
+        by_axis = position_ids is not None and position_ids.ndim == 3
+        slots, coordinates = (None, position_ids) if by_axis else (position_ids, None)
+        at = self.positions(x, attention_mask, past_key_values, slots).seeing(self.ahead(input_ids))
+        at = at.along(coordinates)
         return self.decode(x, at, past_key_values, input_ids, last_only=last_only)
 
     def ahead(self, input_ids: Tensor) -> Tensor | None:
@@ -98,43 +103,85 @@ class VisionLanguage(Decoder):
         past_key_values: Sequence[State] | None,
         position_ids: Tensor | None,
     ) -> DecoderPositions:
-        """As in a decoder, or with coordinates, 3 B T, as ``position_ids``; the tokens of a prompt see each other where the
-        spec says so."""
-        by_axis = position_ids is not None and position_ids.ndim == 3
-        at = super().positions(new, attention_mask, past_key_values, None if by_axis else position_ids)
-        at = replace(at, coordinates=position_ids) if by_axis else at
+        """As in a decoder; the tokens of a prompt see each other where the spec says so."""
+        at = super().positions(new, attention_mask, past_key_values, position_ids)
         if self.bidirectional != "prompt":
             return at
         return at.with_prompt(at.first_call(self.decoder.past_length(past_key_values)))
 
-    def see(self, pixel_values: Tensor, image_grid_thw: Tensor | None = None) -> Tensor:
-        """The vectors of images: M channels height width -> M V D, or N W and M 3 -> those of all images, V D."""
-        x = wide(self.connector(self.image_output(pixel_values, image_grid_thw), self.side))
-        return x if image_grid_thw is None else x[0]
+    def decode(
+        self,
+        x: Tensor,
+        at: DecoderPositions,
+        past_key_values: Sequence[State] | None,
+        input_ids: Tensor | None = None,
+        *,
+        last_only: bool = False,
+        after: AfterLayer | None = None,
+    ) -> Outputs:
+        """As a decoder; x: from ``embed``, whose parts after the first are added after the first layers."""
+        if self.deep_layers:
+            x, *deep = x.chunk(1 + len(self.deep_layers), -1)  # B T D each
 
-    def image_output(self, pixel_values: Tensor, image_grid_thw: Tensor | None = None) -> Tensor:
-        """The last hidden state of the stack of images: M channels height width -> M N E, or N W and M 3 -> 1 N E."""
+            def after(layer: int, x: Tensor) -> Tensor:
+                return x + deep[layer] if layer < len(deep) else x
+
+        return super().decode(x, at, past_key_values, input_ids, last_only=last_only, after=after)
+
+    def see(self, pixel_values: Tensor, image_grid_thw: Tensor | None = None) -> Tensor:
+        """The vectors of images: M channels height width -> M V D, or N W and M 3 -> those of all images, V D, each followed by
+        what is added after the first layers of the decoder, V (1 + deep) D."""
+        if image_grid_thw is None:
+            return wide(self.connector(self.image_output(pixel_values), self.side))
+        deep: dict[int, Tensor] = {}
+        x = self.connector(self.image_output(pixel_values, image_grid_thw, deep), None)  # 1 V D
+        added = (
+            connector(deep[layer], None)
+            for layer, connector in zip(self.deep_layers, self.deep_connectors, strict=True)
+        )
+        return wide(torch.cat((x, *added), -1)[0] if self.deep_layers else x[0])
+
+    def image_output(
+        self,
+        pixel_values: Tensor,
+        image_grid_thw: Tensor | None = None,
+        deep: dict[int, Tensor] | None = None,
+    ) -> Tensor:
+        """The last hidden state of the stack of images: M channels height width -> M N E, or N W and M 3 -> 1 N E.
+
+        ``deep`` receives the outputs of the layers whose vectors are added after layers of the decoder.
+        """
         if image_grid_thw is not None:
-            return self._packed_output(pixel_values, image_grid_thw)
+            return self._packed_output(pixel_values, image_grid_thw, {} if deep is None else deep)
         mask, positions = self.image_embedding.mask_and_positions(pixel_values, None)
         x = self.image_embedding(pixel_values, positions)  # M N E
         x, _ = self.image(x, positions, mask)
         return x
 
-    def _packed_output(self, pixel_values: Tensor, image_grid_thw: Tensor) -> Tensor:
+    def _packed_output(self, pixel_values: Tensor, image_grid_thw: Tensor, deep: dict[int, Tensor]) -> Tensor:
         """The patches of every image see those of the same frame: N W and M 3 -> 1 N E."""
         places = functional.packed_places(image_grid_thw, pixel_values, self.square)  # 1 N each
         x = self.image_embedding(pixel_values, places.coordinates)  # 1 N E
         anywhere = functional.positions_from(0, x.shape[1], x)[None]
-        x, _ = self.image(x, anywhere, None, axes=Axes(places.coordinates, places.first))
+
+        def keep(layer: int, x: Tensor) -> Tensor:
+            if layer in self.deep_layers:
+                deep[layer] = x
+            return x
+
+        axes = Axes(places.coordinates, places)
+        x, _ = self.image(x, anywhere, None, axes=axes, after=keep)
         return x
 
     def embed(
         self, input_ids: Tensor, image_features: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
-        """input_ids and token_type_ids: B T, image_features: from ``see`` -> B T D."""
+        """input_ids and token_type_ids: B T, image_features: from ``see`` -> B T D, or B T (1 + deep) D, of tokens with zeros to
+        add."""
         anywhere = functional.positions_from(0, input_ids.shape[1], input_ids)[None]  # read by no token
         x = self.embedding(input_ids, anywhere, token_type_ids)  # B T D
+        if self.deep_layers:
+            x = torch.cat((x, *(x * 0.0 for _ in self.deep_layers)), -1)
         if image_features is None:
             return x
         return functional.in_place_of(self.placeholder, input_ids, x, image_features)

@@ -173,8 +173,8 @@ def _rope(use: Use, rope: Rope) -> Drawing:
         _wavelengths(use, by_length),
         _dials(),
     ]
-    if use.spec.sections is not None:  # type: ignore[attr-defined]
-        counts = " and ".join(map(str, use.spec.sections.pairs))  # type: ignore[attr-defined]
+    if use.spec.sections is not None:
+        counts = " and ".join(map(str, use.spec.sections.pairs))
         about += f"; of the vectors of images, {counts} pairs turn with the frame, the row and the column"
     return Drawing("Rotary (RoPE)", f"{about}.", figures, {"maps": [data], "dials": dials})
 

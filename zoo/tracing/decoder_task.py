@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from specs.model import Model
-from zoo.graph_names import AHEAD, COORDINATES, EMBEDDED
+from zoo.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, EMBEDDED
 from zoo.models.outputs import Outputs
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -42,19 +42,17 @@ def decoder_task(
     past, present = state_names("past", state), state_names("present", state)
 
     def run(model: Any, values: Mapping[str, Any]) -> Outputs:
-        mask, places, before = (
-            values.get("attention_mask"),
-            values.get(COORDINATES),
-            gather_state(past, values),
-        )
+        mask, before = values.get("attention_mask"), gather_state(past, values)
+        slots = None if cache_slots is None else values.get("position_ids")
         if embedded:
             x = values[EMBEDDED]
             ids = values.get("input_ids")
             ahead = values.get(AHEAD) if ids is None else model.ahead(ids)
-            at = model.positions(x, mask, before, places).seeing(ahead)
+            at = model.positions(x, mask, before, slots).seeing(ahead)
+            at = at.along(values.get(_coordinates(cache_slots)) if spec.rotates_by_axis else None)
             return model.decode(x, at, before, last_only=last_only)
         types = values.get("token_type_ids")
-        return model(values["input_ids"], mask, before, types, places, last_only=last_only)
+        return model(values["input_ids"], mask, before, types, slots, last_only=last_only)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         outputs = run(model, values)
@@ -63,6 +61,11 @@ def decoder_task(
     caches = state_inputs(past, state, model.decoder, cache_slots or "past_sequence_length")
     inputs = (*_new(spec, cache_slots, embedded=embedded, with_ids=with_ids), *chain.from_iterable(caches))
     return Task(name, inputs, call, (), last_only, cache_slots, constant_names(past, state))
+
+
+def _coordinates(cache_slots: int | None) -> str:
+    """The name of the input that has the frame, row and column of each token."""
+    return COORDINATES if cache_slots is None else COORDINATES_BESIDE_SLOTS
 
 
 def _new(spec: Model, cache_slots: int | None, *, embedded: bool, with_ids: bool) -> Sequence[Placeholder]:
@@ -74,12 +77,11 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool, with_ids: bool
         else ids_input("position_ids", "sequence_length")
     )
     if embedded:
-        width = spec.width_of(spec.decoder)
-        x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", width))
+        x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", spec.embedded_width))
         name = "input_ids" if with_ids else AHEAD
         more = [ids_input(name, "sequence_length")] if spec.decoder.bidirectional == "image" else []
         if spec.rotates_by_axis:
-            more.append(Placeholder(COORDINATES, torch.int64, (3, BATCH, "sequence_length")))
+            more.append(Placeholder(_coordinates(cache_slots), torch.int64, (3, BATCH, "sequence_length")))
         return [x, *more, seen]
     given = stack_inputs(spec, spec.decoder, "sequence_length")
     return [seen if each.name == "attention_mask" else each for each in given]

@@ -101,7 +101,7 @@ def _embedding_task(spec: Model, name: str, *, images: bool, in_one: bool = Fals
     """The embeddings of tokens, with the vectors of ``images`` in the place of placeholders and what the decoder reads of them;
     ``in_one``: those of all images are rows of one matrix, and the decoder reads token ids."""
     assert spec.decoder is not None
-    width, placed = spec.width_of(spec.decoder), images and spec.rotates_by_axis
+    width, placed = spec.embedded_width, images and spec.rotates_by_axis
     inputs = [
         each
         for each in stack_inputs(spec, spec.decoder, "sequence_length")

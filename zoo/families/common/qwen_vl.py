@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from specs.connector import MlpConnector
@@ -28,13 +28,14 @@ from zoo.families.common.vision_language import (
     joined,
 )
 
-_SECTION = "mrope_section"
+_SECTION, _INTERLEAVED, _DEEP = "mrope_section", "mrope_interleaved", "deepstack_visual_indexes"
 
 
 class SectionedRope(RopeField):
     """A rotary position whose pairs rotate by frame, row and column; ``usual`` are the numbers of pairs by default."""
 
     usual: tuple[int, int, int] = (16, 24, 24)
+    interleaved: bool = False
 
     def read_parameters(self, config: Config, stated: Config, theta: float | None = None) -> Data:
         pairs = stated.list(_SECTION, default=[*self.usual])
@@ -42,10 +43,15 @@ class SectionedRope(RopeField):
             stated.refuse(
                 _SECTION, "must be the numbers of pairs for frame, row and column", "Use [16, 24, 24]."
             )
-        mine = (_SECTION, *(name for name in ("rope_type", "type") if stated.data.get(name) == "mrope"))
+        mine = (
+            _SECTION,
+            _INTERLEAVED,
+            *(name for name in ("rope_type", "type") if stated.data.get(name) == "mrope"),
+        )
         rest = {name: value for name, value in stated.data.items() if name not in mine}
         position = super().read_parameters(config, Config(rest, stated.where, stated.path, neutral=()), theta)
-        return {**position, "sections": {"pairs": pairs}}
+        turns = {"interleaved": True} if self.interleaved else {}
+        return {**position, "sections": {"pairs": pairs, **turns}}
 
     def write(self, value: PositionKind, place: Place) -> Data:
         rope = rope_of(value)
@@ -53,7 +59,8 @@ class SectionedRope(RopeField):
             raise UnfitError("position without sections")
         fields = super().write(value, place)
         scaling = fields["rope_scaling"] or {"rope_type": "default"}
-        return {**fields, "rope_scaling": {**scaling, _SECTION: [*rope.sections.pairs]}}
+        turns = {_INTERLEAVED: True} if self.interleaved else {}
+        return {**fields, "rope_scaling": {**scaling, _SECTION: [*rope.sections.pairs], **turns}}
 
 
 class AxialRopeField(Field):
@@ -95,19 +102,21 @@ def patch_rule(stored: str) -> Rule:
     return Rule(stored, ("embedding.patch.weight",), unfolded)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QwenVL(Family):
     """The config of an encoder of images and that of a decoder, which old configs have among the fields of the whole.
 
     ``norm`` is that of the connector; ``out`` the field of the width that images become. Configs are written with the decoder's
-    fields among those of the whole where ``flat``, as clients read them.
+    fields among those of the whole where ``flat``, as clients read them. ``deep``: vectors of earlier layers are read too, with
+    the same norm after they are joined.
     """
 
-    images: Family = field(default_factory=lambda: _NONE)
-    text: Family = field(default_factory=lambda: _NONE)
-    norm: Mapping[str, Any] = field(default_factory=dict)
+    images: Family
+    text: Family
+    norm: Mapping[str, Any]
     out: str = "out_hidden_size"
     flat: bool = False
+    deep: bool = False
 
     def spec(self, config: Config, class_name: str) -> Data:
         config.ignore("video_token_id", "vision_start_token_id", "vision_end_token_id", "vision_token_id")
@@ -120,6 +129,7 @@ class QwenVL(Family):
         seen.ignore(*NEUTRAL, "spatial_patch_size")
         images = self.images.body_spec(seen, next(iter(self.images.classes)))
         square = seen.int("spatial_merge_size", default=2)
+        deep = {} if not self.deep else self._deepstack(seen, images["encoder"]["layers"])
         seen.must(self.out, decoder["d_model"], "images among tokens are as wide as these")
         seen.finish()
         connector = {
@@ -129,8 +139,18 @@ class QwenVL(Family):
             "norm": self.norm,
             "hidden": images["d_model"] * square**2,
             "activation": "gelu",
+            **deep,
         }
         return joined(decoder, images, connector, tied=tied, final_norm=False)
+
+    def _deepstack(self, seen: Config, depth: int) -> Data:
+        """The layers of images whose vectors are added after layers of the decoder."""
+        layers = seen.list(_DEEP, default=[8, 16, 24])
+        if not all(type(layer) is int and 0 <= layer < depth for layer in layers) or layers != sorted(
+            set(layers)
+        ):
+            seen.refuse(_DEEP, f"must be layers by number, in order, from 0 to {depth - 1}")
+        return {"deepstack": {"layers": layers, "norm": self.norm}} if layers else {}
 
     def config(self, model: Model, class_name: str) -> Data:
         seen, connector = images_of(model), model.connector
@@ -140,6 +160,8 @@ class QwenVL(Family):
         if model.image.ends_with_norm:
             raise UnfitError("image.final_norm")
         images = self.images.body_config(seen, next(iter(self.images.classes)))
+        if self.deep:
+            images[_DEEP] = list(connector.deepstack.layers) if connector.deepstack else []
         text = self.text.config(decoder_alone(model), next(iter(self.text.classes)))
         del images["architectures"]
         return {
@@ -154,6 +176,3 @@ class QwenVL(Family):
             TIED: text[TIED],
             "image_token_id": connector.token,
         }
-
-
-_NONE = Family("none", None)  # type: ignore[arg-type]

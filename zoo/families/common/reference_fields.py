@@ -509,6 +509,12 @@ router_aux_loss_coef router_jitter_noise use_cache
     "qwen2": """
 intermediate_size max_window_layers num_key_value_heads use_cache use_sliding_window
 """,
+    "qwen2_5_vl": """
+depth fullatt_block_indexes image_token_id in_channels intermediate_size num_heads
+num_key_value_heads out_hidden_size patch_size spatial_merge_size temporal_patch_size text_config
+use_sliding_window video_token_id vision_config vision_end_token_id vision_start_token_id
+window_size
+""",
     "qwen2_moe": """
 decoder_sparse_step intermediate_size max_window_layers mlp_only_layers norm_topk_prob num_experts
 num_experts_per_tok num_key_value_heads output_router_logits qkv_bias router_aux_loss_coef
@@ -546,6 +552,12 @@ attention_bias decoder_sparse_step full_attention_interval intermediate_size lin
 linear_key_head_dim linear_num_key_heads linear_num_value_heads linear_value_head_dim
 mlp_only_layers norm_topk_prob num_experts num_experts_per_tok num_key_value_heads
 output_router_logits router_aux_loss_coef shared_expert_intermediate_size use_cache
+""",
+    "qwen3_vl": """
+attention_bias deepstack_visual_indexes depth image_token_id in_channels intermediate_size num_heads
+num_key_value_heads num_position_embeddings out_hidden_size patch_size spatial_merge_size
+temporal_patch_size text_config video_token_id vision_config vision_end_token_id
+vision_start_token_id
 """,
     "recurrent_gemma": """
 attention_bias attention_window_size block_types conv1d_width final_w_init_variance_scale
