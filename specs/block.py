@@ -9,13 +9,15 @@ import specs.mamba
 import specs.mamba2
 import specs.mixture
 import specs.rg_lru
-import specs.short_convolution  # noqa: F401 - these register their kinds
+import specs.short_convolution
+import specs.side_by_side  # noqa: F401 - these register their kinds
 from specs.attention import Attention, MultiHeadShape
 from specs.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
 from specs.descriptions import ValueDescriptions
 from specs.feed_forward import FeedForward
 from specs.mixer import Mixer
 from specs.norm import Norm
+from specs.per_layer_embedding import PerLayerEmbedding
 from specs.registry import register
 from specs.residual import Add, Residual
 from specs.sharing import Sharing
@@ -51,6 +53,11 @@ class BlockParts(Component):
     layer_scale: Annotated[PositiveFloat | None, OmitDefault()] = None
     """Initial value of LayerScale, a trained factor per feature on the output of each branch, before the residual sum (Touvron
     et al., 2021; DINOv2: 1.0). Default: none."""
+    per_layer_embedding: Annotated[PerLayerEmbedding | None, OmitDefault()] = None
+    """Embedding of the tokens for this layer alone, the last branch of a decoder's block (Gemma 3n). Default: none."""
+    output_scale: Annotated[PositiveFloat | None, OmitDefault()] = None
+    """Value, where no checkpoint has another, of a stored, untrained factor on the output of the block, its residual stream
+    included (Gemma 4: 1.0). Default: none."""
     sharing: Annotated[Sharing | None, OmitDefault()] = None
     """Weights of the attention, the feed-forward and their norms that all layers of this block share (Zamba). Default: each
     layer has its own."""
@@ -145,6 +152,13 @@ class BlockParts(Component):
                     f"Remove it, or set {key} on attention.",
                 )
         cross = self.cross_attention or self.attention
+        if context.cross and getattr(cross, "reuses_keys_values", False):
+            yield Fault(
+                ("cross_attention", "reuses_keys_values"),
+                "must be false, because keys and values are those of the encoder",
+                True,
+                "Set a cross_attention without it.",
+            )
         if context.cross and not isinstance(cross, MultiHeadShape):
             yield Fault(
                 ("cross_attention",)
@@ -159,6 +173,9 @@ class BlockParts(Component):
             yield from (fault.under("sharing") for fault in shared)
         for key, part in self.parts():
             yield from (fault.under(key) for fault in part.faults(context))
+        if self.per_layer_embedding is not None:
+            found = self.per_layer_embedding.faults(context)
+            yield from (fault.under("per_layer_embedding") for fault in found)
 
     def _norm_faults(self) -> Iterable[Fault]:
         """Norms of branches that the block does not have."""

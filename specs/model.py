@@ -215,6 +215,7 @@ class Model(Spec):
             cross=cross,
             patches=self.embedding_of(stack).of_patches,
             packed=isinstance(self.embedding_of(stack), PackedPatches),
+            token_decoder=self.architecture == "decoder",
         )
 
     def _stack_faults(self) -> Iterable[Fault]:

@@ -11,6 +11,13 @@ from specs.feed_forward import TwoLayer
 from specs.roles import Role
 
 
+def _lacks_projections(attention: Component | None) -> bool:
+    """Whether keys or values are not projected by a matrix of their own."""
+    return isinstance(attention, MultiHeadShape) and (
+        attention.reuses_keys_values or attention.values == "keys"
+    )
+
+
 class Adapters(Spec):
     """Low-rank adapters (LoRA; Hu et al., 2021): to each shared projection, a layer adds a product of two narrow matrices of
     its own."""
@@ -37,6 +44,13 @@ class Adapters(Spec):
             ("feed_forward", feed_forward, TwoLayer, "mlp or gated"),
         )
         for key, part, kinds, names in fitting:
+            if key == "attention" and self.attention and _lacks_projections(part):
+                yield Fault(
+                    (key,),
+                    "must be false for an attention without a projection of keys and one of values",
+                    True,
+                    "Remove it.",
+                )
             if getattr(self, key) and not isinstance(part, kinds):
                 yield Fault(
                     (key,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ class BuildContext:
     ``head_width`` is that of the one attention in which a position acts.
     ``position_kind`` is the stack's as its spec has it, ``position`` the one that acts inside a layer's attention where
     that is not the stack's.
-    ``token`` is the token table, which a head may score against or share, and a second embedding shares.
+    ``modules`` are those that several layers of a stack share.  ``token`` is the token table, which a head may score against or share, and a second embedding shares.
     """
 
     d_model: int
@@ -48,6 +49,7 @@ class BuildContext:
     position_kind: PositionKind = field(default_factory=NoPosition)
     position: Position | None = None
     token: nn.Embedding | None = None
+    modules: dict[str, nn.Module] = field(default_factory=dict)
 
     @classmethod
     def of(cls, spec: Model, stack: StackName) -> BuildContext:
@@ -65,6 +67,12 @@ class BuildContext:
             vocab_size=spec.vocab_size,
             position_kind=spec.position_of(part),
         )
+
+    def shared(self, name: str, build: Callable[[], nn.Module]) -> nn.Module:
+        """The module of this name that the layers of a stack share, built by the first that asks for it."""
+        if name not in self.modules:
+            self.modules[name] = build()
+        return self.modules[name]
 
     def with_token(self, token: nn.Embedding | None) -> BuildContext:
         """The same with a token table, if there is one."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from exporters.preprocessing.audio import LogMel
 from exporters.preprocessing.frames import LogMelFrames
 from exporters.preprocessing.images import Pixels
 from exporters.preprocessing.kaldi import KaldiFrames
+from exporters.preprocessing.packed import Packing
 from exporters.preprocessing.waveforms import Waveforms
 
 
@@ -22,11 +23,12 @@ class Preprocessing:
     samples: Waveforms | None = None
     frames: LogMelFrames | None = None
     kaldi: KaldiFrames | None = None
+    packing: Packing = field(default_factory=Packing)
 
     @classmethod
     def beside(cls, *directories: Path) -> Preprocessing:
         """The settings in the first of some directories that have them."""
-        kinds = (LogMel, Pixels, Waveforms, LogMelFrames, KaldiFrames)
+        kinds = (LogMel, Pixels, Waveforms, LogMelFrames, KaldiFrames, Packing)
         return cls(*(kind.beside(*directories) for kind in kinds))  # type: ignore[arg-type]
 
 

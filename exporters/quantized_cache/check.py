@@ -45,6 +45,16 @@ def check_cache_format(
             f"  value: {option_name('layout')} {layout.name}, whose client pads on the left\n"
             f"  Pass {option_name('layout')} {able}, or leave it out."
         )
+    reusing = [
+        layer
+        for layer, block in enumerate(spec.last_stack.layer_blocks())
+        if getattr(block.attention, "reuses_keys_values", False)
+    ]
+    if reusing:
+        raise UserError(
+            f"{OPTION} {cache.name} needs keys and values of its own in every layer, because each has its scales\n"
+            f"  value: {spec.name}, whose layer {reusing[0]} reuses those of another\n  Leave it out."
+        )
     if via != "fx":
         raise UserError(
             f"{OPTION} needs zoo's own tracer\n  value: {option_name('via')} {via}\n  Pass {option_name('via')} fx, or leave it out."

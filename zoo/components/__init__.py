@@ -25,6 +25,7 @@ from zoo.components import (
     residual,
     rg_lru,
     short_convolution,
+    side_by_side,
     waveform,
 )
 
@@ -53,5 +54,6 @@ __all__ = [
     "residual",
     "rg_lru",
     "short_convolution",
+    "side_by_side",
     "waveform",
 ]

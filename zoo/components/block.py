@@ -20,6 +20,8 @@ from zoo.components.attention import CrossAttention
 from zoo.components.layer_scale import LayerScale
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
+from zoo.components.output_scale import OutputScale
+from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.components.sharing import add_adapters
 from zoo.context import BuildContext
 from zoo.precision import in_dtype, wide
@@ -72,7 +74,24 @@ class Block(nn.Module):
             for branch in self.branch_names:
                 self.add_module(f"{branch}_scale", LayerScale(spec.layer_scale, context.d_model))
         self.dropout = nn.Dropout(spec.dropout)
-        self.states = [mixer.state for mixer in self.mixers]
+        self.per_layer_embedding = None
+        if spec.per_layer_embedding is not None:
+            self.per_layer_embedding = PerLayerEmbedding(spec.per_layer_embedding, context)
+        self.output_scale = None if spec.output_scale is None else OutputScale(spec.output_scale)
+
+    def forward(
+        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
+    ) -> tuple[Tensor, State]:
+        """x: B T D, past and encoded: the state of this layer, and its keys and values of the encoder -> B T D and state."""
+        turn = Turn(context, past, encoded)
+        x = self.layer(x, turn)
+        if self.per_layer_embedding is not None:
+            x = x + self.dropout(self.per_layer_embedding(x, context.tokens, context.inputs))
+        return x if self.output_scale is None else self.output_scale(x), turn.present
+
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        """The formula that places norms and residuals: B T D -> B T D."""
+        raise NotImplementedError
 
     def add_norms(self, spec: spec.BlockParts, context: BuildContext, suffix: str = "norm") -> None:
         """A norm for each branch, named after it."""
@@ -104,7 +123,7 @@ class Block(nn.Module):
     @property
     def state(self) -> tuple[StateTensor, ...]:
         """The state of the mixers, in their order."""
-        return tuple(tensor for state in self.states for tensor in state)
+        return tuple(tensor for mixer in self.mixers for tensor in mixer.state)
 
     def branches(self) -> Iterator[tuple[str, Branch]]:
         """The branches by name, in order."""
@@ -117,13 +136,14 @@ class Block(nn.Module):
 
     def _mix(self, x: Tensor, turn: Turn) -> Tensor:
         """The sum of the mixers' outputs: B T D -> B T D."""
-        return functools.reduce(operator.add, [self._pass(i, x, turn) for i in range(len(self.states))])
+        return functools.reduce(operator.add, [self._pass(i, x, turn) for i in range(len(self.mixers))])
 
     def _pass(self, index: int, x: Tensor, turn: Turn) -> Tensor:
         """The output of a mixer; mixers pass in their order: B T D -> B T D."""
-        begin = sum(map(len, self.states[:index]))
-        past = None if turn.past is None else turn.past[begin : begin + len(self.states[index])]
-        output, state = self.mixers[index](x, turn.context, past)
+        *before, mixer = self.mixers[: index + 1]
+        begin = sum(len(each.state) for each in before)
+        past = None if turn.past is None else turn.past[begin : begin + len(mixer.state)]
+        output, state = mixer(x, turn.context, past)
         turn.present = turn.present + state
         return output
 
@@ -142,13 +162,11 @@ class PreNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
         for name, branch in self.branches():
             x = self.joined(name, x, branch(self.norm_of(name)(x), turn))
-        return x, turn.present
+        return x
 
 
 @builds(spec.PostNorm)
@@ -159,13 +177,10 @@ class PostNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        turn = Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
         for name, branch in self.branches():
             x = self.norm_of(name)(self.joined(name, x, branch(x, turn)))
-        return x, turn.present
+        return x
 
 
 @builds(spec.Parallel)
@@ -181,15 +196,13 @@ class Parallel(Block):
         else:
             self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
         (name, branch), *others = self.branches()
         total = self.scaled(name, branch(self.norm_of(name)(x), turn))
         for name, branch in others:
             total = total + self.scaled(name, branch(self.norm_of(name)(x), turn))
-        return self.residual(x, self.dropout(total)), turn.present
+        return self.residual(x, self.dropout(total))
 
 
 @builds(spec.ReorderedNorm)
@@ -200,13 +213,11 @@ class ReorderedNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
         for name, branch in self.branches():
             x = self.joined(name, x, self.norm_of(name)(branch(x, turn)))
-        return x, turn.present
+        return x
 
 
 @builds(spec.Sandwich)
@@ -218,14 +229,12 @@ class Sandwich(Block):
         self.add_norms(spec, context)
         self.add_norms(spec, context, "output_norm")
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
         for name, branch in self.branches():
             mixed = self.norm_of(name, "output_norm")(branch(self.norm_of(name)(x), turn))
             x = self.joined(name, x, mixed)
-        return x, turn.present
+        return x
 
 
 @builds(spec.NormedResidual)
@@ -236,14 +245,11 @@ class NormedResidual(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        turn = Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
         for name, branch in self.branches():
             x = self.norm_of(name)(x)
             x = self.joined(name, x, branch(x, turn))
-        return x, turn.present
+        return x
 
 
 class BesideEmbedding(nn.Module):
@@ -268,11 +274,9 @@ class SideTransformer(Block):
         self.side = Linear(context.d_model, context.d_model, bias=False)
         self.mixer_norm = build_component(spec.norm_of("mixer"), context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
-        side = self._pass(0, self.attention_norm(self.beside(x, context.inputs)), turn)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
+        side = self._pass(0, self.attention_norm(self.beside(x, turn.context.inputs)), turn)
         side = self.side(self._feed(self.feed_forward_norm(side), turn))
         mixed = self._pass(1, self.mixer_norm(x + side), turn)
-        return self.joined("mixer", x, mixed), turn.present
+        return self.joined("mixer", x, mixed)

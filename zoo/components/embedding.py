@@ -20,6 +20,7 @@ from zoo.components.position import Position
 from zoo.context import BuildContext
 from zoo.precision import wide
 from zoo.registry import build_component, builds
+from zoo.sharding import VOCABULARY, Sharding
 
 
 class Embedding(nn.Module):
@@ -77,6 +78,10 @@ class Tokens(Embedding):
             bias = spec.projection is None or spec.projection.bias
             self.projection = Linear(width, context.d_model, bias=bias)
         self.projects_first = spec.projection is not None and spec.projection.place == "first"
+
+    def sharding(self) -> Sharding:
+        """By the vocabulary."""
+        return Sharding({"token": VOCABULARY}, {"vocab_size": self.token.num_embeddings})
 
     def mask_and_positions(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         mask = torch.ones_like(inputs) if mask is None else mask

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import torch
@@ -103,7 +103,8 @@ class MixerContext:
     gated: by the name of its position, a bias that each layer scales and adds to those, (B or 1) H T S.
     real: B T, 1 for real tokens and 0 for padding, which enters no state; None if all are real.
     start: B, the first slot of the new tokens in a static cache; None for a growing cache.
-    inputs: B T D, what the first layer reads: the embedding.
+    inputs: B T D, what the first layer reads: the embedding; tokens: B T, the new tokens that a decoder embeds.
+    reused: all keys and values of an earlier layer, B G S K twice, for a layer without its own.
     """
 
     position: Position
@@ -115,6 +116,8 @@ class MixerContext:
     real: Tensor | None = None
     start: Tensor | None = None
     gated: Mapping[str, Tensor | None] = field(default_factory=dict)
+    reused: State = ()
+    tokens: Tensor | None = None
     _alignments: dict[int, functional.TokenAlignment | None] = field(default_factory=dict)
 
     def alignment(self, width: int) -> functional.TokenAlignment | None:
@@ -122,6 +125,10 @@ class MixerContext:
         if width not in self._alignments:
             self._alignments[width] = functional.token_alignment(self.real, width)
         return self._alignments[width]
+
+    def reusing(self, state: State) -> MixerContext:
+        """The same for a layer that attends to the keys and values of another, which left this state."""
+        return replace(self, reused=state[:2])
 
     @property
     def bias(self) -> Tensor | None:

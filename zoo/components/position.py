@@ -19,6 +19,7 @@ from zoo.components.rope_frequencies import Frequencies, rope_frequencies
 from zoo.context import BuildContext
 from zoo.precision import wide
 from zoo.registry import builds
+from zoo.sharding import COLUMNS, Sharding, counted
 
 if TYPE_CHECKING:
     from zoo.components.attention import Projections
@@ -259,6 +260,10 @@ class Alibi(Position):
                 torch.tensor(self.slopes, dtype=torch.float32, device="cpu").bfloat16().tolist()
             )
 
+    def sharding(self) -> Sharding:
+        """By heads."""
+        return Sharding(counts={"heads": len(self.slopes)}, divided=counted(slopes=len(self.slopes)))
+
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
         if not self.rounded:
             return functional.alibi_bias(self.slopes, queries, keys, like, scale=self.scale)
@@ -304,6 +309,10 @@ class RelativeBias(Position):
         self.buckets = t5_buckets(spec.buckets, spec.max_distance, bidirectional=not context.causal)
         assert context.heads is not None
         self.table = EmbeddingTable(spec.buckets, context.heads)
+
+    def sharding(self) -> Sharding:
+        """By heads."""
+        return Sharding({"table": COLUMNS}, {"heads": self.table.embedding_dim})
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
         relative = functional.relative_positions(queries, keys)  # (B or 1) T S

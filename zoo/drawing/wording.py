@@ -21,7 +21,9 @@ from specs.patch_positions import AxialRope, RelativeBias2d
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
 from specs.relative_key import RelativeKey
 from specs.relative_sinusoidal import RelativeSinusoidal
+from specs.rope_scaling import ProportionalScaling
 from specs.sharing import Sharing
+from specs.side_by_side import SideBySide
 from specs.waveform import SampledKind
 from zoo.units import number_text
 
@@ -43,6 +45,7 @@ TITLES = {
     "mlp": "Feed-forward",
     "gated": "Gated feed-forward",
     "mixture": "Mixture of experts",
+    "side_by_side": "Feed-forwards side by side",
     "rope": "RoPE",
     "axial_rope": "Axial RoPE",
     "alibi": "ALiBi",
@@ -54,6 +57,8 @@ TITLES = {
     "sinusoidal": "Sinusoidal positions",
     "tokens": "Token embedding",
     "layer_scale": "LayerScale",
+    "per_layer_embedding": "Embedding of this layer",
+    "output_scale": "Scale",
     "beside_embedding": "Concatenate embedding",
 }
 """Titles of built-in kinds; others use their own names."""
@@ -125,6 +130,12 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
         details.append(f"softcap {number_text(spec.softcap)}")
     if spec.clip is not None:
         details.append(f"clip ±{number_text(spec.clip)}")
+    if spec.reuses_keys_values:
+        details.append("keys and values of an earlier layer")
+    if spec.values == "keys" and not spec.reuses_keys_values:
+        details.append("keys as values")
+    if spec.value_norm is not None and not spec.reuses_keys_values:
+        details.append(f"{title(spec.value_norm.kind)} of values")
     if spec.sinks:
         details.append("sinks")
     if spec.output_gate:
@@ -149,6 +160,8 @@ def feed_forward_details(spec: Component, d_model: int) -> list[str]:
     """Widths and activation, or experts and their routing."""
     if isinstance(spec, Mixture):
         return list(_mixture_details(spec))
+    if isinstance(spec, SideBySide):
+        return [detail for branch in spec.branches.values() for detail in _of_branch(branch.feed_forward)]
     if not isinstance(spec, TwoLayer):
         return said(spec)
     hidden = sizes(2, spec.hidden) if isinstance(spec, Gated) else f"{spec.hidden:,}"
@@ -159,6 +172,14 @@ def feed_forward_details(spec: Component, d_model: int) -> list[str]:
     if isinstance(spec, Gated) and spec.up_offset is not None:
         details.append(f"up {spec.up_offset:+g}")
     return details + (multiplied(spec.multipliers) if isinstance(spec, Gated) else [])
+
+
+def _of_branch(spec: Component) -> Iterator[str]:
+    """A feed-forward among others, or its experts."""
+    if isinstance(spec, Mixture):
+        yield from _mixture_details(spec)
+    else:
+        yield _expert(spec)
 
 
 def sharing_details(sharing: Sharing | None, part: Literal["attention", "feed_forward"]) -> list[str]:
@@ -234,6 +255,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
 
 
 def _scaling(spec: Component) -> str:
+    if isinstance(spec, ProportionalScaling):
+        return f"{spec.fraction:.0%} of pairs"
     factor = getattr(spec, "factor", None)
     return f"{spec.kind} {TIMES} {number_text(factor)}" if factor else spec.kind
 

@@ -34,6 +34,7 @@ MODULES = {
     "gemma": "gemma",
     "gemma2": "gemma",
     "gemma3_text": "gemma3",
+    "gemma4_text": "gemma4",
     "gpt_oss": "gpt_oss",
     "mistral": "mistral",
     "mixtral": "mixtral",
@@ -122,6 +123,7 @@ MODULES = {
     "dinov3_vit": "dinov3",
     "beit": "beit",
     "vision-encoder-decoder": "vision_encoder_decoder",
+    "blip": "blip",
     "whisper": "whisper",
     "wav2vec2": "wav2vec2",
     "hubert": "wav2vec2",
@@ -136,6 +138,7 @@ MODULES = {
     "roberta-prelayernorm": "roberta",
     "marian": "marian",
     "m2m_100": "m2m_100",
+    "nllb-moe": "nllb_moe",
     "mbart": "bart",
     "torch": "torch_nn",
 }
@@ -146,15 +149,12 @@ without a config belong to the first family that names most of them.
 """
 
 INEXPRESSIBLE = {
-    "gemma3n_text": "several residual streams that each layer predicts and corrects (AltUp), embeddings per layer, "
-    "low-rank residuals (Laurel), sparse activations, and layers that reuse the keys and values of others",
-    "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "
-    "are values too, and factors of layers",
-    "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
     **dict.fromkeys(
         ("parakeet_rnnt", "parakeet_tdt"),
         "a decoder that steps through the frames of the encoder (transducers) with recurrent layers (LSTM)",
     ),
+    "gemma3n_text": "several residual streams that each layer predicts and corrects (AltUp), low-rank residuals (Laurel) and "
+    "sparse activations",
 }
 """model_type -> what a spec cannot express of a family that is known."""
 

@@ -74,7 +74,7 @@ class Decoder(nn.Module):
         *,
         last_only: bool = False,
     ) -> Outputs:
-        """x: embeddings, B T D; input_ids: B T, for heads that look for a token."""
+        """x: embeddings, B T D; input_ids: B T, for heads that look for a token, and for layers that embed them."""
         x, present = self.decoder(
             x,
             at.positions,
@@ -83,6 +83,7 @@ class Decoder(nn.Module):
             real=at.real,
             start=at.start,
             reach=at.reach,
+            tokens=input_ids,
             axes=None if at.coordinates is None else Axes(at.coordinates),
         )
         tokens = TokenSequence(input_ids, at.real)

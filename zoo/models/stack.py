@@ -30,7 +30,7 @@ from zoo.registry import build_component
 class Stack(nn.Module):
     """Blocks in order, an optional final norm, an optional sum over the layers, and the position that acts inside attention.
 
-    A shared block stands for several layers.  ``states`` is what each layer carries from call to call.
+    A shared block stands for several layers.
     """
 
     def __init__(self, spec: spec.Stack, position: PositionKind, context: BuildContext) -> None:
@@ -53,7 +53,7 @@ class Stack(nn.Module):
             else:
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
-        self.states: list[tuple[StateTensor, ...]] = [block.state for block in layers]
+        self.sources = spec.key_value_sources(context.d_model)
         self.attentions: dict[int, nn.Module] = {
             layer: block.attention for layer, block in enumerate(layers) if block.attention is not None
         }
@@ -77,6 +77,7 @@ class Stack(nn.Module):
         real: Tensor | None = None,
         start: Tensor | None = None,
         reach: Reach | None = None,
+        tokens: Tensor | None = None,
         axes: Axes | None = None,
     ) -> tuple[Tensor, list[State]]:
         """x: B T D, positions: B T, mask: B S with S = P + T, past: the state of each layer.
@@ -85,6 +86,7 @@ class Stack(nn.Module):
         real: B T, 1 for those of the new tokens that are not padding; None if all are real.
         start: B, the first slot of the new tokens, at ``positions``, in static caches of S slots.
         reach: of the new tokens in a causal stack, where some see tokens after them.
+        tokens: B T, the new ones, for layers that embed them.
         axes: of the new tokens, where a position has several axes.
         Returns the last hidden state, B T D, and the new state of each layer.
         """
@@ -96,12 +98,18 @@ class Stack(nn.Module):
             )
         keys = _key_positions(x, mask, self.past_length(past), start)
         context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start, reach, axes)
-        present, outputs = [], []
+        context = replace(context, tokens=tokens)
+        present: list[State] = []
+        outputs: list[Tensor] = []
         for layer, block in enumerate(self.blocks):
             if self.layer_sum is not None:
                 outputs.append(x)
+            source = self.sources[layer]
             x, state = block(
-                x, context, None if past is None else past[layer], None if encoded is None else encoded[layer]
+                x,
+                context if source is None else context.reusing(present[source]),
+                None if past is None else past[layer],
+                None if encoded is None else encoded[layer],
             )
             present.append(state)
         x = self.final_norm(x)
@@ -128,6 +136,11 @@ class Stack(nn.Module):
         distances = {each.name: each.distances(positions, keys, like) for each in self.positions}
         rotated = positions if axes is None else axes.coordinates
         return MixerContext(self.position, rotated, x, biases, distances, cross_bias, real, start, gated)
+
+    @property
+    def states(self) -> list[tuple[StateTensor, ...]]:
+        """What each layer carries from call to call."""
+        return [block.state for block in self.blocks]  # type: ignore[misc]
 
     @property
     def _counts(self) -> bool:

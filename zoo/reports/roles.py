@@ -14,6 +14,7 @@ from zoo.components.block import Block
 from zoo.components.embedding import Embedding
 from zoo.components.mixture import Experts, Mixture
 from zoo.components.norm import PerHeadNorm
+from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.components.position import Position
 from zoo.components.router import Router
 from zoo.reports.folding import Folded
@@ -103,7 +104,7 @@ def _role(module: nn.Module) -> str | None:
         return "positions"
     if isinstance(module, nn.LayerNorm | nn.RMSNorm | PerHeadNorm) or _is_norm(module):
         return "norms"
-    if isinstance(module, Embedding):
+    if isinstance(module, Embedding | PerLayerEmbedding):
         return "embedding"
     if isinstance(module, Router):
         return "router"

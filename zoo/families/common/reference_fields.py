@@ -57,6 +57,12 @@ use_mean_pooling use_relative_position_bias use_shared_relative_position_bias
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 """,
+    "blip": """
+attention_probs_dropout_prob decoder_pad_token_id decoder_start_token_id embedding_size
+encoder_hidden_size hidden_dropout_prob image_size image_text_hidden_size intermediate_size
+is_decoder label_smoothing layer_norm_eps logit_scale_init_value patch_size projection_dim
+text_config vision_config
+""",
     "bloom": """
 apply_residual_connection_post_layernorm layer_norm_epsilon n_embed n_head n_layer pretraining_tp
 slow_but_exact use_cache
@@ -206,6 +212,16 @@ sliding_window_pattern text_config use_bidirectional_attention vision_config
 attention_bias attn_logit_softcapping final_logit_softcapping hidden_activation image_token_id
 intermediate_size mm_tokens_per_image num_key_value_heads query_pre_attn_scalar rope_local_base_freq
 sliding_window_pattern text_config use_bidirectional_attention use_cache vision_config
+""",
+    "gemma4_text": """
+attention_bias attention_context_left attention_context_right attention_invalid_logits_value
+attention_k_eq_v attention_logit_cap audio_config audio_token_id conv_kernel_size enable_moe_block
+final_logit_softcapping global_head_dim gradient_clipping hidden_activation
+hidden_size_per_layer_input image_token_id intermediate_size kv_sharing_modes num_experts
+num_global_key_value_heads num_key_value_heads num_kv_shared_layers output_proj_dims patch_size
+pooling_kernel_size position_embedding_size residual_weight standardize subsampling_conv_channels
+text_config top_k_experts use_bidirectional_attention use_cache use_clipped_linears
+use_double_wide_mlp video_token_id vision_config vocab_size_per_layer_input
 """,
     "glm": """
 attention_bias intermediate_size num_key_value_heads use_cache
@@ -419,6 +435,15 @@ topk_group use_bias use_cache use_conv_bias use_mamba_kernels
 base_scale decoder_init_range dropout embedding_init_range flash_attention intermediate_size
 max_length ngpt norm_eps rms_norm rope
 """,
+    "nllb-moe": """
+activation_dropout activation_function batch_prioritized_routing d_model decoder_attention_heads
+decoder_ffn_dim decoder_layerdrop decoder_layers decoder_sparse_step decoder_start_token_id dropout
+encoder_attention_heads encoder_ffn_dim encoder_layerdrop encoder_layers encoder_sparse_step
+expert_capacity moe_eval_capacity_token_fraction moe_token_dropout
+normalize_router_prob_before_dropping num_experts output_router_logits router_aux_loss_coef
+router_bias router_dtype router_ignore_padding_tokens router_z_loss_coef scale_embedding
+second_expert_policy use_cache
+""",
     "nomic_bert": """
 attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_eps type_vocab_size
 """,
@@ -488,6 +513,11 @@ intermediate_size max_window_layers num_key_value_heads use_cache use_sliding_wi
 decoder_sparse_step intermediate_size max_window_layers mlp_only_layers norm_topk_prob num_experts
 num_experts_per_tok num_key_value_heads output_router_logits qkv_bias router_aux_loss_coef
 shared_expert_intermediate_size use_cache use_sliding_window
+""",
+    "qwen2_vl": """
+depth embed_dim image_token_id in_channels intermediate_size mlp_ratio num_heads num_key_value_heads
+patch_size spatial_merge_size temporal_patch_size text_config use_sliding_window video_token_id
+vision_config vision_end_token_id vision_start_token_id
 """,
     "qwen3": """
 attention_bias intermediate_size max_window_layers num_key_value_heads use_cache use_sliding_window
