@@ -14,6 +14,7 @@ from specs.frames import SubsampledSpectrogram
 from specs.load import load
 from specs.model import Model
 from specs.norm import BatchNorm as BatchNormSpec
+from tests.zoo.tiny import bert as tiny_bert
 from tests.zoo.tiny import parakeet
 from zoo.builder import assemble
 from zoo.checks import check_behaviour, check_shapes
@@ -109,7 +110,7 @@ def test_random_weights_leave_a_batch_norm_the_identity() -> None:
     assert norm.variance.tolist() == [1.0] * 8
 
 
-def bert() -> Model:
+def of_frames() -> Model:
     """A wav2vec2-BERT of two layers."""
     data: dict[str, Any] = parakeet().model_dump()
     data["position"] = {"kind": "relative_key", "before": 3, "after": 1}
@@ -119,10 +120,10 @@ def bert() -> Model:
 
 
 def test_checks_of_frames_pass() -> None:
-    results = {check.name: check.status for check in check_behaviour(bert()).checks}
+    results = {check.name: check.status for check in check_behaviour(of_frames()).checks}
     assert [name for name, status in results.items() if status != "passed"] == ["order"], results
-    assert check_shapes(assemble(bert()), bert()).passed
-    titles = [part.title for part in read(bert()).parts()]
+    assert check_shapes(assemble(of_frames()), of_frames()).passed
+    titles = [part.title for part in read(of_frames()).parts()]
     assert titles[:2] == ["LayerNorm", "Projection"]
     assert "Relative key" in titles
 
@@ -130,4 +131,22 @@ def test_checks_of_frames_pass() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("target", "precision"), [("portable", "fp32"), ("cpu", "int8"), ("cuda", "fp16")])
 def test_exports_of_frames_are_verified(target: str, precision: str, tmp_path: Path) -> None:
-    export(bert(), tmp_path / "out", Options(target=target, precision=precision))
+    export(of_frames(), tmp_path / "out", Options(target=target, precision=precision))
+
+
+def of_tokens() -> Model:
+    """A conformer of two layers that reads tokens, whose padding may be anywhere."""
+    block = parakeet().model_dump()["encoder"]["block"]
+    return tiny_bert(position={"kind": "relative_sinusoidal"}, encoder={"layers": 2, "block": block})
+
+
+def test_padding_of_tokens_enters_no_convolution() -> None:
+    results = {check.name: check.status for check in check_behaviour(of_tokens()).checks}
+    assert set(results.values()) == {"passed"}, results
+    assert "padding side" in results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_exports_of_tokens_are_verified(target: str, tmp_path: Path) -> None:
+    export(of_tokens(), tmp_path / "out", Options(target=target))

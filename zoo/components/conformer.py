@@ -6,6 +6,7 @@ Shapes: batch B, vectors T, width D.
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 import specs.conformer as spec
@@ -36,13 +37,16 @@ class ConvolutionModule(nn.Module):
         self.activation = activation(spec.activation)
         self.output = Linear(width, width, bias=spec.bias)
 
-    def forward(self, x: Tensor, real: Tensor | None) -> Tensor:
-        """x: B T D, real: B T with 0 for padding, or None for none -> B T D."""
+    def forward(self, x: Tensor, context: MixerContext) -> Tensor:
+        """x: B T D -> B T D.  Padding comes before all real vectors as the convolution sees them."""
         a, b = self.input(x).chunk(2, -1)  # B T D each
-        x = a * torch.sigmoid(b)
-        if real is not None:
-            x = x * real[..., None].to(x.dtype)
+        x, alignment = a * torch.sigmoid(b), context.alignment(1)
+        if alignment is not None:
+            x = x * context.real[..., None].to(x.dtype)  # type: ignore[index]
+            x = F.embedding(alignment.columns, x.flatten(0, 1))
         x = self.depthwise(x.transpose(1, 2))[:, :, : x.shape[1]].transpose(1, 2)  # B T D
+        if alignment is not None:
+            x = F.embedding(alignment.tokens, x.flatten(0, 1))
         return self.output(self.activation(self.norm(x)))
 
 
@@ -61,7 +65,7 @@ class Conformer(Block):
         if name == "first_feed_forward":
             return lambda x, turn: self.first_feed_forward(x)
         if name == "convolution":
-            return lambda x, turn: self.convolution(x, turn.context.real)
+            return lambda x, turn: self.convolution(x, turn.context)
         return super().branch(name)
 
     def residual_of(self, branch: str) -> nn.Module:
