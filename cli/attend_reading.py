@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.media import INPUT_OPTIONS, read_audio_files, read_image_files
-from cli.run_inputs import filled_text, token_ids
+from cli.run_inputs import token_ids
 from specs.embedding import Tokens
 from specs.errors import UserError
 from zoo.attention_maps.choice import AttentionChoice, Reader, heads_by_layer, looked_at, looks
@@ -160,6 +160,8 @@ class Given:
     def _read(self, spec: Model, text: TextTokenizer | None) -> tuple[list[int], list[int] | None]:
         if self.ids is not None:
             return token_ids(self.ids), None
+        from exporters.runtime.text import filled_text
+
         tokenizer = _needed("--text", text)
         if len(self.texts) == 1:
             (read,) = tokenizer.ids(self.texts)

@@ -30,6 +30,7 @@ FUNCTIONS = {
     "pull": "cli.pull:pull",
     "import": "cli.import_:import_checkpoint",
     "convert": "cli.convert:convert",
+    "adapt": "cli.adapt:adapt",
     "validate": "cli.validate:validate",
     "verify": "cli.verify:verify",
     "show": "cli.show:show",

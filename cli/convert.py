@@ -18,6 +18,29 @@ def complete_family(incomplete: str) -> list[str]:
     return [name for name in sorted(MODEL_TYPES) if name.startswith(incomplete)]
 
 
+Family = Annotated[
+    str | None,
+    typer.Option(
+        "--as",
+        metavar="FAMILY",
+        help="model_type to write.  [default: that of the weights, or the first that can express the spec]",
+        autocompletion=complete_family,
+        show_default=False,
+    ),
+]
+WeightType = Annotated[str, typer.Option(metavar="fp32|fp16|bf16", help="Data type of the weights.")]
+
+
+def check_dtype(dtype: str) -> None:
+    """Raise :class:`specs.errors.UserError` for an unknown data type of weights."""
+    from specs.errors import UserError
+    from specs.suggest import suggestion
+    from zoo.checkpoints.converting import DTYPES
+
+    if dtype not in DTYPES:
+        raise UserError(f"--dtype {dtype!r} is unknown\n  {suggestion(dtype, DTYPES)}")
+
+
 def convert(
     spec: SpecArgument,
     assignments: Assignments = None,
@@ -40,17 +63,8 @@ def convert(
             show_default=False,
         ),
     ] = None,
-    family: Annotated[
-        str | None,
-        typer.Option(
-            "--as",
-            metavar="FAMILY",
-            help="model_type to write.  [default: that of the weights, or the first that can express the spec]",
-            autocompletion=complete_family,
-            show_default=False,
-        ),
-    ] = None,
-    dtype: Annotated[str, typer.Option(metavar="fp32|fp16|bf16", help="Data type of the weights.")] = "fp32",
+    family: Family = None,
+    dtype: WeightType = "fp32",
     as_json: AsJson = False,
 ) -> None:
     """Write a model as a Hugging Face checkpoint.
@@ -65,22 +79,16 @@ def convert(
       zoo convert my-bert.yaml --weights path/to/checkpoint -o my-bert
       zoo convert gpt2 --weights path/to/gpt2 --dtype fp16 --as gpt2
     """
-    from dataclasses import asdict
-
     from cli.default_directory import checkpoint_directory
     from cli.progress import stage_progress
     from cli.render import Column, print_json, print_table, say
-    from specs.errors import UserError
     from specs.load import load
-    from specs.suggest import suggestion
-    from zoo.checkpoints.converting import DTYPES
     from zoo.checkpoints.converting import convert as convert_checkpoint
     from zoo.destination import CONVERSION, replacing
     from zoo.units import byte_text
     from zoo.weights.modules import MODULES
 
-    if dtype not in DTYPES:
-        raise UserError(f"--dtype {dtype!r} is unknown\n  {suggestion(dtype, DTYPES)}")
+    check_dtype(dtype)
     model = load(spec, assignments or ())
     destination = output or checkpoint_directory(model.name, dtype, family)
     with stage_progress(quiet=as_json) as progress, replacing(destination, CONVERSION) as directory:
@@ -88,7 +96,7 @@ def convert(
             model, weights, directory, model_type=family, dtype=dtype, seed=seed, progress=progress
         )
     if as_json:
-        print_json({"directory": str(destination), **asdict(written)})
+        print_json({"directory": str(destination), **written.as_dict()})
         return
     print_table(
         ["file", Column("size", right=True)],

@@ -23,6 +23,11 @@ def check_cache(spec: Model, target: Target, wanted: int | None) -> None:
                 f"{OPTION} applies only to caches of fixed length\n  value: {wanted}; {_no_use(spec, target)}\n  Leave it out."
             )
         return
+    if spec.rotates_by_axis:
+        raise UserError(
+            f"{option_name('target')} {target.name} places tokens in its caches by position_ids, which {spec.name} rotates by\n"
+            "  value: position.sections\n  Use a target with growing caches."
+        )
     context = spec.context_length_of(spec.last_stack)
     if wanted is not None and wanted < 1:
         raise UserError(f"{OPTION} must be at least 1\n  value: {wanted}\n  Use {context or 1024}.")

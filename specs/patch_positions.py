@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from specs.attention import MultiHeadShape
 from specs.base import Fault, OmitDefault, PositiveFloat, RuleContext
+from specs.descriptions import ValueDescriptions
 from specs.latent import Latent
 from specs.position import PositionKind
 from specs.registry import register
@@ -28,13 +29,34 @@ class AxialRope(PatchPosition):
     """Rotary embedding of queries and keys in two dimensions: one half of the pairs rotates with the row of a patch, the other
     with its column (DINOv3: Siméoni et al., 2025).
 
-    Positions run from -1 to 1 over the image. Vectors before the patches are not rotated.
+    Vectors before the patches are not rotated.
     """
 
     kind: Literal["axial_rope"] = "axial_rope"
+    coordinates: Annotated[
+        Literal["centred", "index"],
+        ValueDescriptions(
+            {
+                "centred": "From -1 to 1 over the image, times 2 pi (DINOv3).",
+                "index": "The number of the row or column, from 0 (Qwen2-VL).",
+            }
+        ),
+        OmitDefault(),
+    ] = "centred"
+    """Positions of rows and columns."""
     theta: PositiveFloat = 100.0
-    """Base of the frequencies: pair i of the n of an axis makes `theta ** (-i / n)` turns from the centre of the image to its
-    border. Dimension i of a head is paired with the one half the head's width further on."""
+    """Base of the frequencies: pair i of the n of an axis rotates by `theta ** (-i / n)` radians per unit of the position.
+    Dimension i of a head is paired with the one half the head's width further on."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if context.packed and self.coordinates != "index":
+            yield Fault(
+                ("coordinates",),
+                "must be index for images of any size",
+                self.coordinates,
+                "Set coordinates: index.",
+            )
 
     def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
         width = attention.head_width(context.d_model)
@@ -59,6 +81,16 @@ class RelativeBias2d(PatchPosition):
     per_layer: Annotated[bool, OmitDefault()] = False
     """Whether every layer has its own biases (BEiT as fine-tuned)."""
     needs_equal_heads: ClassVar[bool] = True
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if context.packed:
+            yield Fault(
+                ("kind",),
+                "requires images of one size, whose differences in rows and columns are bounded",
+                self.kind,
+                "Use axial_rope, or embedding: {kind: patches, ...}.",
+            )
 
     @property
     def owned_by_layers(self) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from exporters.manifest import Export
     from exporters.verify_export import ExportVerification
     from specs.model import Model
+    from zoo.adapting.adapt import Adaptation
     from zoo.builder import ZooModel
     from zoo.checks import Checks
     from zoo.drawing import Picture
@@ -62,6 +63,7 @@ __all__ = [
     "UserError",
     "VerificationError",
     "WeightError",
+    "adapt",
     "build",
     "check",
     "convert",
@@ -182,6 +184,42 @@ def convert(
 
     with replacing(Path(directory), CONVERSION) as place:
         convert_checkpoint(_spec(spec), os.fspath(weights), place, model_type=family, dtype=dtype)
+
+
+def adapt(
+    spec: Spec,
+    weights: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    *,
+    source: str | None = None,
+    layers: Sequence[str] = (),
+    family: str | None = None,
+    dtype: str = "fp32",
+    seed: int = 0,
+) -> Adaptation:
+    """Write a checkpoint of a spec whose weights are derived from those of another spec, as far as rules allow.
+
+    ``weights`` is a checkpoint, ``source`` its spec (default: that of its config), ``layers`` say which of its layers become those
+    of the spec, such as ``["0-23,8-31"]`` (default: evenly spaced); ``directory``, ``family`` and ``dtype`` are as for
+    :func:`convert`. Weights that cannot be derived are drawn with ``seed``. The result has the origin of every tensor.
+    Raises :class:`specs.errors.UserError`, and then leaves nothing behind.
+    """
+    from pathlib import Path
+
+    from zoo.adapting.adapt import adapt as adapt_checkpoint
+    from zoo.destination import CONVERSION, replacing
+
+    with replacing(Path(directory), CONVERSION) as place:
+        return adapt_checkpoint(
+            _spec(spec),
+            os.fspath(weights),
+            place,
+            source=source,
+            layers=layers,
+            model_type=family,
+            dtype=dtype,
+            seed=seed,
+        )
 
 
 def parameters(spec: Spec) -> ParameterReport:

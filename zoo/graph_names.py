@@ -11,5 +11,11 @@ AHEAD = "tokens_ahead"
 SEEN = "image_features"
 """The vectors of images, as output and as input."""
 
+GRID = "image_grid_thw"
+"""The frames, rows and columns of patches of each image, as input, where images have any size."""
+
+COORDINATES = "position_ids"
+"""The frame, row and column of each token, as output and as input, where the decoder rotates by them."""
+
 VISION_ENCODER = "vision_encoder"
 """The graph of images."""

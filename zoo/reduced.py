@@ -64,11 +64,13 @@ def fewer_layers(spec: Model, layers: int = 2) -> Model:
 
 def kept_layers(stack: Stack, layers: int) -> list[int]:
     """The indices of the layers that a reduced model keeps."""
-    names = stack.block_names()
-    first_use = {name: index for index, name in reversed(list(enumerate(names)))}
-    first_use[names[-1]] = len(names) - 1
-    kept = set(first_use.values())
-    others = (index for index in range(len(names)) if index not in kept)
+    kinds = stack.layer_kinds()
+    first_use = {kind: index for index, kind in reversed(list(enumerate(kinds)))}
+    kept = {len(kinds) - 1}
+    if not any(getattr(block.attention, "reuses_keys_values", False) for block in stack.layer_blocks()):
+        del first_use[kinds[-1]]  # otherwise another layer may reuse what its first one computes
+    kept |= set(first_use.values())
+    others = (index for index in range(len(kinds)) if index not in kept)
     return sorted([*kept, *(index for index, _ in zip(others, range(layers - len(kept)), strict=False))])
 
 

@@ -21,7 +21,7 @@ class Decoding:
     """``rows`` sequences of at most ``room`` tokens each, and their cache.
 
     ``given`` are inputs that stay the same from call to call, such as an encoder's keys and values. ``embed`` returns the
-    inputs that stand for tokens, by name, for a graph that takes embeddings. Raises :class:`specs.errors.UserError` where the graph's
+    inputs that stand for tokens and their mask, by name, for a graph that takes embeddings. Raises :class:`specs.errors.UserError` where the graph's
     cache is shorter.
     """
 
@@ -32,7 +32,7 @@ class Decoding:
         rows: int,
         room: int,
         given: Mapping[str, OrtValue] | None = None,
-        embed: Callable[[Ids], Mapping[str, Floats | Ids]] | None = None,
+        embed: Callable[[Ids, Ids], Mapping[str, Floats | Ids]] | None = None,
     ) -> None:
         if facts.length is not None and room > facts.length:
             raise UserError(
@@ -83,7 +83,7 @@ class Decoding:
         binding, length = self._binding, ids.shape[1]
         inputs: dict[str, Ids | Floats] = {**token_inputs(self.graph, ids, mask)}
         if self._embed is not None:
-            inputs |= self._embed(ids)
+            inputs |= self._embed(ids, mask[:, -length:])
         for name, array in inputs.items():
             binding.bind_cpu_input(name, array)
         if self._scores.shape()[1] not in (length, self.graph.outputs[SCORES].dims[1]):

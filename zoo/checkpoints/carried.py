@@ -24,6 +24,7 @@ GENERATION = "generation_config.json"
 _LABELS = ("id2label", "label2id")
 _TOKENS = (
     *(f"{name}_token_id" for name in ("bos", "eos", "pad", "sep", "cls", "mask", "unk", "decoder_start")),
+    *(f"{name}_token_id" for name in ("vision_start", "vision_end", "video")),
     "forced_bos_token_id",
     "forced_eos_token_id",
 )
@@ -69,7 +70,10 @@ def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[
     """
     stated = stated_in(origin / CONFIG)
     config = write_config(spec, model_type, preferred=stated.get("model_type"))
-    return {**config, **_carried_fields(stated, config)}
+    carried = _carried_fields(stated, config)
+    if len(carried.get("id2label", ())) != getattr(spec.head, "labels", 0):
+        carried = {name: value for name, value in carried.items() if name not in _LABELS}
+    return {**config, **carried}
 
 
 def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[str, Any]:

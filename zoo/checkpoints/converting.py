@@ -18,9 +18,11 @@ from zoo.builder import assemble
 from zoo.checkpoints.carried import carry_files, described, module_files, origin_of
 from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.write import stored_tensors
+from zoo.configs.exporting import NoFamilyError
 from zoo.destination import CONVERSION
 from zoo.families.common.config import CONFIG
 from zoo.families.common.tensors import Tensors
+from zoo.families.own import OWN
 from zoo.families.registry import family
 from zoo.progress import Progress, Stage
 from zoo.tensors import weight_tensors
@@ -35,14 +37,21 @@ DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 @dataclass(frozen=True)
 class Conversion:
-    """A written checkpoint: the class that loads it, its weights and files."""
+    """A written checkpoint: the class that loads it, its weights and files.
 
-    class_name: str
-    model_type: str
+    ``class_name`` and ``model_type`` are None where no family can express the spec.
+    """
+
+    class_name: str | None
+    model_type: str | None
     weights: str
     dtype: str
     parameters: int
     files: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The conversion as JSON data."""
+        return asdict(self)
 
 
 def convert(
@@ -64,19 +73,57 @@ def convert(
     """
     origin = origin_of(weights)
     config = described(spec, origin, model_type)
-    names = family(config["model_type"]).tensors
     model = assemble(spec, DTYPES[dtype])
     source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
+    return write_checkpoint(
+        spec, model, source, origin, directory, config, dtype=dtype, shard=shard, progress=progress
+    )
+
+
+def described_if_any(spec: Model, origin: Path, model_type: str | None = None) -> dict[str, Any] | None:
+    """Return the config of a spec as :func:`zoo.checkpoints.carried.described`, or None where no family can express it.
+
+    Raises :class:`zoo.configs.exporting.NoFamilyError` for a ``model_type`` that cannot.
+    """
+    try:
+        return described(spec, origin, model_type)
+    except NoFamilyError:
+        if model_type is not None:
+            raise
+        return None
+
+
+def write_checkpoint(
+    spec: Model,
+    model: nn.Module,
+    source: WeightSource,
+    origin: Path,
+    directory: Path,
+    config: dict[str, Any] | None,
+    *,
+    dtype: str,
+    shard: int = SHARD,
+    progress: Progress = lambda stage: None,
+) -> Conversion:
+    """Write a module's config, its weights from ``source``, and the files at ``origin`` that accompany them.
+
+    Without a ``config`` the tensors have zoo's own names.
+    """
+    names = OWN if config is None else family(config["model_type"]).tensors
     _write_weights(model, spec, names, source, directory, shard, progress)
-    dtype_name = str(DTYPES[dtype]).removeprefix("torch.")
-    for name, data in {CONFIG: {**config, "dtype": dtype_name}, **module_files(spec, config, origin)}.items():
-        (directory / name).parent.mkdir(exist_ok=True)
-        _write_json(directory / name, data)
+    if config is not None:
+        dtype_name = str(DTYPES[dtype]).removeprefix("torch.")
+        for name, data in {
+            CONFIG: {**config, "dtype": dtype_name},
+            **module_files(spec, config, origin),
+        }.items():
+            (directory / name).parent.mkdir(exist_ok=True)
+            _write_json(directory / name, data)
     carry_files(origin, directory)
     (directory / "spec.yaml").write_text(dump(resolved(spec)), encoding="utf-8")
     result = Conversion(
-        class_name=config["architectures"][0],
-        model_type=config["model_type"],
+        class_name=None if config is None else config["architectures"][0],
+        model_type=None if config is None else config["model_type"],
         weights=source.description,
         dtype=dtype,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
@@ -86,7 +133,7 @@ def convert(
             if path.is_file()
         },
     )
-    _write_json(directory / CONVERSION, asdict(result))
+    _write_json(directory / CONVERSION, result.as_dict())
     return result
 
 

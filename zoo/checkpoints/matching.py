@@ -216,6 +216,8 @@ class _Matching:
         if "head.vocabulary.weight" in self._missing.values():
             yield "If the checkpoint ties its embeddings, set head.tie_embeddings: true."
         yield from (remedy for name, remedy in self._names.remedies.items() if name in self._missing)
+        if (self._files.path / "config.json").is_file() and self.match.found:
+            yield "To derive weights for this spec from those of the checkpoint, use zoo adapt."
 
     def check_copies(self) -> None:
         """Raise :class:`WeightError` where tensors that the model shares differ in the checkpoint."""

@@ -15,6 +15,7 @@ from zoo import functional
 from zoo.components.linear import Linear
 from zoo.components.mixer import LENGTH, Mixer, MixerContext, State, StateTensor
 from zoo.components.norm import PerHeadNorm
+from zoo.components.position import Position
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
@@ -63,20 +64,28 @@ class Projections(nn.Module):
         """source: the width of what keys and values are computed from; that of the queries unless given."""
         super().__init__()
         d_model, width = context.d_model, spec.head_width(context.d_model)
-        source = source or d_model
+        reads = context.input_width or d_model
+        source = source or reads
         self.heads, self.key_value_heads, self.width = spec.heads, spec.key_value_heads, width
+        own = not spec.reuses_keys_values
         self.scale = width**-0.5 if spec.scale is None else spec.scale
         self.dropout = spec.dropout
-        self.query = Linear(d_model, spec.heads * width, bias=spec.bias.query)
-        self.key = Linear(source, spec.key_value_heads * width, bias=spec.bias.key)
-        self.value = Linear(source, spec.key_value_heads * width, bias=spec.bias.value)
-        self.gate = Linear(d_model, spec.heads * width, bias=spec.bias.query) if spec.output_gate else None
+        self.query = Linear(reads, spec.heads * width, bias=spec.bias.query)
+        self.key = Linear(source, spec.key_value_heads * width, bias=spec.bias.key) if own else None
+        self.value: Linear | None = None
+        if own and spec.values == "projected":
+            self.value = Linear(source, spec.key_value_heads * width, bias=spec.bias.value)
+        self.gate = Linear(reads, spec.heads * width, bias=spec.bias.query) if spec.output_gate else None
         self.output = Linear(spec.heads * width, d_model, bias=spec.bias.output)
         self.clip, self.softcap = spec.clip, spec.softcap
         self.multipliers = spec.multipliers
         self.norm_over = None if spec.qk_norm is None else spec.qk_norm.over
         self.query_norm = query_key_norm(spec.qk_norm, spec.heads, width, context)
-        self.key_norm = query_key_norm(spec.qk_norm, spec.key_value_heads, width, context)
+        self.key_norm = self.value_norm = None
+        if own:
+            self.key_norm = query_key_norm(spec.qk_norm, spec.key_value_heads, width, context)
+        if own and spec.value_norm is not None:
+            self.value_norm = build_component(spec.value_norm, replace(context, d_model=width))
         self.sinks = nn.Parameter(torch.empty(spec.heads)) if spec.sinks else None  # H
 
     def initial(self, leaf: str) -> Distribution:
@@ -90,7 +99,9 @@ class Projections(nn.Module):
 
     @property
     def state(self) -> tuple[StateTensor, ...]:
-        """The keys and values of all tokens."""
+        """The keys and values of all tokens; none where they are those of another layer."""
+        if self.key is None:
+            return ()
         return key_value_state(self.key_value_heads, self.width, self.width)
 
     def scaled_input(self, x: Tensor) -> Tensor:
@@ -103,12 +114,21 @@ class Projections(nn.Module):
 
     def keys(self, x: Tensor) -> Tensor:
         """B S D, or of another width, -> B G S K."""
-        return self._heads(self._clipped(self.key(x)), self.key_norm)
+        return self._keys(self._clipped(self.key(x)))  # type: ignore[misc]
 
     def keys_values(self, x: Tensor) -> KeyValue:
         """B S D, or of another width, -> B G S K twice."""
-        key = self.keys(x)
-        return key, split_heads(self._clipped(self.value(x)), self.width)
+        projected = self._clipped(self.key(x))  # type: ignore[misc]
+        value = projected if self.value is None else self._clipped(self.value(x))
+        if self.value_norm is None:
+            return self._keys(projected), split_heads(value, self.width)
+        value = self.value_norm(value.unflatten(-1, (-1, self.width)))  # B S G K
+        return self._keys(projected), value.transpose(1, 2)
+
+    def _keys(self, projected: Tensor) -> Tensor:
+        """B S (G K) -> B G S K."""
+        assert self.key_norm is not None
+        return self._heads(projected, self.key_norm)
 
     def _clipped(self, x: Tensor) -> Tensor:
         return x if self.clip is None else x.clamp(-self.clip, self.clip)
@@ -195,15 +215,15 @@ class SelfAttention(Projections, Mixer):
         self.norms_rotated = spec.qk_norm is not None and spec.qk_norm.after_rotation
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
-        """x: B T D, past: B G P K twice -> B T D, and all keys and values, B G S K twice."""
+        """x: B T D, past: B G P K twice -> B T D, and all keys and values, B G S K twice; past and state are empty where
+        they are those of another layer."""
         position, positions = self.position or context.position, context.positions
-        rotate, x = position.rotate, self.scaled_input(x)
-        key, value = self.keys_values(x)
-        query, key = rotate(self.queries(x), positions, self.width), rotate(key, positions, self.width)
+        x = self.scaled_input(x)
+        key, value = context.reused if self.key is None else self._so_far(x, position, context, past)
+        query = position.rotate(self.queries(x), positions, self.width)
         if self.norms_rotated:
-            query, key = self.query_norm(query), self.key_norm(key)
+            query = self.query_norm(query)
         query = position.scale_queries(query, positions)
-        key, value = context.cached(past, key, value)
         bias, distances = context.biases[position.name, self.window], context.distances.get(position.name)
         if self.bias_gate is not None:
             gated = self.bias_gate(x) * context.gated[position.name]  # B H T S
@@ -211,7 +231,15 @@ class SelfAttention(Projections, Mixer):
         if distances is not None:
             compared = position.compare(self, query, key, distances)  # B H T S
             bias = compared if bias is None else bias + compared
-        return self.attend(x, query, key, value, bias), (key, value)
+        return self.attend(x, query, key, value, bias), () if self.key is None else (key, value)
+
+    def _so_far(self, x: Tensor, position: Position, context: MixerContext, past: State | None) -> KeyValue:
+        """All keys and values: B T D and B G P K twice -> B G S K twice."""
+        key, value = self.keys_values(x)
+        key = position.rotate(key, context.positions, self.width)
+        if self.norms_rotated:
+            key = self.key_norm(key)  # type: ignore[misc]
+        return context.cached(past, key, value)
 
 
 class CrossAttention(Projections):

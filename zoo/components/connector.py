@@ -27,9 +27,14 @@ class Connector(nn.Module):
         self.pool, self.shuffle, self.keeps_all = spec.pool, spec.shuffle, spec.class_token
         self.joined_width = context.encoder_width * spec.shuffle**2
 
-    def chosen(self, x: Tensor, side: int) -> Tensor:
+    def chosen(self, x: Tensor, side: int | None) -> Tensor:
         """norm(mean of each square of ``pool``), with the vectors of each square of ``shuffle`` side by side: M N E ->
-        M V joined_width."""
+        M V joined_width.
+
+        ``side``: the number of patches in a row; None where the patches come square by square.
+        """
+        if side is None:
+            return self.norm(x).unflatten(1, (-1, self.shuffle**2)).flatten(2)
         if not self.keeps_all:
             x = x[:, x.shape[1] - side * side :]
         if self.pool > 1:
@@ -55,7 +60,7 @@ class LinearConnector(Connector):
         super().__init__(spec, context)
         self.projection = Linear(self.joined_width, context.d_model, bias=spec.bias)
 
-    def forward(self, x: Tensor, side: int) -> Tensor:
+    def forward(self, x: Tensor, side: int | None) -> Tensor:
         """x: M N E, whose last side * side vectors are those of the patches -> M V D."""
         return self.projection(self.chosen(x, side))
 
@@ -71,6 +76,6 @@ class MlpConnector(Connector):
         self.activation_name, self.activation = spec.activation, activation(spec.activation)
         self.down = Linear(hidden, context.d_model, bias=spec.bias)
 
-    def forward(self, x: Tensor, side: int) -> Tensor:
+    def forward(self, x: Tensor, side: int | None) -> Tensor:
         """x: M N E, whose last side * side vectors are those of the patches -> M V D."""
         return self.down(self.activation(self.up(self.chosen(x, side))))

@@ -26,7 +26,7 @@ from zoo.sharding import VOCABULARY, Sharding
 class Embedding(nn.Module):
     """The base of embeddings.  ``token`` is the token table, if the inputs are tokens.
 
-    ``forward`` takes the inputs, their positions, token types, and the mask of the embedded vectors.
+    ``forward`` takes the inputs, the positions of the embedded vectors, token types, and the caller's mask.
     """
 
     token: EmbeddingTable | None

@@ -14,7 +14,7 @@ from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.causal_convolution import CausalConvolution
 from zoo.components.decay import RATES, STEPS
-from zoo.components.gated_norm import Gate, GroupedGatedNorm
+from zoo.components.gated_norm import Gate, GatedRMSNorm
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.components.scaling import scaled
@@ -42,7 +42,7 @@ class Mamba2(Mixer):
         self.step_bias = nn.Parameter(torch.empty(spec.heads))
         self.rate_log = nn.Parameter(torch.empty(spec.heads))
         self.skip = nn.Parameter(torch.empty(spec.heads))
-        self.norm = GroupedGatedNorm(spec.norm, spec.width, spec.groups) if spec.norm else Gate()
+        self.norm = Gate() if spec.norm is None else _norm(spec.norm, spec)
         self.output = Linear(spec.width, context.d_model, bias=spec.bias)
 
     def initial(self, leaf: str) -> Distribution | None:
@@ -112,3 +112,7 @@ class Mamba2(Mixer):
         """The size of each step, in float32 at least: ... H -> ... H."""
         step = F.softplus(wide(x) + wide(self.step_bias))
         return step if self.limit is None else step.clamp(self.limit.least, self.limit.most)
+
+
+def _norm(norm: spec.GatedNorm, mixer: spec.Mamba2) -> GatedRMSNorm:
+    return GatedRMSNorm(mixer.width, norm.eps, groups=mixer.groups, gates_first=norm.gate == "before")

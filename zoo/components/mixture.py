@@ -77,17 +77,25 @@ class Experts(nn.Module):
 
 @builds(spec.Mixture)
 class Mixture(nn.Module):
-    """The sum of weight * expert(x) over experts, plus shared(x)."""
+    """The sum of weight * expert(norm(x)) over experts, plus shared(norm(x)); the router may have a norm of its own."""
 
     def __init__(self, spec: spec.Mixture, context: BuildContext) -> None:
         super().__init__()
+        self.router_norm, self.norm = (
+            None if norm is None else build_component(norm, context) for norm in (spec.router.norm, spec.norm)
+        )
+        scale = spec.router.input_scale
+        self.input_scale = context.d_model**-0.5 if scale == "inverse_sqrt_d_model" else scale or 1.0
         self.router = Router(spec, context)
         self.experts = Experts(spec, context)
         self.shared = None if spec.shared is None else build_component(spec.shared, context)
         self.shared_gate = Linear(context.d_model, 1, bias=False) if spec.shared_gate else None
 
     def forward(self, x: Tensor) -> Tensor:
-        mixed = self.experts(x, *self.router.choose(self.router(x)))
+        read = x if self.router_norm is None else self.router_norm(x)
+        chosen = self.router.choose(self.router(scaled(read, self.input_scale)))
+        x = x if self.norm is None else self.norm(x)
+        mixed = self.experts(x, *chosen)
         if self.shared is None:
             return mixed
         shared = self.shared(x)

@@ -1,6 +1,6 @@
 """Positions of the patches of an image, by row and column, that act inside attention.
 
-Every input has the same patches, so that what follows from their places is constant. Shapes: vectors T, heads H, head width K.
+Where every input has the same patches, what follows from their places is constant. Shapes: vectors T, heads H, head width K.
 """
 
 from __future__ import annotations
@@ -42,27 +42,41 @@ class AxialRope(Position):
 
     def __init__(self, spec: spec.AxialRope, context: BuildContext) -> None:
         super().__init__(spec, context)
-        before, places = patch_places(context)
-        assert context.patch_grid is not None
-        down, across = map(centred_angles, context.patch_grid[:2])
         self.theta = spec.theta
-        self.rows = (*[0.0] * before, *(down[row] for row, _ in places))
-        self.columns = (*[0.0] * before, *(across[column] for _, column in places))
-        self._prepared: dict[int, tuple[float, ...]] = {}  # by width
+        self.rows: tuple[float, ...] = ()
+        self.columns: tuple[float, ...] = ()
+        if context.patch_grid is not None:
+            before, places = patch_places(context)
+            centred = spec.coordinates == "centred"
+            down, across = (
+                centred_angles(count) if centred else list(map(float, range(count)))
+                for count in context.patch_grid[:2]
+            )
+            self.rows = (*[0.0] * before, *(down[row] for row, _ in places))
+            self.columns = (*[0.0] * before, *(across[column] for _, column in places))
+        self._prepared: dict[int, tuple[tuple[float, ...], tuple[float, ...]]] = {}  # by width
 
     def prepare(self, width: int) -> None:
         exponents = Rotation(self.theta, width // 2, None).exponents
-        self._prepared[width] = tuple((1.0 / self.theta**exponents).tolist())
+        frequencies = tuple((1.0 / self.theta**exponents).tolist())
+        none = (0.0,) * len(frequencies)
+        self._prepared[width] = (*frequencies, *none), (*none, *frequencies)
 
-    def angles(self, width: int, like: Tensor) -> Tensor:
-        """The angle of each pair of a head, those of rows before those of columns: 1 T K/2, float32."""
+    def angles(self, width: int, positions: Tensor, like: Tensor) -> Tensor:
+        """The angle of each pair of a head, those of rows before those of columns: 1 T K/2, float32.
+
+        positions: row and column of each patch where images have any size, 2 1 T, else anything.
+        """
         if width not in self._prepared:
             self.prepare(width)
-        axes = (functional.constant(axis, like)[None] for axis in (self.rows, self.columns))  # 1 T
-        return torch.cat([functional.angles(axis, self._prepared[width]) for axis in axes], -1)
+        if self.rows:
+            positions = torch.stack(
+                [functional.constant(axis, like)[None] for axis in (self.rows, self.columns)]
+            )
+        return functional.angles_by_axis(positions, self._prepared[width])
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
-        angles = self.angles(width, x)  # 1 T K/2
+        angles = self.angles(width, positions, x)  # 1 T K/2
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         return functional.rotary_embedding(x, cos, sin, dimensions=width, interleaved=False)
 

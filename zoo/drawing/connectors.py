@@ -16,7 +16,7 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
     """The parts from the last hidden state of images to their vectors."""
     connector = spec.connector
     assert isinstance(connector, ConnectorKind)
-    if not connector.class_token:
+    if not connector.class_token and not spec.packs_images:
         yield Part("other", "Patches alone")
     if connector.pool > 1:
         yield _squares("Average pooling", connector.pool)
@@ -34,7 +34,8 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
             )
         case _:
             yield counts.part("other", wording.title(connector.kind), ["connector"], "connector")
-    yield Label("", sizes("images", spec.vectors_per_image, spec.output_width))
+    counts = (f"N/{connector.square**2}",) if spec.packs_images else ("images", spec.vectors_per_image)
+    yield Label("", sizes(*counts, spec.output_width))
 
 
 def _squares(title: str, size: int) -> Part:

@@ -21,6 +21,7 @@ class DecoderPositions:
     mask: B S with 1 for real tokens, cached ones included; None if positions alone decide who sees a token.
     start: B, the first slot of the new tokens in a static cache.
     reach: how far they see; None if none sees a token after it.
+    coordinates: their frame, row and column, 3 B T, where images are among them; None where all equal the position.
     """
 
     positions: Tensor
@@ -28,6 +29,7 @@ class DecoderPositions:
     mask: Tensor | None = None
     start: Tensor | None = None
     reach: Reach | None = None
+    coordinates: Tensor | None = None
 
     @classmethod
     def after(cls, ids: Tensor, past: int, mask: Tensor | None) -> DecoderPositions:

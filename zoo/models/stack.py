@@ -19,7 +19,9 @@ from zoo import functional
 from zoo.components.layer_sum import WeightedLayerSum
 from zoo.components.mixer import LENGTH, BiasKey, MixerContext, State, StateTensor, check_state
 from zoo.components.position import Position
+from zoo.components.sharing import SharedWeights
 from zoo.context import BuildContext
+from zoo.models.axes import Axes
 from zoo.models.reach import Reach
 from zoo.precision import in_dtype
 from zoo.registry import build_component
@@ -42,15 +44,16 @@ class Stack(nn.Module):
         self.position: Position = build_component(  # type: ignore[assignment]
             position if following and not position.embedded else NoPosition(), context
         )
-        own_positions = _OwnPositions(position, context)
+        own_positions, shared = _OwnPositions(position, context), SharedWeights()
         layers: list[Any] = []
         for layer, (block, owner) in enumerate(zip(blocks, spec.owners(), strict=True)):
             if owner == layer:
                 here = replace(context, layer=layer, position=own_positions.of(block))
-                layers.append(build_component(block, here))
+                layers.append(shared.given(block, build_component(block, here)))
             else:
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
+        self.sources = spec.key_value_sources(context.d_model)
         self.attentions: dict[int, nn.Module] = {
             layer: block.attention for layer, block in enumerate(layers) if block.attention is not None
         }
@@ -74,6 +77,8 @@ class Stack(nn.Module):
         real: Tensor | None = None,
         start: Tensor | None = None,
         reach: Reach | None = None,
+        tokens: Tensor | None = None,
+        axes: Axes | None = None,
     ) -> tuple[Tensor, list[State]]:
         """x: B T D, positions: B T, mask: B S with S = P + T, past: the state of each layer.
 
@@ -81,6 +86,8 @@ class Stack(nn.Module):
         real: B T, 1 for those of the new tokens that are not padding; None if all are real.
         start: B, the first slot of the new tokens, at ``positions``, in static caches of S slots.
         reach: of the new tokens in a causal stack, where some see tokens after them.
+        tokens: B T, the new ones, for layers that embed them.
+        axes: of the new tokens, where a position has several axes.
         Returns the last hidden state, B T D, and the new state of each layer.
         """
         if past is not None and isinstance(x, Tensor):  # not while it is traced
@@ -90,13 +97,19 @@ class Stack(nn.Module):
                 "the state of this model does not tell how many tokens came before: give attention_mask"
             )
         keys = _key_positions(x, mask, self.past_length(past), start)
-        context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start, reach)
-        present, outputs = [], []
+        context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start, reach, axes)
+        context = replace(context, tokens=tokens)
+        present: list[State] = []
+        outputs: list[Tensor] = []
         for layer, block in enumerate(self.blocks):
             if self.layer_sum is not None:
                 outputs.append(x)
+            source = self.sources[layer]
             x, state = block(
-                x, context, None if past is None else past[layer], None if encoded is None else encoded[layer]
+                x,
+                context if source is None else context.reusing(present[source]),
+                None if past is None else past[layer],
+                None if encoded is None else encoded[layer],
             )
             present.append(state)
         x = self.final_norm(x)
@@ -112,18 +125,17 @@ class Stack(nn.Module):
         real: Tensor | None = None,
         start: Tensor | None = None,
         reach: Reach | None = None,
+        axes: Axes | None = None,
     ) -> MixerContext:
-        """The inputs that all mixers share; arguments as in ``forward``, and the positions of all keys, (B or 1) S.
-
-        Only the device and dtype of x matter.
-        """
+        """The inputs that all mixers share; arguments as in ``forward``, and the positions of all keys, (B or 1) S."""
         like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
         added = {position.name: position.bias(positions, keys, like) for position in self.positions}
         gated = {position.name: added.pop(position.name) for position in self.positions if position.gated}
-        biases = self._biases(mask, positions, keys, like, added, reach)
+        biases = self._biases(mask, positions, keys, like, added, reach, axes)
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
         distances = {each.name: each.distances(positions, keys, like) for each in self.positions}
-        return MixerContext(self.position, positions, biases, distances, cross_bias, real, start, gated)
+        rotated = positions if axes is None else axes.coordinates
+        return MixerContext(self.position, rotated, x, biases, distances, cross_bias, real, start, gated)
 
     @property
     def states(self) -> list[tuple[StateTensor, ...]]:
@@ -167,12 +179,15 @@ class Stack(nn.Module):
         like: Tensor,
         added: Mapping[str, Tensor | None],
         reach: Reach | None,
+        axes: Axes | None,
     ) -> dict[BiasKey, Tensor | None]:
         """The bias of the scores for each key, with what positions add: broadcast to B H T S, or None."""
-        ahead = {} if reach is None else {"last": reach.last, "unlimited": reach.unlimited}
+        more = {} if reach is None else {"last": reach.last, "unlimited": reach.unlimited}
+        if axes is not None and axes.groups is not None:
+            more["groups"] = axes.groups
         return {
             (position, window): functional.attention_bias(
-                mask, added.get(position), queries, keys, like, causal=self.causal, window=window, **ahead
+                mask, added.get(position), queries, keys, like, causal=self.causal, window=window, **more
             )
             for position, window in self.views
         }
@@ -195,11 +210,15 @@ class _OwnPositions:
         wanted = None if block.attention is None else _own_position(block.attention, self._of_stack)
         if wanted is None:
             return None
-        heads: int = block.attention.heads  # type: ignore[union-attr]
+        attention: Any = block.attention
+        heads: int = attention.heads
         for stated, told, built in self._built:
             if (stated, told) == (wanted, heads) and not wanted.owned_by_layers:
                 return built
-        position: Position = build_component(wanted, replace(self._context, heads=heads))  # type: ignore[assignment]
+        position: Position = build_component(  # type: ignore[assignment]
+            wanted,
+            replace(self._context, heads=heads, head_width=attention.head_width(self._context.d_model)),
+        )
         position.name = f"of layers with the same, {len(self._built) + 1}"
         self._built.append((wanted, heads, position))
         return position

@@ -1,6 +1,6 @@
 """A decoder that reads the vectors of images among its tokens, such as LLaVA and SmolVLM.
 
-Shapes: batch B, tokens T, width D; images M, vectors of an image V.
+Shapes: batch B, tokens T, width D; images M, vectors of an image V; patches of images of any size N, values of a patch W.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 import specs.model as spec
@@ -18,6 +19,7 @@ from zoo.components.connector import Connector
 from zoo.components.embedding import Embedding
 from zoo.components.mixer import State
 from zoo.context import BuildContext
+from zoo.models.axes import Axes
 from zoo.models.decoder import Decoder
 from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
@@ -29,21 +31,23 @@ from zoo.registry import build_component
 class VisionLanguage(Decoder):
     """A decoder in whose input the vectors of images replace the embeddings of placeholder tokens, in order.
 
-    Without images it is the decoder alone.
+    Without images it is the decoder alone. Images of one size come as M channels height width, and those of any size as the
+    patches of all, N W, with the frames, rows and columns of each, M 3.
     """
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__(spec)
         assert spec.image is not None
         images, connector = spec.embedding_of(spec.image), spec.connector
-        assert isinstance(images, Patches)
         assert isinstance(connector, ConnectorKind)
         context = BuildContext.of(spec, "image")
         self.image_embedding: Embedding = build_component(images, context)  # type: ignore[assignment]
         self.image = Stack(spec.image, context.position_kind, context)
         between = replace(BuildContext.of(spec, "decoder"), encoder_width=context.d_model)
         self.connector: Connector = build_component(connector, between)  # type: ignore[assignment]
-        self.side, self.placeholder = images.side, connector.token
+        self.side = images.side if isinstance(images, Patches) else None
+        self.square, self.placeholder = connector.square, connector.token
+        self.rotates_by_axis = spec.rotates_by_axis
         assert spec.decoder is not None
         self.bidirectional = spec.decoder.bidirectional
 
@@ -55,21 +59,37 @@ class VisionLanguage(Decoder):
         token_type_ids: Tensor | None = None,
         position_ids: Tensor | None = None,
         pixel_values: Tensor | None = None,
+        image_grid_thw: Tensor | None = None,
         *,
         last_only: bool = False,
     ) -> Outputs:
         """As a decoder; pixel_values: M channels height width, with V placeholders among the tokens for each image.
 
+        Images of any size: pixel_values N W, image_grid_thw M 3, and placeholders for each square of patches.  position_ids may
+        then be frame, row and column of each token, 3 B T, and must be where the cache holds images: see ``coordinates``.
         Tokens that see each other in both directions belong in one call: those of an image, or of the whole prompt.
         """
-        seen = None if pixel_values is None else self.see(pixel_values)
+        seen = None if pixel_values is None else self.see(pixel_values, image_grid_thw)
         x = self.embed(input_ids, seen, token_type_ids)  # B T D
+        if position_ids is None and image_grid_thw is not None and self.rotates_by_axis:
+            position_ids = self.coordinates(input_ids, attention_mask, image_grid_thw)
         at = self.positions(x, attention_mask, past_key_values, position_ids).seeing(self.ahead(input_ids))
         return self.decode(x, at, past_key_values, input_ids, last_only=last_only)
 
     def ahead(self, input_ids: Tensor) -> Tensor | None:
         """The number of tokens after each that are of the same image and seen, B T; None if none are."""
         return functional.rest_of_run(self.placeholder, input_ids) if self.bidirectional == "image" else None
+
+    def coordinates(self, input_ids: Tensor, attention_mask: Tensor | None, image_grid_thw: Tensor) -> Tensor:
+        """Frame, row and column of each token of a first call, 3 B T; the tokens of later calls have the number after the
+        largest, and so on, three times.
+
+        input_ids: B T, attention_mask: B T, or of which the last T count, image_grid_thw: M 3.
+        """
+        mask = torch.ones_like(input_ids)
+        if attention_mask is not None:
+            mask = functional.last(attention_mask, input_ids.shape[1])
+        return functional.image_coordinates(self.placeholder, input_ids, mask, image_grid_thw, self.square)
 
     def positions(
         self,
@@ -78,21 +98,35 @@ class VisionLanguage(Decoder):
         past_key_values: Sequence[State] | None,
         position_ids: Tensor | None,
     ) -> DecoderPositions:
-        """As in a decoder; the tokens of a prompt see each other where the spec says so."""
-        at = super().positions(new, attention_mask, past_key_values, position_ids)
+        """As in a decoder, or with coordinates, 3 B T, as ``position_ids``; the tokens of a prompt see each other where the
+        spec says so."""
+        by_axis = position_ids is not None and position_ids.ndim == 3
+        at = super().positions(new, attention_mask, past_key_values, None if by_axis else position_ids)
+        at = replace(at, coordinates=position_ids) if by_axis else at
         if self.bidirectional != "prompt":
             return at
         return at.with_prompt(at.first_call(self.decoder.past_length(past_key_values)))
 
-    def see(self, pixel_values: Tensor) -> Tensor:
-        """The vectors of images: M channels height width -> M V D."""
-        return wide(self.connector(self.image_output(pixel_values), self.side))
+    def see(self, pixel_values: Tensor, image_grid_thw: Tensor | None = None) -> Tensor:
+        """The vectors of images: M channels height width -> M V D, or N W and M 3 -> those of all images, V D."""
+        x = wide(self.connector(self.image_output(pixel_values, image_grid_thw), self.side))
+        return x if image_grid_thw is None else x[0]
 
-    def image_output(self, pixel_values: Tensor) -> Tensor:
-        """The last hidden state of the stack of images: M channels height width -> M N E."""
+    def image_output(self, pixel_values: Tensor, image_grid_thw: Tensor | None = None) -> Tensor:
+        """The last hidden state of the stack of images: M channels height width -> M N E, or N W and M 3 -> 1 N E."""
+        if image_grid_thw is not None:
+            return self._packed_output(pixel_values, image_grid_thw)
         mask, positions = self.image_embedding.mask_and_positions(pixel_values, None)
         x = self.image_embedding(pixel_values, positions)  # M N E
         x, _ = self.image(x, positions, mask)
+        return x
+
+    def _packed_output(self, pixel_values: Tensor, image_grid_thw: Tensor) -> Tensor:
+        """The patches of every image see those of the same frame: N W and M 3 -> 1 N E."""
+        places = functional.packed_places(image_grid_thw, pixel_values, self.square)  # 1 N each
+        x = self.image_embedding(pixel_values, places.coordinates)  # 1 N E
+        anywhere = functional.positions_from(0, x.shape[1], x)[None]
+        x, _ = self.image(x, anywhere, None, axes=Axes(places.coordinates, places.first))
         return x
 
     def embed(

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from specs.model import Model
+from specs.packed_patches import PackedPatches
 from specs.stack import Bidirectional
 from specs.stack import Stack as StackSpec
 from zoo import functional
@@ -122,6 +123,7 @@ def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -
         title += (
             f"; both directions within {_SPANS[stack_spec.bidirectional]}" if stack_spec.bidirectional else ""
         )
+        title += " within each image" if isinstance(spec.embedding_of(stack_spec), PackedPatches) else ""
         title += f", window of {window:,}" if window else ""
         allowed = {padding: _allowed(context.biases[view], grid, grid) for padding, context in scopes.items()}
         yield Sight(title, tuple(layers), len(stack.blocks), sinks, grid, grid, allowed, True)

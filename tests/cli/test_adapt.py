@@ -1,0 +1,133 @@
+"""``zoo adapt`` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import transformers
+from typer.testing import CliRunner
+
+from cli.app import app
+
+SOURCE = """\
+name: source
+architecture: decoder
+vocab_size: 50
+d_model: 16
+position: {kind: rope}
+decoder:
+  layers: 4
+  block:
+    kind: pre_norm
+    norm: {kind: rms_norm}
+    attention: {kind: multi_head, heads: 4, bias: false}
+    feed_forward: {kind: gated, hidden: 24, activation: silu, bias: false}
+head: {kind: language_modeling, tie_embeddings: false}
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs ``zoo`` with some arguments in a directory with a checkpoint."""
+    monkeypatch.chdir(tmp_path)
+    Path("source.yaml").write_text(SOURCE)
+
+    def invoke(*arguments: str):
+        return CliRunner().invoke(app, [*arguments], prog_name="zoo")
+
+    assert invoke("convert", "source.yaml", "-o", "source").exit_code == 0
+    return invoke
+
+
+def test_origins_are_printed_layer_by_layer_and_the_checkpoint_loads(run) -> None:
+    grouped = ("--set", "decoder.block.attention={kind: grouped_query, heads: 4, kv_heads: 2, bias: false}")
+    result = run("adapt", "source.yaml", *grouped, "--weights", "source", "--layers", "0-3", "-o", "out")
+    assert result.exit_code == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert [
+        "decoder.blocks.*.attention.key.weight",
+        "0-3",
+        "the",
+        "same",
+        "0-3",
+        "mean",
+        "of",
+        "2",
+        "heads",
+        "each",
+    ] in lines
+    assert "39 of 39 tensors derived, 0 without a counterpart" in result.stdout
+    assert 'transformers.LlamaForCausalLM.from_pretrained("out")' in result.stdout
+    model = transformers.AutoModelForCausalLM.from_pretrained("out")
+    assert model.config.num_key_value_heads == 2
+
+
+def test_json_lists_every_tensor_with_its_origin(run) -> None:
+    result = run(
+        "adapt",
+        "source.yaml",
+        "--set",
+        "decoder.layers=2",
+        "--weights",
+        "source",
+        "--layers",
+        "0+1,3",
+        "--json",
+    )
+    assert result.exit_code == 0, result.stdout
+    data = json.loads(result.stdout)
+    assert data["directory"] == "build/source+decoder.layers=2-checkpoint"
+    origins = {origin["tensor"]: origin for origin in data["origins"]}
+    norm = "decoder.blocks.{}.attention_norm.weight"
+    assert origins[norm.format(0)] == {
+        "tensor": norm.format(0),
+        "sources": [norm.format(0), norm.format(1)],
+        "rule": "mean of 2 layers",
+    }
+    assert norm.format(2) in data["unused"]
+
+
+def test_a_spec_of_no_family_is_written_under_its_own_names_and_read_again(run) -> None:
+    result = run(
+        "adapt",
+        "source.yaml",
+        "--set",
+        "decoder.block.kind=normed_residual",
+        "--weights",
+        "source",
+        "-o",
+        "out",
+    )
+    assert result.exit_code == 0, result.stderr
+    assert 'zoo.build("out/spec.yaml", "out")' in result.stdout
+    assert "No family of transformers can express this spec: no config.json." in result.stdout
+    again = run("adapt", "out/spec.yaml", "--set", "decoder.layers=1", "--weights", "out", "-o", "again")
+    assert again.exit_code == 0, again.stderr
+    assert "decoder.blocks.*.attention.key.weight of layers 1-3" in again.stdout
+
+
+def test_weights_that_do_not_fit_point_to_adapt(run) -> None:
+    result = run("build", "source.yaml", "--set", "vocab_size=60", "--weights", "source")
+    assert result.exit_code == 2
+    assert "To derive weights for this spec from those of the checkpoint, use zoo adapt." in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--layers", "0,9"),
+            "--layers of decoder: layer 9 is beyond the 4 layers of the weights\n  Use 0 to 3.",
+        ),
+        (("--as", "bert"), "bert has no class with head language_modeling"),
+        (("--dtype", "fp8"), "--dtype 'fp8' is unknown"),
+        (("--source", "nothing.yaml"), "nothing.yaml"),
+    ],
+)
+def test_wrong_options_are_refused_and_write_nothing(run, options: tuple[str, str], message: str) -> None:
+    result = run("adapt", "source.yaml", "--weights", "source", "-o", "out", *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not Path("out").exists()

@@ -1,0 +1,97 @@
+"""From a checkpoint to a checkpoint of a variant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from specs.errors import UserError, option_name
+from specs.load import load
+from specs.model import Model
+from zoo.adapting.layers import layer_sources, stack_sources
+from zoo.adapting.plan import Plan, Planner
+from zoo.adapting.weights import AdaptedWeights
+from zoo.builder import assemble
+from zoo.checkpoints.carried import origin_of
+from zoo.checkpoints.converting import DTYPES, Conversion, described_if_any, write_checkpoint
+from zoo.checkpoints.open import open_weights
+from zoo.configs.importing import import_spec
+from zoo.families.common.config import CONFIG
+from zoo.progress import Progress
+from zoo.weights.random import RandomWeights
+from zoo.weights.saving import SHARD
+
+SPEC = "spec.yaml"
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """A written checkpoint, and the origin of each of its tensors."""
+
+    conversion: Conversion
+    plan: Plan
+
+    def as_dict(self) -> dict[str, object]:
+        """The result as JSON data."""
+        origins = [origin.as_dict() for origin in self.plan.origins]
+        return {**self.conversion.as_dict(), "origins": origins, "unused": list(self.plan.unused)}
+
+
+def source_spec(origin: Path, stated: str | None = None) -> Model:
+    """Return the spec of a checkpoint: the stated one, or that of its config.json, its GGUF file or its spec.yaml.
+
+    Raises :class:`UserError` where it has none of them.
+    """
+    if stated is not None:
+        return load(stated)
+    if origin.suffix == ".gguf" or (origin / CONFIG).is_file():
+        return import_spec(origin)
+    beside = origin / SPEC if origin.is_dir() else origin.parent / SPEC
+    if beside.is_file():
+        return load(beside)
+    raise UserError(
+        f"{origin} has no {CONFIG} and no {SPEC}, so its architecture is unknown\n"
+        f"  Set {option_name('source')} to the spec of the weights."
+    )
+
+
+def adapt(
+    spec: Model,
+    weights: str,
+    directory: Path,
+    *,
+    source: str | None = None,
+    layers: Sequence[str] = (),
+    model_type: str | None = None,
+    dtype: str = "fp32",
+    seed: int = 0,
+    shard: int = SHARD,
+    progress: Progress = lambda stage: None,
+) -> Adaptation:
+    """Write the checkpoint of a variant into an empty directory, with weights derived from a checkpoint as far as rules allow.
+
+    ``source`` is the spec of the weights (default: that of their config), ``layers`` are lists of layers as for
+    :func:`zoo.adapting.layers.layer_sources`. Weights that cannot be derived are drawn by the spec's recipe with ``seed``. The
+    checkpoint is one of a family where one can express the spec, and otherwise has zoo's own names and no config. Memory holds
+    one tensor at a time, with those that it is made of. Raises :class:`UserError`.
+    """
+    origin = origin_of(weights)
+    if not origin.exists():
+        raise UserError(
+            f"{weights!r} does not exist\n  Pass a checkpoint: a file, a directory with one, or a repository on the "
+            "Hugging Face hub (org/name)."
+        )
+    old = source_spec(origin, source)
+    stacks = stack_sources(old, spec)
+    mapped = layer_sources(old, spec, stacks, layers)
+    held, model = assemble(old), assemble(spec, DTYPES[dtype])
+    stored = open_weights(weights, held, old)
+    plan = Planner((old, held), (spec, model), stacks, mapped).plan()
+    drawn = RandomWeights(model, spec, seed, DTYPES[dtype])
+    adapted = AdaptedWeights(plan, model, held, stored, drawn, DTYPES[dtype])
+    config = described_if_any(spec, origin, model_type)
+    conversion = write_checkpoint(
+        spec, model, adapted, origin, directory, config, dtype=dtype, shard=shard, progress=progress
+    )
+    return Adaptation(conversion, plan)
