@@ -20,7 +20,7 @@ from zoo.checkpoints.open import open_weights
 from zoo.components.block import Block
 from zoo.parallel.local_parameters import WHOLE, distribute, read_locally
 from zoo.parallel.mesh import degrees_of
-from zoo.parallel.pipeline import Stage, stage_of
+from zoo.parallel.pipeline import StageModule, stage_of
 from zoo.parallel.plan import ParallelPlan, plan_of, stacks_of
 from zoo.parallel.shards import fill
 from zoo.weights.ties import tied_names
@@ -103,7 +103,7 @@ def parallelize(
     sequence: bool = False,
     recompute: bool = False,
     **fsdp: Any,
-) -> ZooModel | Stage:
+) -> ZooModel | StageModule:
     """See :func:`zoo.parallelize`."""
     degrees = degrees_of(mesh)
     plan = plan_of(model)
@@ -111,7 +111,7 @@ def parallelize(
     if weights is not None:
         dtype = next(model.parameters()).dtype
         source = open_weights(weights, assemble(model.spec), model.spec, seed=seed, dtype=dtype)
-    cut: ZooModel | Stage = model
+    cut: ZooModel | StageModule = model
     if "pp" in degrees:
         cut = stage_of(model, mesh["pp"])
     if degrees.get("tp", 1) > 1:

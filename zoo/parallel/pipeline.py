@@ -25,7 +25,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 SCHEDULES: dict[str, type[PipelineScheduleSingle]] = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe}
 
 
-class Stage(nn.Module):
+class StageModule(nn.Module):
     """The layers of one process, under their names in the model.
 
     ``forward`` takes what the stage before returned, B T D, or the token ids, B T; the last returns the logits.
@@ -93,7 +93,7 @@ class Stage(nn.Module):
         return SCHEDULES[kind](stage, microbatches, loss_fn=loss)
 
 
-def stage_of(model: ZooModel, mesh: DeviceMesh) -> Stage:
+def stage_of(model: ZooModel, mesh: DeviceMesh) -> StageModule:
     """This process's stage of a model, which is taken apart.
 
     Raises :class:`specs.errors.UserError` where a model has fewer layers than the pipeline has stages, several stacks, or
@@ -102,7 +102,7 @@ def stage_of(model: ZooModel, mesh: DeviceMesh) -> Stage:
     degree = mesh.size()
     check_stages(model, degree)
     assert isinstance(model, Encoder | Decoder)
-    return Stage(model, mesh)
+    return StageModule(model, mesh)
 
 
 def check_stages(model: ZooModel, degree: int) -> None:

@@ -142,7 +142,7 @@ def check_length(length: int, mesh: DeviceMesh) -> None:
         )
 
 
-class Experts(ParallelStyle):
+class ExpertParallel(ParallelStyle):
     """The matrices of a mixture by experts: each process computes the choices of its own, and the outputs are summed."""
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
@@ -169,4 +169,4 @@ class Experts(ParallelStyle):
         return module
 
     def __repr__(self) -> str:
-        return "Experts()"
+        return "ExpertParallel()"
