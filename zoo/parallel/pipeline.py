@@ -93,6 +93,10 @@ class StageModule(nn.Module):
         return SCHEDULES[kind](stage, microbatches, loss_fn=loss)
 
 
+def _reads_tokens(block: nn.Module) -> bool:
+    return getattr(block, "per_layer_embedding", None) is not None
+
+
 def stage_of(model: ZooModel, mesh: DeviceMesh) -> StageModule:
     """This process's stage of a model, which is taken apart.
 
@@ -132,6 +136,13 @@ def check_stages(model: ZooModel, degree: int) -> None:
         ),
         *([f"{name}.layers share a block"] if len(set(stack.blocks)) < depth else []),
         *(f"all layers share {name}.position.{leaf}" for leaf, _ in stack.position.named_parameters()),
+        *(
+            [f"{name}.layers read the keys and values of others"]
+            if any(e is not None for e in stack.sources)
+            else []
+        ),
+        *(f"{path} shares a weight with another layer" for path in tied_names(model) if ".blocks." in path),
+        *([f"{name}.layers read the tokens"] if any(_reads_tokens(each) for each in stack.blocks) else []),
         *([f"{name}.layer_sum reads all layers"] if stack.layer_sum is not None else []),
     ]
     if shared:

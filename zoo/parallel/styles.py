@@ -51,6 +51,13 @@ class LocalParameters(ParallelStyle):
         return f"LocalParameters({kinds})"
 
 
+def local_cuts(style: ParallelStyle) -> list[dict[str, Cut | None]]:
+    """The cuts of the parameters that a style gives a module locally."""
+    if isinstance(style, Several):
+        return [cuts for each in style.styles for cuts in local_cuts(each)]
+    return [style.cuts] if isinstance(style, LocalParameters) else []
+
+
 class Divided(ParallelStyle):
     """Attributes that count heads or channels, or list a number for each: those of the process remain."""
 
