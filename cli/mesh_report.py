@@ -9,7 +9,8 @@ from cli.render import print_json
 from specs.device import load_device
 from specs.errors import UserError
 from specs.model import Model
-from zoo.parallel.on_paper import ModelOnPaper, Work, mesh_degrees, smallest
+from zoo.parallel.on_paper import ModelOnPaper, Work
+from zoo.parallel.smallest_mesh import mesh_degrees, smallest
 from zoo.reports.lengths import Lengths
 
 WORK = ("train", "serve")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zoo.builder import ZooModel
     from zoo.checks import Checks
     from zoo.drawing import Picture
-    from zoo.parallel.pipeline import Stage
+    from zoo.parallel.pipeline import StageModule
     from zoo.parallel.plan import ParallelPlan
     from zoo.progress import Progress
     from zoo.reports.difference import ModelDifference
@@ -355,7 +355,7 @@ def parallelize(
     sequence: bool = False,
     recompute: bool = False,
     **fsdp: Any,
-) -> ZooModel | Stage:
+) -> ZooModel | StageModule:
     """Cut a model along the named dims of a device mesh, in place, and return it.
 
     ``tp``: tensor parallelism, which also cuts the stream between the layers by tokens with ``sequence``; ``dp``: FSDP2, with
@@ -372,7 +372,7 @@ def parallelize(
 
 
 def save_checkpoint(
-    model: ZooModel | Stage, directory: str | os.PathLike[str], optimizer: Optimizer | None = None
+    model: ZooModel | StageModule, directory: str | os.PathLike[str], optimizer: Optimizer | None = None
 ) -> None:
     """Write the shards of all processes as a checkpoint of ``torch.distributed.checkpoint``, with the spec.
 
@@ -386,7 +386,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    model: ZooModel | Stage, directory: str | os.PathLike[str], optimizer: Optimizer | None = None
+    model: ZooModel | StageModule, directory: str | os.PathLike[str], optimizer: Optimizer | None = None
 ) -> None:
     """Read the shards of this process, of its model and optimizer, in place.
 

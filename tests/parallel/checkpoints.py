@@ -40,7 +40,7 @@ def drawn_and_read(names: tuple[str, ...], dims: tuple[str, ...], stored: str) -
 def train(spec, dims: tuple[str, ...], seed: int):
     """A model with its optimizer after one step on all inputs."""
     model = zoo.parallelize(zoo.build(spec), mesh_of(*dims), weights="random", seed=seed)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, eps=1e-3)  # some gradients are rounding alone
     step(model, optimizer)
     return model, optimizer
 
@@ -93,13 +93,13 @@ def killed(marker: str) -> None:
     step(model, optimizer)
 
 
-def pipeline(names: tuple[str, ...], dims: tuple[str, ...]) -> None:
+def pipeline(names: tuple[str, ...], dims: tuple[str, ...], dtype: torch.dtype, tolerance: float) -> None:
     """Two steps of a pipeline give the loss, the gradients and the weights of one process."""
     for name in names:
         spec = MODELS[name]
         mesh, batch = mesh_of(*dims), inputs()
-        alone = zoo.build(spec, "random")
-        stage = zoo.parallelize(zoo.build(spec), mesh, weights="random")
+        alone = zoo.build(spec, "random", dtype=dtype)
+        stage = zoo.parallelize(zoo.build(spec, dtype=dtype), mesh, weights="random")
         optimizers = [torch.optim.SGD(each.parameters(), lr=0.1, momentum=0.9) for each in (stage, alone)]
         for _ in range(2):
             schedule, losses = stage.schedule(2, loss), []
@@ -112,13 +112,16 @@ def pipeline(names: tuple[str, ...], dims: tuple[str, ...]) -> None:
                 assert abs(float(sum(losses) / len(losses)) - float(single)) < 1e-5, name
             expected = dict(alone.named_parameters())
             for path, parameter in stage.named_parameters():
-                torch.testing.assert_close(
-                    whole(parameter.grad), expected[path].grad, atol=1e-5, rtol=1e-5, msg=f"{name} {path}"
-                )
+                same(f"{name}: gradient of {path}", whole(parameter.grad), expected[path].grad, tolerance)
             for optimizer in optimizers:
                 optimizer.step()
                 optimizer.zero_grad()
         for path, parameter in stage.named_parameters():
-            torch.testing.assert_close(
-                whole(parameter).detach(), expected[path].detach(), atol=1e-5, rtol=1e-5
-            )
+            same(f"{name}: {path}", whole(parameter), expected[path], tolerance)
+
+
+def same(what: str, found, wanted, tolerance: float) -> None:
+    """Raise where two tensors differ by more than a fraction of the largest value, or of 1 where that is less."""
+    found, wanted = found.detach(), wanted.detach()
+    difference = float((found - wanted).abs().max() / wanted.abs().max().clamp(min=1.0))
+    assert difference < tolerance, f"{what} differs by {difference}"

@@ -137,5 +137,8 @@ MODELS: dict[str, Model] = {
     ),
     "rg-lru": mixer("rg_lru", width=16, heads=4),
     "short-convolution": mixer("short_convolution"),
+    "relative-key": decoder(LAYER_NORM, position={"kind": "relative_key", "before": 3, "after": 3}),
+    "relative-sinusoidal": decoder(LAYER_NORM, position={"kind": "relative_sinusoidal"}),
+    "values-normed": decoder({"attention": {**GROUPED, "value_norm": RMS}}),
 }
 """By what is special about each."""

@@ -76,7 +76,10 @@ def test_a_distributed_checkpoint_is_converted(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "dims"), [(2, ("pp",)), (4, ("pp", "tp")), (4, ("pp", "dp"))])
 def test_stages_of_a_pipeline_compute_what_one_process_does(count: int, dims: tuple[str, ...]) -> None:
-    on_processes(count, checkpoints.pipeline, ("decoder", "grouped-query", "mixture", "hybrid"), dims)
+    on_processes(
+        count, checkpoints.pipeline, ("decoder", "grouped-query", "mixture"), dims, torch.float32, 1e-5
+    )
+    on_processes(count, checkpoints.pipeline, ("hybrid",), dims, torch.float64, 1e-10)  # amplifies rounding
 
 
 @pytest.mark.slow

@@ -13,7 +13,8 @@ from cli.app import app
 from specs.device import load_device
 from specs.errors import UserError
 from tests.parallel.models import MODELS
-from zoo.parallel.on_paper import ModelOnPaper, mesh_degrees, smallest
+from zoo.parallel.on_paper import ModelOnPaper
+from zoo.parallel.smallest_mesh import mesh_degrees, smallest
 
 
 def report(*arguments: str):

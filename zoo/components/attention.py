@@ -146,7 +146,8 @@ class Projections(nn.Module):
         norm = {"width": GATHERED, "head": SHARED, "each_head": HEADS, None: SHARED}[self.norm_over]
         return Sharding(
             dict.fromkeys(("query", "key", "value", "gate"), COLUMNS)
-            | {"output": ROWS, "sinks": HEADS, "query_norm": norm, "key_norm": norm, "bias_gate": SLICED},
+            | {"output": ROWS, "sinks": HEADS, "query_norm": norm, "key_norm": norm, "value_norm": SHARED}
+            | {"bias_gate": SLICED},
             {"heads": self.heads, "kv_heads": self.key_value_heads},
             counted(heads=self.heads, key_value_heads=self.key_value_heads),
             last="output",

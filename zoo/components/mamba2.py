@@ -75,7 +75,7 @@ class Mamba2(Mixer):
         counts, divided = {"heads": self.heads}, {"keys": (keys,), "convolution.channels": convolved}
         if self.groups > 1:
             counts["groups"], divided["groups"] = self.groups, (Section(self.groups),)
-            divided["norm.groups"] = divided["groups"]
+            divided |= {} if isinstance(self.norm, Gate) else {"norm.groups": divided["groups"]}
         return Sharding(cuts, counts, divided | counted(heads=self.heads), last="output")
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:

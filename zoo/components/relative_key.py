@@ -15,6 +15,7 @@ from zoo.components.linear import EmbeddingTable
 from zoo.components.position import Distances, Position
 from zoo.context import BuildContext
 from zoo.registry import builds
+from zoo.sharding import SHARED, Sharding
 
 if TYPE_CHECKING:
     from zoo.components.attention import Projections
@@ -29,6 +30,10 @@ class RelativeKey(Position):
         assert context.head_width is not None
         self.before, self.after = spec.before, spec.after
         self.table = EmbeddingTable(spec.before + spec.after + 1, context.head_width)
+
+    def sharding(self) -> Sharding:
+        """Vectors that all heads compare with."""
+        return Sharding({"table": SHARED})
 
     def distances(self, queries: Tensor, keys: Tensor, like: Tensor) -> Distances:
         relative = functional.relative_positions(queries, keys)  # (B or 1) T S

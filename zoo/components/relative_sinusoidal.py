@@ -17,6 +17,7 @@ from zoo.components.position import Distances, Position, head_products, sines_an
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.registry import builds
+from zoo.sharding import COLUMNS, HEADS, Sharding
 
 if TYPE_CHECKING:
     from zoo.components.attention import Projections
@@ -31,16 +32,21 @@ class RelativeSinusoidal(Position):
         assert context.heads is not None
         assert context.head_width is not None
         half = context.d_model // 2
-        self.heads, self.width = context.heads, context.head_width
+        heads, self.width = context.heads, context.head_width
         self.frequencies = tuple(spec.base ** (-i / half) for i in range(half))
-        self.projection = Linear(context.d_model, self.heads * self.width, bias=False)
-        self.content_bias = nn.Parameter(torch.empty(self.heads, self.width))
-        self.distance_bias = nn.Parameter(torch.empty(self.heads, self.width))
+        self.projection = Linear(context.d_model, heads * self.width, bias=False)
+        self.content_bias = nn.Parameter(torch.empty(heads, self.width))
+        self.distance_bias = nn.Parameter(torch.empty(heads, self.width))
         self.dropout = nn.Dropout(spec.dropout)
 
     def initial(self, leaf: str) -> Distribution:
         """Nothing is added to queries."""
         return Distribution(constant=0.0)
+
+    def sharding(self) -> Sharding:
+        """By heads."""
+        cuts = {"projection": COLUMNS, "content_bias": HEADS, "distance_bias": HEADS}
+        return Sharding(cuts, {"heads": len(self.content_bias)})
 
     def distances(self, queries: Tensor, keys: Tensor, like: Tensor) -> Distances:
         length = keys.shape[-1]
@@ -54,8 +60,8 @@ class RelativeSinusoidal(Position):
     def compare(self, attention: Projections, query: Tensor, key: Tensor, distances: Distances) -> Tensor:
         """scale * (u . key + (query + v) . projected distance): B H T K and B G S K -> B H T S."""
         projected = self.projection(self.dropout(distances.vectors))[None]  # 1 R (H K)
-        vectors = projected.unflatten(-1, (self.heads, self.width)).transpose(1, 2)  # 1 H R K
+        vectors = projected.unflatten(-1, (-1, self.width)).transpose(1, 2)  # 1 H R K
         products = (query + self.distance_bias[:, None]) @ vectors.transpose(-1, -2)  # B H T R
-        rows = distances.rows[:, None].expand(query.shape[0], self.heads, -1, -1)  # B H T S
+        rows = distances.rows[:, None].expand(query.shape[0], query.shape[1], -1, -1)  # B H T S
         content = head_products(self.content_bias[None, :, None], key)  # B H 1 S
         return attention.scale * (products.gather(-1, rows) + content)

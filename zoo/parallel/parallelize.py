@@ -17,12 +17,14 @@ from torch.utils.checkpoint import checkpoint
 
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.open import open_weights
+from zoo.components.attention import CrossAttention
 from zoo.components.block import Block
 from zoo.parallel.local_parameters import WHOLE, distribute, read_locally
 from zoo.parallel.mesh import degrees_of
-from zoo.parallel.pipeline import Stage, stage_of
+from zoo.parallel.pipeline import StageModule, stage_of
 from zoo.parallel.plan import ParallelPlan, plan_of, stacks_of
 from zoo.parallel.shards import fill
+from zoo.parallel.styles import local_cuts
 from zoo.weights.ties import tied_names
 
 ENTRIES = ("encode", "decode", "encoder_output", "keys_values", "embed", "see", "image_output", "vector")
@@ -42,6 +44,9 @@ def cut_tensors(model: nn.Module, plan: ParallelPlan, mesh: DeviceMesh, *, seque
     own = {path: style for path, style in styles.items() if path in there}
     parallelize_module(model, mesh, own, src_data_rank=None)
     _tie(model, tied)
+    for path, style in own.items():
+        for cuts in local_cuts(style):
+            read_locally(model.get_submodule(path), cuts, mesh, _readers(model, path))
     for path, module in model.named_modules():
         cuts = {
             leaf: WHOLE
@@ -65,16 +70,30 @@ def _readers(model: nn.Module, path: str) -> Iterator[nn.Module]:
     while True:
         module = model.get_submodule(path)
         yield module
-        if isinstance(module, Block) or not path:
+        if isinstance(module, Block | CrossAttention) or not path:
             return
         path = path.rpartition(".")[0]
 
 
+def _sharing(model: nn.Module) -> set[str]:
+    """The blocks that share some of their weights with others: no unit of FSDP may have them alone."""
+    pairs = ((each, first) for each, first in tied_names(model).items() if _block(each) != _block(first))
+    return {_block(name) for pair in pairs for name in pair if _block(name)}
+
+
+def _block(name: str) -> str:
+    stack, _, rest = name.partition(".blocks.")
+    return f"{stack}.blocks.{rest.partition('.')[0]}" if rest else ""
+
+
 def cut_data(model: nn.Module, mesh: DeviceMesh, **options: Any) -> None:
-    """Apply FSDP2 over a mesh of one dim: every block is a unit, and so are an attention to an encoder, whose keys and values
+    """Apply FSDP2 over a mesh of one dim: every block with weights of its own is a unit, and so are an attention to an encoder, whose keys and values
     are projected apart from its block, and the rest.  ``options`` are those of ``fully_shard``."""
-    for stack in stacks_of(model).values():
-        for block in dict.fromkeys(filter(None, stack.blocks)):
+    shared = _sharing(model)
+    for name, stack in stacks_of(model).items():
+        for layer, block in enumerate(stack.blocks):
+            if block is None or f"{name}.blocks.{layer}" in shared or block in list(stack.blocks)[:layer]:
+                continue
             cross: Any = block.cross_attention
             if cross is not None:
                 fully_shard(cross, mesh=mesh, **options)
@@ -103,7 +122,7 @@ def parallelize(
     sequence: bool = False,
     recompute: bool = False,
     **fsdp: Any,
-) -> ZooModel | Stage:
+) -> ZooModel | StageModule:
     """See :func:`zoo.parallelize`."""
     degrees = degrees_of(mesh)
     plan = plan_of(model)
@@ -111,7 +130,7 @@ def parallelize(
     if weights is not None:
         dtype = next(model.parameters()).dtype
         source = open_weights(weights, assemble(model.spec), model.spec, seed=seed, dtype=dtype)
-    cut: ZooModel | Stage = model
+    cut: ZooModel | StageModule = model
     if "pp" in degrees:
         cut = stage_of(model, mesh["pp"])
     if degrees.get("tp", 1) > 1:

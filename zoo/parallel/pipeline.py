@@ -26,7 +26,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 SCHEDULES: dict[str, type[PipelineScheduleSingle]] = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe}
 
 
-class Stage(nn.Module):
+class StageModule(nn.Module):
     """The layers of one process, under their names in the model.
 
     ``forward`` takes what the stage before returned, B T D, or the token ids, B T; the last returns the logits.
@@ -94,7 +94,11 @@ class Stage(nn.Module):
         return SCHEDULES[kind](stage, microbatches, loss_fn=loss)
 
 
-def stage_of(model: ZooModel, mesh: DeviceMesh) -> Stage:
+def _reads_tokens(block: nn.Module) -> bool:
+    return getattr(block, "per_layer_embedding", None) is not None
+
+
+def stage_of(model: ZooModel, mesh: DeviceMesh) -> StageModule:
     """This process's stage of a model, which is taken apart.
 
     Raises :class:`specs.errors.UserError` where a model has fewer layers than the pipeline has stages, several stacks, or
@@ -103,7 +107,7 @@ def stage_of(model: ZooModel, mesh: DeviceMesh) -> Stage:
     degree = mesh.size()
     check_stages(model, degree)
     assert isinstance(model, Encoder | Decoder)
-    return Stage(model, mesh)
+    return StageModule(model, mesh)
 
 
 def check_stages(model: ZooModel, degree: int) -> None:
@@ -139,6 +143,13 @@ def check_stages(model: ZooModel, degree: int) -> None:
         ),
         *([f"{name}.layers share a block"] if len(set(stack.blocks)) < depth else []),
         *(f"all layers share {name}.position.{leaf}" for leaf, _ in stack.position.named_parameters()),
+        *(
+            [f"{name}.layers read the keys and values of others"]
+            if any(e is not None for e in stack.sources)
+            else []
+        ),
+        *(f"{path} shares a weight with another layer" for path in tied_names(model) if ".blocks." in path),
+        *([f"{name}.layers read the tokens"] if any(_reads_tokens(each) for each in stack.blocks) else []),
         *([f"{name}.layer_sum reads all layers"] if stack.layer_sum is not None else []),
         *(
             f"{other} is {first}"

@@ -49,6 +49,7 @@ class ParallelPlan:
     norms: tuple[str, ...] = field(default=())
     edges: dict[str, tuple[bool, bool]] = field(default_factory=dict)
     whole: tuple[str, ...] = ()
+    mixing: tuple[str, ...] = ()
 
     def degrees(self, most: int = 64) -> list[int]:
         """The degrees of tensor parallelism that fit, 1 among them."""
@@ -83,6 +84,11 @@ class ParallelPlan:
         from zoo.parallel.torch_plan import torch_plan
 
         self.check(degree)
+        if sequence and self.mixing:
+            raise UserError(
+                f"{self.mixing[0]} reads more than the token at hand, so that the stream cannot be cut by tokens\n"
+                "  value: sequence\n  Parallelize without it."
+            )
         return torch_plan(self, sequence=sequence)
 
     def hugging_face(self, family: str | None = None) -> dict[str, Any]:
@@ -161,6 +167,7 @@ def plan_of(model: ZooModel) -> ParallelPlan:
         tuple(_norms(model)),
         dict(_edges(model)),
         tuple(path for path, module in model.named_modules() if isinstance(module, _WHOLE)),
+        tuple(_mixing(model)),
     )
 
 
@@ -199,6 +206,20 @@ def _norms(model: nn.Module) -> Iterator[str]:
             for name, child in block.named_children():
                 if name not in _parts(block) and any(True for _ in child.parameters()):
                     yield f"{path}.{name}"
+
+
+def _mixing(model: nn.Module) -> Iterator[str]:
+    """The parts of blocks beside branches, norms and scales, which may read other tokens or inputs of the stack."""
+    for path, block in model.named_modules():
+        if isinstance(block, Block):
+            attention = block.attention
+            query = getattr(attention, "query", None)
+            for name, child in block.named_children():
+                known = name in _parts(block) or name.endswith(("_norm", "_scale"))
+                if not known and any(True for _ in child.parameters()):
+                    yield f"{path}.{name}"
+            if query is not None and query.in_features != attention.output.out_features:  # type: ignore[union-attr]
+                yield f"{path}.attention"
 
 
 def _edges(model: nn.Module) -> Iterator[tuple[str, tuple[bool, bool]]]:

@@ -51,6 +51,13 @@ class LocalParameters(ParallelStyle):
         return f"LocalParameters({kinds})"
 
 
+def local_cuts(style: ParallelStyle) -> list[dict[str, Cut | None]]:
+    """The cuts of the parameters that a style gives a module locally."""
+    if isinstance(style, Several):
+        return [cuts for each in style.styles for cuts in local_cuts(each)]
+    return [style.cuts] if isinstance(style, LocalParameters) else []
+
+
 class Divided(ParallelStyle):
     """Attributes that count heads or channels, or list a number for each: those of the process remain."""
 
@@ -142,7 +149,7 @@ def check_length(length: int, mesh: DeviceMesh) -> None:
         )
 
 
-class Experts(ParallelStyle):
+class ExpertParallel(ParallelStyle):
     """The matrices of a mixture by experts: each process computes the choices of its own, and the outputs are summed."""
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
@@ -169,4 +176,4 @@ class Experts(ParallelStyle):
         return module
 
     def __repr__(self) -> str:
-        return "Experts()"
+        return "ExpertParallel()"

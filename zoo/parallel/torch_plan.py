@@ -13,7 +13,7 @@ from torch.distributed.tensor.parallel import (
 )
 
 from zoo.parallel.local_parameters import WHOLE
-from zoo.parallel.styles import Divided, Experts, LocalParameters, Placed, ReadByAll, Several
+from zoo.parallel.styles import Divided, ExpertParallel, LocalParameters, Placed, ReadByAll, Several
 from zoo.sharding import Cut
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _style(cut: Cut, leaves: tuple[str, ...]) -> ParallelStyle:
                 else ColwiseParallel(output_layouts=layouts)
             )
         case "experts":
-            return Experts()
+            return ExpertParallel()
         case "heads" | "shared":
             return LocalParameters(every)
         case "read_by_all":
