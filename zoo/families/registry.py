@@ -34,6 +34,7 @@ MODULES = {
     "gemma": "gemma",
     "gemma2": "gemma",
     "gemma3_text": "gemma3",
+    "gemma3n_text": "gemma3n",
     "gemma4_text": "gemma4",
     "gpt_oss": "gpt_oss",
     "mistral": "mistral",
@@ -144,8 +145,6 @@ without a config belong to the first family that names most of them.
 """
 
 INEXPRESSIBLE = {
-    "gemma3n_text": "several residual streams that each layer predicts and corrects (AltUp), low-rank residuals (Laurel) and "
-    "sparse activations",
     "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
 }
 """model_type -> what a spec cannot express of a family that is known."""
