@@ -56,7 +56,8 @@ def reduced_models(spec: Model) -> Iterator[tuple[Model, str]]:
 def fewer_layers(spec: Model, layers: int = 2) -> Model:
     """The same model with at most ``layers`` layers in each stack, or one per kind of block if there are more kinds.
 
-    Every block in use occurs, in the order of the original, and the first and the last layer are its own.
+    Every block in use occurs, in the order of the original, and the first layer is its own; so is the last, unless layers reuse
+    keys and values.
     """
     stacks: dict[str, Stack] = {name: _shortened(stack, layers) for name, stack in spec.stacks()}
     return spec.model_copy(update={**stacks, "expect": Expectation()})
@@ -66,10 +67,9 @@ def kept_layers(stack: Stack, layers: int) -> list[int]:
     """The indices of the layers that a reduced model keeps."""
     kinds = stack.layer_kinds()
     first_use = {kind: index for index, kind in reversed(list(enumerate(kinds)))}
-    kept = {len(kinds) - 1}
     if not any(getattr(block.attention, "reuses_keys_values", False) for block in stack.layer_blocks()):
-        del first_use[kinds[-1]]  # otherwise another layer may reuse what its first one computes
-    kept |= set(first_use.values())
+        first_use[kinds[-1]] = len(kinds) - 1  # otherwise another layer may reuse what its first one computes
+    kept = set(first_use.values())
     others = (index for index in range(len(kinds)) if index not in kept)
     return sorted([*kept, *(index for index, _ in zip(others, range(layers - len(kept)), strict=False))])
 

@@ -23,7 +23,7 @@ from zoo.families.gemma3 import Gemma3Rope
 from zoo.families.gemma4 import PER_LAYER_RULES, REUSED, SANDWICH_NORMS, PerLayer, ReusingLayers
 
 
-class _Width(f.Int):
+class _EqualWidths(f.Int):
     """The width of the feed-forwards, stated once or layer by layer."""
 
     def read(self, config: Config) -> int:
@@ -40,7 +40,7 @@ _FIELDS = LlamaFields(
     vocab_size=262400, hidden_size=2048, intermediate_size=16384, layers=35, heads=8, kv_heads=2, head_dim=256,
     context=32768,
 )  # fmt: skip
-_FIELDS.hidden = _Width("intermediate_size", default=16384)
+_FIELDS.hidden = _EqualWidths("intermediate_size", default=16384)
 _POSITIONS = Gemma3Rope(_FIELDS.heads.width, _FIELDS.context, theta=1e6, whole=WHOLE_HEADS)
 
 
