@@ -24,7 +24,7 @@ INPUT_OPTIONS = {
 
 @dataclass(frozen=True)
 class Sounds:
-    """Inputs made of recordings, 1 M T or 1 N each, the file of each, and the time from one column to the next."""
+    """Inputs made of recordings, 1 M T, 1 T M or 1 N each, the file of each, and the time from one column to the next."""
 
     inputs: Sequence[Floats]
     paths: Sequence[Path]
@@ -87,18 +87,16 @@ def read_audio_files(given: Sequence[Path], spec: Model, directory: Path) -> Sou
     Raises :class:`specs.errors.UserError` for unsuitable files.
     """
     from exporters.preprocessing.audio import LogMel, audio_files, read_audio
-    from exporters.preprocessing.waveforms import Waveforms, read_waveforms
+    from exporters.preprocessing.recordings import form_kind, read_whole
 
     paths = [path for each in given for path in audio_files(each)]
     if spec.embedding_of(spec.first_stack).any_length:
-        settings = Waveforms.beside(directory)
-        samples = settings or Waveforms.usual(spec)
-        inputs = [read_waveforms(path, samples, spec)[0][0] for path in paths]
+        settings = form_kind(spec).beside(directory)
+        whole = settings or form_kind(spec).usual(spec)
+        inputs = [read_whole(path, whole, spec)[0][0] for path in paths]
         if settings is None:
-            _tell(
-                f"recordings are read at 16 kHz{', with mean 0 and variance 1' if samples.normalize else ''}"
-            )
-        return Sounds(inputs, paths, 1 / samples.rate)
+            _tell(whole.described)
+        return Sounds(inputs, paths, whole.column / whole.rate)
     stated = LogMel.beside(directory)
     form = stated or LogMel.usual(spec)
     found = [(path, read_audio(path, form, spec)[0]) for path in paths]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -44,9 +44,9 @@ class Batch:
     length.
 
     Images and audio have no types, and a mask only where they may have any length; ``frames`` is then that of the vectors
-    made of them. ``ahead``: the number of tokens after each embedding that it sees, where the decoder takes it.
-    ``coordinates``: the frame, row and column of each, 3 x batch x length, likewise. ``grids``: those of each image of any size,
-    whose patches are the rows of the inputs, of which ``joined`` become one vector.
+    made of them. ``beside`` are other inputs of a decoder that takes embeddings, by name, batch x length, and ``coordinates`` the
+    frame, row and column of each, 3 x batch x length. ``grids``: those of each image of any size, whose patches are the rows of
+    the inputs, of which ``joined`` become one vector.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Batch:
     mask: Tensor | None = None
     types: Tensor | None = None
     frames: Tensor | None = None
-    ahead: Tensor | None = None
+    beside: Mapping[str, Tensor] = field(default_factory=dict)
     coordinates: Tensor | None = None
     grids: Tensor | None = None
     joined: int = 1
@@ -78,10 +78,10 @@ class Batch:
         """The tokens from ``start`` to ``end``, with the mask of all tokens before them."""
         assert self.mask is not None
         assert self.types is not None
-        ahead = None if self.ahead is None else self.ahead[:, start:end]
+        beside = {name: values[:, start:end] for name, values in self.beside.items()}
         inputs, types = self.inputs[:, start:end], self.types[:, start:end]
         coordinates = None if self.coordinates is None else self.coordinates[:, :, start:end]
-        return Batch(self.name, inputs, self.mask[:, :end], types, ahead=ahead, coordinates=coordinates)
+        return Batch(self.name, inputs, self.mask[:, :end], types, beside=beside, coordinates=coordinates)
 
     def closed_up(self) -> Batch:
         """The same tokens with the padding of every row after them."""
@@ -220,35 +220,22 @@ class _Draw:
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
         if isinstance(embedding, PackedPatches):
-            return self._packed(embedding, rows, empty=empty)
+            return random_images(self.spec, rows, self._generator, empty=empty)
         shape = embedding.input_shape(self.spec.context_length_of(stack))
         values = torch.randn((rows, *shape), generator=self._generator)
         if empty:
             values[-1] = 0
         return Batch(embedding.input_name, values)
 
-    def _packed(self, embedding: PackedPatches, images: int, *, empty: bool) -> Batch:
-        """Images of as many vectors and different shapes; with ``empty``, the last is all zeros."""
-        connector = self.spec.connector
-        assert isinstance(connector, ConnectorKind)
-        square = connector.square
-        shapes = itertools.islice(itertools.cycle(PACKED_SHAPES), images)
-        grids = [[1, rows * square, columns * square] for rows, columns in shapes]
-        joined, count = square**2, math.prod(PACKED_SHAPES[0])
-        values = torch.randn((images * joined * count, embedding.patch_width), generator=self._generator)
-        if empty:
-            values[-joined * count :] = 0
-        sizes = torch.tensor(grids, dtype=torch.int64).reshape(images, 3)
-        return Batch(embedding.input_name, values, grids=sizes, joined=joined)
-
     def recordings(self, *lengths: int, beyond: int = 0, stack: Stack | None = None) -> Batch:
-        """Rows of samples that give these numbers of vectors, padded on the right; ``beyond`` are further samples, too few
-        for another vector."""
+        """Rows of samples or frames that give these numbers of vectors, padded on the right; ``beyond`` are further ones, too
+        few for another vector."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
         lengths = tuple(min(length, self.room(stack)) for length in lengths)
         counts = [embedding.input_length(length) + beyond for length in lengths]
-        values = torch.randn((len(counts), max(counts)), generator=self._generator)
+        _, *features = embedding.input_shape(1)
+        values = torch.randn((len(counts), max(counts), *features), generator=self._generator)
         if not embedding.takes_mask:
             return Batch(embedding.input_name, values)
         samples, frames = (
@@ -275,6 +262,25 @@ class _Draw:
         if embedding.any_length:
             return self.recordings(*lengths, stack=encoder)
         return self.whole(len(lengths), stack=encoder)
+
+
+def random_images(spec: Model, count: int, generator: torch.Generator, *, empty: bool = False) -> Batch:
+    """Images among tokens, those of any size with as many vectors and different shapes; with ``empty``, the last is all zeros."""
+    assert spec.image is not None
+    embedding, connector = spec.embedding_of(spec.image), spec.connector
+    if not isinstance(embedding, PackedPatches):
+        values = torch.randn((count, *embedding.input_shape(None)), generator=generator)
+        values[count - empty :] = 0
+        return Batch(embedding.input_name, values)
+    assert isinstance(connector, ConnectorKind)
+    shapes = itertools.islice(itertools.cycle(PACKED_SHAPES), count)
+    grids = [[1, rows * connector.square, columns * connector.square] for rows, columns in shapes]
+    joined = connector.square**2
+    rows = joined * math.prod(PACKED_SHAPES[0])
+    values = torch.randn((count * rows, embedding.patch_width), generator=generator)
+    values[(count - empty) * rows :] = 0
+    sizes = torch.tensor(grids, dtype=torch.int64).reshape(count, 3)
+    return Batch(embedding.input_name, values, grids=sizes, joined=joined)
 
 
 def vectors_per_image(spec: Model) -> int:

@@ -125,10 +125,10 @@ def run(
     if loaded[0].task.name == VISION_ENCODER:
         see, embed, *loaded = loaded
         results |= _with_images(see, embed, case)
-        ahead, coordinates = results.pop(AHEAD, None), results.pop(COORDINATES, None)
-        batch = replace(
-            case.batch, name=EMBEDDED, inputs=results[EMBEDDED], ahead=ahead, coordinates=coordinates
-        )
+        beside = {case.batch.name: case.batch.inputs}
+        beside |= {AHEAD: results.pop(AHEAD)} if AHEAD in results else {}
+        x, coordinates = results[EMBEDDED], results.pop(COORDINATES, None)
+        batch = replace(case.batch, name=EMBEDDED, inputs=x, beside=beside, coordinates=coordinates)
         case = replace(case, batch=batch, encoder=None)
     elif not case.reads_encoder and case.encoder is not None:
         given = _given(case.encoder) | _given(case.batch)
@@ -182,8 +182,10 @@ def _with_images(see: Loaded, embed: Loaded, case: Case) -> dict[str, Tensor]:
     taken = next((given for given in embed.task.inputs if given.name == SEEN), None)
     if taken is not None:
         none = torch.zeros([0, *taken.dims[1:]])  # type: ignore[list-item]
+        vectors = seen.get(SEEN, none)
+        vectors = vectors if vectors.dim() == len(taken.dims) else vectors.flatten(0, 1)
         grids = {} if images.grids is None else {GRID: images.grids}
-        return {**seen, **embed({**_given(batch), SEEN: seen.get(SEEN, none), **grids})}
+        return {**seen, **embed({**_given(batch), SEEN: vectors, **grids})}
     outputs = {**seen, EMBEDDED: embed(_given(batch))[EMBEDDED]}
     if seen:  # as the client does
         outputs[EMBEDDED][batch.inputs == case.placeholder] = seen[SEEN].reshape(-1, seen[SEEN].shape[-1])
@@ -200,10 +202,10 @@ def _seen(see: Loaded, images: Batch, rows: int) -> Tensor:
     """The vectors of images, M V D, from a graph that takes them in order, or as many in each row."""
     if images.grids is not None:  # whose name depends on the client
         return see({images.name: images.inputs, see.task.inputs[1].name: images.grids})[SEEN]
-    by_row = IMAGES in see.task.inputs[0].dims[1:]
+    by_row, count = IMAGES in see.task.inputs[0].dims[1:], len(images.inputs)
     if not by_row:
-        return see(_given(images))[SEEN]
-    count = len(images.inputs)
+        seen = see(_given(images))[SEEN]
+        return seen if seen.dim() == 3 else seen.unflatten(0, (count, -1))
     pixels = images.inputs.unflatten(0, (rows if count % rows == 0 else 1, -1))
     return see({images.name: pixels})[SEEN].flatten(0, 1)
 
@@ -219,7 +221,7 @@ def _given(batch: Batch) -> dict[str, Tensor]:
         batch.name: batch.inputs,
         "attention_mask": batch.mask,
         "token_type_ids": batch.types,
-        AHEAD: batch.ahead,
+        **batch.beside,
     }
     if batch.mask is not None and batch.types is not None:
         given[COORDINATES] = _places(batch.mask)[:, -batch.inputs.shape[1] :]

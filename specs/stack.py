@@ -8,9 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+import specs.conformer
 import specs.disentangled
+import specs.frames
 import specs.packed_patches
 import specs.patch_positions
+import specs.relative_key
+import specs.relative_sinusoidal
 import specs.waveform  # noqa: F401 - they register their kinds
 from specs.altup import AltUp
 from specs.attention import MultiHeadShape

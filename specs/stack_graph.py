@@ -52,7 +52,8 @@ class Edge:
     """The way of a stack's output to another stack, or to the head.
 
     ``kind`` is that of the connector, of the vector that a tower gives, or of the head; None for cross-attention. ``token`` is the
-    placeholder that is replaced, and ``vectors`` the number of vectors per input, both of an edge by placeholder tokens.
+    placeholder that is replaced, and ``vectors`` the number of vectors per image (None for images of any size), both of an edge by
+    placeholder tokens.
     """
 
     source: str
@@ -71,7 +72,7 @@ class Edge:
                 return f"{way}: cross-attention of every layer, from width {self.source_width} to {self.target_width}"
             case "placeholder":
                 return (
-                    f"{way}: {self.vectors} vectors per image replace tokens {self.token}, "
+                    f"{way}: {self.vectors or 'the'} vectors of an image replace tokens {self.token}, "
                     f"through connector {self.kind} from width {self.source_width} to {self.target_width}"
                 )
             case "tower":
@@ -124,7 +125,7 @@ def _between(spec: Model) -> Iterator[Edge]:
             width,
             spec.connector.kind,
             spec.connector.token,
-            spec.vectors_per_image,
+            None if spec.packs_images else spec.vectors_per_image,
         )
 
 

@@ -27,7 +27,8 @@ class BuildContext:
     ``input_width`` is that of what an attention reads, where it is not that of the stream;
     ``fixed_length`` says that every input is as long as context_length, as images and spectrograms are; ``patch_grid`` are
     the patches that the last vectors of an image are made of.
-    ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told.
+    ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told;
+    ``head_width`` is that of the one attention in which a position acts.
     ``position_kind`` is the stack's as its spec has it, ``position`` the one that acts inside a layer's attention where
     that is not the stack's.
     ``modules`` are those that several layers of a stack share.  ``token`` is the token table, which a head may score against or share, and a second embedding shares.
@@ -44,6 +45,7 @@ class BuildContext:
     layers: int = 1
     layer: int = 0
     heads: int | None = None
+    head_width: int | None = None
     vocab_size: int | None = None
     position_kind: PositionKind = field(default_factory=NoPosition)
     position: Position | None = None

@@ -121,10 +121,9 @@ _GIVEN = {
 
 
 def _feeds(names: Sequence[str]) -> str:
-    given = {
-        **_GIVEN,
-        **({"attention_mask": "np.ones(input_values.shape, np.int64)"} if "input_values" in names else {}),
-    }
+    heard = next((name for name in ("input_values", "input_features") if name in names), None)
+    masks = {} if heard is None else {"attention_mask": f"np.ones({heard}.shape[:2], np.int64)"}
+    given = {**_GIVEN, **masks}
     return ", ".join(f'"{name}": {given[name]}' for name in names)
 
 

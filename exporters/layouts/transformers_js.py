@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from exporters.layouts.ctc_tokenizer import collapsing_tokenizer
+from exporters.layouts.example_input import TOKENIZER as TOKENS
 from exporters.layouts.example_input import (
     example_grid,
     example_ids,
@@ -17,8 +19,10 @@ from exporters.layouts.optimum import LAYOUT as OPTIMUM
 from exporters.layouts.optimum import TOKENIZER
 from exporters.layouts.purpose import purpose_of
 from specs.connector import ConnectorKind, LinearConnector
+from specs.head import CTC
 from specs.model import Model
 from specs.patch_positions import AxialRope
+from zoo.checkpoints.carried import stated_in
 from zoo.families.common.config import CONFIG
 from zoo.graph_names import GRID
 from zoo.manifest import Manifest
@@ -127,6 +131,7 @@ _CLASSES = frozenset(
         "Olmo3ForCausalLM",
         "OlmoForCausalLM",
         "PaliGemmaForConditionalGeneration",
+        "ParakeetForCTC",
         "Phi3ForCausalLM",
         "PhiForCausalLM",
         "Qwen2ForCausalLM",
@@ -150,6 +155,9 @@ _CLASSES = frozenset(
         "ViTForImageClassification",
         "ViTModel",
         "VisionEncoderDecoderModel",
+        "Wav2Vec2BertForCTC",
+        "Wav2Vec2BertForSequenceClassification",
+        "Wav2Vec2BertModel",
         "Wav2Vec2ForAudioFrameClassification",
         "Wav2Vec2ForCTC",
         "Wav2Vec2ForSequenceClassification",
@@ -253,7 +261,15 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     if "ssm" in _STATES.get(config["model_type"], ()):
         for name in config.keys() & _LISTS:
             config[name] = [_LAYERS.get(kind, kind) for kind in config[name]]
-    return {**settings, CONFIG: config}
+    return {**settings, CONFIG: config, **_collapsing(deployment)}
+
+
+def _collapsing(deployment: Deployment) -> dict[str, Data]:
+    """Return a tokenizer that drops the repetitions and blanks in a transcript, which the client leaves to it."""
+    head = deployment.spec.head
+    stated = stated_in(deployment.origin / TOKENS) if isinstance(head, CTC) else {}
+    collapsing = collapsing_tokenizer(stated, head.blank) if stated and isinstance(head, CTC) else None
+    return {} if collapsing is None else {TOKENS: collapsing}
 
 
 def _usage(spec: Model, manifest: Manifest) -> Usage:
@@ -287,6 +303,11 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
             "const values = new Float32Array(sizes.reduce((a, b) => a * b)); // from the preprocessor",
             f'const inputs = {{ {embedding.input_name}: new Tensor("float32", values, sizes) }};',
         ]
+        if "attention_mask" in graph.inputs:
+            given += [
+                "const ones = new BigInt64Array(sizes[1]).fill(1n);",
+                'inputs.attention_mask = new Tensor("int64", ones, sizes.slice(0, 2));',
+            ]
     if spec.packs_images:
         grid, patches = example_grid(spec)
         sizes = [patches, *graph.inputs["pixel_values"][1:]]

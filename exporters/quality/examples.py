@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from zoo.graph_names import GRID
+
 Example = dict[str, Tensor]
 """The inputs of one call, by the names of the model's inputs; the first axis is the batch."""
 
@@ -32,7 +34,7 @@ def joined(examples: Sequence[Example], padding: int = 0) -> Example:
 
     def batch(name: str) -> Tensor:
         rows = [example[name] for example in examples]
-        whole = rows[0].is_floating_point()
+        whole = rows[0].is_floating_point() or name == GRID
         return torch.cat(rows) if whole else padded(rows, 0 if name == MASK else padding)
 
     return {name: batch(name) for name in names}

@@ -15,8 +15,10 @@ from exporters.quality.measures import token_error_rate
 from exporters.quality.pairs import placeholder_of
 from exporters.quality.runners import Files, Runner, decoding
 from exporters.quality.tallies import Tally, scores_next_tokens, tally_for
+from specs.connector import ConnectorKind
 from specs.errors import UserError, option_name
 from specs.model import Model
+from zoo.graph_names import GRID
 
 NEW_TOKENS = 32
 """The number of tokens that an encoder-decoder generates per input."""
@@ -134,5 +136,7 @@ def _case_of(spec: Model, example: Example) -> Case:
     if spec.image is None:
         return Case("judged", batch)
     name = spec.embedding_of(spec.image).input_name
-    images = Batch(name, example[name])
+    grids, connector = example.get(GRID), spec.connector
+    joined = connector.square**2 if grids is not None and isinstance(connector, ConnectorKind) else 1
+    images = Batch(name, example[name], grids=grids, joined=joined)
     return Case("judged", batch, encoder=images, reads_encoder=False, placeholder=placeholder_of(spec))

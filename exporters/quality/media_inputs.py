@@ -10,7 +10,7 @@ import torch
 from exporters.preprocessing import Preprocessing
 from exporters.preprocessing.audio import is_audio, read_audio
 from exporters.preprocessing.images import image_files, is_image, read_images
-from exporters.preprocessing.waveforms import Waveforms, read_waveforms
+from exporters.preprocessing.recordings import form_kind, read_whole
 from exporters.quality.examples import MASK
 from exporters.quality.pairs import HOW, read_pairs
 from exporters.quality.parts import NoInputsError, Representative, batched, most_of, parted
@@ -40,10 +40,11 @@ def without_tokens(
     spec: Model, given: Path | None, preprocessing: Preprocessing, share: int
 ) -> Representative:
     """The inputs of a model that reads audio or images.  Raises as :func:`representative`."""
-    name = spec.embedding_of(spec.first_stack).input_name
+    embedding = spec.embedding_of(spec.first_stack)
+    name = embedding.input_name
     reads = {
-        "input_features": (is_audio, _of_audio),
-        "input_values": (is_audio, _of_samples),
+        "input_features": (is_audio, _of_recordings if embedding.any_length else _of_audio),
+        "input_values": (is_audio, _of_recordings),
         "pixel_values": (is_image, _of_images),
     }
     if name in reads and given is not None:
@@ -68,15 +69,17 @@ def _of_audio(spec: Model, given: Path, preprocessing: Preprocessing, share: int
     return parted(str(given), sha256, rows, share, most_of(spec), "recordings")
 
 
-def _of_samples(spec: Model, given: Path, preprocessing: Preprocessing, share: int) -> Representative:
-    """Samples of audio files, in pieces of one length: :data:`SECONDS`, or the shortest file."""
-    recordings, sha256 = read_waveforms(given, preprocessing.samples, spec)
-    rate = (preprocessing.samples or Waveforms.usual(spec)).rate
-    length = min(SECONDS * rate, *(recording.shape[1] for recording in recordings))
-    masks = spec.embedding_of(spec.first_stack).takes_mask
-    mask = {MASK: torch.ones(1, length, dtype=torch.int64)} if masks else {}
+def _of_recordings(spec: Model, given: Path, preprocessing: Preprocessing, share: int) -> Representative:
+    """Samples or frames of audio files, in pieces of one length: :data:`SECONDS`, or the shortest file."""
+    kind = form_kind(spec)
+    every = (preprocessing.samples, preprocessing.frames, preprocessing.kaldi)
+    form = next((each for each in every if isinstance(each, kind)), None) or kind.usual(spec)
+    recordings, sha256 = read_whole(given, form, spec)
+    length = min(SECONDS * form.rate // form.column, *(recording.shape[1] for recording in recordings))
+    embedding = spec.embedding_of(spec.first_stack)
+    mask = {MASK: torch.ones(1, length, dtype=torch.int64)} if embedding.takes_mask else {}
     rows = [
-        {"input_values": torch.from_numpy(recording[:, at : at + length]), **mask}
+        {embedding.input_name: torch.from_numpy(recording[:, at : at + length]), **mask}
         for recording in recordings
         for at in range(0, recording.shape[1] - length + 1, length)
     ]

@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from exporters.cases import without
+from exporters.cases import random_images, vectors_per_image, without
 from exporters.preprocessing import Preprocessing
 from exporters.preprocessing.images import image_files, is_image, read_images, read_tiles
+from exporters.preprocessing.packed import read_packed
 from exporters.quality.arrays import read_named
 from exporters.quality.examples import MASK, Example, of_tokens
 from exporters.quality.input_checks import check_length, check_vocabulary
@@ -27,6 +28,10 @@ from exporters.runtime.tiled_prompts import image_ids
 from specs.connector import ConnectorKind
 from specs.errors import UserError
 from specs.model import Model
+from zoo.graph_names import GRID
+
+PIXELS = "pixel_values"
+"""The name of the pixels of images."""
 
 TEXT = ".txt"
 """The ending of the text that belongs to an image."""
@@ -50,9 +55,10 @@ def read_pairs(
 ) -> tuple[list[Example], str]:
     """Each image with its text, and the SHA-256 of all files.
 
-    Raises :class:`specs.errors.UserError` for other files, and for those that do not fit the model.
+    Raises :class:`specs.errors.UserError` for other files, and for those that do not fit the model: arrays hold images of one
+    size.
     """
-    if given.suffix == ".npz":
+    if given.suffix == ".npz" and not spec.packs_images:
         return _of_arrays(spec, given)
     if not is_image(given):
         raise UserError(f"{given}: {spec.name} reads images with their texts\n  value: {given.name}\n  {HOW}")
@@ -76,12 +82,7 @@ def _pair(
     spec: Model, path: Path, text: str, tokenizer: TextTokenizer, preprocessing: Preprocessing
 ) -> Example:
     """An image with its text as token ids."""
-    form, marks = preprocessing.pixels, None
-    if form is not None and form.tiles is not None and spec.connector is not None:
-        pixels, grids = read_tiles([path], form, spec)
-        marks = image_ids(grids, spec, tokenizer)
-    else:
-        pixels, _ = read_images([path], form, spec)
+    seen, marks = _seen(spec, path, tokenizer, preprocessing)
     if spec.connector is None:
         ids = filled_text(_cut(tokenizer.ids([text])[0], spec), spec, tokenizer)
     else:
@@ -89,7 +90,22 @@ def _pair(
         (ids,) = with_placeholders(spec, [read], 1, tokenizer.prefix, marks)
     tokens = torch.tensor([ids], dtype=torch.int64)
     _check(spec, f"{tokenizer.path} on {path.with_suffix(TEXT)}", tokens)
-    return {**of_tokens(tokens), "pixel_values": torch.from_numpy(pixels)}
+    return {**of_tokens(tokens), **seen}
+
+
+def _seen(
+    spec: Model, path: Path, tokenizer: TextTokenizer, preprocessing: Preprocessing
+) -> tuple[Example, list[list[int]] | None]:
+    """An image as a model reads it, and the tokens that stand for it where that is not its usual number of placeholders."""
+    form, token = preprocessing.pixels, placeholder_of(spec)
+    if spec.packs_images:
+        packed = read_packed([path], form, preprocessing.packing, spec)
+        seen = {PIXELS: torch.from_numpy(packed.pixels), GRID: torch.from_numpy(packed.grids)}
+        return seen, [[token] * count for count in packed.vectors(spec) if token is not None]
+    if form is not None and form.tiles is not None and token is not None:
+        tiles, grids = read_tiles([path], form, spec)
+        return {PIXELS: torch.from_numpy(tiles)}, image_ids(grids, spec, tokenizer)
+    return {PIXELS: torch.from_numpy(read_images([path], form, spec)[0])}, None
 
 
 def _cut(ids: list[int], spec: Model) -> list[int]:
@@ -112,9 +128,9 @@ def _of_arrays(spec: Model, given: Path) -> tuple[list[Example], str]:
     """The rows of ``input_ids`` with their images, those of ``pixel_values`` in order."""
     assert spec.image is not None
     source, arrays = read_named(given, "input_ids", (None,))
-    _, images = read_named(given, "pixel_values", spec.embedding_of(spec.image).input_shape(None))
+    _, images = read_named(given, PIXELS, spec.embedding_of(spec.image).input_shape(None))
     rows = [ids[mask == 1][None] for ids, mask in zip(arrays["input_ids"], arrays[MASK], strict=True)]
-    counts, pixels = [_images_in(spec, row) for row in rows], images["pixel_values"]
+    counts, pixels = [_images_in(spec, row) for row in rows], images[PIXELS]
     if sum(counts) != len(pixels):
         stated = (
             "text has an image" if spec.connector is None else "image has its placeholders among the tokens"
@@ -126,7 +142,7 @@ def _of_arrays(spec: Model, given: Path) -> tuple[list[Example], str]:
     for at, row in enumerate(rows):
         _check(spec, f"{given}, row {at}", row)
     parts = pixels.split(counts)
-    found = [{**of_tokens(row), "pixel_values": part} for row, part in zip(rows, parts, strict=True)]
+    found = [{**of_tokens(row), PIXELS: part} for row, part in zip(rows, parts, strict=True)]
     return found, source.sha256
 
 
@@ -141,15 +157,19 @@ def random_pairs(spec: Model, count: int, generator: Any) -> list[Example]:
     assert spec.image is not None
     assert spec.vocab_size is not None
     token = placeholder_of(spec)
-    marks: Sequence[int] = [] if token is None else [token] * spec.vectors_per_image
+    images = [random_images(spec, 1, generator) for _ in range(count)]
+    vectors = 0 if token is None else vectors_per_image(spec)
+    marks: Sequence[int] = [] if token is None else [token] * vectors
     room = (spec.context_length_of(spec.first_stack) or RANDOM_TOKENS + len(marks)) - len(marks)
     sizes = (count, min(RANDOM_TOKENS, room))
     ids = torch.randint(spec.vocab_size, sizes, generator=generator)
     ids = ids if token is None else without(ids, token, spec.vocab_size)
-    shape = spec.embedding_of(spec.image).input_shape(None)
-    pixels = torch.randn((count, *shape), generator=generator)
     front = torch.tensor(marks, dtype=torch.int64)
     return [
-        {**of_tokens(torch.cat([front, row])[None]), "pixel_values": image[None]}
-        for row, image in zip(ids, pixels, strict=True)
+        {
+            **of_tokens(torch.cat([front, row])[None]),
+            PIXELS: each.inputs,
+            **({} if each.grids is None else {GRID: each.grids}),
+        }
+        for row, each in zip(ids, images, strict=True)
     ]

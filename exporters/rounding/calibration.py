@@ -24,6 +24,7 @@ from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.builder import assemble
 from zoo.components.mixer import State
+from zoo.graph_names import GRID
 from zoo.models.dual_encoder import DualEncoder
 from zoo.progress import Progress, Stage
 from zoo.weights.source import WeightSource
@@ -121,12 +122,9 @@ def _pass_over_images(model: Any, case: Case, images: Batch, rows: Rows) -> None
         return
     begins = model.decoder.register_forward_pre_hook(lambda module, args: rows(_tokens(texts)))
     try:
-        model(
-            texts.inputs,
-            texts.mask,
-            token_type_ids=texts.types,
-            pixel_values=images.inputs if len(images.inputs) else None,
-        )
+        seen = {"pixel_values": images.inputs} if len(images.inputs) else {}
+        seen |= {} if images.grids is None else {GRID: images.grids}
+        model(texts.inputs, texts.mask, token_type_ids=texts.types, **seen)
     finally:
         begins.remove()
 

@@ -50,6 +50,11 @@ class TextTokenizer:
             encoding = self.tokenizer.encode(first, second)
         return encoding.ids, encoding.type_ids
 
+    @property
+    def collapses(self) -> bool:
+        """Whether the tokenizer drops repetitions of tokens, as labels of successive frames have them."""
+        return type(self.tokenizer.decoder).__name__ == "CTC"
+
     def text(self, ids: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
         return self._decoded(ids, skip_special_tokens=True)

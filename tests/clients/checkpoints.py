@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -253,6 +253,28 @@ def clip() -> PreTrainedModel:
     return transformers.CLIPModel(config)
 
 
+def gemma3(directory: Path, marks: list[str]) -> Checkpoint:
+    """A decoder that reads images of 64 pixels as 256 vectors each, with the tokens of its prompts: before an image, of an image,
+    and after one."""
+
+    def make() -> PreTrainedModel:
+        token = VOCABULARY + marks.index("<image_soft_token>")
+        sizes = dict(num_hidden_layers=2, num_attention_heads=4, intermediate_size=96)
+        seen = dict(**sizes, hidden_size=48, image_size=64, patch_size=2, model_type="siglip_vision_model")
+        said = dict(
+            **sizes, **TOKENS, hidden_size=64, vocab_size=VOCABULARY + len(marks), head_dim=16, num_key_value_heads=2,
+            max_position_embeddings=512, sliding_window=64, layer_types=["sliding_attention", "full_attention"],
+            query_pre_attn_scalar=16,
+        )  # fmt: skip
+        config = transformers.Gemma3Config(
+            vision_config=seen, text_config=said, image_token_index=token, mm_tokens_per_image=256,
+            tie_word_embeddings=False,
+        )  # fmt: skip
+        return transformers.Gemma3ForConditionalGeneration(config)
+
+    return checkpoint(make, directory, marks=marks)
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """A checkpoint in a directory, and what the reference makes of it."""
@@ -291,8 +313,10 @@ class Checkpoint:
         return found.sequences[0, -new_tokens:].tolist()
 
 
-def checkpoint(make: Callable[[], PreTrainedModel], directory: Path, seed: int = 7) -> Checkpoint:
-    """A model with random weights, saved with a tokenizer."""
+def checkpoint(
+    make: Callable[[], PreTrainedModel], directory: Path, seed: int = 7, marks: Sequence[str] = ()
+) -> Checkpoint:
+    """A model with random weights, saved with a tokenizer that has further special tokens."""
     torch.manual_seed(seed)
     model = make().eval()
     for parameter in model.parameters():
@@ -308,6 +332,7 @@ def checkpoint(make: Callable[[], PreTrainedModel], directory: Path, seed: int =
         eos_token=EOS,
         padding_side=side,
         model_input_names=["input_ids", "attention_mask"],
+        additional_special_tokens=list(marks),
     )
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -32,8 +33,17 @@ from exporters.options import Options
 from tests.clients.checkpoints import SIZES, Checkpoint, checkpoint, encoder, encoder_of_images
 from tests.clients.client import TRANSFORMERS_JS
 from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree, Hears, Near
+from tests.exporters.preprocessing.test_audio import recorded
 from tests.parity.reference import build, difference
-from tests.parity.speech import WORDS, processor_of, reference_of
+from tests.parity.speech import (
+    WORDS,
+    parakeet_of,
+    parakeet_processor,
+    processor_of,
+    reference_of,
+    wav2vec2_bert_of,
+    wav2vec2_bert_processor,
+)
 from zoo import import_checkpoint
 
 pytestmark = pytest.mark.clients
@@ -167,15 +177,20 @@ def photos(side: int) -> torch.Tensor:
     return pixels.view(-1, side, side, 3).permute(0, 3, 1, 2) / 127.5 - 1
 
 
+def letters_of(words: list[str]) -> Any:
+    """A tokenizer.json of a vocabulary: the client reads no vocab.json."""
+    letters = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, "<unk>"))
+    letters.decoder = decoders.CTC("<pad>", "|", cleanup=True)
+    return letters
+
+
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 def test_words_from_recordings(target: str, tmp_path: Path) -> None:
     origin = tmp_path / "reference"
     origin.mkdir()
     reference = reference_of(origin)
     processor = processor_of(origin)
-    letters = Tokenizer(models.WordLevel({word: place for place, word in enumerate(WORDS)}, "<unk>"))
-    letters.decoder = decoders.CTC("<pad>", "|", cleanup=True)  # the client reads no vocab.json
-    letters.save(str(origin / "tokenizer.json"))
+    letters_of(WORDS).save(str(origin / "tokenizer.json"))
     spec = import_checkpoint(origin)
     export(spec, tmp_path / "deployed", Options(weights=str(origin), layout="transformers-js", target=target))
     generator = torch.Generator().manual_seed(2)
@@ -192,6 +207,41 @@ def test_words_from_recordings(target: str, tmp_path: Path) -> None:
         recordings=[samples.tolist() for samples in recordings],
     )
     print(f"wav2vec2 for {target}\n  transformers.js {answer['texts']}\n  transformers    {expected}")
+    assert answer["texts"] == expected
+    assert expected[0] != expected[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [("parakeet", "portable"), ("parakeet", "cpu"), ("bert", "portable")]
+)
+def test_words_from_spectrograms(name: str, target: str, tmp_path: Path) -> None:
+    origin = tmp_path / "reference"
+    origin.mkdir()
+    reference: Any = parakeet_of(origin) if name == "parakeet" else wav2vec2_bert_of(origin)
+    processor: Any = parakeet_processor() if name == "parakeet" else wav2vec2_bert_processor(origin)
+    if name == "bert":
+        letters_of(WORDS).save(str(origin / "tokenizer.json"))
+    spec = import_checkpoint(origin)
+    export(spec, tmp_path / "deployed", Options(weights=str(origin), layout="transformers-js", target=target))
+    recordings, expected = [], []
+    for file, seconds in (
+        ("a", 0.9),
+        ("bb", 1.38),
+    ):  # of which none leaves half a frame, which the client keeps
+        path = recorded(tmp_path / f"{file}.wav", seconds)
+        recordings.append(np.frombuffer(path.read_bytes()[44:], "<i2").astype(np.float32) / 32768)
+        given = processor(recordings[-1], sampling_rate=16000, return_tensors="pt")
+        with torch.no_grad():
+            labels = reference(**given).logits.argmax(-1)[0]
+        expected.append(
+            processor.tokenizer.decode(labels.tolist(), skip_special_tokens=name == "parakeet").strip()
+        )
+    (answer,) = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModelForCTC",
+        recordings=[samples.tolist() for samples in recordings],
+    )
+    print(f"{name} for {target}\n  transformers.js {answer['texts']}\n  transformers    {expected}")
     assert answer["texts"] == expected
     assert expected[0] != expected[1]
 

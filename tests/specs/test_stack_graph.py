@@ -26,7 +26,7 @@ Stacks:
   image: reads pixel_values of 3 x 336 x 336, context_length 577; d_model 1024, 23 layers, bidirectional, position learned
   decoder: reads input_ids, context_length 4096; d_model 4096, 32 layers, causal, position rope
 Edges:
-  image -> decoder: 576 vectors per image replace tokens 32000, through connector mlp from width 1024 to 4096
+  image -> decoder: 576 vectors of an image replace tokens 32000, through connector mlp from width 1024 to 4096
   decoder -> head: language_modeling, of width 4096"""
 
 MATCHED = """\

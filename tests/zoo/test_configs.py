@@ -44,7 +44,7 @@ def read(**changes: Any) -> Any:
     [
         ({"model_type": "lama"}, "config.json: model_type: is not a supported family\n  value: 'lama'\n  Did you mean 'llama'?"),
         ({"model_type": "rwkv"}, "config.json: model_type: is not a supported family\n  value: 'rwkv'\n  Supported families: albert, apertus, arcee, bamba, bart, beit, bert,"),
-        ({"model_type": "nllb-moe"}, "config.json: model_type: is not supported: specs cannot express experts with a capacity"),
+        ({"model_type": "parakeet_rnnt"}, "config.json: model_type: is not supported: specs cannot express a decoder that steps"),
         ({"model_type": None}, "config.json: model_type: is not a supported family"),
         ({"model_type": ["llama"]}, "config.json: model_type: is not a supported family\n  value: ['llama']"),
         ({"architectures": ["LlamaForVision"]}, "config.json: architectures: must name a supported class\n  value: ['LlamaForVision']\n  Choose from: LlamaForCausalLM"),
@@ -108,6 +108,10 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     "gemma3": partial(_with_images, "gemma3_text"),
     "paligemma": partial(_with_images, "gemma"),
     **dict.fromkeys(("siglip", "idefics3", "smolvlm"), lambda fields: {"vision_config": fields}),
+    "blip": lambda fields: {
+        "text_config": {"model_type": "blip_text_model"},
+        "vision_config": {"model_type": "blip_vision_model", **fields},
+    },
     "vision-encoder-decoder": lambda fields: {
         "encoder": {"model_type": "vit", **fields},
         "decoder": {"model_type": "gpt2"},

@@ -141,6 +141,31 @@ def whisper(**changes: object) -> Model:
     )
 
 
+def parakeet(**changes: object) -> Model:
+    """A Parakeet of two layers, which reads spectrograms of any length."""
+    return Model.model_validate(
+        {
+            "name": "tiny-parakeet",
+            "architecture": "encoder",
+            "d_model": 8,
+            "position": {"kind": "relative_sinusoidal"},
+            "embedding": {
+                "kind": "subsampled_spectrogram",
+                "mel_bins": 6,
+                "channels": 4,
+                "convolutions": 2,
+                "scale": "sqrt_d_model",
+            },
+            "encoder": {
+                "layers": 2,
+                "block": {**BLOCK, "kind": "conformer", "convolution": {"kernel": 3}},
+            },
+            "head": {"kind": "ctc", "labels": 5, "blank": 4},
+            **changes,
+        }
+    )
+
+
 def moonshine(**changes: object) -> Model:
     """A Moonshine of two and two layers, whose encoder reads samples."""
     return Model.model_validate(

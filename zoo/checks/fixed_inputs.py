@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from specs.embedding import Patches, Spectrogram
+from specs.frames import Frames, SubsampledSpectrogram
 from specs.packed_patches import PackedPatches
 from specs.waveform import SampledKind, Waveform
 from zoo.checks.dependence import depends
@@ -61,7 +62,7 @@ def order(side: StackRunner, subject: CheckedModel) -> Check:
     name = f"{side.prefix}order"
     explanation = "swapping the first two patches of an image does more than swap their outputs"
     embedding = side.embedding
-    if isinstance(embedding, Spectrogram | SampledKind):
+    if isinstance(embedding, Spectrogram | SampledKind | SubsampledSpectrogram):
         return skipped(name, explanation, "convolutions over time see the order even without positions")
     if isinstance(embedding, PackedPatches):
         return _order_of_packed(side, subject, name, explanation)
@@ -125,11 +126,12 @@ def padding(side: StackRunner, subject: CheckedModel) -> Check:
     inputs, others = side.draw(2, 0), side.draw(2, 1)
     short = (side.length + 1) // 2
     count = side.embedding.input_length(short)
-    mask = torch.ones(inputs.shape, dtype=torch.int64)
+    mask = torch.ones(inputs.shape[:2], dtype=torch.int64)
     mask[1, count:] = 0
+    real = mask.unflatten(1, (-1, *(1 for _ in inputs.shape[2:])))
     whole, alone = side.read(inputs[:1], None, None), side.read(inputs[1:, :count], None, None)
     differences = []
-    for padded in (inputs, torch.where(mask == 1, inputs, others)):
+    for padded in (inputs, torch.where(real == 1, inputs, others)):
         together = side.read(padded, mask, None)
         for row, (own, length) in enumerate(((whole, side.length), (alone, short))):
             differences += [
@@ -166,4 +168,7 @@ def _ends(side: StackRunner) -> tuple[tuple[Any, ...], ...] | None:
         return (..., slice(0, 1)), (..., slice(last, last + 1))
     if isinstance(embedding, Waveform) and embedding.convolution_norm == "layer":
         return (..., slice(0, embedding.step)), (..., slice(-embedding.step, None))
+    stem = isinstance(embedding, SubsampledSpectrogram) and embedding.kernel // 2 < embedding.stride
+    if isinstance(embedding, Frames) or stem:
+        return (slice(None), slice(0, 1)), (slice(None), slice(-1, None))
     return None

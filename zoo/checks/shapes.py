@@ -139,7 +139,7 @@ def _run(model: ZooModel, spec: Model, recorder: Recorder, size: dict[str, int])
             return ids(length), ids(length)
         context = spec.context_length_of(stack)
         shape = (size["B"], *embedding.input_shape(length if embedding.any_length else context))
-        mask = torch.empty(shape, dtype=torch.int64, device="meta") if embedding.takes_mask else None
+        mask = torch.empty(shape[:2], dtype=torch.int64, device="meta") if embedding.takes_mask else None
         return torch.empty(shape, device="meta"), mask
 
     tokens, past = size["T"], size["P"]

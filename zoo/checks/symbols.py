@@ -45,8 +45,10 @@ def name_size(first: int, second: int) -> str:
     for name in ("T", "S"):
         a, b = SIZES[name]
         stride, remainder = divmod(second - first, b - a)
-        margin = first - stride * a  # a convolution reads no fewer than stride times as many
-        if not remainder and margin >= 0:
+        margin = (
+            first - stride * a
+        )  # the last vector that a convolution makes sees at least one of its inputs
+        if not remainder and margin > -stride:
             return f"{stride}*{name}{margin:+d}"
     return UNNAMED
 

@@ -20,6 +20,7 @@ from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.registry import build_component, builds
+from zoo.sharding import COLUMNS, GATHERED, HEADS, ROWS, SHARED, SLICED, Sharding, counted
 
 KeyValue = tuple[Tensor, Tensor]
 """Keys and values of one layer: B G S K each."""
@@ -30,9 +31,9 @@ def key_value_state(heads: int, key: int, value: int) -> tuple[StateTensor, ...]
     return StateTensor("key", (heads, LENGTH, key)), StateTensor("value", (heads, LENGTH, value))
 
 
-def split_heads(x: Tensor, heads: int, width: int) -> Tensor:
+def split_heads(x: Tensor, width: int) -> Tensor:
     """B T (H K) -> B H T K."""
-    return x.unflatten(-1, (heads, width)).transpose(1, 2)
+    return x.unflatten(-1, (-1, width)).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -109,7 +110,7 @@ class Projections(nn.Module):
 
     def queries(self, x: Tensor) -> Tensor:
         """B T D -> B H T K."""
-        return self._heads(self._clipped(self.query(x)), self.heads, self.query_norm)
+        return self._heads(self._clipped(self.query(x)), self.query_norm)
 
     def keys(self, x: Tensor) -> Tensor:
         """B S D, or of another width, -> B G S K."""
@@ -120,25 +121,36 @@ class Projections(nn.Module):
         projected = self._clipped(self.key(x))  # type: ignore[misc]
         value = projected if self.value is None else self._clipped(self.value(x))
         if self.value_norm is None:
-            return self._keys(projected), split_heads(value, self.key_value_heads, self.width)
-        value = self.value_norm(value.unflatten(-1, (self.key_value_heads, self.width)))  # B S G K
+            return self._keys(projected), split_heads(value, self.width)
+        value = self.value_norm(value.unflatten(-1, (-1, self.width)))  # B S G K
         return self._keys(projected), value.transpose(1, 2)
 
     def _keys(self, projected: Tensor) -> Tensor:
         """B S (G K) -> B G S K."""
         assert self.key_norm is not None
-        return self._heads(projected, self.key_value_heads, self.key_norm)
+        return self._heads(projected, self.key_norm)
 
     def _clipped(self, x: Tensor) -> Tensor:
         return x if self.clip is None else x.clamp(-self.clip, self.clip)
 
-    def _heads(self, x: Tensor, heads: int, norm: nn.Module) -> Tensor:
+    def _heads(self, x: Tensor, norm: nn.Module) -> Tensor:
         """Norm and split queries or keys: B T (H K) -> B H T K."""
         if self.norms_rotated:
-            return split_heads(x, heads, self.width)
+            return split_heads(x, self.width)
         if self.norm_over == "width":
-            return split_heads(norm(x), heads, self.width)
-        return norm(x.unflatten(-1, (heads, self.width))).transpose(1, 2)
+            return split_heads(norm(x), self.width)
+        return norm(x.unflatten(-1, (-1, self.width))).transpose(1, 2)
+
+    def sharding(self) -> Sharding:
+        """By heads, with as many key-value heads per process."""
+        norm = {"width": GATHERED, "head": SHARED, "each_head": HEADS, None: SHARED}[self.norm_over]
+        return Sharding(
+            dict.fromkeys(("query", "key", "value", "gate"), COLUMNS)
+            | {"output": ROWS, "sinks": HEADS, "query_norm": norm, "key_norm": norm, "bias_gate": SLICED},
+            {"heads": self.heads, "kv_heads": self.key_value_heads},
+            counted(heads=self.heads, key_value_heads=self.key_value_heads),
+            last="output",
+        )
 
     def attend(self, x: Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
         """x: B T D, of which the gate is computed, B H T K, B G S K, B G S K -> B T D."""
@@ -163,7 +175,7 @@ class BiasGate(nn.Module):
 
     def __init__(self, heads: int, width: int) -> None:
         super().__init__()
-        self.heads, self.width = heads, width
+        self.width = width
         self.projection = Linear(width, 8)
         self.factor = nn.Parameter(torch.empty(1, heads, 1, 1))
 
@@ -173,9 +185,7 @@ class BiasGate(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """B T (H K) -> B H T 1."""
-        sums = (
-            self.projection(split_heads(x, self.heads, self.width)).unflatten(-1, (2, 4)).sum(-1)
-        )  # B H T 2
+        sums = self.projection(split_heads(x, self.width)).unflatten(-1, (2, 4)).sum(-1)  # B H T 2
         a, b = torch.sigmoid(sums).chunk(2, -1)
         return a * (b * self.factor - 1.0) + 2.0
 

@@ -83,7 +83,6 @@ class Block(nn.Module):
         if spec.low_rank_residual is not None:
             self.low_rank_residual = LowRankResidual(spec.low_rank_residual, context)
         self.output_scale = None if spec.output_scale is None else OutputScale(spec.output_scale)
-        self.states = [mixer.state for mixer in self.mixers]
 
     def forward(
         self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
@@ -148,22 +147,27 @@ class Block(nn.Module):
     @property
     def state(self) -> tuple[StateTensor, ...]:
         """The state of the mixers, in their order."""
-        return tuple(tensor for state in self.states for tensor in state)
+        return tuple(tensor for mixer in self.mixers for tensor in mixer.state)
 
     def branches(self) -> Iterator[tuple[str, Branch]]:
         """The branches by name, in order."""
         for name in self.branch_names:
-            yield name, {"cross_attention": self._cross, "feed_forward": self._feed}.get(name, self._mix)
+            yield name, self.branch(name)
+
+    def branch(self, name: str) -> Branch:
+        """A branch by its name."""
+        return {"cross_attention": self._cross, "feed_forward": self._feed}.get(name, self._mix)
 
     def _mix(self, x: Tensor, turn: Turn) -> Tensor:
         """The sum of the mixers' outputs: B T D -> B T D."""
-        return functools.reduce(operator.add, [self._pass(i, x, turn) for i in range(len(self.states))])
+        return functools.reduce(operator.add, [self._pass(i, x, turn) for i in range(len(self.mixers))])
 
     def _pass(self, index: int, x: Tensor, turn: Turn) -> Tensor:
         """The output of a mixer; mixers pass in their order: B T D -> B T D."""
-        begin = sum(map(len, self.states[:index]))
-        past = None if turn.past is None else turn.past[begin : begin + len(self.states[index])]
-        output, state = self.mixers[index](x, turn.context, past)
+        *before, mixer = self.mixers[: index + 1]
+        begin = sum(len(each.state) for each in before)
+        past = None if turn.past is None else turn.past[begin : begin + len(mixer.state)]
+        output, state = mixer(x, turn.context, past)
         turn.present = turn.present + state
         return output
 

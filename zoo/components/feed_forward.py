@@ -14,6 +14,7 @@ from zoo.components.linear import Linear
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.registry import builds
+from zoo.sharding import COLUMNS, ROWS, SHARED, Sharding
 
 
 class Inner(nn.Module):
@@ -58,6 +59,12 @@ def _largest(x: Tensor, deviations: float) -> Tensor:
     return F.relu(centred - deviations * deviation)
 
 
+def hidden_sharding(up: Linear) -> Sharding:
+    """By the hidden width: the layers into it by columns, the layer out of it by rows."""
+    cuts = {"up": COLUMNS, "gate": COLUMNS, "inner.activation": SHARED, "down": ROWS}
+    return Sharding(cuts, {"hidden": up.out_features}, last="down")
+
+
 @builds(spec.MLP)
 class MLP(nn.Module):
     """down(inner(up(x)))."""
@@ -67,6 +74,10 @@ class MLP(nn.Module):
         self.up = Linear(context.d_model, spec.hidden, bias=spec.hidden_bias)
         self.inner = Inner(spec)
         self.down = Linear(spec.hidden, context.d_model, bias=spec.output_bias)
+
+    def sharding(self) -> Sharding:
+        """By the hidden width."""
+        return hidden_sharding(self.up)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down(self.inner(self.up(x)))
@@ -83,6 +94,10 @@ class Gated(nn.Module):
         self.inner = GatedInner(spec)
         self.down = Linear(spec.hidden, context.d_model, bias=spec.output_bias)
         self.multiplier = spec.multipliers.output
+
+    def sharding(self) -> Sharding:
+        """By the hidden width, unless gates are compared with each other."""
+        return hidden_sharding(self.up) if self.inner.deviations is None else Sharding()
 
     def forward(self, x: Tensor) -> Tensor:
         return scaled(self.down(self.inner(self.up(x), self.gate(x))), self.multiplier)

@@ -20,6 +20,7 @@ from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.precision import in_dtype
 from zoo.registry import build_component, builds
+from zoo.sharding import EXPERTS, SHARED, Sharding
 
 
 class Matrices(nn.Module):
@@ -59,6 +60,10 @@ class Experts(nn.Module):
         self.inner = GatedInner(expert) if isinstance(expert, Gated) else Inner(expert)
         self.down = Matrices(count, expert.hidden, width, bias=expert.output_bias)
         self.multiplier = expert.multipliers.output if isinstance(expert, Gated) else 1.0
+
+    def sharding(self) -> Sharding:
+        """By experts; every process routes every token."""
+        return Sharding({"": EXPERTS, "inner.activation": SHARED}, {"experts": len(self.up.weight)})
 
     def forward(self, x: Tensor, weights: Tensor, experts: Tensor) -> Tensor:
         """x: B T D, weights and experts: B T K -> B T D."""

@@ -17,6 +17,7 @@ from zoo.components.position import Position
 from zoo.components.rope_frequencies import Rotation
 from zoo.context import BuildContext
 from zoo.registry import builds
+from zoo.sharding import COLUMNS, Sharding
 
 
 def patch_places(context: BuildContext) -> tuple[int, list[tuple[int, int]]]:
@@ -96,6 +97,10 @@ class RelativeBias2d(Position):
         self.numbers = (*[0] * before, *(row * across + column for row, column in places))
         self.others = (*[1] * before, *[0] * len(places))
         self.table = EmbeddingTable(self.differences + (3 if before else 0), context.heads)
+
+    def sharding(self) -> Sharding:
+        """By heads."""
+        return Sharding({"table": COLUMNS}, {"heads": self.table.embedding_dim})
 
     def table_rows(self, like: Tensor) -> Tensor:
         """The row of the table for each query and key: 1 T T."""

@@ -19,6 +19,7 @@ from zoo.components.rope_frequencies import Frequencies, rope_frequencies
 from zoo.context import BuildContext
 from zoo.precision import wide
 from zoo.registry import builds
+from zoo.sharding import COLUMNS, Sharding, counted
 
 if TYPE_CHECKING:
     from zoo.components.attention import Projections
@@ -30,6 +31,15 @@ class Distances:
 
     vectors: Tensor
     rows: Tensor
+
+
+def head_products(query: Tensor, key: Tensor) -> Tensor:
+    """The products of each query with each key: (B or 1) H T K and (B or 1) G S K, G dividing H -> B H T S."""
+    groups = key.shape[1]
+    if groups == query.shape[1]:
+        return query @ key.transpose(-1, -2)
+    queries = query.unflatten(1, (groups, query.shape[1] // groups))  # (B or 1) G H/G T K
+    return (queries @ key[:, :, None].transpose(-1, -2)).flatten(1, 2)
 
 
 @builds(spec.NoPosition)
@@ -250,6 +260,10 @@ class Alibi(Position):
                 torch.tensor(self.slopes, dtype=torch.float32, device="cpu").bfloat16().tolist()
             )
 
+    def sharding(self) -> Sharding:
+        """By heads."""
+        return Sharding(counts={"heads": len(self.slopes)}, divided=counted(slopes=len(self.slopes)))
+
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
         if not self.rounded:
             return functional.alibi_bias(self.slopes, queries, keys, like, scale=self.scale)
@@ -295,6 +309,10 @@ class RelativeBias(Position):
         self.buckets = t5_buckets(spec.buckets, spec.max_distance, bidirectional=not context.causal)
         assert context.heads is not None
         self.table = EmbeddingTable(spec.buckets, context.heads)
+
+    def sharding(self) -> Sharding:
+        """By heads."""
+        return Sharding({"table": COLUMNS}, {"heads": self.table.embedding_dim})
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
         relative = functional.relative_positions(queries, keys)  # (B or 1) T S

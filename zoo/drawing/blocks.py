@@ -10,6 +10,7 @@ from torch import nn
 from specs.attention import MultiHeadShape
 from specs.base import Component
 from specs.block import BlockParts
+from specs.conformer import ConvolutionModule
 from specs.latent import Latent
 from specs.mixture import Mixture
 from specs.per_layer_embedding import PerLayerEmbedding
@@ -75,11 +76,14 @@ class BlockReader:
         spec = getattr(self._spec, name, None)
         if name == "cross_attention":
             spec = spec or self._spec.attention
+        if isinstance(spec, ConvolutionModule):
+            details = wording.convolution_details(spec, self._stack.d_model)
+            return self._part("mixer", "Gated convolution", details, name)
         if isinstance(spec, Component):
             match name:
                 case "attention" | "cross_attention":
                     return self._attention(name, spec, module, reads_encoder)
-                case "feed_forward":
+                case "feed_forward" | "first_feed_forward":
                     return self._feed_forward(name, spec)
                 case "mixer":
                     return self._part("mixer", wording.title(spec.kind), mixer_details(spec), name)

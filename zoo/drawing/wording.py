@@ -8,15 +8,19 @@ from typing import Literal
 from specs import registry
 from specs.attention import MultiHeadShape
 from specs.base import Component, Spec
+from specs.conformer import ConvolutionModule
 from specs.disentangled import Disentangled
 from specs.embedding import EmbeddingKind, Patches, Spectrogram
 from specs.feed_forward import Gated, TwoLayer
+from specs.frames import FramesKind
 from specs.head import AttentionPooling, AtToken, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
 from specs.packed_patches import PackedPatches
 from specs.patch_positions import AxialRope, RelativeBias2d
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
+from specs.relative_key import RelativeKey
+from specs.relative_sinusoidal import RelativeSinusoidal
 from specs.rope_scaling import ProportionalScaling
 from specs.sharing import Sharing
 from specs.side_by_side import SideBySide
@@ -27,6 +31,7 @@ TIMES = "\u00d7"
 
 TITLES = {
     "layer_norm": "LayerNorm",
+    "batch_norm": "BatchNorm",
     "rms_norm": "RMSNorm",
     "multi_head": "Multi-head attention",
     "grouped_query": "Grouped-query attention",
@@ -138,6 +143,14 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
     return details + multiplied(spec.multipliers)
 
 
+def convolution_details(spec: ConvolutionModule, d_model: int) -> list[str]:
+    """Widths, kernel, norm and activation of the convolution in a conformer block."""
+    norm = [] if spec.norm.kind == "none" else [title(spec.norm.kind)]
+    widths = f"{d_model:,} → {sizes(2, d_model)} → {d_model:,}"
+    sees = ["causal"] if spec.causal else []
+    return [widths, f"kernel {spec.kernel}", *sees, *norm, ACTIVATIONS[spec.activation]]
+
+
 def feed_forward_title(spec: Component) -> str:
     """The title of a feed-forward, with its gate."""
     return f"Feed-forward, {GATES[spec.activation]}" if isinstance(spec, Gated) else title(spec.kind)
@@ -230,6 +243,10 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
             f"distance < {spec.max_distance}",
             "compared with queries and keys" if spec.terms == "both" else spec.terms.replace("_", " "),
         ]
+    if isinstance(spec, RelativeKey):
+        return [f"distances {-spec.before} to {spec.after}", "compared with queries"]
+    if isinstance(spec, RelativeSinusoidal):
+        return ["distances, projected", "compared with queries"]
     if isinstance(spec, Learned):
         return [sizes(rows or 0, width)]
     if isinstance(spec, Sinusoidal):
@@ -248,9 +265,9 @@ def input_words(spec: EmbeddingKind) -> str:
     """Return the label of the input."""
     if isinstance(spec, SampledKind):
         return "Samples"
-    return {Patches: "Image", PackedPatches: "Patches of images", Spectrogram: "Log-mel spectrogram"}.get(
-        type(spec), "Tokens"
-    )
+    if isinstance(spec, Spectrogram | FramesKind):
+        return "Log-mel spectrogram"
+    return {Patches: "Image", PackedPatches: "Patches of images"}.get(type(spec), "Tokens")
 
 
 def pooling_words(pooling: Pooling) -> str:

@@ -124,17 +124,22 @@ MODULES = {
     "dinov3_vit": "dinov3",
     "beit": "beit",
     "vision-encoder-decoder": "vision_encoder_decoder",
+    "blip": "blip",
     "whisper": "whisper",
     "wav2vec2": "wav2vec2",
     "hubert": "wav2vec2",
     "wavlm": "wav2vec2",
     "moonshine": "moonshine",
+    "wav2vec2-bert": "wav2vec2_bert",
+    "parakeet_ctc": "parakeet",
+    "parakeet_encoder": "parakeet",
     "xlm-roberta": "roberta",
     "camembert": "roberta",
     "data2vec-text": "roberta",
     "roberta-prelayernorm": "roberta",
     "marian": "marian",
     "m2m_100": "m2m_100",
+    "nllb-moe": "nllb_moe",
     "mbart": "bart",
     "torch": "torch_nn",
 }
@@ -145,7 +150,10 @@ without a config belong to the first family that names most of them.
 """
 
 INEXPRESSIBLE = {
-    "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
+    **dict.fromkeys(
+        ("parakeet_rnnt", "parakeet_tdt"),
+        "a decoder that steps through the frames of the encoder (transducers) with recurrent layers (LSTM)",
+    ),
 }
 """model_type -> what a spec cannot express of a family that is known."""
 

@@ -14,6 +14,7 @@ from specs.base import Component
 from specs.block import BlockParts, SideTransformer
 from specs.mamba2 import StepLimit
 from specs.model import Model
+from specs.position import PositionKind
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
@@ -128,7 +129,7 @@ class _Position(Field):
         rope: Data = self.rope.read(config)
         return rope if self.switch.read(config) else {"kind": "none"}
 
-    def write(self, value: Component, place: Place) -> Data:
+    def write(self, value: PositionKind, place: Place) -> Data:
         if value.kind == "none":
             return self.switch.write(False, place)
         return {**self.switch.write(True, place), **self.rope.write(value, place)}

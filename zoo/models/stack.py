@@ -31,7 +31,7 @@ from zoo.registry import build_component
 class Stack(nn.Module):
     """Blocks in order, an optional final norm, an optional sum over the layers, and the position that acts inside attention.
 
-    A shared block stands for several layers.  ``states`` is what each layer carries from call to call.
+    A shared block stands for several layers.
     """
 
     def __init__(self, spec: spec.Stack, position: PositionKind, context: BuildContext) -> None:
@@ -55,7 +55,6 @@ class Stack(nn.Module):
             else:
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
-        self.states: list[tuple[StateTensor, ...]] = [block.state for block in layers]
         self.sources = spec.key_value_sources(context.d_model)
         self.attentions: dict[int, nn.Module] = {
             layer: block.attention for layer, block in enumerate(layers) if block.attention is not None
@@ -143,6 +142,11 @@ class Stack(nn.Module):
         return MixerContext(self.position, rotated, x, biases, distances, cross_bias, real, start, gated)
 
     @property
+    def states(self) -> list[tuple[StateTensor, ...]]:
+        """What each layer carries from call to call."""
+        return [block.state for block in self.blocks]  # type: ignore[misc]
+
+    @property
     def _counts(self) -> bool:
         """Whether the state tells how many tokens came before."""
         return any(tensor.grows for state in self.states for tensor in state)
@@ -210,11 +214,15 @@ class _OwnPositions:
         wanted = None if block.attention is None else _own_position(block.attention, self._of_stack)
         if wanted is None:
             return None
-        heads: int = block.attention.heads  # type: ignore[union-attr]
+        attention: Any = block.attention
+        heads: int = attention.heads
         for stated, told, built in self._built:
             if (stated, told) == (wanted, heads) and not wanted.owned_by_layers:
                 return built
-        position: Position = build_component(wanted, replace(self._context, heads=heads))  # type: ignore[assignment]
+        position: Position = build_component(  # type: ignore[assignment]
+            wanted,
+            replace(self._context, heads=heads, head_width=attention.head_width(self._context.d_model)),
+        )
         position.name = f"of layers with the same, {len(self._built) + 1}"
         self._built.append((wanted, heads, position))
         return position

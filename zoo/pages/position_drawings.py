@@ -23,6 +23,8 @@ from specs.position import Rope as RopeSpec
 from zoo.components.disentangled import Disentangled
 from zoo.components.patch_positions import AxialRope, RelativeBias2d
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
+from zoo.components.relative_key import RelativeKey
+from zoo.components.relative_sinusoidal import RelativeSinusoidal
 from zoo.components.rope_frequencies import rope_frequencies
 from zoo.pages.chart import Axis, Line, line_chart
 from zoo.tensors import fixed_values, weight_tensors
@@ -98,6 +100,10 @@ def drawing_of(use: Use) -> Drawing:
             return _relative_bias_2d(grid)
         case Disentangled() as disentangled:
             return _disentangled(disentangled)
+        case RelativeKey() as keys:
+            return _relative_key(keys)
+        case RelativeSinusoidal() as distances:
+            return _relative_sinusoidal(use, distances)
     if isinstance(use.spec, NoPosition):
         return Drawing(
             "No positions",
@@ -280,6 +286,24 @@ def _disentangled(disentangled: Disentangled) -> Drawing:
     return Drawing(
         "Disentangled attention", about, [f"<figure><h3>Vector of each distance</h3>{chart}</figure>"]
     )
+
+
+def _relative_key(relative: RelativeKey) -> Drawing:
+    count, width = relative.table.weight.shape
+    about = (
+        f"Adds to each score the product of the query with the vector of its distance from the key, one of {count:,} in every "
+        f"layer, each of {width:,} numbers: distances of {relative.before} and more before the query share a vector, as do "
+        f"those of {relative.after} and more after it. The vectors are trained, so there is nothing to draw."
+    )
+    return Drawing("Relative keys", about)
+
+
+def _relative_sinusoidal(use: Use, relative: RelativeSinusoidal) -> Drawing:
+    about = (
+        f"Adds to each score the product of the query, and a trained vector for each of {relative.heads} heads, with the "
+        f"projection of the sines and cosines of its distance from the key, of {len(relative.frequencies):,} frequencies."
+    )
+    return Drawing("Relative sinusoidal", about, [_wavelengths(use, {"": relative.frequencies})])
 
 
 def _steps(points: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:

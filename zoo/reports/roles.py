@@ -28,7 +28,9 @@ _PARTS = {
     "attention": "attention",
     "cross_attention": "cross-attention",
     "mixer": "mixer",
+    "convolution": "mixer",
     "feed_forward": "feed-forward",
+    "first_feed_forward": "feed-forward",
 }
 
 

@@ -33,8 +33,10 @@ def decoder_task(
     name: str = "model",
     *,
     embedded: bool = False,
+    with_ids: bool = False,
 ) -> Task:
-    """The decoder for every step; ``embedded``: it takes embeddings in place of tokens, batch x length x d_model."""
+    """The decoder for every step; ``embedded``: it takes embeddings in place of tokens, batch x length x d_model, and ``with_ids``
+    the tokens beside them, where it needs to know which are of images."""
     assert spec.decoder is not None
     state = model.decoder.states
     past, present = state_names("past", state), state_names("present", state)
@@ -47,7 +49,9 @@ def decoder_task(
         )
         if embedded:
             x = values[EMBEDDED]
-            at = model.positions(x, mask, before, places).seeing(values.get(AHEAD))
+            ids = values.get("input_ids")
+            ahead = values.get(AHEAD) if ids is None else model.ahead(ids)
+            at = model.positions(x, mask, before, places).seeing(ahead)
             return model.decode(x, at, before, last_only=last_only)
         types = values.get("token_type_ids")
         return model(values["input_ids"], mask, before, types, places, last_only=last_only)
@@ -57,11 +61,11 @@ def decoder_task(
         return {**outputs, **spread_state(present, outputs.present_key_values)}
 
     caches = state_inputs(past, state, model.decoder, cache_slots or "past_sequence_length")
-    inputs = (*_new(spec, cache_slots, embedded=embedded), *chain.from_iterable(caches))
+    inputs = (*_new(spec, cache_slots, embedded=embedded, with_ids=with_ids), *chain.from_iterable(caches))
     return Task(name, inputs, call, (), last_only, cache_slots, constant_names(past, state))
 
 
-def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Placeholder]:
+def _new(spec: Model, cache_slots: int | None, *, embedded: bool, with_ids: bool) -> Sequence[Placeholder]:
     """The inputs of the new tokens."""
     assert spec.decoder is not None
     seen = (
@@ -72,7 +76,8 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Pl
     if embedded:
         width = spec.width_of(spec.decoder)
         x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", width))
-        more = [ids_input(AHEAD, "sequence_length")] if spec.decoder.bidirectional == "image" else []
+        name = "input_ids" if with_ids else AHEAD
+        more = [ids_input(name, "sequence_length")] if spec.decoder.bidirectional == "image" else []
         if spec.rotates_by_axis:
             more.append(Placeholder(COORDINATES, torch.int64, (3, BATCH, "sequence_length")))
         return [x, *more, seen]

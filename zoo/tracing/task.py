@@ -66,14 +66,15 @@ def ids_input(name: str, *dims: str) -> Placeholder:
 
 
 def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholder, ...]:
-    """The inputs of a stack: tokens or samples of any length with their mask, patches with the grids of their images, or one
+    """The inputs of a stack: tokens, samples or frames of any length with their mask, patches with the grids of their images, or one
     input of fixed sizes."""
     embedding = spec.embedding_of(stack)
     if isinstance(embedding, PackedPatches):
         pixels = Placeholder(embedding.input_name, torch.float32, (PATCHES, embedding.patch_width))
         return pixels, Placeholder(GRID, torch.int64, (IMAGES, 3))
     if embedding.any_length and not embedding.takes_tokens:
-        values = Placeholder(embedding.input_name, torch.float32, (BATCH, length))
+        _, *features = embedding.input_shape(1)
+        values = Placeholder(embedding.input_name, torch.float32, (BATCH, length, *features))
         return (values, ids_input("attention_mask", length)) if embedding.takes_mask else (values,)
     if not embedding.takes_tokens:
         shape = embedding.input_shape(spec.context_length_of(stack))

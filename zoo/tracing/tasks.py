@@ -24,6 +24,7 @@ from zoo.tracing.vision_language_tasks import (
     image_sizes,
     vision_language_tasks,
     vision_language_tasks_apart,
+    vision_language_tasks_by_ids,
     vision_task,
 )
 
@@ -59,6 +60,13 @@ def tasks_with_merged_decoder(
         encode_alone_task(model, spec),
         merged_decoder_task(model, spec, last_only),
     ]
+
+
+def tasks_by_ids(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
+    """As ``tasks``; the decoder of a vision-language model takes the token ids where it would take what follows from them."""
+    if spec.architecture == "vision-language":
+        return vision_language_tasks_by_ids(model, spec, last_only)
+    return tasks(model, spec, last_only)
 
 
 def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only: bool = False) -> list[Task]:

@@ -38,6 +38,16 @@ def vision_language_tasks_apart(
     ]
 
 
+def vision_language_tasks_by_ids(model: Any, spec: Model, last_only: bool) -> list[Task]:
+    """As ``vision_language_tasks``, for a client that passes the vectors of all images in one matrix, and no more than embeddings
+    and token ids to the decoder, which finds in these what images see."""
+    return [
+        _vision_task_in_one(spec),
+        _embedding_task(spec, "embedding", images=True, in_one=True),
+        decoder_task(model, spec, last_only, None, embedded=True, with_ids=True),
+    ]
+
+
 def image_inputs(spec: Model) -> tuple[Placeholder, ...]:
     """The images of all rows together, with their grids where they have any size."""
     assert spec.image is not None
@@ -77,8 +87,19 @@ def _vision_task_by_row(spec: Model) -> Task:
     return Task(VISION_ENCODER, (replace(pixels, dims=(BATCH, *pixels.dims)),), call)
 
 
-def _embedding_task(spec: Model, name: str, *, images: bool) -> Task:
-    """The embeddings of tokens, with the vectors of ``images`` in the place of placeholders and what the decoder reads of them."""
+def _vision_task_in_one(spec: Model) -> Task:
+    """As ``vision_task``, with the vectors of all images in one matrix: num_vectors D."""
+    (pixels,) = image_inputs(spec)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {SEEN: model.see(values[pixels.name]).flatten(0, 1)}
+
+    return Task(VISION_ENCODER, (pixels,), call)
+
+
+def _embedding_task(spec: Model, name: str, *, images: bool, in_one: bool = False) -> Task:
+    """The embeddings of tokens, with the vectors of ``images`` in the place of placeholders and what the decoder reads of them;
+    ``in_one``: those of all images are rows of one matrix, and the decoder reads token ids."""
     assert spec.decoder is not None
     width, placed = spec.width_of(spec.decoder), images and spec.rotates_by_axis
     inputs = [
@@ -87,7 +108,7 @@ def _embedding_task(spec: Model, name: str, *, images: bool) -> Task:
         if placed or each.name != "attention_mask"
     ]
     if images:
-        vectors = (VECTORS,) if spec.packs_images else (IMAGES, spec.vectors_per_image)
+        vectors = (VECTORS,) if spec.packs_images or in_one else (IMAGES, spec.vectors_per_image)
         inputs.append(Placeholder(SEEN, torch.float32, (*vectors, width)))
     if placed:
         inputs.append(Placeholder(GRID, torch.int64, (IMAGES, 3)))
@@ -95,7 +116,7 @@ def _embedding_task(spec: Model, name: str, *, images: bool) -> Task:
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         ids = values["input_ids"]
         outputs = {EMBEDDED: model.embed(ids, values.get(SEEN), values.get("token_type_ids"))}
-        if (ahead := model.ahead(ids)) is not None:
+        if not in_one and (ahead := model.ahead(ids)) is not None:
             outputs[AHEAD] = ahead
         if placed:
             outputs[COORDINATES] = model.coordinates(ids, values["attention_mask"], values[GRID])

@@ -120,6 +120,30 @@ def llava(directory: Path) -> Path:
     return _with_pixels(_saved(model, directory, text=True))
 
 
+def qwen2_vl(directory: Path) -> Path:
+    """A decoder of two layers among whose tokens are images of any size."""
+    torch.manual_seed(7)
+    text = dict(
+        vocab_size=VOCABULARY, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=256, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+        rope_parameters={"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0},
+    )  # fmt: skip
+    vision = dict(depth=2, embed_dim=32, num_heads=4, hidden_size=64, patch_size=4, mlp_ratio=2)
+    config = transformers.Qwen2VLConfig(
+        text_config=text, vision_config=vision, image_token_id=3, vision_start_token_id=4
+    )
+    place = _saved(transformers.Qwen2VLForConditionalGeneration(config), directory, text=True)
+    stated = {
+        "do_resize": True,
+        "min_pixels": 64,
+        "max_pixels": 512,
+        "image_mean": [0.5] * 3,
+        "image_std": [0.5] * 3,
+    }
+    (place / "preprocessor_config.json").write_text(json.dumps(stated))
+    return place
+
+
 def _with_pixels(directory: Path) -> Path:
     stated = {
         "do_resize": True,

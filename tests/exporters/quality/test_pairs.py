@@ -115,6 +115,16 @@ def test_every_way_to_round_a_vision_language_model(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+def test_images_of_any_size(precision: str, photographs: Path, tmp_path: Path) -> None:
+    origin = checkpoints.qwen2_vl(tmp_path / "origin")
+    found = exported(origin, tmp_path / "a", precision=precision, calibrate=photographs, max_kl=2.0).quality
+    assert found is not None
+    assert found.inputs == f"photographs, {SAMPLE - SAMPLE // 3} images with texts"
+    assert 0 < found.figures["kl"] < 2
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -57,6 +57,12 @@ use_mean_pooling use_relative_position_bias use_shared_relative_position_bias
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 """,
+    "blip": """
+attention_probs_dropout_prob decoder_pad_token_id decoder_start_token_id embedding_size
+encoder_hidden_size hidden_dropout_prob image_size image_text_hidden_size intermediate_size
+is_decoder label_smoothing layer_norm_eps logit_scale_init_value patch_size projection_dim
+text_config vision_config
+""",
     "bloom": """
 apply_residual_connection_post_layernorm layer_norm_epsilon n_embed n_head n_layer pretraining_tp
 slow_but_exact use_cache
@@ -440,6 +446,15 @@ topk_group use_bias use_cache use_conv_bias use_mamba_kernels
 base_scale decoder_init_range dropout embedding_init_range flash_attention intermediate_size
 max_length ngpt norm_eps rms_norm rope
 """,
+    "nllb-moe": """
+activation_dropout activation_function batch_prioritized_routing d_model decoder_attention_heads
+decoder_ffn_dim decoder_layerdrop decoder_layers decoder_sparse_step decoder_start_token_id dropout
+encoder_attention_heads encoder_ffn_dim encoder_layerdrop encoder_layers encoder_sparse_step
+expert_capacity moe_eval_capacity_token_fraction moe_token_dropout
+normalize_router_prob_before_dropping num_experts output_router_logits router_aux_loss_coef
+router_bias router_dtype router_ignore_padding_tokens router_z_loss_coef scale_embedding
+second_expert_policy use_cache
+""",
     "nomic_bert": """
 attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_eps type_vocab_size
 """,
@@ -468,6 +483,20 @@ layer_norm_elementwise_affine layerdrop use_cache word_embed_proj_dim
     "paligemma": """
 image_size image_token_id image_token_index num_image_tokens patch_size projection_dim text_config
 use_bidirectional_attention vision_config
+""",
+    "parakeet_ctc": """
+activation_dropout attention_bias blank_token_id conv_kernel_size convolution_bias
+ctc_loss_reduction ctc_zero_infinity decoder_hidden_size dropout dropout_positions durations
+encoder_config intermediate_size layerdrop max_symbols_per_step num_decoder_layers
+num_key_value_heads num_mel_bins scale_input subsampling_conv_channels subsampling_conv_kernel_size
+subsampling_conv_stride subsampling_factor
+""",
+    "parakeet_encoder": """
+activation_dropout attention_bias blank_token_id conv_kernel_size convolution_bias
+ctc_loss_reduction ctc_zero_infinity decoder_hidden_size dropout dropout_positions durations
+encoder_config intermediate_size layerdrop max_symbols_per_step num_decoder_layers
+num_key_value_heads num_mel_bins scale_input subsampling_conv_channels subsampling_conv_kernel_size
+subsampling_conv_stride subsampling_factor
 """,
     "pegasus": """
 activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
@@ -602,6 +631,16 @@ mask_time_min_masks mask_time_prob num_adapter_layers num_codevector_groups
 num_codevectors_per_group num_conv_pos_embedding_groups num_conv_pos_embeddings
 num_feat_extract_layers num_negatives output_hidden_size proj_codevector_dim tdnn_dilation tdnn_dim
 tdnn_kernel use_weighted_layer_sum xvector_output_dim
+""",
+    "wav2vec2-bert": """
+activation_dropout adapter_act adapter_kernel_size adapter_stride add_adapter apply_spec_augment
+classifier_proj_size conformer_conv_dropout conv_depthwise_kernel_size ctc_loss_reduction
+ctc_zero_infinity feat_proj_dropout feature_projection_input_dim final_dropout
+inputs_to_logits_ratio intermediate_size layer_norm_eps layerdrop left_max_position_embeddings
+mask_feature_length mask_feature_min_masks mask_feature_prob mask_time_length mask_time_min_masks
+mask_time_prob max_source_positions num_adapter_layers output_hidden_size position_embeddings_type
+proj_codevector_dim right_max_position_embeddings rotary_embedding_base tdnn_dilation tdnn_dim
+tdnn_kernel use_intermediate_ffn_before_adapter use_weighted_layer_sum xvector_output_dim
 """,
     "wavlm": """
 activation_dropout adapter_attn_dim adapter_kernel_size adapter_stride add_adapter

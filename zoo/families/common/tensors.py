@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from specs.head import TransformingHead
 from specs.model import Model
-from zoo.families.common.transforms import SAME, STACKED, Shape, Transform, Transposed
+from zoo.families.common.transforms import SAME, STACKED, Pointwise, Shape, Transform, Transposed
 from zoo.weights.modules import DENSE_PLACES, split_name
 
 OfSpec = Callable[[Model], Transform]
@@ -75,6 +75,13 @@ def projections(
 def transposed(stored: str, module: str) -> tuple[Rule, Rule]:
     """Return the rules of a module whose weight is stored d_in x d_out, as by GPT-2's Conv1D."""
     return Rule(f"{stored}.weight", (f"{module}.weight",), Transposed()), same(
+        f"{stored}.bias", f"{module}.bias"
+    )
+
+
+def pointwise(stored: str, module: str) -> tuple[Rule, Rule]:
+    """Return the rules of a module whose weight is stored as that of a convolution with a kernel of 1."""
+    return Rule(f"{stored}.weight", (f"{module}.weight",), Pointwise()), same(
         f"{stored}.bias", f"{module}.bias"
     )
 
