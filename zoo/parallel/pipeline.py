@@ -141,7 +141,7 @@ def check_stages(model: ZooModel, degree: int) -> None:
         *([f"{name}.streams are gathered from all layers"] if stack.streams is not None else []),
         *(
             [f"{name}.layers embed the tokens of the first stage"]
-            if any(block.per_layer_embedding is not None for block in stack.blocks)  # type: ignore[union-attr]
+            if any(block.per_layer_embedding is not None for block in stack.blocks)
             else []
         ),
     ]
