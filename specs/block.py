@@ -11,6 +11,7 @@ import specs.mixture
 import specs.rg_lru
 import specs.short_convolution
 import specs.side_by_side  # noqa: F401 - these register their kinds
+from specs.altup import LowRankResidual
 from specs.attention import Attention, MultiHeadShape
 from specs.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
 from specs.descriptions import ValueDescriptions
@@ -55,6 +56,8 @@ class BlockParts(Component):
     et al., 2021; DINOv2: 1.0). Default: none."""
     per_layer_embedding: Annotated[PerLayerEmbedding | None, OmitDefault()] = None
     """Embedding of the tokens for this layer alone, the last branch of a decoder's block (Gemma 3n). Default: none."""
+    low_rank_residual: Annotated[LowRankResidual | None, OmitDefault()] = None
+    """Learned augmented residual of the first branch, in blocks of kind pre_norm and sandwich (Gemma 3n). Default: none."""
     output_scale: Annotated[PositiveFloat | None, OmitDefault()] = None
     """Value, where no checkpoint has another, of a stored, untrained factor on the output of the block, its residual stream
     included (Gemma 4: 1.0). Default: none."""
@@ -173,6 +176,16 @@ class BlockParts(Component):
             yield from (fault.under("sharing") for fault in shared)
         for key, part in self.parts():
             yield from (fault.under(key) for fault in part.faults(context))
+        if self.low_rank_residual is not None:
+            if self.kind not in ("pre_norm", "sandwich"):
+                yield Fault(
+                    ("low_rank_residual",),
+                    "belongs to a block whose first branch has a norm before it",
+                    self.kind,
+                    "Use kind: pre_norm or sandwich, or remove it.",
+                )
+            found = self.low_rank_residual.faults(context)
+            yield from (fault.under("low_rank_residual") for fault in found)
         if self.per_layer_embedding is not None:
             found = self.per_layer_embedding.faults(context)
             yield from (fault.under("per_layer_embedding") for fault in found)

@@ -16,6 +16,7 @@ import specs.patch_positions
 import specs.relative_key
 import specs.relative_sinusoidal
 import specs.waveform  # noqa: F401 - they register their kinds
+from specs.altup import AltUp
 from specs.attention import MultiHeadShape
 from specs.base import Fault, OmitDefault, RuleContext, Spec, Width
 from specs.block import Block, BlockParts
@@ -99,6 +100,8 @@ class Stack(Spec):
     weighted_layer_sum: Annotated[bool, OmitDefault()] = False
     """Whether the output is a sum with trained weights of the input of the first layer and the outputs of all layers, the last
     after the final norm (classifiers of speech: SUPERB)."""
+    altup: Annotated[AltUp | None, OmitDefault()] = None
+    """Several residual streams, of which one passes the layers (Gemma 3n). Default: one stream."""
     embedding: Embedding | None = None
     """Embedding of this stack's inputs. Default: the model's."""
     position: Position | None = None
@@ -246,6 +249,8 @@ class Stack(Spec):
         yield from (fault.under("block") for fault in self.block.faults(context))
         for name, block in self.blocks.items():
             yield from (fault.under("blocks", name) for fault in block.faults(context))
+        if self.altup is not None:
+            yield from (fault.under("altup") for fault in self.altup.faults(context))
         yield from self._source_faults(context)
         yield from self._sharing_faults()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
+from specs.altup import AltUp
 from specs.embedding import PatchGrid
 from specs.model import Model
 from specs.position import NoPosition, PositionKind
@@ -49,6 +50,7 @@ class BuildContext:
     position_kind: PositionKind = field(default_factory=NoPosition)
     position: Position | None = None
     token: nn.Embedding | None = None
+    altup: AltUp | None = None
     modules: dict[str, nn.Module] = field(default_factory=dict)
 
     @classmethod

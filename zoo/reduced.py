@@ -57,7 +57,8 @@ def fewer_layers(spec: Model, layers: int = 2) -> Model:
     """The same model with at most ``layers`` layers in each stack, or one per kind of block if there are more kinds; if more than
     one, with one for each layer of images whose vectors are added in the decoder.
 
-    Every block in use occurs, in the order of the original, and the first and the last layer are its own.
+    Every block in use occurs, in the order of the original, and the first layer is its own; so is the last, unless layers reuse
+    keys and values.
     """
     deep = spec.connector.deep_count if isinstance(spec.connector, ConnectorKind) and layers > 1 else 0
     counts = {name: max(layers, deep) if name == "decoder" else layers for name, _ in spec.stacks()}
@@ -71,10 +72,9 @@ def kept_layers(stack: Stack, layers: int) -> list[int]:
     """The indices of the layers that a reduced model keeps."""
     kinds = stack.layer_kinds()
     first_use = {kind: index for index, kind in reversed(list(enumerate(kinds)))}
-    kept = {len(kinds) - 1}
     if not any(getattr(block.attention, "reuses_keys_values", False) for block in stack.layer_blocks()):
-        del first_use[kinds[-1]]  # otherwise another layer may reuse what its first one computes
-    kept |= set(first_use.values())
+        first_use[kinds[-1]] = len(kinds) - 1  # otherwise another layer may reuse what its first one computes
+    kept = set(first_use.values())
     others = (index for index in range(len(kinds)) if index not in kept)
     return sorted([*kept, *(index for index, _ in zip(others, range(layers - len(kept)), strict=False))])
 

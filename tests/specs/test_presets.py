@@ -145,6 +145,8 @@ PUBLISHED = {
     "gemma3-27b-text": 27_009_346_304,
     "gemma3-4b": 4_300_079_472,
     "gemma3-4b-text": 3_880_263_168,
+    "gemma3n-e2b-text": 4_435_182_688,
+    "gemma3n-e4b-text": 6_835_235_568,
     "gemma4-26b-a4b-text": 25_233_141_760,
     "gemma4-31b-text": 30_697_345_280,
     "gemma4-e2b-text": 4_628_569_344,

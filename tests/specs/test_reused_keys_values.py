@@ -77,6 +77,16 @@ PER_LAYER = "{width: 8, activation: gelu, norm: {kind: rms_norm}}"
             "decoder.block.feed_forward.branches.experts.feed_forward.router.norm.unit_offset: must be false",
         ),
         (
+            "gpt2",
+            ["decoder.block.kind=parallel", "decoder.block.low_rank_residual={rank: 4, norm: {kind: none}}"],
+            "decoder.block.low_rank_residual: belongs to a block whose first branch has a norm before it",
+        ),
+        (
+            "gpt2",
+            ["decoder.altup={streams: 2, norm: {kind: rms_norm, weight: false, unit_offset: true}}"],
+            "decoder.altup.norm.unit_offset: must be false in a norm without a weight",
+        ),
+        (
             "bert-base",
             [f"encoder.block.per_layer_embedding={PER_LAYER}"],
             "encoder.block.per_layer_embedding: belongs to architecture: decoder, whose layers can read its tokens",

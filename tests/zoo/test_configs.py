@@ -44,7 +44,7 @@ def read(**changes: Any) -> Any:
     [
         ({"model_type": "lama"}, "config.json: model_type: is not a supported family\n  value: 'lama'\n  Did you mean 'llama'?"),
         ({"model_type": "rwkv"}, "config.json: model_type: is not a supported family\n  value: 'rwkv'\n  Supported families: albert, apertus, arcee, bamba, bart, beit, bert,"),
-        ({"model_type": "gemma3n_text"}, "config.json: model_type: is not supported: specs cannot express several residual streams"),
+        ({"model_type": "parakeet_rnnt"}, "config.json: model_type: is not supported: specs cannot express a decoder that steps"),
         ({"model_type": None}, "config.json: model_type: is not a supported family"),
         ({"model_type": ["llama"]}, "config.json: model_type: is not a supported family\n  value: ['llama']"),
         ({"architectures": ["LlamaForVision"]}, "config.json: architectures: must name a supported class\n  value: ['LlamaForVision']\n  Choose from: LlamaForCausalLM"),

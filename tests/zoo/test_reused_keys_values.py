@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from exporters.cases import cases
 from exporters.rounding.calibration import pass_over
 from exporters.rounding.streaming import calibrate
+from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from tests.zoo.tiny import BLOCK, gpt2
 from zoo.builder import assemble
 from zoo.checks.behaviour import check_behaviour
+from zoo.parallel.pipeline import check_stages
 from zoo.reports.memory import cache
 from zoo.reports.parameters import parameter_report
 from zoo.weights.materialize import materialize
@@ -55,7 +58,7 @@ def test_a_layer_that_reuses_keys_and_values_has_no_state() -> None:
 
 def test_every_check_passes() -> None:
     report = check_behaviour(tiny())
-    assert report.passed, [result for result in report.checks if not result.passed]
+    assert report.passed, [check for check in report.checks if check.status == "failed"]
 
 
 def test_caches_and_tables_are_counted_once() -> None:
@@ -92,3 +95,10 @@ def test_a_pass_whose_weights_are_loaded_layer_by_layer_gives_the_same_outputs()
     with torch.no_grad():
         whole(case.batch.inputs, case.batch.mask)
     assert torch.allclose(seen[0], seen[1], atol=1e-6)
+
+
+def test_stages_of_a_pipeline_do_not_reuse_keys_and_values_of_each_other() -> None:
+    data = tiny().model_dump()
+    spec = Model.model_validate({**data, "head": {"kind": "language_modeling", "tie_embeddings": False}})
+    with pytest.raises(UserError, match=r"decoder\.layers reuse keys and values of others"):
+        check_stages(assemble(spec), 2)

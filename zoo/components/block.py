@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 import specs.block as spec
+from zoo.components.altup import AltUp, LowRankResidual
 from zoo.components.attention import CrossAttention
 from zoo.components.layer_scale import LayerScale
 from zoo.components.linear import Linear
@@ -77,6 +78,10 @@ class Block(nn.Module):
         self.per_layer_embedding = None
         if spec.per_layer_embedding is not None:
             self.per_layer_embedding = PerLayerEmbedding(spec.per_layer_embedding, context)
+        self.altup = None if context.altup is None else AltUp(context.altup, context)
+        self.low_rank_residual = None
+        if spec.low_rank_residual is not None:
+            self.low_rank_residual = LowRankResidual(spec.low_rank_residual, context)
         self.output_scale = None if spec.output_scale is None else OutputScale(spec.output_scale)
 
     def forward(
@@ -84,10 +89,29 @@ class Block(nn.Module):
     ) -> tuple[Tensor, State]:
         """x: B T D, past and encoded: the state of this layer, and its keys and values of the encoder -> B T D and state."""
         turn = Turn(context, past, encoded)
+        if self.altup is not None:
+            return self._updated(x, turn), turn.present
         x = self.layer(x, turn)
         if self.per_layer_embedding is not None:
             x = x + self.dropout(self.per_layer_embedding(x, context.tokens, context.inputs))
         return x if self.output_scale is None else self.output_scale(x), turn.present
+
+    def _updated(self, x: Tensor, turn: Turn) -> Tensor:
+        """All streams, of which the branches pass the first and an embedding joins the others: B T N D -> B T N D."""
+        assert self.altup is not None
+        predicted = self.altup.predict(x)
+        x = self.altup.correct(predicted, self.layer(predicted[:, :, 0], turn))
+        if self.per_layer_embedding is not None:
+            first, context = self.altup.scaled_first(x), turn.context
+            added = self.dropout(self.per_layer_embedding(first, context.tokens, context.inputs))  # B T D
+            x = torch.cat([x[:, :, :1], x[:, :, 1:] + added[:, :, None]], 2)
+        return x if self.output_scale is None else self.output_scale(x)
+
+    def augmented(self, branch: str, output: Tensor, read: Tensor) -> Tensor:
+        """The output of a branch, with the learned augmented residual of the first: B T D and B T D -> B T D."""
+        if self.low_rank_residual is None or branch != self.branch_names[0]:
+            return output
+        return output + self.low_rank_residual(read)
 
     def layer(self, x: Tensor, turn: Turn) -> Tensor:
         """The formula that places norms and residuals: B T D -> B T D."""
@@ -165,7 +189,8 @@ class PreNorm(Block):
     def layer(self, x: Tensor, turn: Turn) -> Tensor:
         x = wide(x)
         for name, branch in self.branches():
-            x = self.joined(name, x, branch(self.norm_of(name)(x), turn))
+            read = self.norm_of(name)(x)
+            x = self.joined(name, x, self.augmented(name, branch(read, turn), read))
         return x
 
 
@@ -232,8 +257,9 @@ class Sandwich(Block):
     def layer(self, x: Tensor, turn: Turn) -> Tensor:
         x = wide(x)
         for name, branch in self.branches():
-            mixed = self.norm_of(name, "output_norm")(branch(self.norm_of(name)(x), turn))
-            x = self.joined(name, x, mixed)
+            read = self.norm_of(name)(x)
+            mixed = self.norm_of(name, "output_norm")(branch(read, turn))
+            x = self.joined(name, x, self.augmented(name, mixed, read))
         return x
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 import specs.feed_forward as spec
@@ -34,14 +38,25 @@ class GatedInner(nn.Module):
         self.dropout = nn.Dropout(spec.dropout)
         self.limit, self.up_offset = spec.limit, spec.up_offset
         self.multiplier = spec.multipliers.gate
+        self.deviations = None if spec.sparsity is None else NormalDist().inv_cdf(spec.sparsity)
 
     def forward(self, up: Tensor, gate: Tensor) -> Tensor:
         gate = scaled(gate, self.multiplier)
+        if self.deviations is not None:
+            gate = _largest(gate, self.deviations)
         if self.limit is not None:
             up, gate = up.clamp(-self.limit, self.limit), gate.clamp(max=self.limit)
         if self.up_offset is not None:
             up = up + self.up_offset
         return self.dropout(self.activation(gate) * up)
+
+
+def _largest(x: Tensor, deviations: float) -> Tensor:
+    """max(0, x - mean - deviations * standard deviation) over the last axis."""
+    mean = x.mean(-1, keepdim=True)
+    centred = x - mean
+    deviation = torch.sqrt((centred * centred).mean(-1, keepdim=True))
+    return F.relu(centred - deviations * deviation)
 
 
 def hidden_sharding(up: Linear) -> Sharding:
@@ -81,8 +96,8 @@ class Gated(nn.Module):
         self.multiplier = spec.multipliers.output
 
     def sharding(self) -> Sharding:
-        """By the hidden width."""
-        return hidden_sharding(self.up)
+        """By the hidden width, unless gates are compared with each other."""
+        return hidden_sharding(self.up) if self.inner.deviations is None else Sharding()
 
     def forward(self, x: Tensor) -> Tensor:
         return scaled(self.down(self.inner(self.up(x), self.gate(x))), self.multiplier)

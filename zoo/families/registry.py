@@ -34,6 +34,7 @@ MODULES = {
     "gemma": "gemma",
     "gemma2": "gemma",
     "gemma3_text": "gemma3",
+    "gemma3n_text": "gemma3n",
     "gemma4_text": "gemma4",
     "gpt_oss": "gpt_oss",
     "mistral": "mistral",
@@ -155,8 +156,6 @@ INEXPRESSIBLE = {
         ("parakeet_rnnt", "parakeet_tdt"),
         "a decoder that steps through the frames of the encoder (transducers) with recurrent layers (LSTM)",
     ),
-    "gemma3n_text": "several residual streams that each layer predicts and corrects (AltUp), low-rank residuals (Laurel) and "
-    "sparse activations",
 }
 """model_type -> what a spec cannot express of a family that is known."""
 

@@ -16,6 +16,7 @@ from specs.base import Component
 from specs.block import BlockParts
 from specs.position import NoPosition, PositionKind
 from zoo import functional
+from zoo.components.altup import Streams
 from zoo.components.layer_sum import WeightedLayerSum
 from zoo.components.mixer import LENGTH, BiasKey, MixerContext, State, StateTensor, check_state
 from zoo.components.position import Position
@@ -47,6 +48,7 @@ class Stack(nn.Module):
         self.position: Position = build_component(  # type: ignore[assignment]
             position if following and not position.embedded else NoPosition(), context
         )
+        context = replace(context, altup=spec.altup)
         own_positions, shared = _OwnPositions(position, context), SharedWeights()
         layers: list[Any] = []
         for layer, (block, owner) in enumerate(zip(blocks, spec.owners(), strict=True)):
@@ -66,6 +68,7 @@ class Stack(nn.Module):
         for mixer in mixers:
             if (width := getattr(mixer, "rotated_width", None)) is not None:
                 self.position_of(mixer).prepare(width)
+        self.streams = None if spec.altup is None else Streams(spec.altup, context)
         self.final_norm = build_component(blocks[-1].norm, context) if spec.ends_with_norm else nn.Identity()
         self.layer_sum = WeightedLayerSum(len(blocks)) if spec.weighted_layer_sum else None
 
@@ -104,6 +107,7 @@ class Stack(nn.Module):
         keys = _key_positions(x, mask, self.past_length(past), start)
         context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start, reach, axes)
         context = replace(context, tokens=tokens)
+        x = x if self.streams is None else self.streams.spread(x)
         present: list[State] = []
         outputs: list[Tensor] = []
         for layer, block in enumerate(self.blocks):
@@ -118,7 +122,7 @@ class Stack(nn.Module):
             )
             x = x if after is None else after(layer, x)
             present.append(state)
-        x = self.final_norm(x)
+        x = self.final_norm(x if self.streams is None else self.streams.gathered(x))
         return x if self.layer_sum is None else self.layer_sum([*outputs, x]), present
 
     def mixer_context(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -94,10 +94,6 @@ class StageModule(nn.Module):
         return SCHEDULES[kind](stage, microbatches, loss_fn=loss)
 
 
-def _reads_tokens(block: nn.Module) -> bool:
-    return getattr(block, "per_layer_embedding", None) is not None
-
-
 def stage_of(model: ZooModel, mesh: DeviceMesh) -> StageModule:
     """This process's stage of a model, which is taken apart.
 
@@ -135,28 +131,7 @@ def check_stages(model: ZooModel, degree: int) -> None:
             f"{name}.blocks.{reading[0]}: a stage of a pipeline does not pass the embedding on, which this block reads\n"
             f"  {where}\n  Use dp."
         )
-    shared = [
-        *(
-            f"head and embedding share {first}"
-            for first in tied_names(model).values()
-            if "blocks" not in first
-        ),
-        *([f"{name}.layers share a block"] if len(set(stack.blocks)) < depth else []),
-        *(f"all layers share {name}.position.{leaf}" for leaf, _ in stack.position.named_parameters()),
-        *(
-            [f"{name}.layers read the keys and values of others"]
-            if any(e is not None for e in stack.sources)
-            else []
-        ),
-        *(f"{path} shares a weight with another layer" for path in tied_names(model) if ".blocks." in path),
-        *([f"{name}.layers read the tokens"] if any(_reads_tokens(each) for each in stack.blocks) else []),
-        *([f"{name}.layer_sum reads all layers"] if stack.layer_sum is not None else []),
-        *(
-            f"{other} is {first}"
-            for other, first in tied_names(stack).items()
-            if _layer(other) != _layer(first)
-        ),
-    ]
+    shared = list(_across_stages(model, name, stack))
     if shared:
         raise UserError(
             f"{shared[0]}, and stages of a pipeline share no weights\n  {where}\n"
@@ -164,6 +139,27 @@ def check_stages(model: ZooModel, degree: int) -> None:
         )
 
 
+def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
+    """What layers of a stack, or the embedding and the head, have in common."""
+    for other, first in tied_names(model).items():
+        if "blocks" not in first:
+            yield f"head and embedding share {first}"
+        elif _layer(other) != _layer(first):
+            yield f"{other} is {first}"
+    if len(set(stack.blocks)) < len(stack.blocks):
+        yield f"{name}.layers share a block"
+    for leaf, _ in stack.position.named_parameters():
+        yield f"all layers share {name}.position.{leaf}"
+    if any(each is not None for each in stack.sources):
+        yield f"{name}.layers reuse keys and values of others"
+    if any(block.per_layer_embedding is not None for block in stack.blocks):
+        yield f"{name}.layers embed the tokens of the first stage"
+    if stack.streams is not None:
+        yield f"{name}.streams are gathered from all layers"
+    if stack.layer_sum is not None:
+        yield f"{name}.layer_sum reads all layers"
+
+
 def _layer(path: str) -> str:
-    """The layer of a weight in a stack, such as ``blocks.3``."""
-    return ".".join(path.split(".")[:2])
+    """The layer of a weight of a stack, such as ``decoder.blocks.3``."""
+    return ".".join(path.split(".")[:3])
