@@ -2,7 +2,8 @@
 
     accelerate launch --num_processes 2 examples/parallel/train_accelerate.py --data README.md --steps 40
 
-Add ``--cpu`` before the script without a GPU.  Started again, it goes on where it was saved.
+Started again, it goes on where it was saved.  Without a GPU, add ``--cpu`` before the script: Accelerate then trains copies of the
+whole model, as it has FSDP for GPUs alone.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ failure, from the last checkpoint.
 
     python examples/parallel/train_ray.py --workers 2 -- --data $PWD/README.md --out $PWD/build/ray --steps 40
 
-What follows ``--`` are the options of ``train_torchrun.py``; paths must be seen by every worker.
+It needs ``ray[train]``.  What follows ``--`` are the options of ``train_torchrun.py``; paths must be seen by every worker.
 """
 
 from __future__ import annotations

@@ -47,8 +47,10 @@ def _moe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
     Each part of a chosen expert has its logit, so that the weights of one part are divided by their sum times the parts.
     """
     parts = experts.parts
-    whole = experts.parts == 1 and experts.logits is not None
-    logits = experts.rows(experts.logits) if whole else _chosen_logits(experts)
+    if experts.parts == 1 and experts.logits is not None:
+        logits = experts.rows(experts.logits)
+    else:
+        logits = _chosen_logits(experts)
     if parts > 1:
         logits = experts.call.op("Concat", *[logits] * parts, axis=-1)
     mixed: Value = experts.call.op(

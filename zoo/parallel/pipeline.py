@@ -46,7 +46,7 @@ class Stage(nn.Module):
         self.layers = range(depth * self.index // self.count, depth * (self.index + 1) // self.count)
         for layer in range(depth):
             if layer not in self.layers:
-                stack.blocks._modules[str(layer)] = None
+                stack.blocks._modules[str(layer)] = None  # type: ignore[assignment]
         if not self.first:
             self.embedding = None
         if not self.last:
