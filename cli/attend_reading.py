@@ -168,6 +168,11 @@ class Given:
         from exporters.runtime.text import filled_text
 
         tokenizer = _needed("--text", text)
+        if self.image is not None and spec.connector is not None:
+            from exporters.runtime.marked_prompts import marked_ids
+
+            (read,) = marked_ids(self.texts, 1, spec, tokenizer)
+            return read, None
         if len(self.texts) == 1:
             (read,) = tokenizer.ids(self.texts)
             return filled_text(read, spec, tokenizer) if spec.text else read, None
