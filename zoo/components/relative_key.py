@@ -41,6 +41,6 @@ class RelativeKey(Position):
 
     def compare(self, attention: Projections, query: Tensor, key: Tensor, distances: Distances) -> Tensor:
         """scale * query . vector of the distance: B H T K and B G S K -> B H T S."""
-        products = (attention.scale * query) @ distances.vectors.transpose(0, 1)  # B H T R
+        products = (attention.scale * query) @ self.table.weight.transpose(0, 1)  # B H T R
         rows = distances.rows[:, None].expand(query.shape[0], query.shape[1], -1, -1)  # B H T S
         return products.gather(-1, rows)

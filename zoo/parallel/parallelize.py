@@ -19,6 +19,7 @@ from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.open import open_weights
 from zoo.components.attention import CrossAttention
 from zoo.components.block import Block
+from zoo.components.position import Position
 from zoo.parallel.local_parameters import WHOLE, distribute, read_locally
 from zoo.parallel.mesh import degrees_of
 from zoo.parallel.pipeline import StageModule, stage_of
@@ -86,6 +87,13 @@ def _block(name: str) -> str:
     return f"{stack}.blocks.{rest.partition('.')[0]}" if rest else ""
 
 
+def _cut_position(position: Any, mesh: DeviceMesh, options: dict[str, Any]) -> None:
+    """Make a unit of the position of a single layer whose bias its stack asks for before the layer runs."""
+    if position is not None and type(position).bias is not Position.bias:
+        fully_shard(position, mesh=mesh, **options)
+        register_fsdp_forward_method(position, "bias")
+
+
 def cut_data(model: nn.Module, mesh: DeviceMesh, **options: Any) -> None:
     """Apply FSDP2 over a mesh of one dim: every block with weights of its own is a unit, and so are an attention to an encoder, whose keys and values
     are projected apart from its block, and the rest.  ``options`` are those of ``fully_shard``."""
@@ -94,6 +102,7 @@ def cut_data(model: nn.Module, mesh: DeviceMesh, **options: Any) -> None:
         for layer, block in enumerate(stack.blocks):
             if block is None or f"{name}.blocks.{layer}" in shared or block in list(stack.blocks)[:layer]:
                 continue
+            _cut_position(getattr(block.attention, "position", None), mesh, options)
             cross: Any = block.cross_attention
             if cross is not None:
                 fully_shard(cross, mesh=mesh, **options)
