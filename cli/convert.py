@@ -65,6 +65,14 @@ def convert(
     ] = None,
     family: Family = None,
     dtype: WeightType = "fp32",
+    remote_code: Annotated[
+        bool,
+        typer.Option(
+            "--remote-code",
+            help="Write the model's own code with it, for architectures that no family can express; loads with "
+            "trust_remote_code=True.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a model as a Hugging Face checkpoint.
@@ -78,23 +86,31 @@ def convert(
       zoo convert llama-3.2-1b
       zoo convert my-bert.yaml --weights path/to/checkpoint -o my-bert
       zoo convert gpt2 --weights path/to/gpt2 --dtype fp16 --as gpt2
+      zoo convert my-variant.yaml --weights path/to/checkpoint --remote-code -o my-variant
     """
     from cli.default_directory import checkpoint_directory
     from cli.progress import stage_progress
     from cli.render import Column, print_json, print_table, say
+    from specs.errors import UserError
     from specs.load import load
     from zoo.checkpoints.converting import convert as convert_checkpoint
     from zoo.destination import CONVERSION, replacing
+    from zoo.remote_code.write import convert_with_code
     from zoo.units import byte_text
     from zoo.weights.modules import MODULES
 
     check_dtype(dtype)
     model = load(spec, assignments or ())
     destination = output or checkpoint_directory(model.name, dtype, family)
+    if remote_code and family:
+        raise UserError("--remote-code and --as are mutually exclusive\n  Remove one of them.")
     with stage_progress(quiet=as_json) as progress, replacing(destination, CONVERSION) as directory:
-        written = convert_checkpoint(
-            model, weights, directory, model_type=family, dtype=dtype, seed=seed, progress=progress
-        )
+        if remote_code:
+            written = convert_with_code(model, weights, directory, dtype=dtype, seed=seed, progress=progress)
+        else:
+            written = convert_checkpoint(
+                model, weights, directory, model_type=family, dtype=dtype, seed=seed, progress=progress
+            )
     if as_json:
         print_json({"directory": str(destination), **written.as_dict()})
         return
@@ -105,9 +121,10 @@ def convert(
     loader = (
         "sentence_transformers.SentenceTransformer"
         if MODULES in written.files
-        else f"transformers.{written.class_name}.from_pretrained"
+        else f"transformers.{written.loader or written.class_name}.from_pretrained"
     )
+    options = ", trust_remote_code=True" if remote_code else ""
     say(
         f"\n{destination}: {written.parameters:,} parameters in {written.dtype} from {written.weights}\n"
-        f'{loader}("{destination}")'
+        f'{loader}("{destination}"{options})'
     )

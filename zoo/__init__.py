@@ -169,20 +169,26 @@ def convert(
     *,
     family: str | None = None,
     dtype: str = "fp32",
+    remote_code: bool = False,
 ) -> None:
     """Write a spec with its weights as a checkpoint that ``from_pretrained`` loads.
 
     The directory may be new, empty, or an earlier conversion, whose files are replaced; others in it are kept.
 
     ``family`` is a model_type (default: that of the weights, or the first, whose config can say all of the spec),
-    ``dtype`` fp32, fp16 or bf16.  Raises :class:`specs.errors.UserError`, and then leaves nothing behind.
+    ``dtype`` fp32, fp16 or bf16.  With ``remote_code`` the model's own code is written in the place of a family, and
+    ``from_pretrained`` needs ``trust_remote_code=True``.  Raises :class:`specs.errors.UserError`, and then leaves nothing behind.
     """
     from pathlib import Path
 
     from zoo.checkpoints.converting import convert as convert_checkpoint
     from zoo.destination import CONVERSION, replacing
+    from zoo.remote_code.write import convert_with_code
 
     with replacing(Path(directory), CONVERSION) as place:
+        if remote_code:
+            convert_with_code(_spec(spec), os.fspath(weights), place, dtype=dtype)
+            return
         convert_checkpoint(_spec(spec), os.fspath(weights), place, model_type=family, dtype=dtype)
 
 

@@ -13,27 +13,12 @@ from torch import Tensor
 import zoo
 from specs.errors import UserError
 from specs.model import Model
+from tests.zoo.stored import stored
 from tests.zoo.tiny import BLOCK, NORM, bert, clip, gpt2, t5, vit
 from zoo.adapting.adapt import Adaptation
 from zoo.adapting.layers import evenly_spaced
-from zoo.builder import assemble
-from zoo.checkpoints.converting import write_checkpoint
-from zoo.weights.random import RandomWeights
 
 IDS = torch.tensor([[1, 5, 2, 7, 19, 3], [4, 4, 0, 11, 6, 8]])
-
-
-def stored(spec: Model, directory: Path, seed: int = 3) -> Path:
-    """A checkpoint of a spec, with zoo's own names, whose biases and norms are not those of the recipe."""
-    directory.mkdir()
-    model = assemble(spec)
-    source = RandomWeights(model, spec, seed)
-    source._distributions = {
-        name: type(each)(std=0.3) if each.constant is None else type(each)(constant=each.constant + 0.1)
-        for name, each in source._distributions.items()
-    }
-    write_checkpoint(spec, model, source, directory, directory, None, dtype="fp32")
-    return directory
 
 
 def adapted(

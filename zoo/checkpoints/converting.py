@@ -48,6 +48,8 @@ class Conversion:
     dtype: str
     parameters: int
     files: dict[str, int]
+    loader: str | None = None
+    """The class of transformers that loads it where that is not ``class_name``."""
 
     def as_dict(self) -> dict[str, Any]:
         """The conversion as JSON data."""
@@ -101,22 +103,22 @@ def write_checkpoint(
     directory: Path,
     config: dict[str, Any] | None,
     *,
+    names: Tensors | None = None,
     dtype: str,
     shard: int = SHARD,
     progress: Progress = lambda stage: None,
 ) -> Conversion:
     """Write a module's config, its weights from ``source``, and the files at ``origin`` that accompany them.
 
-    Without a ``config`` the tensors have zoo's own names.
+    ``names`` are those of the tensors (default: of the config's family). Without a ``config`` they are zoo's own.
     """
-    names = OWN if config is None else family(config["model_type"]).tensors
+    modules = {} if config is None or names is not None else module_files(spec, config, origin)
+    if names is None:
+        names = OWN if config is None else family(config["model_type"]).tensors
     _write_weights(model, spec, names, source, directory, shard, progress)
     if config is not None:
         dtype_name = str(DTYPES[dtype]).removeprefix("torch.")
-        for name, data in {
-            CONFIG: {**config, "dtype": dtype_name},
-            **module_files(spec, config, origin),
-        }.items():
+        for name, data in {CONFIG: {**config, "dtype": dtype_name}, **modules}.items():
             (directory / name).parent.mkdir(exist_ok=True)
             _write_json(directory / name, data)
     carry_files(origin, directory)

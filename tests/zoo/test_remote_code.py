@@ -1,0 +1,111 @@
+"""Models with their own code compute in transformers what they compute here, and need nothing of this project."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+
+import zoo
+from specs.errors import UserError
+from specs.model import Model
+from tests.zoo.stored import stored
+from tests.zoo.tiny import BLOCK, bert, gpt2, t5
+
+IDS = torch.tensor([[1, 5, 2, 7, 19, 3], [4, 4, 0, 11, 6, 8]])
+MASK = torch.tensor([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1]])
+
+
+def grouped(**attention: object) -> Model:
+    """A decoder of a kind that no family has: rotary positions, layer norms and grouped heads."""
+    block = {
+        **BLOCK,
+        "kind": "sandwich",
+        "attention": {"kind": "grouped_query", "heads": 4, "kv_heads": 2, **attention},
+    }
+    return gpt2(position={"kind": "rope"}, decoder={"layers": 2, "block": block})
+
+
+def both(spec: Model, directory: Path, **options: object) -> tuple[torch.nn.Module, torch.nn.Module]:
+    """A model of zoo, and the same loaded by transformers."""
+    weights = stored(spec, directory / "own")
+    zoo.convert(spec, weights, directory / "code", remote_code=True)
+    auto = transformers.AutoModelForCausalLM if spec.decoder else transformers.AutoModel
+    return zoo.build(spec, str(weights)), auto.from_pretrained(
+        directory / "code", trust_remote_code=True, **options
+    ).eval()
+
+
+SPECS = {
+    "learned positions": gpt2(name="rc-learned"),
+    "grouped": grouped().model_copy(update={"name": "rc-grouped"}),
+    "soft caps": grouped(softcap=2.0).model_copy(update={"name": "rc-caps"}),
+    "windows": grouped(window=3).model_copy(update={"name": "rc-windows"}),
+    "alibi": gpt2(name="rc-alibi", position={"kind": "alibi"}),
+}
+
+
+@pytest.mark.parametrize(
+    "case", [*SPECS][:2] + [pytest.param(each, marks=pytest.mark.slow) for each in [*SPECS][2:]]
+)
+def test_scores_and_greedy_tokens_are_equal(case: str, tmp_path: Path) -> None:
+    ours, theirs = both(SPECS[case], tmp_path)
+    with torch.no_grad():
+        for mask in (None, MASK):
+            expected, found = ours(IDS, mask)["logits"], theirs(IDS, attention_mask=mask).logits
+            real = MASK.bool() if mask is not None else torch.ones_like(MASK).bool()
+            torch.testing.assert_close(found[real], expected[real], atol=1e-5, rtol=1e-5)
+    new = theirs.generate(
+        IDS[:, :3],
+        attention_mask=torch.ones(2, 3, dtype=torch.int64),
+        max_new_tokens=6,
+        do_sample=False,
+        pad_token_id=0,
+    )
+    assert new[:, 3:].tolist() == ours.generate(IDS[:, :3].tolist(), 6)
+
+
+def test_an_encoder_gives_the_same_vectors(tmp_path: Path) -> None:
+    ours, theirs = both(bert(name="rc-encoder"), tmp_path)
+    with torch.no_grad():
+        expected = ours(IDS, MASK)["last_hidden_state"]
+        found = theirs(IDS, attention_mask=MASK).last_hidden_state
+    torch.testing.assert_close(found[MASK.bool()], expected[MASK.bool()], atol=1e-5, rtol=1e-5)
+
+
+def test_the_code_imports_torch_and_transformers_alone(tmp_path: Path) -> None:
+    zoo.convert(SPECS["grouped"], "random", tmp_path / "code", remote_code=True)
+    for path in (tmp_path / "code").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            known = {
+                "torch",
+                "transformers",
+                "math",
+                "functools",
+                "operator",
+                "dataclasses",
+                "typing",
+                "__future__",
+            }
+            assert {name.partition(".")[0] for name in names} <= known
+
+
+@pytest.mark.slow
+def test_a_saved_model_loads_again(tmp_path: Path) -> None:
+    _, theirs = both(SPECS["learned positions"], tmp_path)
+    theirs.save_pretrained(tmp_path / "again")
+    again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "again", trust_remote_code=True)
+    assert torch.equal(again(IDS).logits, theirs(IDS).logits)
+
+
+def test_what_the_code_cannot_express_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match="tiny-t5: architecture encoder-decoder cannot be written as remote code"
+    ):
+        zoo.convert(t5(), "random", tmp_path / "out", remote_code=True)
+    assert not (tmp_path / "out").exists()

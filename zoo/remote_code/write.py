@@ -1,0 +1,72 @@
+"""Writing a model as a checkpoint with its own code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from specs.model import Model
+from zoo.builder import assemble
+from zoo.checkpoints.carried import origin_of
+from zoo.checkpoints.converting import DTYPES, Conversion, write_checkpoint
+from zoo.checkpoints.open import open_weights
+from zoo.families.common.tensors import StoredParameter, TensorRules, Tensors
+from zoo.families.common.transforms import Shape
+from zoo.progress import Progress
+from zoo.remote_code.generate import generate
+
+
+class _Table(TensorRules):
+    def __init__(self, names: Mapping[str, str], copies: Mapping[str, tuple[str, ...]]) -> None:
+        self._stored, self._copies = names, copies
+
+    def find(self, parameter: str) -> StoredParameter:
+        stored = (self._stored[parameter], *self._copies.get(parameter, ()))
+        return StoredParameter(stored, (parameter,), copies=len(stored) - 1)
+
+
+class _Names(Tensors):
+    """The names of parameters in the generated classes."""
+
+    def stored_as(self, names: Mapping[str, str], copies: Mapping[str, tuple[str, ...]]) -> _Names:
+        """The same with these names."""
+        object.__setattr__(self, "_stored", (names, copies))
+        return self
+
+    def table(self, spec: Model, parameters: Mapping[str, Shape]) -> TensorRules:
+        return _Table(*self._stored)  # type: ignore[attr-defined]
+
+
+def convert_with_code(
+    spec: Model,
+    weights: str,
+    directory: Path,
+    *,
+    dtype: str = "fp32",
+    seed: int = 0,
+    progress: Progress = lambda stage: None,
+) -> Conversion:
+    """Write config, code, weights and tokenizer into an empty directory.
+
+    Raises :class:`specs.errors.UserError`, such as for parts that the code cannot express.
+    """
+    model = assemble(spec, DTYPES[dtype])
+    code = generate(assemble(spec), spec, version("zoo"))
+    for name, text in code.files.items():
+        (directory / name).write_text(text, encoding="utf-8")
+    source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
+    names = _Names("zoo", ()).stored_as(code.names, code.copies)
+    written = write_checkpoint(
+        spec,
+        model,
+        source,
+        origin_of(weights),
+        directory,
+        code.config,
+        names=names,
+        dtype=dtype,
+        progress=progress,
+    )
+    return replace(written, loader=list(code.config["auto_map"])[-1])
