@@ -141,13 +141,13 @@ def check_stages(model: ZooModel, degree: int) -> None:
 
 def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
     """What layers of a stack, or the embedding and the head, have in common."""
+    if len(set(stack.blocks)) < len(stack.blocks):
+        yield f"{name}.layers share a block"
     for other, first in tied_names(model).items():
         if "blocks" not in first:
             yield f"head and embedding share {first}"
         elif _layer(other) != _layer(first):
             yield f"{other} is {first}"
-    if len(set(stack.blocks)) < len(stack.blocks):
-        yield f"{name}.layers share a block"
     for leaf, _ in stack.position.named_parameters():
         yield f"all layers share {name}.position.{leaf}"
     if any(each is not None for each in stack.sources):
