@@ -143,6 +143,10 @@ def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
     """What layers of a stack, or the embedding and the head, have in common."""
     if len(set(stack.blocks)) < len(stack.blocks):
         yield f"{name}.layers share a block"
+    if any(each is not None for each in stack.sources):
+        yield f"{name}.layers reuse keys and values of others"
+    if any(block.per_layer_embedding is not None for block in stack.blocks):
+        yield f"{name}.layers embed the tokens of the first stage"
     for other, first in tied_names(model).items():
         if "blocks" not in first:
             yield f"head and embedding share {first}"
@@ -150,10 +154,6 @@ def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
             yield f"{other} is {first}"
     for leaf, _ in stack.position.named_parameters():
         yield f"all layers share {name}.position.{leaf}"
-    if any(each is not None for each in stack.sources):
-        yield f"{name}.layers reuse keys and values of others"
-    if any(block.per_layer_embedding is not None for block in stack.blocks):
-        yield f"{name}.layers embed the tokens of the first stage"
     if stack.streams is not None:
         yield f"{name}.streams are gathered from all layers"
     if stack.layer_sum is not None:
