@@ -83,6 +83,7 @@ class Block(nn.Module):
         if spec.low_rank_residual is not None:
             self.low_rank_residual = LowRankResidual(spec.low_rank_residual, context)
         self.output_scale = None if spec.output_scale is None else OutputScale(spec.output_scale)
+        self.note_states()
 
     def forward(
         self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
@@ -147,7 +148,11 @@ class Block(nn.Module):
     @property
     def state(self) -> tuple[StateTensor, ...]:
         """The state of the mixers, in their order."""
-        return tuple(tensor for mixer in self.mixers for tensor in mixer.state)
+        return tuple(tensor for state in self.states for tensor in state)
+
+    def note_states(self) -> None:
+        """Note the state of each mixer: as it is built, and again where its heads are cut, never while it runs or is traced."""
+        self.states = [mixer.state for mixer in self.mixers]
 
     def branches(self) -> Iterator[tuple[str, Branch]]:
         """The branches by name, in order."""
@@ -160,14 +165,13 @@ class Block(nn.Module):
 
     def _mix(self, x: Tensor, turn: Turn) -> Tensor:
         """The sum of the mixers' outputs: B T D -> B T D."""
-        return functools.reduce(operator.add, [self._pass(i, x, turn) for i in range(len(self.mixers))])
+        return functools.reduce(operator.add, [self._pass(i, x, turn) for i in range(len(self.states))])
 
     def _pass(self, index: int, x: Tensor, turn: Turn) -> Tensor:
         """The output of a mixer; mixers pass in their order: B T D -> B T D."""
-        *before, mixer = self.mixers[: index + 1]
-        begin = sum(len(each.state) for each in before)
-        past = None if turn.past is None else turn.past[begin : begin + len(mixer.state)]
-        output, state = mixer(x, turn.context, past)
+        begin = sum(map(len, self.states[:index]))
+        past = None if turn.past is None else turn.past[begin : begin + len(self.states[index])]
+        output, state = self.mixers[index](x, turn.context, past)
         turn.present = turn.present + state
         return output
 

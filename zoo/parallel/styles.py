@@ -12,6 +12,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import Partial, Placement, Replicate, Shard
 from torch.distributed.tensor.parallel import ParallelStyle
 
+from zoo.components.block import Block
 from zoo.parallel.communication import placed, read_by_all
 from zoo.parallel.local_parameters import WHOLE, distribute, read_locally
 from zoo.sharding import HEADS, Cut, Section
@@ -56,6 +57,18 @@ def local_cuts(style: ParallelStyle) -> list[dict[str, Cut | None]]:
     if isinstance(style, Several):
         return [cuts for each in style.styles for cuts in local_cuts(each)]
     return [style.cuts] if isinstance(style, LocalParameters) else []
+
+
+class StatesNoted(ParallelStyle):
+    """A block notes the states of its mixers again, which have fewer heads or channels."""
+
+    def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
+        assert isinstance(module, Block)
+        module.note_states()
+        return module
+
+    def __repr__(self) -> str:
+        return "StatesNoted()"
 
 
 class Divided(ParallelStyle):

@@ -13,7 +13,15 @@ from torch.distributed.tensor.parallel import (
 )
 
 from zoo.parallel.local_parameters import WHOLE
-from zoo.parallel.styles import Divided, ExpertParallel, LocalParameters, Placed, ReadByAll, Several
+from zoo.parallel.styles import (
+    Divided,
+    ExpertParallel,
+    LocalParameters,
+    Placed,
+    ReadByAll,
+    Several,
+    StatesNoted,
+)
 from zoo.sharding import Cut
 
 if TYPE_CHECKING:
@@ -36,6 +44,8 @@ def torch_plan(plan: ParallelPlan, *, sequence: bool) -> dict[str, ParallelStyle
         styles.setdefault(path, []).append(Divided(attributes))
     if sequence:
         _by_tokens(plan, styles)
+    for block in plan.blocks:  # last, when the heads of its mixers are cut
+        styles[block] = [*styles.pop(block, []), StatesNoted()]
     return {path: each[0] if len(each) == 1 else Several(*each) for path, each in styles.items()}
 
 
