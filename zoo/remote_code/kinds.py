@@ -10,14 +10,14 @@ from torch import nn
 
 from zoo.components.attention import CrossAttention, Projections
 from zoo.components.latent import Latent
-from zoo.remote_code.specialize import Body
+from zoo.remote_code.specialize import Specializer
 
 
 def _name(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-class BlockBody(Body):
+class BlockSpecializer(Specializer):
     """A block's forward calls its branches directly; the state stays in the cache."""
 
     def special_call(self, node: ast.Call, made: ast.Call, target: Any) -> ast.expr | None:
@@ -56,7 +56,7 @@ class BlockBody(Body):
         return made
 
 
-class AttentionBody(Body):
+class AttentionSpecializer(Specializer):
     """Attention goes through the interface of transformers, and keys and values through its cache."""
 
     def value(self, node: ast.expr) -> Any:
@@ -112,10 +112,10 @@ def _split_by_width(node: Any) -> Any:
     return node
 
 
-def body_of(module: nn.Module) -> type[Body]:
+def body_of(module: nn.Module) -> type[Specializer]:
     """The rules for a module."""
     from zoo.components.block import Block
 
     if isinstance(module, Block):
-        return BlockBody
-    return AttentionBody if isinstance(module, Projections | Latent) else Body
+        return BlockSpecializer
+    return AttentionSpecializer if isinstance(module, Projections | Latent) else Specializer

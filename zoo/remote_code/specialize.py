@@ -35,7 +35,7 @@ _LONGEST = 8
 _LAZY = (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.DictComp, ast.SetComp, ast.Starred, ast.NamedExpr)
 
 
-class Body(ast.NodeTransformer):
+class Specializer(ast.NodeTransformer):
     """Specializes one function, method or class; ``module`` is the self of a method, ``known`` are the values of local names.
 
     ``long`` collects long constants by the name of a class attribute, ``methods`` the names of the methods that are still called.
@@ -513,7 +513,7 @@ def specialized(
     collected: Collected,
     module: nn.Module,
     function: Any,
-    body: type[Body] = Body,
+    body: type[Specializer] = Specializer,
     known: Mapping[str, Any] | None = None,
     long: dict[str, Any] | None = None,
     methods: set[str] | None = None,
