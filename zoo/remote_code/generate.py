@@ -373,7 +373,7 @@ class _Generator:
         }
         if spec.architecture == "decoder":
             config |= {"use_cache": True}
-        if len(windows - {None}) == 1 and stack.causal:
+        if len(windows - {None}) == 1 and 1 not in windows and stack.causal:  # caches keep a token at least
             config["sliding_window"] = next(iter(windows - {None}))
             config["layer_types"] = [
                 "full_attention" if getattr(each, "window", None) is None else "sliding_attention"
