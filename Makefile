@@ -11,8 +11,13 @@ PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 # With UNTIL=<Unix time> no test begins after that; KEY, a commit's name, decides which modules come first.
 PYTEST := $(BIN)/python -m pytest $(if $(UNTIL),--until $(UNTIL) --order-of $(or $(KEY),$(UNTIL)))
 SOURCES := specs zoo exporters cli
+# The GPU machine: the version of its Python and its name; the second by which a run of tests and benchmarks ends.
+GPU_VERSION ?= 3.12
+GPU_PYTHON ?= python3
+GPU = PYTHONPATH=.gpu-kit/site:. $(GPU_PYTHON)
+GPU_UNTIL := $(or $(UNTIL),$(shell expr $$(date +%s) + 480))
 
-.PHONY: run test test-slow test-all test-browser test-clients lint types contracts format digests docs bench peers clean
+.PHONY: run test test-slow test-all test-browser test-clients gpu-kit gpu lint types contracts format digests docs bench peers clean
 
 run: $(VENV)/.installed
 	$(BIN)/zoo build bert-base
@@ -35,6 +40,17 @@ test-browser: $(VENV)/.installed-test
 test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed \
 		.clients/transformers-js/node_modules
 	$(PYTEST) -m clients -rP tests/clients
+
+# What a GPU machine without a network needs besides PyTorch, in parts of 48 MB: carry .gpu-kit there, in pieces if need be.
+gpu-kit: | $(BIN)/python
+	$(BIN)/python -m tests.gpu.kit collect .gpu-kit --python $(GPU_VERSION)
+
+# On the GPU machine, with a python3 that has PyTorch.  Tests that passed and benchmarks that were measured are not run again,
+# and none begins after eight minutes: run it until nothing is left.
+gpu:
+	$(GPU_PYTHON) -m tests.gpu.kit install .gpu-kit
+	$(GPU) -m pytest -m gpu tests -p no:cacheprovider --resume .gpu-kit/passed --until $(GPU_UNTIL)
+	UNTIL=$(GPU_UNTIL) $(GPU) -m benchmarks gpu
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check

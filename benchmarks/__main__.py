@@ -22,11 +22,17 @@ NAMES = (
     "states",
 )
 
+ON_GPU = "gpu"
+"""The benchmark that needs a GPU."""
+
 
 def main() -> None:
     """Run the benchmarks named, or all."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(NAMES)} (default: all)")
+    known = ", ".join(NAMES)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"which: {known} (default: these), or {ON_GPU}"
+    )
     table = Table("benchmark", "figure", "baseline", "ratio", "bound", "")
     kept = True
     for name in parser.parse_args().names or NAMES:

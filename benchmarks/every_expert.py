@@ -65,7 +65,7 @@ EveryExpert <top_k, row, every, whole> (x, logits, gate_up, down) => (mixed)
 
 
 def export_every_expert(mixture: Path, directory: Path) -> Path:
-    """A copy of an export for target cpu in fp32, in which every expert computes every token."""
+    """A copy of an export for target cpu in fp32, in which every expert computes every token, part by part as MoE does."""
     shutil.copytree(mixture, directory, copy_function=os.link)
     model = onnx.load(directory / "model.onnx", load_external_data=False)
     sizes = {weight.name: weight.dims for weight in model.graph.initializer}

@@ -22,13 +22,17 @@ OURS = [PYTHON, "-m", "exporters.benchmark.worker"]
 
 
 @contextmanager
-def running(models: Mapping[str, tuple[Sequence[str], Path]]) -> Iterator[dict[str, Worker]]:
-    """Start a worker for every command and the file or directory it loads; they end with the block."""
+def running(
+    models: Mapping[str, tuple[Sequence[str], Path]], device: str = "cpu"
+) -> Iterator[dict[str, Worker]]:
+    """Start a worker for every command and the file or directory it loads on a device; they end with the block."""
     processes = {name: _process(command) for name, (command, _) in models.items()}
     try:
         workers = {name: Worker(process) for name, process in processes.items()}
         for name, (_, path) in models.items():
-            workers[name].ask({"runtime": "onnxruntime", "path": str(path), "threads": THREADS})
+            workers[name].ask(
+                {"runtime": "onnxruntime", "path": str(path), "device": device, "threads": THREADS}
+            )
         yield workers
     finally:
         for process in processes.values():

@@ -1,16 +1,16 @@
 """Attention, a hybrid and a pure state model of equal width and depth: steps after more and more tokens, and a long prompt.
 
-They are compared with transformers, eager, and a prompt with as many single steps.
+They are compared with transformers, eager, and with mobius' file; and a prompt with as many single steps.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.checkpoints import checkpoint
-from benchmarks.peers import HERE
+from benchmarks.peers import HERE, MISSING, MOBIUS, mobius_build
 from benchmarks.process import PYTHON, ZOO, run
 from benchmarks.result import Result
 from benchmarks.side_by_side import OURS, medians, running
@@ -45,12 +45,16 @@ MODELS = {
 PASTS = (128, 1024, 8192)
 PROMPT = 1024
 TRANSFORMERS = [PYTHON, str(HERE / "drive_transformers.py")]
+DECODER = [PYTHON, str(HERE / "drive_decoder.py")]
+BUILT_BY_MOBIUS = ("attention", "hybrid")
+"""The models that mobius 0.1.0 builds; its Mamba-2 stops at a field that its configs lack."""
 FLAT = 1.15
 """The most that a step of a pure state model may slow down from 128 tokens to 8,192."""
 
 
 def results() -> Iterator[Result]:
-    """Compare speeds; bounds: never slower than transformers, steps of the state model flat, chunks faster than steps."""
+    """Compare speeds; bounds: never slower than transformers or, on cpu, mobius' file; steps of the state model flat; chunks
+    faster than steps."""
     with tempfile.TemporaryDirectory() as name:
         for kind, (preset, changes) in MODELS.items():
             yield from _of(kind, preset, (*NARROW, *changes), Path(name) / kind)
@@ -60,6 +64,9 @@ def _of(kind: str, preset: str, changes: tuple[str, ...], place: Path) -> Iterat
     source = checkpoint(preset, place, *changes)
     given = [part for change in changes for part in ("--set", change)]
     models = {"transformers": (TRANSFORMERS, source)}
+    if kind in BUILT_BY_MOBIUS and MOBIUS.present:
+        run(mobius_build(source, place / "mobius"))
+        models["mobius"] = (DECODER, place / "mobius" / "model.onnx")
     for target in ("cpu", "portable"):
         options = ["--target", target, "--logits", "last", "--no-verify", "--weights", str(source)]
         run([ZOO, "export", preset, *given, *options, "-o", str(place / target)])
@@ -74,6 +81,7 @@ def _of(kind: str, preset: str, changes: tuple[str, ...], place: Path) -> Iterat
                     found["transformers"],
                     "transformers",
                 )
+            yield from _beside_mobius(kind, f"step after {past:,}", found)
         if kind == "state":
             for target in ("cpu", "portable"):
                 first, last = (steps[past][target] for past in (PASTS[0], PASTS[-1]))
@@ -85,6 +93,16 @@ def _of(kind: str, preset: str, changes: tuple[str, ...], place: Path) -> Iterat
             yield _faster(name, prompt[target], prompt["transformers"], "transformers")
             alone = PROMPT * steps[PROMPT][target]
             yield _faster(f"{name}", prompt[target], alone, f"{PROMPT:,} steps")
+        yield from _beside_mobius(kind, f"prompt of {PROMPT:,}", prompt)
+
+
+def _beside_mobius(kind: str, work: str, found: Mapping[str, float]) -> Iterator[Result]:
+    """The file for cpu beside that of mobius, where it has one."""
+    name = f"{kind}, {work}, cpu"
+    if "mobius" in found:
+        yield _faster(name, found["cpu"], found["mobius"], "the file of mobius")
+    elif kind in BUILT_BY_MOBIUS:
+        yield Result(name, _told(found["cpu"]), MISSING, None, 1, at_most=False)
 
 
 def _faster(name: str, ours: float, theirs: float, label: str) -> Result:

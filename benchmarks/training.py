@@ -11,10 +11,11 @@ import torch.nn.functional as F
 
 import zoo
 from benchmarks.every_expert import EveryExpert
-from benchmarks.side_by_side import ROUNDS, THREADS
+from benchmarks.side_by_side import THREADS
 from specs.load import load
 
-BATCH, LENGTH = 8, 128
+BATCH, LENGTH = 8, 512
+ROUNDS = 3
 
 
 def step_seconds(preset: str, mixture: Sequence[str], dense: Sequence[str]) -> list[float]:

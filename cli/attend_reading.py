@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.media import INPUT_OPTIONS, read_audio_files, read_image_files
-from cli.run_inputs import filled_text, token_ids
+from cli.run_inputs import token_ids
 from specs.embedding import Tokens
 from specs.errors import UserError
 from zoo.attention_maps.choice import AttentionChoice, Reader, heads_by_layer, looked_at, looks
@@ -78,6 +78,11 @@ class Given:
                 raise UserError(
                     f"{path} is a directory, and zoo attend shows one input.\n  Pass one file of it."
                 )
+        if self.image is not None and source.spec.packs_images:
+            raise UserError(
+                f"{source.spec.name} reads images of any size, which zoo attend does not show\n  value: {self.image}\n"
+                "  Pass text alone, or record its attention in Python: zoo.attention_maps.recording.Recording."
+            )
         if self.image is not None and ("pixel_values" in inputs.values() or "decoder" in inputs):
             values, _ = read_image_files([self.image], source.spec, source.origin)
             if "decoder" in inputs:
@@ -160,7 +165,14 @@ class Given:
     def _read(self, spec: Model, text: TextTokenizer | None) -> tuple[list[int], list[int] | None]:
         if self.ids is not None:
             return token_ids(self.ids), None
+        from exporters.runtime.text import filled_text
+
         tokenizer = _needed("--text", text)
+        if self.image is not None and spec.connector is not None:
+            from exporters.runtime.marked_prompts import marked_ids
+
+            (read,) = marked_ids(self.texts, 1, spec, tokenizer)
+            return read, None
         if len(self.texts) == 1:
             (read,) = tokenizer.ids(self.texts)
             return filled_text(read, spec, tokenizer) if spec.text else read, None

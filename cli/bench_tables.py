@@ -56,7 +56,7 @@ def print_report(report: BenchmarkReport) -> None:
     say()
     bandwidth = report.bandwidth
     say(
-        f"{report.threads} thread{'s' * (report.threads > 1)}; memory bandwidth {byte_text(bandwidth.read)}/s read, "
+        f"On {report.device}, {report.threads} thread{'s' * (report.threads > 1)}; memory bandwidth {byte_text(bandwidth.read)}/s read, "
         f"{byte_text(bandwidth.copy)}/s copied (read and written). Speed is relative to the first variant; a step's "
         f"bound is the time to read its weights and cache once."
     )

@@ -32,7 +32,8 @@ def evaluate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Inputs: UTF-8 text, token ids (.npy), named arrays (.npz), an image or audio (.wav), or a directory of them.  "
+            help="Inputs: UTF-8 text, token ids (.npy), named arrays (.npz), an image or audio (.wav), or a directory of them, "
+            "where a text (.txt) of the same name may belong to an image.  "
             "[default: built-in prose; random ids for random weights]",
             show_default=False,
         ),

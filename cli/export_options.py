@@ -148,7 +148,7 @@ Calibrate = Annotated[
     typer.Option(
         metavar="FILE",
         help="Representative inputs for calibration and quality: UTF-8 text, token ids (.npy), named arrays (.npz), an image "
-        "or audio (.wav), or a directory of them.  [default: built-in prose, or generated text; none for images and audio]",
+        "or audio (.wav), or a directory of them, where a text (.txt) of the same name may belong to an image.  [default: built-in prose, or generated text; none for images and audio]",
         show_default=False,
     ),
 ]

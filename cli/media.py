@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from exporters.preprocessing.packed import PackedImages
     from exporters.preprocessing.tiles import Grid
     from exporters.runtime.graph import Floats
     from specs.model import Model
@@ -23,7 +24,7 @@ INPUT_OPTIONS = {
 
 @dataclass(frozen=True)
 class Sounds:
-    """Inputs made of recordings, 1 M T or 1 N each, the file of each, and the time from one column to the next."""
+    """Inputs made of recordings, 1 M T, 1 T M or 1 N each, the file of each, and the time from one column to the next."""
 
     inputs: Sequence[Floats]
     paths: Sequence[Path]
@@ -62,24 +63,40 @@ def read_tiled_image_files(
     return pixels, paths, grids
 
 
+def read_packed_image_files(
+    given: Sequence[Path], spec: Model, directory: Path
+) -> tuple[PackedImages, list[Path]]:
+    """Images of any size as a model reads them, and the file of each, a directory standing for all in it.
+
+    Raises :class:`specs.errors.UserError` for files that are no images.
+    """
+    from exporters.preprocessing.images import Pixels, image_files
+    from exporters.preprocessing.packed import Packing, read_packed
+
+    form = Pixels.beside(directory)
+    paths = [path for each in given for path in image_files(each)]
+    images = read_packed(paths, form, Packing.beside(directory), spec)
+    if form is None:
+        _tell("images are resized and normalized as by Qwen2-VL")
+    return images, paths
+
+
 def read_audio_files(given: Sequence[Path], spec: Model, directory: Path) -> Sounds:
     """Recordings as a model reads them: cut into inputs of its length, or whole where inputs have any length.
 
     Raises :class:`specs.errors.UserError` for unsuitable files.
     """
     from exporters.preprocessing.audio import LogMel, audio_files, read_audio
-    from exporters.preprocessing.waveforms import Waveforms, read_waveforms
+    from exporters.preprocessing.recordings import form_kind, read_whole
 
     paths = [path for each in given for path in audio_files(each)]
     if spec.embedding_of(spec.first_stack).any_length:
-        settings = Waveforms.beside(directory)
-        samples = settings or Waveforms.usual(spec)
-        inputs = [read_waveforms(path, samples, spec)[0][0] for path in paths]
+        settings = form_kind(spec).beside(directory)
+        whole = settings or form_kind(spec).usual(spec)
+        inputs = [read_whole(path, whole, spec)[0][0] for path in paths]
         if settings is None:
-            _tell(
-                f"recordings are read at 16 kHz{', with mean 0 and variance 1' if samples.normalize else ''}"
-            )
-        return Sounds(inputs, paths, 1 / samples.rate)
+            _tell(whole.described)
+        return Sounds(inputs, paths, whole.column / whole.rate)
     stated = LogMel.beside(directory)
     form = stated or LogMel.usual(spec)
     found = [(path, read_audio(path, form, spec)[0]) for path in paths]

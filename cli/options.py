@@ -45,6 +45,16 @@ Unverified = Annotated[
     bool, typer.Option("--unverified", help="Accept an export that was not compared with PyTorch.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", show_default=False)]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="cpu|cuda",
+        help="Device to run on.  [default: that of the export's target, where it is present]",
+        autocompletion=lambda incomplete: [name for name in ("cpu", "cuda") if name.startswith(incomplete)],
+        show_default=False,
+    ),
+]
 Digests = Annotated[
     bool | None,
     typer.Option(

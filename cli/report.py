@@ -83,6 +83,22 @@ def report(
             show_default=False,
         ),
     ] = None,
+    mesh: Annotated[
+        str | None,
+        typer.Option(
+            metavar="dp=N,tp=N,pp=N",
+            help="Report memory per device, traffic and the bound of a training step on a mesh, instead.",
+            show_default=False,
+        ),
+    ] = None,
+    fit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="train|serve",
+            help="Find the smallest mesh that trains or serves the model.",
+            show_default=False,
+        ),
+    ] = None,
     symbolic: Annotated[
         bool,
         typer.Option(
@@ -117,10 +133,12 @@ def report(
       zoo report gpt2 --set decoder.block.attention.kind=multi_query
       zoo report gpt3-175b --device h100 --device this --json
       zoo report build/t5-small --html t5.html
+      zoo report llama-3-70b --mesh dp=8,tp=8 --device h100 --precision bf16 --batch 8 --length 4096
     """
     from cli.exit_status import FAILED
     from cli.export_differences import print_changes
     from cli.files import check_place, write_own
+    from cli.mesh_report import report_mesh
     from cli.render import print_json, say
     from cli.report_tables import print_report
     from cli.sizes import file_sizes
@@ -137,6 +155,9 @@ def report(
     from zoo.reports.report import report as report_on
 
     lengths = Lengths.of(model_spec, batch, length, past, source_length)
+    if mesh is not None or fit is not None:
+        report_mesh(model_spec, lengths, precision, devices or (), mesh, fit, as_json=as_json)
+        return
     place = target or (side.export.manifest.target if side.export else "portable")
     sizes = file_sizes(model_spec, place, needed=precision in ("int8", "int4"))
     found = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], sizes)

@@ -8,15 +8,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cli.media import INPUT_OPTIONS, read_audio_files, read_image_files, read_tiled_image_files
+from cli.media import (
+    INPUT_OPTIONS,
+    read_audio_files,
+    read_image_files,
+    read_packed_image_files,
+    read_tiled_image_files,
+)
 
 if TYPE_CHECKING:
     from exporters.preprocessing.tiles import Grid
+    from exporters.runtime.embedding import Images
     from exporters.runtime.exported import Exported
-    from exporters.runtime.graph import Floats
     from exporters.runtime.model_inputs import Given
     from exporters.runtime.text import TextTokenizer
-    from specs.model import Model
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class RunInputs:
     given: Given
     what: str
     names: list[str]
-    images: Floats | None = None
+    images: Images | None = None
 
     @property
     def data(self) -> dict[str, Any]:
@@ -89,6 +94,8 @@ def read_pair(
     if not stated.images or not (stated.texts or stated.ids):
         missing = "--text" if stated.images else "--image"
         raise UserError(f"{name} compares texts with images, and {missing} is missing\n  Pass both.")
+    from exporters.runtime.text import filled_text
+
     texts = _texts(stated, tokenizer)
     prompts = [list[int](ids) for ids in texts.given]
     if stated.texts and tokenizer:
@@ -110,18 +117,30 @@ def _texts_with_images(
         raise UserError(
             f"{exported.spec.name} reads text and images, which --audio does not give\n  Pass --image."
         )
-    tiled = read_tiled_image_files(stated.images, exported.spec, exported.directory)
-    if tiled is None:
-        seen = _images(stated.images, exported)
-        pixels, count, ids = cast("Any", seen.given), len(seen.names), None
-    else:
-        pixels, paths, grids = tiled
-        count, ids = len(paths), _ids_of_tiles(grids, exported, tokenizer)
+    pixels, count, ids = _images_among_tokens(stated, exported, tokenizer)
     read = partial(marked_ids, images=count, spec=exported.spec)
     texts = _texts(stated, tokenizer, read) if stated.texts or stated.ids else RunInputs([[]], "text", [""])
     prefix = tokenizer.prefix if stated.texts and tokenizer else []
     prompts = with_placeholders(exported.spec, cast("Any", texts.given), count, prefix, ids)
     return RunInputs(prompts, "text", texts.names, pixels)
+
+
+def _images_among_tokens(
+    stated: GivenOptions, exported: Exported, tokenizer: TextTokenizer | None
+) -> tuple[Images, int, list[list[int]] | None]:
+    """Images as the model reads them, their number, and the tokens that stand for each where that is not its usual number of
+    placeholders."""
+    spec = exported.spec
+    if spec.packs_images:
+        images, paths = read_packed_image_files(stated.images, spec, exported.directory)
+        token = cast("Any", spec.connector).token
+        return images, len(paths), [[token] * count for count in images.vectors(spec)]
+    tiled = read_tiled_image_files(stated.images, spec, exported.directory)
+    if tiled is not None:
+        pixels, paths, grids = tiled
+        return pixels, len(paths), _ids_of_tiles(grids, exported, tokenizer)
+    seen = _images(stated.images, exported)
+    return cast("Any", seen.given), len(seen.names), None
 
 
 def _ids_of_tiles(
@@ -137,16 +156,6 @@ def _ids_of_tiles(
             "  Pass --tokenizer PATH."
         )
     return image_ids(grids, exported.spec, tokenizer)
-
-
-def filled_text(ids: list[int], spec: Model, tokenizer: TextTokenizer) -> list[int]:
-    """A text as the encoder of a dual encoder was trained on it: one that pools at the last token of all, in both directions,
-    reads it filled up to its context (SigLIP)."""
-    assert spec.text is not None
-    length, padding = spec.context_length_of(spec.text), tokenizer.padding_id
-    if getattr(spec.text.head, "pooling", None) != "last" or spec.is_causal("text") or length is None:
-        return ids
-    return ids if padding is None else [*ids, *[padding] * (length - len(ids))]
 
 
 def _plain_ids(texts: Sequence[str], *, tokenizer: TextTokenizer) -> list[list[int]]:

@@ -248,7 +248,7 @@ def _print_spoken(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
 
     found = encoder.spoken(shown.given)
     characters = CharacterVocabulary.beside(shown.exported.directory)
-    texts = [spoken_text(labels, characters, shown.text) for labels in found]
+    texts = [spoken_text(labels, encoder.blank, characters, shown.text) for labels in found]
     if not shown.as_json:
         for name, labels, text in zip(shown.inputs.names, found, texts, strict=True):
             words = ",".join(map(str, labels)) if text is None else text

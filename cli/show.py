@@ -16,7 +16,8 @@ def show(
         bool,
         typer.Option(
             "--canonical",
-            help="Write every short form out: runs of layers, norms of branches, positions and embeddings of stacks.",
+            help="Write every short form out: runs of layers, norms of branches, positions and embeddings of stacks; and the "
+            "graph of stacks, in comments or as JSON.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -27,17 +28,20 @@ def show(
     Examples:
       zoo show gpt2
       zoo show gpt2 --set decoder.block.norm.kind=rms_norm > my-gpt.yaml
-      zoo show gemma3-1b --canonical
+      zoo show llava-1.5-7b --canonical
     """
     from cli.render import emit, print_json
     from specs.load import load
     from specs.resolved import resolved
+    from specs.stack_graph import StackGraph
     from specs.writing import dump
     from specs.written_out import written_out
 
     model = load(spec, assignments or ())
     data = written_out(model) if canonical else resolved(model)
+    graph = StackGraph.of(model) if canonical else None
     if as_json:
-        print_json(data)
+        print_json(data if graph is None else {"graph": graph.as_dict(), **data})
     else:
-        emit(dump(data))
+        lines = [] if graph is None else str(graph).splitlines()
+        emit("".join(f"# {line}\n" for line in lines) + dump(data))

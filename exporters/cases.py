@@ -7,8 +7,9 @@ beyond every window, ragged padding on either side.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -19,6 +20,7 @@ from specs.disentangled import Disentangled
 from specs.embedding import Tokens
 from specs.head import sought_token
 from specs.model import Model
+from specs.packed_patches import PackedPatches
 from specs.position import RelativeBias
 from specs.stack import Stack
 
@@ -28,6 +30,9 @@ ROWS = 3
 LONGEST = 300
 """The largest length of a case, whatever the model's reach: it keeps verification quick."""
 
+
+PACKED_SHAPES = ((3, 2), (1, 6), (6, 1), (2, 3))
+"""The rows and columns of vectors of the images of a case that may have any size: as many each."""
 
 SOUGHT_SHARE = 0.2
 """The share of tokens that are the one a head looks for: several in some rows, none in others."""
@@ -39,7 +44,9 @@ class Batch:
     length.
 
     Images and audio have no types, and a mask only where they may have any length; ``frames`` is then that of the vectors
-    made of them. ``ahead``: the number of tokens after each embedding that it sees, where the decoder takes it.
+    made of them. ``beside`` are other inputs of a decoder that takes embeddings, by name, batch x length, and ``coordinates`` the
+    frame, row and column of each, 3 x batch x length. ``grids``: those of each image of any size, whose patches are the rows of
+    the inputs, of which ``joined`` become one vector.
     """
 
     name: str
@@ -47,7 +54,15 @@ class Batch:
     mask: Tensor | None = None
     types: Tensor | None = None
     frames: Tensor | None = None
-    ahead: Tensor | None = None
+    beside: Mapping[str, Tensor] = field(default_factory=dict)
+    coordinates: Tensor | None = None
+    grids: Tensor | None = None
+    joined: int = 1
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the outputs that are made of the inputs."""
+        return len(self.inputs) // self.joined
 
     @property
     def real(self) -> Tensor | None:
@@ -63,9 +78,10 @@ class Batch:
         """The tokens from ``start`` to ``end``, with the mask of all tokens before them."""
         assert self.mask is not None
         assert self.types is not None
-        ahead = None if self.ahead is None else self.ahead[:, start:end]
+        beside = {name: values[:, start:end] for name, values in self.beside.items()}
         inputs, types = self.inputs[:, start:end], self.types[:, start:end]
-        return Batch(self.name, inputs, self.mask[:, :end], types, ahead=ahead)
+        coordinates = None if self.coordinates is None else self.coordinates[:, :, start:end]
+        return Batch(self.name, inputs, self.mask[:, :end], types, beside=beside, coordinates=coordinates)
 
     def closed_up(self) -> Batch:
         """The same tokens with the padding of every row after them."""
@@ -203,6 +219,8 @@ class _Draw:
         """Rows of images or audio; with ``empty``, the last row is all zeros."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
+        if isinstance(embedding, PackedPatches):
+            return random_images(self.spec, rows, self._generator, empty=empty)
         shape = embedding.input_shape(self.spec.context_length_of(stack))
         values = torch.randn((rows, *shape), generator=self._generator)
         if empty:
@@ -210,13 +228,14 @@ class _Draw:
         return Batch(embedding.input_name, values)
 
     def recordings(self, *lengths: int, beyond: int = 0, stack: Stack | None = None) -> Batch:
-        """Rows of samples that give these numbers of vectors, padded on the right; ``beyond`` are further samples, too few
-        for another vector."""
+        """Rows of samples or frames that give these numbers of vectors, padded on the right; ``beyond`` are further ones, too
+        few for another vector."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
         lengths = tuple(min(length, self.room(stack)) for length in lengths)
         counts = [embedding.input_length(length) + beyond for length in lengths]
-        values = torch.randn((len(counts), max(counts)), generator=self._generator)
+        _, *features = embedding.input_shape(1)
+        values = torch.randn((len(counts), max(counts), *features), generator=self._generator)
         if not embedding.takes_mask:
             return Batch(embedding.input_name, values)
         samples, frames = (
@@ -230,7 +249,7 @@ class _Draw:
         assert self.spec.vocab_size is not None
         ids = without(batch.inputs, placeholder, self.spec.vocab_size)
         for row, start in places:
-            ids[row, start : start + self.spec.vectors_per_image] = placeholder
+            ids[row, start : start + vectors_per_image(self.spec)] = placeholder
         return replace(batch, inputs=ids)
 
     def source(self, *lengths: int) -> Batch:
@@ -243,6 +262,30 @@ class _Draw:
         if embedding.any_length:
             return self.recordings(*lengths, stack=encoder)
         return self.whole(len(lengths), stack=encoder)
+
+
+def random_images(spec: Model, count: int, generator: torch.Generator, *, empty: bool = False) -> Batch:
+    """Images among tokens, those of any size with as many vectors and different shapes; with ``empty``, the last is all zeros."""
+    assert spec.image is not None
+    embedding, connector = spec.embedding_of(spec.image), spec.connector
+    if not isinstance(embedding, PackedPatches):
+        values = torch.randn((count, *embedding.input_shape(None)), generator=generator)
+        values[count - empty :] = 0
+        return Batch(embedding.input_name, values)
+    assert isinstance(connector, ConnectorKind)
+    shapes = itertools.islice(itertools.cycle(PACKED_SHAPES), count)
+    grids = [[1, rows * connector.square, columns * connector.square] for rows, columns in shapes]
+    joined = connector.square**2
+    rows = joined * math.prod(PACKED_SHAPES[0])
+    values = torch.randn((count * rows, embedding.patch_width), generator=generator)
+    values[(count - empty) * rows :] = 0
+    sizes = torch.tensor(grids, dtype=torch.int64).reshape(count, 3)
+    return Batch(embedding.input_name, values, grids=sizes, joined=joined)
+
+
+def vectors_per_image(spec: Model) -> int:
+    """The number of vectors of each image of a case."""
+    return math.prod(PACKED_SHAPES[0]) if spec.packs_images else spec.vectors_per_image
 
 
 def without(ids: Tensor, token: int, vocabulary: int) -> Tensor:
@@ -331,7 +374,7 @@ def _of_pairs(spec: Model, draw: _Draw) -> Iterator[Case]:
 
 def _of_tokens_and_images(spec: Model, draw: _Draw, padding: Padding) -> Iterator[Case]:
     """Tokens among which are images: in one row or several, one after another or none."""
-    connector, vectors, room = spec.connector, spec.vectors_per_image, draw.steps_room
+    connector, vectors, room = spec.connector, vectors_per_image(spec), draw.steps_room
     assert isinstance(connector, ConnectorKind)
 
     def seen(case: Case, *places: tuple[int, int], empty: bool = False) -> Case:

@@ -31,8 +31,9 @@ from exporters.proto_bodies import widen_bodies
 
 FLOAT = TensorProto.FLOAT
 
-SCALE, ZERO = 0.5, 1.0
-"""The scale and the zero point given to integer products: neither 1 nor 0, so that a missing one shows."""
+SCALE, ZERO = 2.0**-10, 1.0
+"""The scale and the zero point given to integer products: neither 1 nor 0, so that a missing one shows; a small
+scale, so that the zero point takes no digits from small inputs."""
 
 FLOAT32_LEVEL = 1
 """The accuracy level at which MatMulNBits, and QMoE with 4-bit weights, compute in float32."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,16 +17,24 @@ from exporters.bf16_emulation import lifted_file
 from exporters.cases import Batch, Case
 from exporters.exact_graph import FLOAT32_LEVEL, Constants, exact_file
 from exporters.probes import GraphCall
-from exporters.providers import present
+from exporters.providers import device_of, present
 from exporters.quantized_cache.scheme import stored_codes
 from exporters.reference import ENCODED, PRESENT, at_their_places, reported_state
 from exporters.session_options import open_session, session_options
 from exporters.targets import Padding, Target
-from zoo.graph_names import AHEAD, EMBEDDED, SEEN, VISION_ENCODER
+from zoo import functional
+from zoo.graph_names import (
+    AHEAD,
+    COORDINATES,
+    COORDINATES_BESIDE_SLOTS,
+    EMBEDDED,
+    GRID,
+    SEEN,
+    VISION_ENCODER,
+)
 from zoo.state_names import is_past, is_present, past_of, present_of
 from zoo.tracing.dual_encoder_tasks import READS
-from zoo.tracing.task import ENCODER_HIDDEN, HIDDEN, Task
-from zoo.tracing.vision_language_tasks import IMAGES
+from zoo.tracing.task import ENCODER_HIDDEN, HIDDEN, IMAGES, Task
 
 JUNK = 3.0
 """The value of unwritten cache slots; it must not affect any result."""
@@ -95,16 +104,18 @@ class Loaded:
         return np.ascontiguousarray(wide.numpy())
 
     def buffers(self, cache: Mapping[str, Tensor], length: int) -> dict[str, Any]:
-        """Buffers of ``length`` slots for an empty cache without a fixed length."""
+        """Buffers on the session's device, of ``length`` slots for an empty cache without a fixed length."""
         import onnxruntime
 
+        device = device_of(self.session.get_providers()[0])
         return {
             name: onnxruntime.OrtValue.ortvalue_from_numpy(
                 np.full(
                     (*empty.shape[:2], empty.shape[2] or length, empty.shape[3]),
                     JUNK,
                     dtype=self.array(empty).dtype,
-                )
+                ),
+                device,
             )
             for name, empty in cache.items()
         }
@@ -122,8 +133,10 @@ def run(
     if loaded[0].task.name == VISION_ENCODER:
         see, embed, *loaded = loaded
         results |= _with_images(see, embed, case)
-        ahead = results.pop(AHEAD, None)
-        batch = replace(case.batch, name=EMBEDDED, inputs=results[EMBEDDED], ahead=ahead)
+        beside = {case.batch.name: case.batch.inputs}
+        beside |= {AHEAD: results.pop(AHEAD)} if AHEAD in results else {}
+        x, coordinates = results[EMBEDDED], results.pop(COORDINATES, None)
+        batch = replace(case.batch, name=EMBEDDED, inputs=x, beside=beside, coordinates=coordinates)
         case = replace(case, batch=batch, encoder=None)
     elif not case.reads_encoder and case.encoder is not None:
         given = _given(case.encoder) | _given(case.batch)
@@ -148,6 +161,8 @@ def run(
     for end in case.ends:
         piece = case.batch.piece(start, end) if case.pieces else case.batch
         feeds = {**_empty_cache(graph.task, piece), **feeds, **_given(piece)}
+        if piece.coordinates is not None and graph.task.cache_slots is None:
+            feeds[COORDINATES] = piece.coordinates
         outputs = graph.in_place(feeds, buffers) if buffers else graph(feeds)
         cache = _cache_of(outputs)
         feeds |= cache
@@ -177,19 +192,30 @@ def _with_images(see: Loaded, embed: Loaded, case: Case) -> dict[str, Tensor]:
     taken = next((given for given in embed.task.inputs if given.name == SEEN), None)
     if taken is not None:
         none = torch.zeros([0, *taken.dims[1:]])  # type: ignore[list-item]
-        return {**seen, **embed({**_given(batch), SEEN: seen.get(SEEN, none)})}
-    embedded = embed(_given(batch))[EMBEDDED]
+        vectors = seen.get(SEEN, none)
+        vectors = vectors if vectors.dim() == len(taken.dims) else vectors.flatten(0, 1)
+        grids = {} if images.grids is None else {GRID: images.grids}
+        return {**seen, **embed({**_given(batch), SEEN: vectors, **grids})}
+    outputs = {**seen, EMBEDDED: embed(_given(batch))[EMBEDDED]}
     if seen:  # as the client does
-        embedded[batch.inputs == case.placeholder] = seen[SEEN].flatten(0, 1)
-    return {**seen, EMBEDDED: embedded}
+        outputs[EMBEDDED][batch.inputs == case.placeholder] = seen[SEEN].reshape(-1, seen[SEEN].shape[-1])
+    if images.grids is not None:
+        assert case.placeholder is not None
+        assert batch.mask is not None
+        outputs[COORDINATES] = functional.image_coordinates(
+            case.placeholder, batch.inputs, batch.mask, images.grids, math.isqrt(images.joined)
+        )
+    return outputs
 
 
 def _seen(see: Loaded, images: Batch, rows: int) -> Tensor:
     """The vectors of images, M V D, from a graph that takes them in order, or as many in each row."""
-    by_row = see.task.inputs[0].dims[1] == IMAGES
+    if images.grids is not None:  # whose name depends on the client
+        return see({images.name: images.inputs, see.task.inputs[1].name: images.grids})[SEEN]
+    by_row, count = IMAGES in see.task.inputs[0].dims[1:], len(images.inputs)
     if not by_row:
-        return see(_given(images))[SEEN]
-    count = len(images.inputs)
+        seen = see(_given(images))[SEEN]
+        return seen if seen.dim() == 3 else seen.unflatten(0, (count, -1))
     pixels = images.inputs.unflatten(0, (rows if count % rows == 0 else 1, -1))
     return see({images.name: pixels})[SEEN].flatten(0, 1)
 
@@ -205,7 +231,8 @@ def _given(batch: Batch) -> dict[str, Tensor]:
         batch.name: batch.inputs,
         "attention_mask": batch.mask,
         "token_type_ids": batch.types,
-        AHEAD: batch.ahead,
+        **batch.beside,
+        COORDINATES_BESIDE_SLOTS: batch.coordinates,
     }
     if batch.mask is not None and batch.types is not None:
         given["position_ids"] = _places(batch.mask)[:, -batch.inputs.shape[1] :]

@@ -12,8 +12,8 @@ from exporters.carried import carried_blocks
 from exporters.exportable import check_measurable, check_rounding
 from exporters.plan import ExportPlan
 from exporters.quality.claim import Claim
-from exporters.quality.inputs import Representative
 from exporters.quality.judge import cases_of
+from exporters.quality.parts import Representative
 from exporters.quantized_cache.calibrate import calibrate_caches, calibration_case, random_case
 from exporters.quantized_cache.check import check_cache_fused
 from exporters.reference import Reference, reference_of

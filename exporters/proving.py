@@ -17,7 +17,7 @@ from exporters.prepared import Contents
 from exporters.probes import write_probe
 from exporters.proof import Proof
 from exporters.quality.claim import Claim, UserLimits
-from exporters.quality.inputs import Representative
+from exporters.quality.parts import Representative
 from exporters.quality.quality import Quality
 from exporters.quantized_cache.calibrate import calibrate_caches, random_case
 from exporters.quantized_cache.scales import cache_of

@@ -27,7 +27,7 @@ from exporters.options import SHAPING
 from exporters.plan import ExportPlan
 from exporters.prepared import Contents
 from exporters.proving import Proven
-from exporters.quality.inputs import Representative
+from exporters.quality.parts import Representative
 from specs.resolved import resolved
 from specs.writing import dump
 from zoo.checkpoints.carried import carry_files

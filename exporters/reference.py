@@ -142,12 +142,12 @@ def expect(
         progress("the weights as they are stored, PyTorch")
         weights = reference.take_stored(take_stored)
         found = [run_again(model, each, full_pass) for each in found]
-    per_token = _per_token(model)
+    per_token = per_token_outputs(model)
     comparable = [each for each in found if each.case.decided is None or bool(each.case.decided.any())]
     return Expected(tuple(comparable), weights, per_token)
 
 
-def _per_token(model: ZooModel) -> frozenset[str]:
+def per_token_outputs(model: ZooModel) -> frozenset[str]:
     """The reported outputs with a token axis."""
     spec = model.spec
     if isinstance(model, DualEncoder):
@@ -246,6 +246,7 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     if isinstance(model, VisionLanguage):
         apart, x = _with_images(model, case, batch)
         at = model.positions(x, batch.mask, None, None).seeing(model.ahead(batch.inputs))
+        at = at.along(coordinates_of(model, case, batch))
         if model.bidirectional == "prompt":
             assert case.batch.mask is not None
             at = at.with_prompt(case.batch.mask[:, : case.ends[0]].sum(1, keepdim=True))
@@ -270,11 +271,19 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     return apart | results
 
 
+def coordinates_of(model: VisionLanguage, case: Case, batch: Batch) -> Tensor | None:
+    """The frame, row and column of each token of a ``batch`` with a case's images, where the decoder rotates by them."""
+    images = case.encoder
+    if images is None or images.grids is None or not model.rotates_by_axis:
+        return None
+    return model.coordinates(batch.inputs, batch.mask, images.grids)
+
+
 def _with_images(model: VisionLanguage, case: Case, batch: Batch) -> tuple[dict[str, Tensor], Tensor]:
     """The vectors of a case's images and the embeddings with them, as outputs, and those of its ``batch``."""
     images = case.encoder
     assert images is not None
-    seen = model.see(_inputs(images, model)) if len(images.inputs) else None
+    seen = model.see(_inputs(images, model), images.grids) if len(images.inputs) else None
     embedded = model.embed(case.batch.inputs, seen, case.batch.types)
     x = model.embed(batch.inputs, seen, batch.types) if case.gap else embedded
     return {EMBEDDED: embedded} | ({} if seen is None else {SEEN: seen}), x
@@ -347,7 +356,7 @@ def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch
     batch = case.encoder if of_encoder and case.encoder is not None else case.batch
     read = (case.encoder, case.batch) if case.reads_encoder else (batch,)
     masks = [each.real == 1 for each in read if each is not None and each.real is not None]
-    rows = torch.ones(len(batch.inputs), dtype=torch.bool) if case.decided is None else case.decided
+    rows = torch.ones(batch.rows, dtype=torch.bool) if case.decided is None else case.decided
     if dtype != torch.float32:
         rows = torch.stack([rows, *(mask.any(1) for mask in masks)]).all(0)
     if batch.real is None or output not in per_token:

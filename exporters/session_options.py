@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 
 from exporters.environment import required_environment
+from exporters.providers import with_options
 
 EXACT_INTEGERS = "session.x64quantprecision"
 """The key whose value ``1`` keeps sums of 8-bit products exact on x86-64 processors without VNNI, where they would
@@ -30,12 +31,12 @@ def session_options(path: Path) -> Any:
     return options
 
 
-def open_session(path: Path, options: Any, providers: Sequence[Any]) -> Any:
+def open_session(path: Path, options: Any, providers: Sequence[str]) -> Any:
     """A session of a graph, with the environment variables without which ONNX Runtime refuses its opset."""
     import onnxruntime
 
     os.environ.update(required_environment(_opset(path)))
-    return onnxruntime.InferenceSession(path, options, providers=providers)
+    return onnxruntime.InferenceSession(path, options, providers=with_options(providers))
 
 
 def session_entries(path: Path) -> dict[str, str]:

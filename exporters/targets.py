@@ -98,6 +98,9 @@ class Target:
     """Whether its GroupQueryAttention takes a bias that is added to the scores."""
     cache_bits: frozenset[int] = frozenset()
     """The widths in bits of quantized caches, whose scales its attention reads."""
+    expert_parts: int = 1
+    """The parts into which the hidden layers of MoE's experts are divided, which it takes as experts of their own. Its threads
+    share experts by ranges of indices: part by part, no thread is left with all that a token chose."""
     opsets: Mapping[int, Mapping[str, frozenset[torch.dtype]]] = field(default_factory=dict)
     """The opsets that can be asked for, with the operations that each of them adds."""
     opset: int | None = None
@@ -173,6 +176,7 @@ TARGETS = {
             block_products=frozenset({"accuracy_level", "bias"}),
             biases_group_queries=True,
             cache_bits=frozenset({8, 4}),
+            expert_parts=2,
         ),
         # --8<-- [end:cpu]
         Target(

@@ -132,6 +132,9 @@ class MultiHeadShape(Component):
     window: Annotated[Window | None, Role.WINDOW] = None
     """Sliding-window size in tokens. A causal query sees the last `window` tokens including itself (Mistral); a
     bidirectional one sees `window / 2` tokens on either side (ModernBERT). Default: no limit."""
+    patch_window: Annotated[Annotated[int, Field(ge=1, le=2**16)] | None, OmitDefault()] = None
+    """Side of the square windows, in patches, that divide an image of any size from its first patch on; patches attend only to
+    those of their window (Qwen2.5-VL: 8). Default: to the whole image."""
     softcap: Annotated[PositiveFloat | None, Role.SOFTCAP] = None
     """Bound c on the scores, which become `c * tanh(score / c)` before the mask (Gemma 2). Default: unbounded."""
     sinks: Annotated[bool, OmitDefault()] = False
@@ -141,6 +144,22 @@ class MultiHeadShape(Component):
     (Qwen3-Next)."""
     qk_norm: QKNorm | None = None
     """Norms of queries and keys. Default: none."""
+    value_norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of the values, of the width of a head (Gemma 3n). Default: none."""
+    values: Annotated[
+        Literal["projected", "keys"],
+        ValueDescriptions(
+            {
+                "projected": "A projection of their own.",
+                "keys": "The projected keys, before their norm and rotation (Gemma 4).",
+            }
+        ),
+        OmitDefault(),
+    ] = "projected"
+    """Source of the values."""
+    reuses_keys_values: Annotated[bool, OmitDefault()] = False
+    """Whether the layer attends to the keys and values of the last layer before it that has its own and the same window and
+    position, and caches none (cross-layer attention: Brandon et al., 2024; Gemma 3n)."""
     clip: Annotated[PositiveFloat | None, Role.CLIP] = None
     """Bound c on the projected queries, keys and values, which are clamped to [-c, c] (OLMo). Default: unbounded."""
     position: Annotated[Component, Slot("position")] | None = None
@@ -159,6 +178,17 @@ class MultiHeadShape(Component):
         """The width of one head, stated or derived."""
         return self.head_dim or d_model // self.heads
 
+    def takes_keys_of(self, other: Component | None, d_model: int) -> bool:
+        """Whether another attention has keys and values of its own, and sizes, window and position of this one."""
+        return (
+            isinstance(other, MultiHeadShape)
+            and not other.reuses_keys_values
+            and other.window == self.window
+            and other.position == self.position
+            and other.key_value_heads == self.key_value_heads
+            and other.head_width(d_model) == self.head_width(d_model)
+        )
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.head_dim is None and context.d_model % self.heads:
             yield Fault(
@@ -168,8 +198,24 @@ class MultiHeadShape(Component):
                 f"Use a divisor: {divisors(context.d_model)}; or set head_dim.",
             )
             return
+        if self.patch_window is not None and not context.packed:
+            yield Fault(
+                ("patch_window",),
+                "requires an embedding of packed_patches, whose rows and columns it divides",
+                self.patch_window,
+                "Remove it.",
+            )
         if self.qk_norm is not None:
             yield from (fault.under("qk_norm") for fault in self.qk_norm.faults(context))
+        if self.value_norm is not None:
+            yield from (fault.under("value_norm") for fault in self.value_norm.faults(context))
+        if self.values == "keys" and self.bias.value != self.bias.key:
+            yield Fault(
+                ("bias", "value"),
+                "must equal that of the keys, which are the values",
+                self.bias.value,
+                f"Set {str(self.bias.key).lower()}.",
+            )
         if self.position is not None:
             yield from (fault.under("position") for fault in self._position_faults(self.position, context))
 

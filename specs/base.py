@@ -93,8 +93,9 @@ class Spec(BaseModel):
 
 @dataclass(frozen=True)
 class RuleContext:
-    """Properties of the model that the rules of a component depend on; ``vocab_size`` is for heads, and ``patches`` says that
-    the stack reads the patches of images."""
+    """Properties of the model that the rules of a component depend on; ``vocab_size`` is for heads, ``patches`` says that
+    the stack reads the patches of images, ``packed`` that these may have any size, and ``token_decoder`` that the model is a
+    decoder that reads tokens alone."""
 
     d_model: int
     context_length: int | None
@@ -102,6 +103,8 @@ class RuleContext:
     cross: bool
     vocab_size: int | None = None
     patches: bool = False
+    token_decoder: bool = False
+    packed: bool = False
 
 
 class Component(Spec):

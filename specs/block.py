@@ -9,15 +9,19 @@ import specs.mamba
 import specs.mamba2
 import specs.mixture
 import specs.rg_lru
-import specs.short_convolution  # noqa: F401 - these register their kinds
+import specs.short_convolution
+import specs.side_by_side  # noqa: F401 - these register their kinds
+from specs.altup import LowRankResidual
 from specs.attention import Attention, MultiHeadShape
 from specs.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
 from specs.descriptions import ValueDescriptions
 from specs.feed_forward import FeedForward
 from specs.mixer import Mixer
 from specs.norm import Norm
+from specs.per_layer_embedding import PerLayerEmbedding
 from specs.registry import register
 from specs.residual import Add, Residual
+from specs.sharing import Sharing
 
 Block = Annotated[Component, Slot("block")]
 
@@ -50,6 +54,16 @@ class BlockParts(Component):
     layer_scale: Annotated[PositiveFloat | None, OmitDefault()] = None
     """Initial value of LayerScale, a trained factor per feature on the output of each branch, before the residual sum (Touvron
     et al., 2021; DINOv2: 1.0). Default: none."""
+    per_layer_embedding: Annotated[PerLayerEmbedding | None, OmitDefault()] = None
+    """Embedding of the tokens for this layer alone, the last branch of a decoder's block (Gemma 3n). Default: none."""
+    low_rank_residual: Annotated[LowRankResidual | None, OmitDefault()] = None
+    """Learned augmented residual of the first branch, in blocks of kind pre_norm and sandwich (Gemma 3n). Default: none."""
+    output_scale: Annotated[PositiveFloat | None, OmitDefault()] = None
+    """Value, where no checkpoint has another, of a stored, untrained factor on the output of the block, its residual stream
+    included (Gemma 4: 1.0). Default: none."""
+    sharing: Annotated[Sharing | None, OmitDefault()] = None
+    """Weights of the attention, the feed-forward and their norms that all layers of this block share (Zamba). Default: each
+    layer has its own."""
     dropout: Dropout = 0.0
     """Dropout probability on the output of each branch during training."""
 
@@ -99,6 +113,10 @@ class BlockParts(Component):
         }
         return tuple(name for name, is_present in present.items() if is_present)
 
+    def attention_input_width(self, d_model: int) -> int:
+        """The width of what the attention reads."""
+        return d_model
+
     def norms_used(self) -> list[Component]:
         """The norms of the branches that every stack has."""
         return [self.norm_of(branch) for branch in self.branches()]
@@ -137,6 +155,13 @@ class BlockParts(Component):
                     f"Remove it, or set {key} on attention.",
                 )
         cross = self.cross_attention or self.attention
+        if context.cross and getattr(cross, "reuses_keys_values", False):
+            yield Fault(
+                ("cross_attention", "reuses_keys_values"),
+                "must be false, because keys and values are those of the encoder",
+                True,
+                "Set a cross_attention without it.",
+            )
         if context.cross and not isinstance(cross, MultiHeadShape):
             yield Fault(
                 ("cross_attention",)
@@ -146,8 +171,24 @@ class BlockParts(Component):
                 None if cross is None else cross.kind,
                 "Set a cross_attention of kind multi_head, grouped_query or multi_query.",
             )
+        if self.sharing is not None:
+            shared = self.sharing.faults(self.attention, self.feed_forward)
+            yield from (fault.under("sharing") for fault in shared)
         for key, part in self.parts():
             yield from (fault.under(key) for fault in part.faults(context))
+        if self.low_rank_residual is not None:
+            if self.kind not in ("pre_norm", "sandwich"):
+                yield Fault(
+                    ("low_rank_residual",),
+                    "belongs to a block whose first branch has a norm before it",
+                    self.kind,
+                    "Use kind: pre_norm or sandwich, or remove it.",
+                )
+            found = self.low_rank_residual.faults(context)
+            yield from (fault.under("low_rank_residual") for fault in found)
+        if self.per_layer_embedding is not None:
+            found = self.per_layer_embedding.faults(context)
+            yield from (fault.under("per_layer_embedding") for fault in found)
 
     def _norm_faults(self) -> Iterable[Fault]:
         """Norms of branches that the block does not have."""
@@ -249,3 +290,50 @@ class NormedResidual(BlockParts):
     """Norm before each branch f and its residual: norm(x) + f(norm(x)) (MiniMax-01; BLOOM allows it)."""
 
     kind: Literal["normed_residual"] = "normed_residual"
+
+
+@register("block")
+class SideTransformer(BlockParts):
+    """Transformer that reads the stream x and the embedding e, beside a mixer that reads the stream and its output:
+    x + mixer(norm(x + linear(feed_forward(norm(attention(norm([x, e])))))) (Zamba)."""
+
+    kind: Literal["side_transformer"] = "side_transformer"
+
+    def attention_input_width(self, d_model: int) -> int:
+        return 2 * d_model
+
+    def branches(self, *, cross: bool = False) -> tuple[str, ...]:
+        return ("attention", "feed_forward", "mixer")
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        missing = [key for key in ("attention", "feed_forward", "mixer") if getattr(self, key) is None]
+        for key in missing:
+            yield Fault(
+                (key,), "must be set in a side_transformer block", None, f"Add {key}, or use pre_norm."
+            )
+        if missing:
+            return
+        yield from super().faults(context)
+        if not isinstance(self.attention, MultiHeadShape):
+            yield Fault(
+                ("attention", "kind"),
+                "must be able to read the embedding beside the stream",
+                self.attention.kind,  # type: ignore[union-attr]
+                "Use multi_head, grouped_query or multi_query.",
+            )
+        elif self.attention.head_dim is None:
+            width = 2 * context.d_model
+            yield Fault(
+                ("attention", "head_dim"),
+                f"must be set, because the attention reads stream and embedding, which are {width} wide together",
+                None,
+                f"Set head_dim; heads that share this width are {width / self.attention.heads:g} wide.",
+            )
+        for key in ("feed_forward_residual", "layer_scale"):
+            if (value := getattr(self, key)) is not None:
+                yield Fault(
+                    (key,),
+                    "must not be set in a side_transformer block, because only its mixer joins the residual stream",
+                    getattr(value, "kind", value),
+                    "Remove it.",
+                )

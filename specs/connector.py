@@ -8,12 +8,23 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from specs.activation import Activation
-from specs.base import Component, Fault, OmitDefault, RuleContext, Slot, Width
+from specs.base import Component, Fault, OmitDefault, RuleContext, Slot, Spec, Width
 from specs.norm import Norm
 from specs.registry import register
 from specs.roles import Role
 
 Connector = Annotated[Component, Slot("connector")]
+
+
+class DeepStack(Spec):
+    """Vectors of earlier layers of the images, added to the stream of tokens after the first layers of the decoder (Meng et al.,
+    2024)."""
+
+    layers: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False, min_length=1)]
+    """Layers of the images, by number from 0: the vectors after the first of them are added after the first layer of the decoder,
+    and so on, each by a connector of its own (Qwen3-VL: [5, 11, 17])."""
+    norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of the vectors of these connectors, after those of a square are joined. Default: none."""
 
 
 class ConnectorKind(Component):
@@ -33,6 +44,13 @@ class ConnectorKind(Component):
     SmolVLM)."""
     norm: Annotated[Norm | None, OmitDefault()] = None
     """Norm of the vectors before they are projected. Default: none."""
+    deepstack: Annotated[DeepStack | None, OmitDefault()] = None
+    """Vectors of earlier layers of images of any size, added after the first layers of the decoder. Default: none."""
+
+    @property
+    def deep_count(self) -> int:
+        """The number of layers of images whose vectors are added after layers of the decoder."""
+        return 0 if self.deepstack is None else len(self.deepstack.layers)
 
     @property
     def square(self) -> int:

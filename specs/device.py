@@ -30,6 +30,12 @@ class Device(Spec):
     """Memory in bytes."""
     bandwidth: PositiveFloat
     """Memory bandwidth in bytes per second."""
+    link: PositiveFloat | None = None
+    """Bandwidth to another device of the same node, in bytes per second in one direction."""
+    network: PositiveFloat | None = None
+    """Bandwidth of a device to other nodes, in bytes per second in one direction."""
+    per_node: Annotated[int, Field(ge=1)] = 1
+    """Number of devices in a node."""
     flops: Annotated[dict[FloatPrecision, PositiveFloat], Field(min_length=1)]
     """Peak FLOPs per second of dense matrix products in each supported precision."""
 

@@ -83,3 +83,10 @@ class Disentangled(PositionKind):
                 self.kind,
                 "Use rope, or an attention of kind multi_head, grouped_query or multi_query.",
             )
+        elif attention.reuses_keys_values:
+            yield Fault(
+                ("kind",),
+                "requires a key projection, and a layer that reuses keys and values has none",
+                self.kind,
+                "Use rope, or remove reuses_keys_values.",
+            )

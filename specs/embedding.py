@@ -27,11 +27,14 @@ class PatchGrid(NamedTuple):
 class EmbeddingKind(Component):
     """Interface of all kinds of embedding.
 
-    ``input_name`` is the name of the model input, ``takes_tokens`` whether it holds token ids.
+    ``input_name`` is the name of the model input, ``takes_tokens`` whether it holds token ids, ``of_patches`` whether images,
+    whose patches have rows and columns, and ``packed`` whether these may have any size.
     """
 
     input_name: ClassVar[str]
     takes_tokens: ClassVar[bool] = False
+    of_patches: ClassVar[bool] = False
+    packed: ClassVar[bool] = False
 
     @property
     def any_length(self) -> bool:
@@ -159,6 +162,7 @@ class Patches(EmbeddingKind):
     """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "pixel_values"
+    of_patches: ClassVar[bool] = True
 
     @property
     def side(self) -> int:

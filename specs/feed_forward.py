@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from specs.activation import Activation
-from specs.base import Component, Dropout, Multiplier, PositiveFloat, Slot, Spec, Width
+from specs.base import Component, Dropout, Multiplier, OmitDefault, PositiveFloat, Slot, Spec, Width
 from specs.registry import register
 from specs.roles import Role
 
@@ -61,5 +61,8 @@ class Gated(TwoLayer):
     unbounded."""
     up_offset: Annotated[float, Field(allow_inf_nan=False)] | None = None
     """Number added to up before the product (GPT-OSS: 1.0). Default: 0."""
+    sparsity: Annotated[float | None, Field(gt=0, lt=1), OmitDefault()] = None
+    """Share of the gate's values, if they are normally distributed, that become 0: those above the mean and a multiple of the
+    standard deviation are lowered by these (Gemma 3n: 0.95). Default: none."""
     multipliers: GatedMultipliers = GatedMultipliers()
     """Constant factors on the gate and the output (Falcon-H1). Default: 1."""

@@ -65,6 +65,13 @@ class AttentionPooling(Spec):
                 "Use multi_head.",
             )
             return
+        if attention.reuses_keys_values:
+            yield Fault(
+                ("attention", "reuses_keys_values"),
+                "must be false in a head, which has no layers",
+                True,
+                "Remove it.",
+            )
         for part in ("attention", "norm", "feed_forward"):
             yield from (fault.under(part) for fault in getattr(self, part).faults(context))
 

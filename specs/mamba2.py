@@ -36,8 +36,8 @@ class StepLimit(Spec):
 
     least: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Smallest step size."""
-    most: PositiveFloat
-    """Largest step size."""
+    most: PositiveFloat | None = None
+    """Largest step size. Default: unbounded."""
 
 
 class Mamba2Multipliers(Spec):
@@ -100,10 +100,11 @@ class Mamba2(Component):
                 self.groups,
                 f"Use a divisor: {divisors(self.heads)}.",
             )
-        if self.step_limit is not None and self.step_limit.least >= self.step_limit.most:
+        limit = self.step_limit
+        if limit is not None and limit.most is not None and limit.least >= limit.most:
             yield Fault(
                 ("step_limit", "least"),
-                f"must be less than most, which is {self.step_limit.most:g}",
-                self.step_limit.least,
+                f"must be less than most, which is {limit.most:g}",
+                limit.least,
                 "Use 0 for no lower bound.",
             )

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from specs.attention import divisors
-from specs.base import Component, Fault, PositiveFloat, RuleContext, Spec
+from specs.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Spec
 from specs.descriptions import ValueDescriptions
 from specs.feed_forward import FeedForward, TwoLayer
+from specs.norm import Norm
 from specs.registry import register
 
 Count = Annotated[int, Field(gt=0, le=2**16)]
@@ -47,6 +48,12 @@ class Router(Spec):
     """Factor on the weights of the chosen experts, after `normalize` (DeepSeek-V3: 2.5)."""
     groups: Groups | None = None
     """Restriction of each token to the experts of its best groups. Default: no restriction."""
+    norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of the router's input. Default: none."""
+    input_scale: Annotated[PositiveFloat | Literal["inverse_sqrt_d_model"] | None, OmitDefault()] = None
+    """Factor on the router's input, after the norm: a number, or `inverse_sqrt_d_model` (Gemma 4). Default: 1."""
+    expert_scales: Annotated[bool, OmitDefault()] = False
+    """Whether the weight of each chosen expert is multiplied by a trained factor of that expert (Gemma 4)."""
     score_correction_bias: bool = False
     """Whether a stored, untrained number per expert is added to the scores when experts are chosen, but not when they are
     weighted (DeepSeek-V3)."""
@@ -66,6 +73,8 @@ class Mixture(Component):
     """Number of experts selected per token."""
     expert: FeedForward
     """Feed-forward network of each expert: `mlp` or `gated`."""
+    norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of the experts' input, which the router does not read. Default: none."""
     router: Router = Router()
     """Selection and weighting of the experts of a token."""
     shared: FeedForward | None = None
@@ -81,6 +90,9 @@ class Mixture(Component):
             rule = "must be without parameters in experts, which share one activation"
             yield Fault(("expert", "activation"), rule, self.expert.activation, "Use relu2 or silu.")
         yield from (fault.under("expert") for fault in self.expert.faults(context))
+        for path, norm in ((("norm",), self.norm), (("router", "norm"), self.router.norm)):
+            if norm is not None:
+                yield from (fault.under(*path) for fault in norm.faults(context))
         if self.shared is not None:
             yield from (fault.under("shared") for fault in self.shared.faults(context))
         elif self.shared_gate:

@@ -15,7 +15,7 @@ from specs.embedding import Embedding, EmbeddingKind, Patches, Tokens
 from specs.errors import MISSING
 from specs.head import Contrastive, DistilledClassification, Head, NoHead, Pooled, VocabularyHead
 from specs.initialization import Initialization, Normal
-from specs.position import NoPosition, Position, PositionKind
+from specs.position import NoPosition, Position, PositionKind, Rope
 from specs.roles import Role
 from specs.stack import STACKS, Stack, StackName
 
@@ -161,7 +161,9 @@ class Model(Spec):
 
     def context_length_of(self, stack: Stack) -> int | None:
         """The maximum number of vectors of a stack."""
-        return self.embedding_of(stack).fixed_length or stack.context_length or self.context_length
+        embedding = self.embedding_of(stack)
+        shared = None if embedding.packed else self.context_length
+        return embedding.fixed_length or stack.context_length or shared
 
     @property
     def first_stack(self) -> Stack:
@@ -171,12 +173,13 @@ class Model(Spec):
     @property
     def last_stack(self) -> Stack:
         """The stack whose output the head reads; of a dual encoder, that of texts."""
-        stack: Stack | None = getattr(self, self._last_name)
+        stack: Stack | None = getattr(self, self.last_stack_name)
         assert stack is not None
         return stack
 
     @property
-    def _last_name(self) -> StackName:
+    def last_stack_name(self) -> StackName:
+        """The name of ``last_stack``."""
         return _STACKS_OF[self.architecture][-1 if self.architecture != "dual-encoder" else 0]
 
     @property
@@ -210,7 +213,9 @@ class Model(Spec):
             self.context_length_of(stack),
             causal=self.is_causal(name),
             cross=cross,
-            patches=self.embedding_of(stack).patch_grid is not None,
+            patches=self.embedding_of(stack).of_patches,
+            packed=self.embedding_of(stack).packed,
+            token_decoder=self.architecture == "decoder",
         )
 
     def _stack_faults(self) -> Iterable[Fault]:
@@ -285,6 +290,16 @@ class Model(Spec):
                     "Set architecture: encoder, or use spectrogram or filtered_waveform.",
                 )
             yield from self._length_faults(name, stack)
+            if embedding.packed and (name, self.architecture) != (
+                "image",
+                "vision-language",
+            ):
+                yield Fault(
+                    (*place, "kind"),
+                    "belongs to the images of a vision-language model, whose connector joins patches by squares",
+                    embedding.kind,
+                    "Use patches.",
+                )
         yield from self._vocabulary_faults(any(each.takes_tokens for each in embeddings.values()))
         tables = {
             embedding.table_width(self.width_of(stack))
@@ -333,6 +348,13 @@ class Model(Spec):
             if position.embedded:
                 context = replace(context, d_model=self.embedding_of(stack).position_width(context.d_model))
             yield from (fault.under(*place) for fault in stack.position_faults(position, context))
+            if isinstance(position, Rope) and position.sections is not None and not self.rotates_by_axis:
+                yield Fault(
+                    (*place, "sections"),
+                    "belong to the decoder of a vision-language model with packed_patches, whose images have rows and columns",
+                    list(position.sections.pairs),
+                    "Remove them.",
+                )
 
     def _meeting_faults(self) -> Iterable[Fault]:
         """The violated rules of the heads of a dual encoder's stacks, and of the head in which they meet."""
@@ -398,10 +420,13 @@ class Model(Spec):
         context = replace(self.rule_context("decoder", self.decoder), vocab_size=self.vocab_size)
         yield from (fault.under("connector") for fault in connector.faults(context))
         images = self.embedding_of(self.image)
-        if not isinstance(images, Patches):
+        yield from self._deepstack_faults(connector)
+        if images.packed:
+            yield from self._packed_faults(connector)
+        elif not isinstance(images, Patches):
             yield Fault(
                 ("image", "embedding", "kind"),
-                "must be patches",
+                "must be patches or packed_patches",
                 images.kind,
                 "Add embedding: {kind: patches, ...}.",
             )
@@ -428,6 +453,88 @@ class Model(Spec):
                 "Use rope, alibi or relative_bias.",
             )
 
+    def _deepstack_faults(self, connector: ConnectorKind) -> Iterable[Fault]:
+        """The violated rules of vectors that are added after layers of the decoder."""
+        assert self.image is not None
+        assert self.decoder is not None
+        if connector.deepstack is None:
+            return
+        layers = connector.deepstack.layers
+        if not self.embedding_of(self.image).packed:
+            yield Fault(
+                ("connector", "deepstack"),
+                "requires images of any size",
+                list(layers),
+                "Remove it, or use packed_patches.",
+            )
+        elif list(layers) != sorted(layers) or layers[-1] >= self.image.depth:
+            yield Fault(
+                ("connector", "deepstack", "layers"),
+                f"must be layers of the images in order, from 0 to {self.image.depth - 1}",
+                list(layers),
+                "Change the list.",
+            )
+        elif len(layers) > self.decoder.depth:
+            yield Fault(
+                ("connector", "deepstack", "layers"),
+                f"must be at most {self.decoder.depth}, the layers of the decoder",
+                list(layers),
+                "Remove some.",
+            )
+
+    @property
+    def embedded_width(self) -> int:
+        """The width of what stands for a token before the decoder: its embedding, and what is added after its first layers."""
+        connector = self.connector
+        deep = connector.deep_count if isinstance(connector, ConnectorKind) else 0
+        return self.output_width * (1 + deep)
+
+    def _packed_faults(self, connector: ConnectorKind) -> Iterable[Fault]:
+        """The violated rules of images of any size: of their connector, and of what acts on their patches."""
+        if connector.pool > 1:
+            yield Fault(
+                ("connector", "pool"),
+                "must be 1 for images of any size, whose patches come by the squares that are joined",
+                connector.pool,
+                "Use shuffle.",
+            )
+        if connector.class_token:
+            yield Fault(
+                ("connector", "class_token"),
+                "must be false for images of any size, which have none",
+                connector.class_token,
+                "Remove it.",
+            )
+        assert self.image is not None
+        position = self.position_of(self.image)
+        if not (position.of_patches or isinstance(position, NoPosition)):
+            yield Fault(
+                ("image", "position", "kind"),
+                "must tell rows from columns in images of any size, or be none",
+                self.position_of(self.image).kind,
+                "Use axial_rope.",
+            )
+        for name in dict.fromkeys(self.image.block_names()):
+            if getattr(self.image.named_block(name).attention, "window", None) is not None:
+                place = ("block",) if name is None else ("blocks", name)
+                yield Fault(
+                    ("image", *place, "attention", "window"),
+                    "counts tokens of a sequence, and patches have rows and columns",
+                    self.image.named_block(name).attention.window,  # type: ignore[union-attr]
+                    "Remove it.",
+                )
+
+    @property
+    def packs_images(self) -> bool:
+        """Whether the images among its tokens have any size."""
+        return self.connector is not None and self.embedding_of(self.image).packed  # type: ignore[arg-type]
+
+    @property
+    def rotates_by_axis(self) -> bool:
+        """Whether the vectors of images have several positions each: a frame, a row and a column."""
+        position = self.decoder and self.position_of(self.decoder)
+        return self.packs_images and isinstance(position, Rope) and position.sections is not None
+
     @property
     def vectors_per_image(self) -> int:
         """The number of placeholder tokens that an image takes in a vision-language model."""
@@ -444,7 +551,9 @@ class Model(Spec):
         return read.takes_tokens and seen.input_name == "pixel_values"
 
     def _head_faults(self) -> Iterable[Fault]:
-        context = replace(self.rule_context(self._last_name, self.last_stack), vocab_size=self.vocab_size)
+        context = replace(
+            self.rule_context(self.last_stack_name, self.last_stack), vocab_size=self.vocab_size
+        )
         yield from (fault.under("head") for fault in self.head.faults(context))
         yield from self._meeting_faults()
         embedding = self.embedding_of(self.last_stack)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from specs.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
 from specs.registry import register
 
@@ -41,6 +43,21 @@ class RMSNorm(Component):
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from _offset_faults(self)
+
+
+@register("norm")
+class BatchNorm(Component):
+    """Batch normalisation (Ioffe and Szegedy, 2015): centred and scaled by statistics of each channel, then weight and bias.
+
+    In training the statistics are those of all vectors of a batch, and their running average is stored: it is used
+    everywhere else, and is not counted.
+    """
+
+    kind: Literal["batch_norm"] = "batch_norm"
+    eps: PositiveFloat = 1e-5
+    """Number added to the variance to avoid division by 0."""
+    momentum: Annotated[float, Field(gt=0, le=1), OmitDefault()] = 0.1
+    """Weight of a batch in the running average during training."""
 
 
 @register("norm")

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from specs.attention import MultiHeadShape
-from specs.base import Fault, OmitDefault, PositiveFloat, RuleContext
+from specs.base import Fault, OmitDefault, PositiveFloat, RuleContext, Width
+from specs.descriptions import ValueDescriptions
 from specs.latent import Latent
 from specs.position import PositionKind
 from specs.registry import register
@@ -12,6 +13,8 @@ from specs.registry import register
 
 class PatchPosition(PositionKind):
     """Interface of positions that follow from the row and column of a patch."""
+
+    of_patches: ClassVar[bool] = True
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if not context.patches:
@@ -28,13 +31,34 @@ class AxialRope(PatchPosition):
     """Rotary embedding of queries and keys in two dimensions: one half of the pairs rotates with the row of a patch, the other
     with its column (DINOv3: Siméoni et al., 2025).
 
-    Positions run from -1 to 1 over the image. Vectors before the patches are not rotated.
+    Vectors before the patches are not rotated.
     """
 
     kind: Literal["axial_rope"] = "axial_rope"
+    coordinates: Annotated[
+        Literal["centred", "index"],
+        ValueDescriptions(
+            {
+                "centred": "From -1 to 1 over the image, times 2 pi (DINOv3).",
+                "index": "The number of the row or column, from 0 (Qwen2-VL).",
+            }
+        ),
+        OmitDefault(),
+    ] = "centred"
+    """Positions of rows and columns."""
     theta: PositiveFloat = 100.0
-    """Base of the frequencies: pair i of the n of an axis makes `theta ** (-i / n)` turns from the centre of the image to its
-    border. Dimension i of a head is paired with the one half the head's width further on."""
+    """Base of the frequencies: pair i of the n of an axis rotates by `theta ** (-i / n)` radians per unit of the position.
+    Dimension i of a head is paired with the one half the head's width further on."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if context.packed and self.coordinates != "index":
+            yield Fault(
+                ("coordinates",),
+                "must be index for images of any size",
+                self.coordinates,
+                "Set coordinates: index.",
+            )
 
     def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
         width = attention.head_width(context.d_model)
@@ -44,6 +68,27 @@ class AxialRope(PatchPosition):
                 f"requires a head width that 4 divides, for pairs along two axes; it is {width}",
                 self.kind,
                 f"Set head_dim: {width + 4 - width % 4}, or another number of heads.",
+            )
+
+
+@register("position")
+class Interpolated(PatchPosition):
+    """A trained vector per place of a square grid, added to the patches of images of any size: each gets a mean of the four places
+    around its own, weighted by nearness, with the corners of the image at those of the grid (Qwen3-VL)."""
+
+    kind: Literal["interpolated"] = "interpolated"
+    side: Width
+    """Number of rows, and of columns, of the grid (Qwen3-VL: 48)."""
+    embedded: ClassVar[bool] = True
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if context.patches and not context.packed:
+            yield Fault(
+                ("kind",),
+                "requires images of any size: those of one size have a vector per patch",
+                self.kind,
+                "Use learned, or embedding: {kind: packed_patches, ...}.",
             )
 
 
@@ -59,6 +104,16 @@ class RelativeBias2d(PatchPosition):
     per_layer: Annotated[bool, OmitDefault()] = False
     """Whether every layer has its own biases (BEiT as fine-tuned)."""
     needs_equal_heads: ClassVar[bool] = True
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if context.packed:
+            yield Fault(
+                ("kind",),
+                "requires images of one size, whose differences in rows and columns are bounded",
+                self.kind,
+                "Use axial_rope, or embedding: {kind: patches, ...}.",
+            )
 
     @property
     def owned_by_layers(self) -> bool:

@@ -16,6 +16,7 @@ from specs.latent import Latent
 from specs.registry import register
 from specs.roles import Role
 from specs.rope_scaling import RopeScaling, RopeScalingKind, YarnScaling
+from specs.rope_sections import RopeSections
 
 Position = Annotated[Component, Slot("position")]
 
@@ -30,10 +31,11 @@ class QueryScaling(Spec):
 
 
 class PositionKind(Component):
-    """Interface of all kinds of position."""
+    """Interface of all kinds of position; ``of_patches`` says that it follows from the row and column of a patch."""
 
     embedded: ClassVar[bool] = False
     needs_equal_heads: ClassVar[bool] = False
+    of_patches: ClassVar[bool] = False
 
     @property
     def owned_by_layers(self) -> bool:
@@ -175,6 +177,9 @@ class Rope(PositionKind):
     """Rescaling of the frequencies for contexts longer than those trained on. Default: none."""
     query_scaling: QueryScaling | None = None
     """Growth of the queries with their position (Ministral 3). Default: none."""
+    sections: Annotated[RopeSections | None, OmitDefault()] = None
+    """Rotation of the vectors of images by frame, row and column (M-RoPE), in a vision-language model with `packed_patches`. For
+    text, and without images, the three are equal. Default: by the place in the sequence alone."""
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.dimensions is not None and self.dimensions % 2:
@@ -193,9 +198,37 @@ class Rope(PositionKind):
             )
         if self.scaling is not None:
             yield from (fault.under("scaling") for fault in self.scaling.faults(context))
+        if self.sections is not None and not context.causal:
+            yield Fault(
+                ("sections",),
+                "belong to a decoder, among whose tokens images are",
+                list(self.sections.pairs),
+                "Remove them, or use axial_rope.",
+            )
+        if self.sections is not None and getattr(self.scaling, "by_length", False):
+            yield Fault(
+                ("scaling", "kind"),
+                "must not depend on the length of an input where pairs rotate by axis",
+                self.scaling.kind,  # type: ignore[union-attr]
+                "Use yarn or linear, or remove sections.",
+            )
+        if self.sections is not None and self.query_scaling is not None:
+            yield Fault(
+                ("query_scaling",),
+                "must not be set where pairs rotate by axis, which has no single position",
+                self.query_scaling.length,
+                "Remove it, or remove sections.",
+            )
 
     def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
         width = attention.head_width(context.d_model)
+        if self.sections is not None and 2 * sum(self.sections.pairs) != (self.dimensions or width):
+            yield Fault(
+                ("sections", "pairs"),
+                f"must have the sum {(self.dimensions or width) // 2}, half the rotated dimensions",
+                list(self.sections.pairs),
+                "Change one of the three numbers.",
+            )
         if self.dimensions is None and width % 2:
             yield Fault(
                 ("kind",),

@@ -128,6 +128,10 @@ class Reader:
     def syntax(self, error: yaml.MarkedYAMLError) -> NoReturn:
         said, place, start = error.problem or "", error.problem_mark, error.context_mark
         at: Any = place or start
+        if (
+            "maximum nesting depth" in said
+        ):  # libyaml has a bound of its own, which it reaches while it looks ahead
+            self.too_deep(at)
         if place is not None and self.text[place.index : place.index + 1] == "\t":
             said = "tab character"
         elif "expected ':'" in said:

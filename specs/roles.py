@@ -30,6 +30,8 @@ class Role(Enum):
     """The number of rotated dimensions of a head."""
     PER_ROTATED_PAIR = auto()
     """A tuple with one number per rotated pair of dimensions."""
+    PAIRS_BY_AXIS = auto()
+    """A tuple of numbers of rotated pairs of dimensions, which together are all of a head's."""
     DROPOUT = auto()
     """A probability of dropping values in training."""
     WINDOW = auto()
@@ -48,6 +50,12 @@ def fields_by_role(part: BaseModel) -> Iterator[tuple[str, Role, Any]]:
         for mark in field.metadata:
             if isinstance(mark, Role):
                 yield name, mark, getattr(part, name)
+
+
+def pairs_scaled(pairs: tuple[int, ...], total: int) -> tuple[int, ...]:
+    """Numbers of pairs in about the same proportion, with a sum of ``total``."""
+    scaled = [count * total // sum(pairs) for count in pairs]
+    return (*scaled[:-1], total - sum(scaled[:-1]))
 
 
 def rewritten(part: Part, change: Callable[[Any], Mapping[str, Any]]) -> Part:

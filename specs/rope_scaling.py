@@ -40,6 +40,26 @@ class LinearScaling(RopeScalingKind):
 
 
 @register("rope_scaling")
+class ProportionalScaling(RopeScalingKind):
+    """High frequencies kept and the others set to 0, so that later pairs of dimensions do not rotate (Gemma 4)."""
+
+    kind: Literal["proportional"] = "proportional"
+    fraction: Annotated[float, Field(gt=0, le=1)]
+    """Share of the pairs that rotate, rounded down (Gemma 4: 0.25)."""
+    factor: Factor = 1.0
+    """Divisor of the positions, 1 or more."""
+
+    def width_faults(self, dimensions: int) -> Iterable[Fault]:
+        if int(self.fraction * dimensions // 2) < 1:
+            yield Fault(
+                ("fraction",),
+                f"must leave at least one of {dimensions // 2} pairs that rotates",
+                self.fraction,
+                f"Use {2 / dimensions:g} or more.",
+            )
+
+
+@register("rope_scaling")
 class Llama3Scaling(RopeScalingKind):
     """Low frequencies divided by a factor, high ones unchanged, with a smooth transition (Llama 3.1)."""
 

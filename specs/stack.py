@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+import specs.conformer
 import specs.disentangled
+import specs.frames
+import specs.packed_patches
 import specs.patch_positions
+import specs.relative_key
+import specs.relative_sinusoidal
 import specs.waveform  # noqa: F401 - they register their kinds
+from specs.altup import AltUp
 from specs.attention import MultiHeadShape
 from specs.base import Fault, OmitDefault, RuleContext, Spec, Width
 from specs.block import Block, BlockParts
@@ -93,6 +100,8 @@ class Stack(Spec):
     weighted_layer_sum: Annotated[bool, OmitDefault()] = False
     """Whether the output is a sum with trained weights of the input of the first layer and the outputs of all layers, the last
     after the final norm (classifiers of speech: SUPERB)."""
+    altup: Annotated[AltUp | None, OmitDefault()] = None
+    """Several residual streams, of which one passes the layers (Gemma 3n). Default: one stream."""
     embedding: Embedding | None = None
     """Embedding of this stack's inputs. Default: the model's."""
     position: Position | None = None
@@ -169,6 +178,38 @@ class Stack(Spec):
         """The block of every layer; equal blocks are one object."""
         return [self.named_block(name) for name in self.block_names()]
 
+    def key_value_sources(self, d_model: int) -> list[int | None]:
+        """For every layer that reuses keys and values, the layer they are of; None for other layers, and where none fits."""
+        blocks, sources = self.layer_blocks(), list[int | None]()
+        for layer, block in enumerate(blocks):
+            attention = block.attention
+            source = None
+            if isinstance(attention, MultiHeadShape) and attention.reuses_keys_values:
+                before = reversed(range(layer))
+                fitting = (
+                    each for each in before if attention.takes_keys_of(blocks[each].attention, d_model)
+                )
+                source = next(fitting, None)
+            sources.append(source)
+        return sources
+
+    def layer_kinds(self) -> list[tuple[str | None, int]]:
+        """The block name of every layer, as ``block_names``, and a number that tells layers of a block apart.
+
+        It is 0 unless they share weights: then each set is held by a layer and used again by others.
+        """
+        kinds: list[tuple[str | None, int]] = []
+        uses = Counter[str | None]()
+        for layer, (name, owner) in enumerate(zip(self.block_names(), self.owners(), strict=True)):
+            if owner != layer:
+                kinds.append(kinds[owner])
+                continue
+            sharing, use = self.named_block(name).sharing, uses[name]
+            sets = 0 if sharing is None else sharing.sets
+            kinds.append((name, use if use < sets else sets + use % max(sets, 1)))
+            uses[name] += 1
+        return kinds
+
     @property
     def ends_with_norm(self) -> bool:
         """Whether a norm follows the last block."""
@@ -208,6 +249,40 @@ class Stack(Spec):
         yield from (fault.under("block") for fault in self.block.faults(context))
         for name, block in self.blocks.items():
             yield from (fault.under("blocks", name) for fault in block.faults(context))
+        if self.altup is not None:
+            yield from (fault.under("altup") for fault in self.altup.faults(context))
+        yield from self._source_faults(context)
+        yield from self._sharing_faults()
+
+    def _source_faults(self, context: RuleContext) -> Iterable[Fault]:
+        """Layers that reuse keys and values that no layer before them has."""
+        names, sources = self.block_names(), self.key_value_sources(context.d_model)
+        for name, block, source in zip(names, self.layer_blocks(), sources, strict=True):
+            if source is None and getattr(block.attention, "reuses_keys_values", False):
+                place = ("block",) if name is None else ("blocks", name)
+                yield Fault(
+                    (*place, "attention", "reuses_keys_values"),
+                    "requires a layer before it with its own keys and values, for as many heads of the same width, and with the "
+                    "same window and position",
+                    True,
+                    "Put such a layer before it, or remove it.",
+                )
+                return
+
+    def _sharing_faults(self) -> Iterable[Fault]:
+        """More sets of weights than layers that use them."""
+        names, owners = self.block_names(), self.owners()
+        counts = Counter(name for layer, name in enumerate(names) if owners[layer] == layer)
+        for name, count in counts.items():
+            sharing = self.named_block(name).sharing
+            if sharing is not None and sharing.sets > count:
+                place = ("block",) if name is None else ("blocks", name)
+                yield Fault(
+                    (*place, "sharing", "sets"),
+                    f"must be at most {count}, the number of layers of this block",
+                    sharing.sets,
+                    "Reduce it, or add layers.",
+                )
 
     def position_faults(self, position: PositionKind, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of the effective position of this stack, relative to that position."""

@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +38,10 @@ settings.register_profile(
 settings.load_profile("as drawn")
 
 
+_RESUME: list[Path] = []
+"""The file of ``--resume``, if it was given."""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """Keep the garbage collector from the millions of objects that are imported and collected, and never freed."""
@@ -50,6 +55,9 @@ def pytest_collection() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--until", type=float, metavar="SECONDS", help="begin no test after this Unix time")
+    parser.addoption(
+        "--resume", type=Path, metavar="FILE", help="run no test that FILE names, and add what passes"
+    )
     parser.addoption("--order-of", metavar="KEY", help="run the modules in an order that this text decides")
 
 
@@ -58,6 +66,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     mark_slow(items)
     if key := config.getoption("--order-of"):
         in_order_of(key, items)
+    if (passed := config.getoption("--resume")) and passed.is_file():
+        known = set(passed.read_text(encoding="utf-8").splitlines())
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in known])
+        items[:] = [item for item in items if item.nodeid not in known]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add a test that passed to the file of ``--resume``."""
+    if _RESUME and report.when == "call" and report.passed:
+        with _RESUME[0].open("a", encoding="utf-8") as file:
+            file.write(f"{report.nodeid}\n")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if (passed := config.getoption("--resume")) and not hasattr(config, "workerinput"):
+        _RESUME.append(passed)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 ACTIVATIONS = ["relu", "relu2", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid"]
 EMBEDDED = ["learned", "sinusoidal"]
+COMPARED = ["disentangled", "relative_sinusoidal", "relative_key"]
+"""Positions whose vectors are compared with queries or keys, which latent attention does not have."""
 ARCHITECTURES = ["encoder", "decoder", "encoder-decoder"]
 
 WIDTHS = [8, 16, 24]
@@ -31,10 +33,12 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
         if stack in architecture:
             cross = stack == "decoder" and architecture == "encoder-decoder"
             own = {"position": draw(positions())} if draw(st.integers(0, 4)) == 0 else {}
-            latent = {**data, **own}["position"]["kind"] != "disentangled"
+            latent = {**data, **own}["position"]["kind"] not in COMPARED
             data[stack] = {**draw(stacks(cross=cross, decoding=stack == "decoder", latent=latent)), **own}
             if draw(st.integers(0, 4)) == 0:
                 data[stack]["context_length"] = draw(st.integers(3, 12))
+    if "encoder" in data and not data["encoder"]["causal"] and draw(st.integers(0, 3)) == 0:
+        draw_conformer(draw, data["encoder"]["block"])
     reads_tokens = architecture == "decoder" or draw(st.integers(0, 3)) > 0
     if not reads_tokens:
         draw_whole_inputs(draw, data)
@@ -49,10 +53,30 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
     return data
 
 
+def draw_conformer(draw: st.DrawFn, block: Data) -> None:
+    """Let a block have a convolution over time and a second feed-forward."""
+    if block["kind"] == "parallel":
+        del block["norms"]
+    block["kind"] = "conformer"
+    block["convolution"] = {
+        "kernel": draw(st.sampled_from([1, 3, 7])),
+        "activation": draw(st.sampled_from(ACTIVATIONS)),
+        "norm": draw(st.just({"kind": "batch_norm"}) | norms()),
+        "bias": draw(st.booleans()),
+        "causal": draw(st.booleans()),
+    }
+
+
 def draw_whole_inputs(draw: st.DrawFn, data: Data) -> None:
     """Let the encoder read images or sounds in place of tokens."""
     encoder: Data = data["encoder"]
-    embedding = draw(patches() | spectrograms() | filtered_waveforms(data["d_model"]))
+    alone = data["architecture"] == "encoder"  # decoders cannot tell vectors made of padding from others
+    embedding = draw(
+        patches()
+        | spectrograms()
+        | filtered_waveforms(data["d_model"])
+        | (subsampled_spectrograms() if alone else st.nothing())
+    )
     if data["architecture"] == "encoder-decoder":
         encoder["embedding"] = embedding
         if embedding["kind"] != "filtered_waveform" and draw(st.booleans()):
@@ -109,6 +133,22 @@ def spectrograms() -> st.SearchStrategy[Data]:
     )
 
 
+def subsampled_spectrograms() -> st.SearchStrategy[Data]:
+    """Sounds of a few bands and any length."""
+    return st.fixed_dictionaries(
+        {
+            "kind": st.just("subsampled_spectrogram"),
+            "mel_bins": st.integers(1, 7),
+            "channels": st.integers(1, 4),
+            "convolutions": st.integers(1, 3),
+            "kernel": st.sampled_from([1, 3, 5]),
+            "stride": st.integers(1, 3),
+            "activation": st.sampled_from(ACTIVATIONS),
+            "scale": st.sampled_from([None, "sqrt_d_model", 2.0]),
+        }
+    )
+
+
 def filtered_waveforms(d_model: int) -> st.SearchStrategy[Data]:
     """Recordings through one to three convolutions."""
     sizes = st.sampled_from([(1, 1), (3, 1), (3, 2), (4, 4)])
@@ -133,7 +173,19 @@ def filtered_waveforms(d_model: int) -> st.SearchStrategy[Data]:
 def positions(draw: st.DrawFn) -> Data:
     """A position that fits embeddings of even width, heads of even width and stacks with equally many heads."""
     kind = draw(
-        st.sampled_from(["learned", "sinusoidal", "rope", "alibi", "relative_bias", "disentangled", "none"])
+        st.sampled_from(
+            [
+                "learned",
+                "sinusoidal",
+                "rope",
+                "alibi",
+                "relative_bias",
+                "disentangled",
+                "relative_sinusoidal",
+                "relative_key",
+                "none",
+            ]
+        )
     )
     data: Data = {"kind": kind}
     match kind:
@@ -152,6 +204,8 @@ def positions(draw: st.DrawFn) -> Data:
         case "disentangled":
             data["buckets"], data["max_distance"] = draw(st.sampled_from([(None, 5), (4, 12), (6, 9)]))
             data["terms"] = draw(st.sampled_from(["both", "content_to_position", "position_to_content"]))
+        case "relative_key":
+            data["before"], data["after"] = draw(st.sampled_from([(64, 8), (0, 0), (2, 3)]))
         case "relative_bias":
             data["buckets"], data["max_distance"] = draw(
                 st.sampled_from([(4, 16), (7, 9), (8, 5), (10, 20), (32, 128)])
@@ -243,7 +297,7 @@ def draw_without_attention(draw: st.DrawFn, block: Data, *, cross: bool) -> None
         return
     if cross:
         block.setdefault("cross_attention", draw(attentions(2, local=False)))
-    block["attention"] = None
+    block["attention"] = block["sharing"] = None
     block.pop("attention_norm", None)
     if draw(st.integers(0, 5)) == 0:
         block.pop("feed_forward_residual", None)
@@ -327,9 +381,22 @@ def blocks(draw: st.DrawFn, head_count: int, *, cross: bool, latent: bool) -> Da
         data["norms"] = draw(st.sampled_from(["shared", "separate"]))
     if data.get("norms") != "shared" and draw(st.integers(0, 4)) == 0:
         data[draw(st.sampled_from(["attention_norm", "feed_forward_norm"]))] = draw(norms())
+    data["sharing"] = draw(sharing(data)) if draw(st.integers(0, 4)) == 0 else None
     if cross and (data["attention"]["kind"] == "latent" or draw(st.booleans())):
         data["cross_attention"] = draw(attentions(draw(st.sampled_from([1, 2, 4])), local=False))
     return data
+
+
+@st.composite
+def sharing(draw: st.DrawFn, block: Data) -> Data:
+    """Weights that all layers of a block share, at times with adapters."""
+    adapters = {
+        "rank": draw(st.sampled_from([1, 3])),
+        "attention": block["attention"]["kind"] != "latent" and draw(st.booleans()),
+        "feed_forward": block["feed_forward"]["kind"] != "mixture",
+    }
+    adapted = adapters["attention"] or adapters["feed_forward"]
+    return {"sets": 1, "adapters": adapters if adapted and draw(st.booleans()) else None}
 
 
 @st.composite

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
+    from torch.distributed.device_mesh import DeviceMesh
+    from torch.optim import Optimizer
 
     from exporters.manifest import Export
     from exporters.verify_export import ExportVerification
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from zoo.builder import ZooModel
     from zoo.checks import Checks
     from zoo.drawing import Picture
+    from zoo.parallel.pipeline import StageModule
+    from zoo.parallel.plan import ParallelPlan
     from zoo.progress import Progress
     from zoo.reports.difference import ModelDifference
     from zoo.reports.parameters import ParameterReport
@@ -68,9 +72,13 @@ __all__ = [
     "export",
     "import_checkpoint",
     "load",
+    "load_checkpoint",
+    "parallel_plan",
+    "parallelize",
     "parameters",
     "presets",
     "report",
+    "save_checkpoint",
     "verify",
 ]
 
@@ -330,3 +338,68 @@ def draw(spec: Spec) -> Picture:
     from zoo.drawing import Picture
 
     return Picture(_spec(spec))
+
+
+def parallel_plan(spec: Spec) -> ParallelPlan:
+    """How a spec's model is cut among processes, as its components state it.
+
+    ``plan.tensor_parallel(degree)`` is the plan for ``torch.distributed.tensor.parallel.parallelize_module``,
+    ``plan.hugging_face()`` has the ``tp_plan`` and ``pp_plan`` of a config, ``plan.wrapped`` are the block classes that FSDP,
+    Accelerate and DeepSpeed wrap.
+    """
+    from zoo.parallel.plan import parallel_plan as plan
+
+    return plan(_spec(spec))
+
+
+def parallelize(
+    model: ZooModel,
+    mesh: DeviceMesh,
+    *,
+    weights: str | None = None,
+    seed: int = 0,
+    sequence: bool = False,
+    recompute: bool = False,
+    **fsdp: Any,
+) -> ZooModel | StageModule:
+    """Cut a model along the named dims of a device mesh, in place, and return it.
+
+    ``tp``: tensor parallelism, which also cuts the stream between the layers by tokens with ``sequence``; ``dp``: FSDP2, with
+    the options of ``torch.distributed.fsdp.fully_shard``; ``pp``: this process's stage of a pipeline is returned.
+    ``recompute`` keeps the inputs of layers alone for the backward pass (activation checkpointing).
+
+    Every process calls it with the same weights, or with a model on the meta device.  ``weights`` are those of
+    :func:`build`: each process reads, or draws, its own shards alone.  Raises :class:`specs.errors.UserError` for dims of
+    other names, and degrees that do not fit.
+    """
+    from zoo.parallel.parallelize import parallelize as cut
+
+    return cut(model, mesh, weights=weights, seed=seed, sequence=sequence, recompute=recompute, **fsdp)
+
+
+def save_checkpoint(
+    model: ZooModel | StageModule, directory: str | os.PathLike[str], optimizer: Optimizer | None = None
+) -> None:
+    """Write the shards of all processes as a checkpoint of ``torch.distributed.checkpoint``, with the spec.
+
+    Any number of processes can load it, and ``zoo convert`` and ``zoo export`` read it.
+    """
+    from pathlib import Path
+
+    from zoo.parallel.checkpoint import save_checkpoint as save
+
+    save(model, Path(directory), optimizer)
+
+
+def load_checkpoint(
+    model: ZooModel | StageModule, directory: str | os.PathLike[str], optimizer: Optimizer | None = None
+) -> None:
+    """Read the shards of this process, of its model and optimizer, in place.
+
+    Raises :class:`specs.errors.UserError` for a directory without a checkpoint, and for one of another spec.
+    """
+    from pathlib import Path
+
+    from zoo.parallel.checkpoint import load_checkpoint as load
+
+    load(model, Path(directory), optimizer)

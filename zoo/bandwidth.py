@@ -1,4 +1,4 @@
-"""The speed at which this machine reads and copies memory."""
+"""The speed at which this machine, or its GPU, reads and copies memory."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import numpy as np
 
 SIZE = 512_000_000
 """Bytes of a pass, far more than any cache holds."""
+
+CUDA_SIZE = 2 * SIZE
+"""The same of a GPU, whose caches are larger."""
 
 PASSES = 3
 
@@ -38,11 +41,35 @@ def measure_bandwidth(threads: int) -> Bandwidth:
     )
 
 
+def measure_cuda_bandwidth() -> Bandwidth:
+    """The best of a few passes over memory of the first CUDA device."""
+    import torch
+
+    source = torch.ones(CUDA_SIZE // 4, dtype=torch.float32, device="cuda")
+    target = torch.empty_like(source)
+    wait = torch.cuda.synchronize
+    return Bandwidth(
+        read=CUDA_SIZE / _fastest(source.sum, wait),
+        copy=2 * CUDA_SIZE / _fastest(lambda: target.copy_(source), wait),
+    )
+
+
 def measure_reading(threads: int, size: int) -> float:
     """Bytes per second read: the best of a few passes over ``size`` bytes."""
     return _rate(
         lambda part: np.dot(part, part), np.array_split(np.ones(size // 4, np.float32), threads), size
     )
+
+
+def _fastest(work: Callable[[], object], wait: Callable[[], object]) -> float:
+    """Seconds of the fastest of a few passes, after a warm-up."""
+    times = []
+    for _ in range(PASSES + 1):
+        begun = time.perf_counter()
+        work()
+        wait()
+        times.append(time.perf_counter() - begun)
+    return min(times[1:])
 
 
 def _rate(work: Callable[[Any], object], parts: Sequence[Any], moved: int) -> float:

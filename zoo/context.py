@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from torch import nn
 
+from specs.altup import AltUp
 from specs.embedding import PatchGrid
 from specs.model import Model
 from specs.position import NoPosition, PositionKind
@@ -22,12 +24,14 @@ class BuildContext:
 
     ``d_model`` is the width of the stream that the component reads and writes, ``layer`` its index in a
     stack of ``layers``; ``cross`` says that the stack attends to an encoder, whose width is ``encoder_width``;
+    ``input_width`` is that of what an attention reads, where it is not that of the stream;
     ``fixed_length`` says that every input is as long as context_length, as images and spectrograms are; ``patch_grid`` are
     the patches that the last vectors of an image are made of.
-    ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told.
+    ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told;
+    ``head_width`` is that of the one attention in which a position acts.
     ``position_kind`` is the stack's as its spec has it, ``position`` the one that acts inside a layer's attention where
     that is not the stack's.
-    ``token`` is the token table, which a head may score against or share, and a second embedding shares.
+    ``modules`` are those that several layers of a stack share.  ``token`` is the token table, which a head may score against or share, and a second embedding shares.
     """
 
     d_model: int
@@ -35,15 +39,19 @@ class BuildContext:
     causal: bool
     cross: bool
     encoder_width: int | None = None
+    input_width: int | None = None
     fixed_length: bool = False
     patch_grid: PatchGrid | None = None
     layers: int = 1
     layer: int = 0
     heads: int | None = None
+    head_width: int | None = None
     vocab_size: int | None = None
     position_kind: PositionKind = field(default_factory=NoPosition)
     position: Position | None = None
     token: nn.Embedding | None = None
+    altup: AltUp | None = None
+    modules: dict[str, nn.Module] = field(default_factory=dict)
 
     @classmethod
     def of(cls, spec: Model, stack: StackName) -> BuildContext:
@@ -61,6 +69,12 @@ class BuildContext:
             vocab_size=spec.vocab_size,
             position_kind=spec.position_of(part),
         )
+
+    def shared(self, name: str, build: Callable[[], nn.Module]) -> nn.Module:
+        """The module of this name that the layers of a stack share, built by the first that asks for it."""
+        if name not in self.modules:
+            self.modules[name] = build()
+        return self.modules[name]
 
     def with_token(self, token: nn.Embedding | None) -> BuildContext:
         """The same with a token table, if there is one."""

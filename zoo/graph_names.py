@@ -11,5 +11,14 @@ AHEAD = "tokens_ahead"
 SEEN = "image_features"
 """The vectors of images, as output and as input."""
 
+GRID = "image_grid_thw"
+"""The frames, rows and columns of patches of each image, as input, where images have any size."""
+
+COORDINATES = "position_ids"
+"""The frame, row and column of each token, as output and as input, where the decoder rotates by them."""
+
+COORDINATES_BESIDE_SLOTS = "axis_position_ids"
+"""The same as input of a decoder whose position_ids are slots of a static cache."""
+
 VISION_ENCODER = "vision_encoder"
 """The graph of images."""

@@ -6,7 +6,7 @@ Sizes are found by the role that a field states (:mod:`specs.roles`), so that th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -17,7 +17,7 @@ from specs.embedding import Patches
 from specs.head import AtToken, sought_token
 from specs.mixture import Mixture
 from specs.model import Expectation, Model
-from specs.roles import Role, fields_by_role, rewritten
+from specs.roles import Role, fields_by_role, pairs_scaled, rewritten
 from specs.stack import LayerRun, Stack
 
 SMALL_VOCABULARY = 1024
@@ -54,21 +54,28 @@ def reduced_models(spec: Model) -> Iterator[tuple[Model, str]]:
 
 
 def fewer_layers(spec: Model, layers: int = 2) -> Model:
-    """The same model with at most ``layers`` layers in each stack, or one per kind of block if there are more kinds.
+    """The same model with at most ``layers`` layers in each stack, or one per kind of block if there are more kinds; if more than
+    one, with one for each layer of images whose vectors are added in the decoder.
 
-    Every block in use occurs, in the order of the original, and the first and the last layer are its own.
+    Every block in use occurs, in the order of the original, and the first layer is its own; so is the last, unless layers reuse
+    keys and values.
     """
-    stacks: dict[str, Stack] = {name: _shortened(stack, layers) for name, stack in spec.stacks()}
+    deep = spec.connector.deep_count if isinstance(spec.connector, ConnectorKind) and layers > 1 else 0
+    counts = {name: max(layers, deep) if name == "decoder" else layers for name, _ in spec.stacks()}
+    stacks: dict[str, Any] = {name: _shortened(stack, counts[name]) for name, stack in spec.stacks()}
+    if isinstance(spec.connector, ConnectorKind) and spec.connector.deepstack and spec.image:
+        stacks["connector"] = _reading_kept(spec.connector, kept_layers(spec.image, counts["image"]))
     return spec.model_copy(update={**stacks, "expect": Expectation()})
 
 
 def kept_layers(stack: Stack, layers: int) -> list[int]:
     """The indices of the layers that a reduced model keeps."""
-    names = stack.block_names()
-    first_use = {name: index for index, name in reversed(list(enumerate(names)))}
-    first_use[names[-1]] = len(names) - 1
+    kinds = stack.layer_kinds()
+    first_use = {kind: index for index, kind in reversed(list(enumerate(kinds)))}
+    if not any(getattr(block.attention, "reuses_keys_values", False) for block in stack.layer_blocks()):
+        first_use[kinds[-1]] = len(kinds) - 1  # otherwise another layer may reuse what its first one computes
     kept = set(first_use.values())
-    others = (index for index in range(len(names)) if index not in kept)
+    others = (index for index in range(len(kinds)) if index not in kept)
     return sorted([*kept, *(index for index, _ in zip(others, range(layers - len(kept)), strict=False))])
 
 
@@ -136,6 +143,8 @@ def narrowed(spec: Model, divisor: int) -> Model:
         for name, role, value in _stated_widths(part, d_model):
             if role is Role.PER_ROTATED_PAIR:
                 changes[name] = value[: _divided(2 * len(value), divisor) // 2]
+            elif role is Role.PAIRS_BY_AXIS:
+                changes[name] = pairs_scaled(value, _divided(2 * sum(value), divisor) // 2)
             elif role in (Role.WIDTH, Role.HEAD_WIDTH, Role.ROTATED):
                 changes[name] = _divided(value, divisor)
         return changes
@@ -221,6 +230,16 @@ def _placed_below(connector: Component | None, vocabulary: int) -> Component | N
     if not isinstance(connector, ConnectorKind):
         return connector
     return connector.model_copy(update={"token": min(connector.token, vocabulary - 1)})
+
+
+def _reading_kept(connector: Any, kept: Sequence[int]) -> Component:
+    """A connector that reads, of the layers of images that are kept, the last one up to each that it read."""
+    layers = tuple(
+        max((place for place, layer in enumerate(kept) if layer <= wanted), default=0)
+        for wanted in connector.deepstack.layers
+    )
+    deepstack = connector.deepstack.model_copy(update={"layers": layers})
+    return connector.model_copy(update={"deepstack": deepstack})
 
 
 def _shortened(stack: Stack, layers: int) -> Stack:

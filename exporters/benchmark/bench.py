@@ -18,7 +18,7 @@ from exporters.benchmark.traffic import weights_read
 from exporters.benchmark.variant import Variant
 from exporters.benchmark.workload import Workload, WorkloadGrid
 from exporters.runtime.exported import open_export
-from zoo.bandwidth import Bandwidth, measure_bandwidth
+from zoo.bandwidth import Bandwidth, measure_bandwidth, measure_cuda_bandwidth
 from zoo.manifest import read_record
 from zoo.progress import Progress, Stage
 
@@ -83,6 +83,7 @@ class Timing:
 class BenchmarkReport:
     """All measurements: for each workload its variants in order."""
 
+    device: str
     threads: int
     bandwidth: Bandwidth
     loaded: list[LoadedVariant]
@@ -97,6 +98,7 @@ class BenchmarkReport:
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
         return {
+            "device": self.device,
             "threads": self.threads,
             "bandwidth": asdict(self.bandwidth),
             "variants": [each.as_dict() for each in self.loaded],
@@ -120,14 +122,19 @@ class BenchmarkReport:
 
 
 def bench(
-    variants: Sequence[Variant], grid: WorkloadGrid, threads: int, seconds: float, progress: Progress
+    variants: Sequence[Variant],
+    grid: WorkloadGrid,
+    threads: int,
+    seconds: float,
+    device: str,
+    progress: Progress,
 ) -> BenchmarkReport:
-    """Load the variants, and time each workload on those that support it, about ``seconds`` seconds each."""
+    """Load the variants on a device, and time each workload on those that support it, about ``seconds`` seconds each."""
     work = {variant: grid.workloads(variant.spec) for variant in variants}
     progress(Stage("measure the memory's bandwidth"))
-    bandwidth = measure_bandwidth(threads)
+    bandwidth = _bandwidth(device, threads)
     with ExitStack() as ending:
-        running = _Running(progress)
+        running = _Running(device, progress)
         for variant in variants:
             progress(Stage(f"load {variant.label}"))
             running.load(variant, ending.enter_context(started()), threads)
@@ -136,24 +143,30 @@ def bench(
             running.time(each, [variant for variant in variants if each in work[variant]], seconds)
             for each in workloads
         ]
-    bandwidth = bandwidth.or_better(measure_bandwidth(threads))
+    bandwidth = bandwidth.or_better(_bandwidth(device, threads))
     return BenchmarkReport(
-        threads, bandwidth, list(running.loaded.values()), [group for group in timings if group]
+        device, threads, bandwidth, list(running.loaded.values()), [group for group in timings if group]
     )
 
 
 class _Running:
     """Yield the running variants, each in its worker; a variant that fails is dropped."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, device: str, progress: Progress) -> None:
         self.loaded: dict[Variant, LoadedVariant] = {}
         self._workers: dict[Variant, Worker] = {}
-        self._progress = progress
+        self._device, self._progress = device, progress
 
     def load(self, variant: Variant, worker: Worker, threads: int) -> None:
         self.loaded[variant] = LoadedVariant(variant)
         self._workers[variant] = worker
-        request = {"runtime": variant.runtime, "path": str(variant.path), "threads": threads}
+        request = {
+            "runtime": variant.runtime,
+            "path": str(variant.path),
+            "precision": variant.precision,
+            "device": self._device,
+            "threads": threads,
+        }
         if answer := self._ask(variant, request):
             self.loaded[variant] = LoadedVariant(variant, **answer, quality=_recorded(variant))
 
@@ -184,6 +197,10 @@ class _Running:
         except WorkerError as error:
             self.loaded[variant] = replace(self.loaded[variant], fault=str(error))
             return None
+
+
+def _bandwidth(device: str, threads: int) -> Bandwidth:
+    return measure_cuda_bandwidth() if device == "cuda" else measure_bandwidth(threads)
 
 
 def _recorded(variant: Variant) -> Mapping[str, float]:

@@ -13,10 +13,10 @@ from exporters.runtime.generation import Generator
 
 
 class ExportedSubject:
-    """An exported directory, loaded in ONNX Runtime."""
+    """An exported directory, loaded in ONNX Runtime on a device."""
 
-    def __init__(self, directory: Path, threads: int) -> None:
-        self.exported = open_export(directory)
+    def __init__(self, directory: Path, device: str, threads: int) -> None:
+        self.exported = open_export(directory, device)
         self.spec = self.exported.spec
         self.size = self.exported.size
         encodes = self.spec.architecture == "encoder"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from exporters.benchmark.workload import Workload, token_rows
+from exporters.precisions import PRECISIONS
 from exporters.runtime.tokens import padded
 from specs.model import Model
 from zoo import build
@@ -20,15 +22,16 @@ from zoo.tracing.task import encoder_state
 
 
 class TorchSubject:
-    """A model with random weights, eager or compiled."""
+    """A model with random weights on a device, eager or compiled."""
 
     provider = "PyTorch"
 
-    def __init__(self, spec: Model, threads: int, *, compiled: bool) -> None:
+    def __init__(self, spec: Model, precision: str, device: str, threads: int, *, compiled: bool) -> None:
         torch.set_num_threads(threads)
         self.spec = spec
+        self._dtype, self._device = PRECISIONS[precision].dtype, torch.device(device)
         begun = time.perf_counter()
-        self._model: Any = build(spec, weights="random")
+        self._model: Any = build(spec, weights="random", dtype=self._dtype).to(self._device)
         self.load_seconds = time.perf_counter() - begun
         self.size = weight_bytes(self._model)
         whole = self._model
@@ -40,7 +43,8 @@ class TorchSubject:
         """The function to time."""
         rows = token_rows(workload.lengths, self.spec.vocab_size or 1)
         ids, mask = (
-            torch.from_numpy(array) for array in padded(rows, right=self.spec.architecture != "decoder")
+            torch.from_numpy(array).to(self._device)
+            for array in padded(rows, right=self.spec.architecture != "decoder")
         )
         match workload.kind:
             case "encode":
@@ -52,7 +56,10 @@ class TorchSubject:
 
         @torch.inference_mode()
         def timed() -> object:
-            return run()
+            result = run()
+            if self._device.type == "cuda":
+                torch.cuda.synchronize()
+            return result
 
         return timed
 
@@ -79,21 +86,22 @@ class TorchSubject:
         if self.spec.architecture == "encoder-decoder":
             encoded = self._cache(workload.batch, ids.shape[1], cross=True)
             return lambda: self._decode(last, encoded, mask, past)
-        whole = torch.ones(workload.batch, workload.past + 1, dtype=torch.int64)
+        whole = torch.ones(workload.batch, workload.past + 1, dtype=torch.int64, device=self._device)
         return lambda: self._forward(last, whole, past)
 
     def _cache(self, batch: int, length: int, *, cross: bool = False) -> list[State]:
         """The state of each layer after ``length`` tokens, or the keys and values of as many of an encoder: all ones."""
         decoder = self._model.decoder
         states = encoder_state(decoder) if cross else decoder.states
-        return [tuple(torch.ones(each.shape(batch, length)) for each in state) for state in states]
+        ones = partial(torch.ones, dtype=self._dtype, device=self._device)
+        return [tuple(ones(each.shape(batch, length)) for each in state) for state in states]
 
     def _generate(self, ids: Tensor, mask: Tensor, new: int) -> object:
         """Read a prompt and generate greedily, for the given number of tokens."""
         encoded: list[State] | None = None
         if self.spec.architecture == "encoder-decoder":
             encoded = self._encode(ids, mask).present_key_values
-            ids = torch.zeros(len(ids), 1, dtype=torch.int64)
+            ids = ids.new_zeros(len(ids), 1)
         past: list[State] | None = None
         for _ in range(new):
             if encoded is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from exporters.providers import device_of
 from exporters.runtime.exported import Exported, open_export
 from specs.load import load
 from specs.model import Model
@@ -42,14 +43,16 @@ class Variant:
     def label(self) -> str:
         """A label such as ``gpt2: cpu int8``, or ``gpt2: PyTorch eager``."""
         way = (
-            f"PyTorch {self.runtime}" if self.runtime != "onnxruntime" else f"{self.target} {self.precision}"
+            f"{self.target} {self.precision}" if self.runtime == "onnxruntime" else f"PyTorch {self.runtime}"
         )
-        return f"{self.name}: {way}"
+        other = f" {self.precision}" if self.runtime != "onnxruntime" and self.precision != "fp32" else ""
+        return f"{self.name}: {way}{other}"
 
 
 @dataclass(frozen=True)
 class VariantChoice:
-    """What to compare for each model: exports for targets in precisions, and PyTorch in the ways of ``against``.
+    """What to compare for each model: exports for targets in precisions, and PyTorch in the ways of ``against``, in those of
+    the precisions that are floats, or float32.
 
     ``logits`` selects the tokens that a decoder scores, as in :class:`exporters.options.Options`.
     """
@@ -68,6 +71,12 @@ class VariantChoice:
             for target in self.targets
             for precision in self.precisions
         ]
+
+    def pytorch_precisions(self) -> list[str]:
+        """The precisions in which PyTorch runs."""
+        from exporters.precisions import PRECISIONS
+
+        return [name for name in self.precisions if PRECISIONS[name].bits is None] or ["fp32"]
 
 
 @dataclass(frozen=True)
@@ -110,7 +119,15 @@ def variants(
             own.mkdir(exist_ok=True)
             path = own / "spec.yaml"
             path.write_text(dump(resolved(spec)), encoding="utf-8")
-            yield Variant(spec.name, spec, runtime, path)
+            for precision in choice.pytorch_precisions():
+                yield Variant(spec.name, spec, runtime, path, precision=precision)
+
+
+def usual_device(variants: Sequence[Variant]) -> str:
+    """The device that the exports are for, if all that this machine has of them agree, or else the CPU."""
+    exports = [each for each in variants if each.runtime == "onnxruntime"]
+    devices = {device_of(open_export(each.path).providers[0]) for each in exports}
+    return devices.pop() if len(devices) == 1 else "cpu"
 
 
 def _exports(spec: Model, choice: VariantChoice, place: Path, progress: Progress) -> Iterator[Variant]:

@@ -42,11 +42,17 @@ def load(what: dict[str, Any]) -> TimedModel:
     if what["runtime"] == "onnxruntime":
         from exporters.benchmark.exported_subject import ExportedSubject
 
-        return ExportedSubject(Path(what["path"]), what["threads"])
+        return ExportedSubject(Path(what["path"]), what["device"], what["threads"])
     from exporters.benchmark.torch_subject import TorchSubject
     from specs.load import load as load_spec
 
-    return TorchSubject(load_spec(what["path"]), what["threads"], compiled=what["runtime"] == "compiled")
+    return TorchSubject(
+        load_spec(what["path"]),
+        what["precision"],
+        what["device"],
+        what["threads"],
+        compiled=what["runtime"] == "compiled",
+    )
 
 
 def timed(call: Callable[[], object], seconds: float) -> list[float]:

@@ -44,23 +44,37 @@ def _expert_mixture(
 def _moe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
     """MoE takes the experts with the highest logits and weights them by the softmax of these.
 
+    Each part of a chosen expert has its logit, so that the weights of one part are divided by their sum times the parts.
+    """
+    parts = experts.parts
+    if experts.parts == 1 and experts.logits is not None:
+        logits = experts.rows(experts.logits)
+    else:
+        logits = _chosen_logits(experts)
+    if parts > 1:
+        logits = experts.call.op("Concat", *[logits] * parts, axis=-1)
+    mixed: Value = experts.call.op(
+        "MoE", experts.x.value, logits, experts.first_weight(), experts.first_bias(), experts.second_weight(),
+        experts.second_bias(),
+        domain=CONTRIB, k=parts * experts.choices, normalize_routing_weights=1, **activation,
+    )  # fmt: skip
+    return _times_total(experts, mixed, parts)
+
+
+def _chosen_logits(experts: MixtureCall) -> Value:
+    """The logits of the chosen experts, with the least number for the others, as equal ones could be chosen: R E.
+
     The logarithms of weights as logits give the weights divided by their sum.  Weights of 0 become the least number of
     the dtype: of float16 the least subnormal one, as normal ones end at 6e-5.
     """
-    call, dtype, down = experts.call, experts.dtype, experts.down
-    if experts.logits is None:
-        limits = torch.finfo(dtype)
-        least = limits.tiny * limits.eps if dtype == torch.float16 else limits.tiny
-        positive = call.op("Max", experts.weights.value, call.graph.constant(least, dtype))
-        logits = experts.per_expert(call.op("Log", positive), limits.min)
-    else:
-        logits = experts.rows(experts.logits)
-    mixed: Value = call.op(
-        "MoE", experts.x.value, logits, experts.first_weight(), experts.first_bias(), down.weight.value,
-        down.bias_value,
-        domain=CONTRIB, k=experts.choices, normalize_routing_weights=1, **activation,
-    )  # fmt: skip
-    return _times_total(experts, mixed)
+    call, dtype = experts.call, experts.dtype
+    limits = torch.finfo(dtype)
+    if experts.logits is not None:
+        logits = call.op("GatherElements", experts.logits.value, experts.chosen.value, axis=-1)
+        return experts.per_expert(logits, limits.min)
+    least = limits.tiny * limits.eps if dtype == torch.float16 else limits.tiny
+    positive = call.op("Max", experts.weights.value, call.graph.constant(least, dtype))
+    return experts.per_expert(call.op("Log", positive), limits.min)
 
 
 def _qmoe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
@@ -79,18 +93,18 @@ def _qmoe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
         expert_weight_bits=blocks.bits, block_size=blocks.size, accuracy_level=ACCURACY_LEVEL, weights_prepacked=0,
         **activation,
     )  # fmt: skip
-    return mixed if weights else _times_total(experts, mixed)
+    return mixed if weights else _times_total(experts, mixed, 1)
 
 
-def _times_total(experts: MixtureCall, mixed: Value) -> Value:
-    """The sum weighted by weights whose sum is not 1: B T D."""
+def _times_total(experts: MixtureCall, mixed: Value, parts: int) -> Value:
+    """The sum weighted by weights whose sum is not 1, in so many parts: B T D."""
     call, total = experts.call, experts.total
-    if total == 1.0:
+    if total is None:
+        mixed = call.op(
+            "Mul", mixed, call.op("ReduceSum", experts.weights.value, call.graph.ints(-1), keepdims=1)
+        )
+    factor = parts * (1.0 if total is None else total)
+    if factor == 1.0:
         return mixed
-    factor = (
-        call.op("ReduceSum", experts.weights.value, call.graph.ints(-1), keepdims=1)
-        if total is None
-        else call.graph.constant(total, experts.dtype)
-    )
-    scaled: Value = call.op("Mul", mixed, factor)
+    scaled: Value = call.op("Mul", mixed, call.graph.constant(factor, experts.dtype))
     return scaled

@@ -71,25 +71,55 @@ class MixtureCall:
         result: Value = call.op("Reshape", scattered, graph.ints(-1, self.count))
         return result
 
-    def turns(self, operands: Sequence[Operand], name: str) -> Value:
-        """Weights of the same shape, E H ..., as one tensor in which their rows take turns, E (2 H) ..."""
-        if len(operands) == 1:
+    @property
+    def parts(self) -> int:
+        """The number of parts into which every expert is cut; 1 where the hidden width is no multiple of the target's."""
+        parts = self.call.graph.target.expert_parts
+        return parts if self.down.weight.static(2) % parts == 0 else 1
+
+    def first_weight(self) -> Value:
+        """Up, or gate and up by turns: E H D or E (2 H) D, part by part."""
+        return self._joint([each.weight for each in self.gate_first], "weight")
+
+    def first_bias(self) -> Value | None:
+        """The biases of the same: E H or E (2 H), part by part."""
+        biases = [each.bias for each in self.gate_first if each.bias is not None]
+        return self._joint(biases, "bias") if biases else None
+
+    def second_weight(self) -> Value:
+        """Down, E D H, with the columns of each part: (parts E) D (H / parts)."""
+        weight, parts = self.down.weight, self.parts
+        if parts == 1:
+            return weight.value
+        count, rows, width = weight.info[0].shape
+        content = InterleavedWeights((weight.value.name,), rows, width, self.dtype, parts, axis=1)
+        shape = (parts * count, rows, width // parts)
+        return self.call.graph.parameter(f"{self.down.name}.parts", shape, self.dtype, content)
+
+    def second_bias(self) -> Value | None:
+        """The biases of down, E D; those of the parts after the first are 0."""
+        bias = self.down.bias_value
+        if bias is None or self.parts == 1:
+            return bias
+        rest = self.call.graph.ints(0, 0, (self.parts - 1) * self.count, 0)
+        padded: Value = self.call.op("Pad", bias, rest)
+        return padded
+
+    def _joint(self, operands: Sequence[Operand], kind: str) -> Value:
+        """Weights of the same shape, E H ..., as one tensor in which their rows take turns, (parts E) (2 H / parts) ..."""
+        parts = self.parts
+        if len(operands) == parts == 1:
             return operands[0].value
         count, rows, *rest = operands[0].info[0].shape
         names, width = tuple(each.value.name for each in operands), rest[0] if rest else 1
-        content = InterleavedWeights(names, rows, width, self.dtype)
-        return self.call.graph.parameter(name, (count, len(names) * rows, *rest), self.dtype, content)
-
-    def first_weight(self) -> Value:
-        """Up, or gate and up by turns: E H D or E (2 H) D."""
-        gated = self.gate_first
-        return self.turns([each.weight for each in gated], f"{joint_name(gated)}.weight")
-
-    def first_bias(self) -> Value | None:
-        """The biases of the same: E H or E (2 H)."""
-        gated = self.gate_first
-        biases = [each.bias for each in gated if each.bias is not None]
-        return self.turns(biases, f"{joint_name(gated)}.bias") if biases else None
+        content = InterleavedWeights(names, rows, width, self.dtype, parts)
+        shape = (parts * count, len(names) * rows // parts, *rest)
+        name = (
+            f"{joint_name(self.gate_first)}.{kind}"
+            if len(names) > 1
+            else f"{self.gate_first[0].name}.{kind}_parts"
+        )
+        return self.call.graph.parameter(name, shape, self.dtype, content)
 
     @property
     def gate_first(self) -> list[ExpertWeights]:

@@ -73,6 +73,8 @@ def _words(inner: nn.Module) -> str:
         return f"experts with activation {name}"
     if inner.multiplier != 1.0:
         return "gated experts with a multiplier of the gate"
+    if inner.deviations is not None:
+        return "gated experts with sparsity"
     return f"gated experts with activation {name}"
 
 
@@ -121,6 +123,8 @@ PLAIN = frozenset({"relu", "silu", "identity"})
 
 def activation_attributes(inner: nn.Module) -> dict[str, Any] | None:
     """The attributes that state what com.microsoft's MoE computes between the layers of an expert; None if it cannot."""
+    if isinstance(inner, GatedInner) and inner.deviations is not None:
+        return None
     if isinstance(inner, GatedInner) and inner.activation_name in GATES and inner.multiplier == 1.0:
         limit = {} if inner.limit is None else {"swiglu_limit": inner.limit}
         factor, offset = GATES[inner.activation_name], inner.up_offset or 0.0

@@ -79,7 +79,9 @@ def _depends(node: fx.Node, on: fx.Node) -> bool:
 def _padding(rewriter: Rewriter, bias: Any) -> tuple[Any, Any]:
     """Return the mask of a bias that only masks padding, and no bias; otherwise no mask, and the bias."""
     call = rewriter.semantic_call(bias, functional.attention_bias)
-    if call is None or call.kwargs["causal"] or call.kwargs.get("window") is not None:
+    if call is None or call.kwargs["causal"]:
+        return None, bias
+    if any(call.kwargs.get(limit) is not None for limit in ("window", "groups")):
         return None, bias
     mask, position_bias, *_ = call.args
     return (None, bias) if position_bias is not None else (mask, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specs.connector import ConnectorKind
 from specs.model import Model
 from zoo.checkpoints.carried import GENERATION
 from zoo.manifest import Manifest
@@ -26,6 +27,13 @@ def example_ids(spec: Model, graph: GraphRecord) -> str:
 def example_sizes(dims: Sequence[int | str | None]) -> list[int]:
     """Return the sizes of one image or recording from the dims of a graph's input; a length becomes :data:`SAMPLES`."""
     return [size if isinstance(size, int) else SAMPLES for size in dims[1:]]
+
+
+def example_grid(spec: Model) -> tuple[list[int], int]:
+    """Return the frames, rows and columns of patches of a small image that may have any size, and the number of patches."""
+    assert isinstance(spec.connector, ConnectorKind)
+    side = 2 * spec.connector.square
+    return [1, side, side], side**2
 
 
 def lacks_start_token(spec: Model, manifest: Manifest) -> bool:

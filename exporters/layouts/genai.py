@@ -1,15 +1,23 @@
-"""The layout of onnxruntime-genai, which loads decoders that generate text."""
+"""The layout of onnxruntime-genai, which loads decoders that generate text, and Gemma 3 with its images."""
 
 from __future__ import annotations
 
 from exporters.layouts.example_input import TOKENIZER, example_ids
+from exporters.layouts.genai_images import (
+    PROCESSOR,
+    decoder_inputs,
+    image_sections,
+    image_usage,
+    processor,
+    unfit_images,
+)
 from exporters.layouts.genai_state import genai_states, unfit_states
 from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
 from exporters.providers import CPU, CUDA
 from specs.embedding import Tokens
 from specs.model import Model
 from zoo.manifest import Manifest
-from zoo.tracing.tasks import tasks
+from zoo.tracing.tasks import tasks_by_ids
 from zoo.usage import Usage
 
 CONFIG = "genai_config.json"
@@ -26,9 +34,9 @@ _SEARCH = ("do_sample", "temperature", "top_k", "top_p", "repetition_penalty")
 
 def _misfit(deployment: Deployment) -> str | None:
     spec, model = deployment.spec, deployment.model
-    if spec.architecture != "decoder":
+    if spec.architecture not in ("decoder", "vision-language"):
         return f"it loads only decoders, and the architecture is {spec.architecture}"
-    if fault := unfit_decoder(deployment):
+    if fault := unfit_decoder(deployment) or (unfit_images(deployment) if spec.image else None):
         return fault
     if deployment.target.providers[0] not in _PROVIDERS:
         return f"it has no execution provider for target {deployment.target.name}"
@@ -44,7 +52,7 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     key_value_heads, _, head_size = (1, 0, 1) if attention is None else attention.state[0].dims
     states = genai_states(stack.states)
     length = spec.context_length_of(spec.last_stack) or ENDLESS
-    decoder = {
+    decoder: Data = {
         "filename": LAYOUT.graph_path("model"),
         "session_options": {
             "log_id": "onnxruntime-genai",
@@ -59,20 +67,28 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
         "inputs": {"input_ids": "input_ids", "attention_mask": "attention_mask", **states.inputs},
         "outputs": {"logits": "logits", **states.outputs},
     }
+    if spec.image is not None:
+        del decoder["inputs"]["input_ids"]
+        decoder["inputs"] |= decoder_inputs(spec)
     model = {"type": states.type, "vocab_size": spec.vocab_size, "context_length": length, "decoder": decoder}
     model |= {name: generation[name] for name in _IDS if name in generation}
     # With a shared buffer it also writes states of constant size where they are still read.
     in_place = shared and all(each.grows for state in stack.states for each in state)
     search = {"max_length": length, "past_present_share_buffer": in_place}
     search |= {name: generation[name] for name in _SEARCH if name in generation}
-    return {CONFIG: {"model": model, "search": search}}
+    if spec.image is None:
+        return {CONFIG: {"model": model, "search": search}}
+    model |= image_sections(LAYOUT.graph_path)
+    return {CONFIG: {"model": model, "search": search}, PROCESSOR: processor(deployment)}
 
 
 def _usage(spec: Model, manifest: Manifest) -> Usage:
-    (graph,) = manifest.graphs.values()
+    graph = [*manifest.graphs.values()][-1]
     tokenized = TOKENIZER in manifest.files
     prompt = 'tokenizer.encode("Once upon a time")' if tokenized else f"[{example_ids(spec, graph)}]"
     shown = "tokenizer.decode(tokens)" if tokenized else "tokens"
+    if spec.image is not None:
+        return Usage("python", image_usage(graph), ["onnxruntime-genai"])
     lines = [
         "import onnxruntime_genai as genai",
         "",
@@ -94,8 +110,12 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
 LAYOUT = Layout(
     "genai",
     client="onnxruntime-genai",
-    guide=("onnxruntime-genai 0.18: decoders", "`model.onnx`", "`genai_config.json`, tokenizer"),
-    tasks=tasks,
+    guide=(
+        "onnxruntime-genai 0.18: decoders, and Gemma 3 with an image",
+        "`model.onnx`; with `vision_encoder.onnx` and `embedding.onnx` of a vision-language model",
+        f"`genai_config.json`, tokenizer, `{PROCESSOR}`",
+    ),
+    tasks=tasks_by_ids,
     misfit=_misfit,
     settings=_settings,
     usage=_usage,

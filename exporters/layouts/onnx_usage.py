@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from exporters.layouts.example_input import TOKENIZER, example_ids, example_sizes
+from exporters.layouts.example_input import TOKENIZER, example_grid, example_ids, example_sizes
 from specs.connector import ConnectorKind
 from specs.model import Model
+from specs.packed_patches import PackedPatches
 from specs.stack import Stack
-from zoo.graph_names import AHEAD
+from zoo.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, GRID
 from zoo.manifest import Manifest
 from zoo.records import GraphRecord
 from zoo.usage import Usage
@@ -95,6 +96,12 @@ def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
 def _input(spec: Model, stack: Stack, graph: GraphRecord, tokenized: bool) -> str:
     """Return the lines that define ``ids``, or another kind of input."""
     embedding = spec.embedding_of(stack)
+    if isinstance(embedding, PackedPatches):
+        grid, patches = example_grid(spec)
+        return (
+            f"pixel_values = np.zeros(({patches}, {embedding.patch_width}), np.float32)  # from the model's preprocessor\n"
+            f"{GRID} = np.array([{grid}])  # frames, rows and columns of patches"
+        )
     if not embedding.takes_tokens:
         shape = (1, *example_sizes(graph.inputs[embedding.input_name]))
         return f"{embedding.input_name} = np.zeros({shape}, np.float32)  # from the model's preprocessor"
@@ -114,10 +121,9 @@ _GIVEN = {
 
 
 def _feeds(names: Sequence[str]) -> str:
-    given = {
-        **_GIVEN,
-        **({"attention_mask": "np.ones(input_values.shape, np.int64)"} if "input_values" in names else {}),
-    }
+    heard = next((name for name in ("input_values", "input_features") if name in names), None)
+    masks = {} if heard is None else {"attention_mask": f"np.ones({heard}.shape[:2], np.int64)"}
+    given = {**_GIVEN, **masks}
     return ", ".join(f'"{name}": {given[name]}' for name in names)
 
 
@@ -149,9 +155,12 @@ def _steps(graph: GraphRecord) -> int:
     return min(20, graph.context_length - 4) if graph.context_length else 20
 
 
-def _places(graph: GraphRecord) -> tuple[str, str, str]:
-    """Return what says where new tokens stand: the line before the steps, the entry of the feeds, the line after a step."""
-    if "position_ids" not in graph.inputs:
+def _places(slots: bool) -> tuple[str, str, str]:
+    """Return what says where new tokens stand: the line before the steps, the entry of the feeds, the line after a step.
+
+    ``slots``: by their slots in a static cache, and not by the mask of all tokens.
+    """
+    if not slots:
         return "", '"attention_mask": np.ones_like(ids)', ""
     first = "\npositions = np.arange(ids.shape[1])[None]"
     return first, '"position_ids": positions', "\n    positions = positions[:, -1:] + 1"
@@ -160,7 +169,7 @@ def _places(graph: GraphRecord) -> tuple[str, str, str]:
 def _decoder(manifest: Manifest, tokenized: bool) -> str:
     (graph,) = manifest.graphs.values()
     typed = ', "token_type_ids": np.zeros_like(new)' if "token_type_ids" in graph.inputs else ""
-    first, places, then = _places(graph)
+    first, places, then = _places("position_ids" in graph.inputs)
     return f"""{_zeros("session", 'value.name.startswith("past_")')}
 new = ids{first}
 for _ in range({max(1, _steps(graph))}):
@@ -175,8 +184,13 @@ def _vision_language(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     connector = spec.connector
     assert isinstance(connector, ConnectorKind)
     graph = [*manifest.graphs.values()][-1]
-    first, places, then = _places(graph)
+    slots = COORDINATES in graph.inputs and (
+        not spec.rotates_by_axis or COORDINATES_BESIDE_SLOTS in graph.inputs
+    )
+    first, places, then = _places(slots)
     ahead, fed = (", ahead", f'"{AHEAD}": ahead, ') if AHEAD in graph.inputs else (",", "")
+    if spec.packs_images:
+        return _packed_images(spec, graph, (first, places, then), tokenized)
     return f"""placeholders = np.full((1, {spec.vectors_per_image}), {connector.token})  # where the image belongs
 new = ids = np.hstack([placeholders, ids])
 (seen,) = vision.run(None, {{"pixel_values": pixel_values}})
@@ -185,6 +199,30 @@ for _ in range({max(1, _steps(graph))}):
     (embedded{ahead}) = embedding.run(None, {{"input_ids": new, "image_features": seen}})
     logits, *present = session.run(None, {{"inputs_embeds": embedded, {fed}{places}, **past}})
     past = dict(zip(past, present)){then}
+    new, seen = logits[:, -1:].argmax(-1), seen[:0]  # greedy decoding
+    ids = np.hstack([ids, new])
+{_shown(tokenized)}"""
+
+
+def _packed_images(spec: Model, graph: GraphRecord, slots: tuple[str, str, str], tokenized: bool) -> str:
+    connector = spec.connector
+    assert isinstance(connector, ConnectorKind)
+    _, patches = example_grid(spec)
+    first, places, following = slots
+    outputs, given, placed, then = "embedded,", "", "", ""
+    if spec.rotates_by_axis:
+        name = COORDINATES_BESIDE_SLOTS if COORDINATES_BESIDE_SLOTS in graph.inputs else COORDINATES
+        outputs, placed = "embedded, axes", f'"{name}": axes + place, '
+        given = f', "attention_mask": np.ones_like(new), "{GRID}": {GRID}'
+        then = "\n    place += axes.max() + 1"
+    return f"""placeholders = np.full((1, {patches // connector.square**2}), {connector.token})  # where the image belongs
+new = ids = np.hstack([placeholders, ids])
+(seen,) = vision.run(None, {{"pixel_values": pixel_values, "{GRID}": {GRID}}})
+{_zeros("session", 'value.name.startswith("past_")')}{first}{then and chr(10) + "place = 0"}
+for _ in range({max(1, _steps(graph))}):
+    ({outputs}) = embedding.run(None, {{"input_ids": new, "image_features": seen{given}}})
+    logits, *present = session.run(None, {{"inputs_embeds": embedded, {placed}{places}, **past}})
+    past = dict(zip(past, present)){following}{then}
     new, seen = logits[:, -1:].argmax(-1), seen[:0]  # greedy decoding
     ids = np.hstack([ids, new])
 {_shown(tokenized)}"""

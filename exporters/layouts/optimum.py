@@ -59,7 +59,7 @@ def _misfit(deployment: Deployment) -> str | None:
         return fault
     family, model = deployment.config["model_type"], deployment.model
     for block in model.decoder.blocks:
-        if block.mixer is not None or block.attention is None:
+        if block.mixer is not None or block.attention is None or not block.state:
             return f"it expects a key and a value of every layer, and one has {named(block.state)}"
         wrong = _wrong_cache(block.attention, family, deployment.spec.d_model)
         if wrong:

@@ -34,9 +34,9 @@ _IMAGE = {
     "pooler": Purpose("image-feature-extraction", "FeatureExtraction"),
     "none": Purpose("image-feature-extraction", "FeatureExtraction"),
 }
-_AUDIO = {"classification": Purpose("audio-classification", "AudioClassification"), "none": _FEATURES}
 _MATCHING = Purpose("zero-shot-image-classification", "FeatureExtraction")
-_SAMPLES = {
+_AUDIO = {
+    "classification": Purpose("audio-classification", "AudioClassification"),
     "ctc": Purpose("automatic-speech-recognition", "CTC"),
     "token_classification": Purpose(None, "AudioFrameClassification"),
     "none": _FEATURES,
@@ -51,7 +51,7 @@ _SPEECH, _CAPTIONS = (
     Purpose("automatic-speech-recognition", "SpeechSeq2Seq"),
     Purpose("image-to-text", "Vision2Seq"),
 )
-_BY_INPUT = {"input_ids": _TEXT, "pixel_values": _IMAGE, "input_features": _AUDIO, "input_values": _SAMPLES}
+_BY_INPUT = {"input_ids": _TEXT, "pixel_values": _IMAGE, "input_features": _AUDIO, "input_values": _AUDIO}
 _GENERATION_BY_INPUT = {"pixel_values": _CAPTIONS, "input_features": _SPEECH, "input_values": _SPEECH}
 
 

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
-from exporters.layouts.example_input import example_ids, example_sizes, lacks_start_token
+from exporters.layouts.ctc_tokenizer import collapsing_tokenizer
+from exporters.layouts.example_input import TOKENIZER as TOKENS
+from exporters.layouts.example_input import (
+    example_grid,
+    example_ids,
+    example_sizes,
+    lacks_start_token,
+)
 from exporters.layouts.layout import Data, Deployment, Layout, named, unfit_decoder, unfit_precision
 from exporters.layouts.optimum import LAYOUT as OPTIMUM
 from exporters.layouts.optimum import TOKENIZER
 from exporters.layouts.purpose import purpose_of
 from specs.connector import ConnectorKind, LinearConnector
+from specs.head import CTC
 from specs.model import Model
+from specs.patch_positions import AxialRope
+from zoo.checkpoints.carried import stated_in
 from zoo.families.common.config import CONFIG
+from zoo.graph_names import GRID
 from zoo.manifest import Manifest
 from zoo.tracing.task import Task
 from zoo.tracing.tasks import tasks_with_merged_decoder
@@ -119,12 +131,16 @@ _CLASSES = frozenset(
         "Olmo3ForCausalLM",
         "OlmoForCausalLM",
         "PaliGemmaForConditionalGeneration",
+        "ParakeetForCTC",
         "Phi3ForCausalLM",
         "PhiForCausalLM",
         "Qwen2ForCausalLM",
+        "Qwen2VLForConditionalGeneration",
+        "Qwen2_5_VLForConditionalGeneration",
         "Qwen2MoeForCausalLM",
         "Qwen3ForCausalLM",
         "Qwen3MoeForCausalLM",
+        "Qwen3VLForConditionalGeneration",
         "Qwen3NextForCausalLM",
         "Qwen3_5ForCausalLM",
         "RobertaForMaskedLM",
@@ -141,6 +157,9 @@ _CLASSES = frozenset(
         "ViTForImageClassification",
         "ViTModel",
         "VisionEncoderDecoderModel",
+        "Wav2Vec2BertForCTC",
+        "Wav2Vec2BertForSequenceClassification",
+        "Wav2Vec2BertModel",
         "Wav2Vec2ForAudioFrameClassification",
         "Wav2Vec2ForCTC",
         "Wav2Vec2ForSequenceClassification",
@@ -166,6 +185,9 @@ _STATES = {
 }
 """The states of constant size that the client gives the layers of a family; for others it has none."""
 
+_OLD_GRID = "grid_thw"
+"""The name of the grids of images in Qwen2-VL."""
+
 _LISTS = {"layer_types", "layers_block_type"}
 """The fields that list the kinds of layers."""
 
@@ -178,7 +200,26 @@ _DTYPES = {"fp32": "fp32", "fp16": "fp16", "int8": "q8", "int4": "q4"}
 
 def _tasks(model: Any, spec: Model, last_only: bool) -> list[Task]:
     """The graphs of a model, of which that of images takes what the class's preprocessor gives."""
-    return tasks_with_merged_decoder(model, spec, last_only, images_by_row=_reads_images_by_row(spec))
+    found = tasks_with_merged_decoder(model, spec, last_only, images_by_row=_reads_images_by_row(spec))
+    return [_renamed(each, GRID, _OLD_GRID) for each in found] if _names_grids_shortly(spec) else found
+
+
+def _renamed(task: Task, old: str, new: str) -> Task:
+    """A task with another name for one of its inputs."""
+    inputs = tuple(replace(each, name=new) if each.name == old else each for each in task.inputs)
+    return replace(
+        task, inputs=inputs, call=lambda model, values: task.call(model, {**values, old: values.get(new)})
+    )
+
+
+def _names_grids_shortly(spec: Model) -> bool:
+    """Whether the client has the name of the first Qwen-VL for grids: that of Qwen2-VL, whose images have layer norms and no
+    learned positions."""
+    if not spec.packs_images or spec.image is None:
+        return False
+    return spec.image.named_block(None).norm.kind == "layer_norm" and isinstance(
+        spec.position_of(spec.image), AxialRope
+    )
 
 
 def _reads_images_by_row(spec: Model) -> bool:
@@ -224,7 +265,15 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     if "ssm" in _STATES.get(config["model_type"], ()):
         for name in config.keys() & _LISTS:
             config[name] = [_LAYERS.get(kind, kind) for kind in config[name]]
-    return {**settings, CONFIG: config}
+    return {**settings, CONFIG: config, **_collapsing(deployment)}
+
+
+def _collapsing(deployment: Deployment) -> dict[str, Data]:
+    """Return a tokenizer that drops the repetitions and blanks in a transcript, which the client leaves to it."""
+    head = deployment.spec.head
+    stated = stated_in(deployment.origin / TOKENS) if isinstance(head, CTC) else {}
+    collapsing = collapsing_tokenizer(stated, head.blank) if stated and isinstance(head, CTC) else None
+    return {} if collapsing is None else {TOKENS: collapsing}
 
 
 def _usage(spec: Model, manifest: Manifest) -> Usage:
@@ -243,7 +292,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
     elif embedding.takes_tokens:
         numbers = [f"{each}n" for each in example_ids(spec, graph).split(", ")]
         if isinstance(connector, ConnectorKind):
-            numbers.insert(0, f"...Array({spec.vectors_per_image}).fill({connector.token}n)")
+            numbers.insert(0, f"...Array({_vectors(spec, connector)}).fill({connector.token}n)")
         ids = f"BigInt64Array.of({', '.join(numbers)})"
         given = [
             f"const ids = {ids}; // from the model's tokenizer",
@@ -258,7 +307,20 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
             "const values = new Float32Array(sizes.reduce((a, b) => a * b)); // from the preprocessor",
             f'const inputs = {{ {embedding.input_name}: new Tensor("float32", values, sizes) }};',
         ]
-    if spec.image is not None:
+        if "attention_mask" in graph.inputs:
+            given += [
+                "const ones = new BigInt64Array(sizes[1]).fill(1n);",
+                'inputs.attention_mask = new Tensor("int64", ones, sizes.slice(0, 2));',
+            ]
+    if spec.packs_images:
+        grid, patches = example_grid(spec)
+        sizes = [patches, *(size for size in graph.inputs["pixel_values"][1:] if isinstance(size, int))]
+        given += [
+            f'inputs.pixel_values = new Tensor("float32", new Float32Array({math.prod(sizes)}), {sizes}); // from the preprocessor',
+            f'inputs.{GRID} = new Tensor("int64", BigInt64Array.of({", ".join(f"{n}n" for n in grid)}), [1, 3]);',
+        ]
+        names = list(dict.fromkeys([*names[:-1], "Tensor", "env"]))
+    elif spec.image is not None:
         image = spec.embedding_of(spec.image)
         sizes = [*([1] if _reads_images_by_row(spec) else []), 1, *image.input_shape(None)]
         values = f"new Float32Array({math.prod(sizes)})"
@@ -279,6 +341,11 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
         f"console.log(await {run});",
     ]
     return Usage("javascript", "\n".join(lines), ["@huggingface/transformers"])
+
+
+def _vectors(spec: Model, connector: ConnectorKind) -> int:
+    """The number of vectors of the image of an example."""
+    return example_grid(spec)[1] // connector.square**2 if spec.packs_images else spec.vectors_per_image
 
 
 LAYOUT = Layout(

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from exporters.preprocessing.audio import LogMel
+from exporters.preprocessing.frames import LogMelFrames
 from exporters.preprocessing.images import Pixels
+from exporters.preprocessing.kaldi import KaldiFrames
+from exporters.preprocessing.packed import Packing
 from exporters.preprocessing.waveforms import Waveforms
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """A checkpoint's settings for spectrograms, samples of audio and images, as far as it has any."""
+    """A checkpoint's settings for spectrograms of one length, images, samples of audio and spectrograms of any length, as far as it has
+    any."""
 
     log_mel: LogMel | None = None
     pixels: Pixels | None = None
     samples: Waveforms | None = None
+    frames: LogMelFrames | None = None
+    kaldi: KaldiFrames | None = None
+    packing: Packing = field(default_factory=Packing)
 
     @classmethod
     def beside(cls, *directories: Path) -> Preprocessing:
         """The settings in the first of some directories that have them."""
-        return cls(LogMel.beside(*directories), Pixels.beside(*directories), Waveforms.beside(*directories))
+        kinds = (LogMel, Pixels, Waveforms, LogMelFrames, KaldiFrames, Packing)
+        return cls(*(kind.beside(*directories) for kind in kinds))  # type: ignore[arg-type]
 
 
 UNSTATED = Preprocessing()

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exporters.preprocessing.fitting import PREPROCESSOR, check_fit, input_shape
+from exporters.preprocessing.fitting import PREPROCESSOR, audio_settings, check_fit, input_shape
 from specs.errors import UserError
 from specs.model import Model
-from zoo.checkpoints.carried import stated_in
 
 SUFFIX = ".wav"
 
@@ -42,7 +41,7 @@ class LogMel:
     def beside(cls, *directories: Path) -> LogMel | None:
         """The settings in the first directory whose preprocessor_config.json has them; None without any."""
         for directory in directories:
-            stated = stated_in(directory / PREPROCESSOR)
+            stated = audio_settings(directory)
             names = ("sampling_rate", "feature_size", "n_fft", "hop_length", "n_samples")
             values = [value for name in names if isinstance(value := stated.get(name), int) and value > 0]
             if len(values) == len(names):
@@ -66,7 +65,7 @@ class LogMel:
         frames = np.lib.stride_tricks.sliding_window_view(padded, self.window)[:: self.hop][:-1]  # T window
         hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(self.window) / self.window)
         power = np.abs(np.fft.rfft(frames * hann)) ** 2  # T F
-        logs = np.log10(np.maximum(_mel_filters(self) @ power.T, 1e-10))
+        logs = np.log10(np.maximum(mel_filters(self.rate, self.window, self.bins) @ power.T, 1e-10))
         return ((np.maximum(logs, logs.max() - 8) + 4) / 4).astype(np.float32)
 
 
@@ -143,10 +142,11 @@ def _samples(path: Path, rate: int) -> tuple[Samples, bytes]:
     return values.astype(np.float32), content
 
 
-def _mel_filters(form: LogMel) -> npt.NDArray[np.float64]:
-    """Triangles, evenly spaced on Slaney's mel scale from 0 to :data:`HIGHEST`, each of area 1: M F."""
-    frequencies = np.linspace(0, form.rate / 2, form.window // 2 + 1)  # F
-    corners = _hertz(np.linspace(0, _mel(HIGHEST), form.bins + 2))  # M + 2
+def mel_filters(rate: int, size: int, bins: int) -> npt.NDArray[np.float64]:
+    """Triangles over the frequencies of a transform of ``size`` samples, evenly spaced on Slaney's mel scale from 0 to
+    :data:`HIGHEST`, each of area 1: M F."""
+    frequencies = np.linspace(0, rate / 2, size // 2 + 1)  # F
+    corners = _hertz(np.linspace(0, _mel(HIGHEST), bins + 2))  # M + 2
     slopes = frequencies - corners[:, None]  # M + 2, F
     widths = np.diff(corners)[:, None]
     rising, falling = slopes[:-2] / widths[:-1], -slopes[2:] / widths[1:]

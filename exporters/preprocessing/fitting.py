@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from specs.errors import UserError
 from specs.model import Model
+from zoo.checkpoints.carried import stated_in
 
 PREPROCESSOR = "preprocessor_config.json"
 """The file in which checkpoints state how images and sounds are prepared."""
+
+
+PROCESSOR = "processor_config.json"
+"""The file in which newer checkpoints state the same, in parts."""
+
+
+def audio_settings(directory: Path) -> dict[str, Any]:
+    """The settings for audio in a directory; empty without any."""
+    stated = stated_in(directory / PREPROCESSOR) or stated_in(directory / PROCESSOR).get("feature_extractor")
+    return stated if isinstance(stated, dict) else {}
 
 
 def input_shape(spec: Model) -> tuple[int, ...]:

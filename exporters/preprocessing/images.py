@@ -74,8 +74,8 @@ class Pixels:
         return cls(
             size=_size(stated.get("size"), shorter=crops) if resized else None,
             crop=_sides(stated.get("crop_size") or stated.get("size")) if crops else None,
-            resample=_number(stated.get("resample"), LANCZOS if tiles else BILINEAR, int),
-            factor=_number(stated.get("rescale_factor"), 1 / 255, float)
+            resample=number_in(stated.get("resample"), LANCZOS if tiles else BILINEAR, int),
+            factor=number_in(stated.get("rescale_factor"), 1 / 255, float)
             if stated.get("do_rescale", True)
             else 1.0,
             mean=_channels(stated.get("image_mean"), 0.5) if normalizes else (0.0,),
@@ -85,15 +85,16 @@ class Pixels:
 
     def values(self, image: Any) -> Values:
         """An image of Pillow as values: C H W."""
-        return self._scaled(self._cropped(self._resized(image)))
+        return self.scaled(self._cropped(self._resized(image)))
 
     def tiled(self, image: Any) -> tuple[list[Values], Grid]:
         """An image of Pillow as the values of its tiles, C H W each, and their grid."""
         assert self.tiles is not None
         parts, grid = self.tiles.cut(image, self.resample)
-        return list(map(self._scaled, parts)), grid
+        return list(map(self.scaled, parts)), grid
 
-    def _scaled(self, image: Any) -> Values:
+    def scaled(self, image: Any) -> Values:
+        """An image of Pillow, as it is, as values: C H W."""
         values = np.asarray(image, np.float32)
         values = values[None] if values.ndim == 2 else values.transpose(2, 0, 1)
         mean, std = (np.array(each, np.float32)[:, None, None] for each in (self.mean, self.std))
@@ -133,7 +134,7 @@ def read_images(paths: Sequence[Path], form: Pixels | None, spec: Model) -> tupl
         )
     digest, found = hashlib.sha256(), []
     for path in paths:
-        image, content = _image(path, channels)
+        image, content = open_image(path, channels)
         digest.update(content)
         found.append(form.values(image))
         check_fit(path, "an image must become", found[-1].shape, spec)
@@ -147,7 +148,7 @@ def read_tiles(paths: Sequence[Path], form: Pixels, spec: Model) -> tuple[Values
     """
     found, grids = [], []
     for path in paths:
-        tiles, grid = form.tiled(_image(path, input_shape(spec)[0])[0])
+        tiles, grid = form.tiled(open_image(path, input_shape(spec)[0])[0])
         check_fit(path, "the tiles of an image must become", tiles[0].shape, spec)
         found += tiles
         grids.append(grid)
@@ -169,7 +170,7 @@ def image_files(given: Path) -> list[Path]:
     return paths
 
 
-def _image(path: Path, channels: int) -> tuple[Any, bytes]:
+def open_image(path: Path, channels: int) -> tuple[Any, bytes]:
     """An image with so many channels, and the file's content."""
     try:
         from PIL import Image, UnidentifiedImageError
@@ -212,7 +213,8 @@ def _sides(stated: Any) -> tuple[int, int] | None:
     return None
 
 
-def _number(stated: Any, default: Any, kind: type) -> Any:
+def number_in(stated: Any, default: Any, kind: type) -> Any:
+    """A stated number, or the default where it is none."""
     return kind(stated) if isinstance(stated, int | float) and not isinstance(stated, bool) else default
 
 

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from exporters.preprocessing.audio import Samples, read_recordings
-from exporters.preprocessing.fitting import PREPROCESSOR
-from specs.errors import UserError
+from exporters.preprocessing.audio import Samples
+from exporters.preprocessing.fitting import audio_settings
 from specs.model import Model
 from specs.waveform import FilteredWaveform
-from zoo.checkpoints.carried import stated_in
 
 RATE = 16000
 """The samples per second of every published model."""
@@ -32,7 +30,7 @@ class Waveforms:
     def beside(cls, *directories: Path) -> Waveforms | None:
         """The settings in the first directory whose preprocessor_config.json has them; None without any."""
         for directory in directories:
-            stated = stated_in(directory / PREPROCESSOR)
+            stated = audio_settings(directory)
             rate, size = stated.get("sampling_rate"), stated.get("feature_size")
             if isinstance(rate, int) and rate > 0 and size == 1:
                 return cls(rate, stated.get("do_normalize", True) is True)
@@ -43,26 +41,23 @@ class Waveforms:
         """The settings of every published model with the same kind of embedding: trained filters read samples as they are."""
         return cls(normalize=not isinstance(spec.embedding_of(spec.first_stack), FilteredWaveform))
 
+    @property
+    def column(self) -> int:
+        """The number of samples from one value to the next."""
+        return 1
+
+    def shortest(self, columns: int) -> int:
+        """The number of samples that make so many values."""
+        return columns
+
+    @property
+    def described(self) -> str:
+        """What a message says of these settings."""
+        normalized = ", with mean 0 and variance 1" if self.normalize else ""
+        return f"recordings are read at {self.rate // 1000} kHz{normalized}"
+
     def values(self, samples: Samples) -> Samples:
         """The input of a model: N -> N."""
         if not self.normalize:
             return samples
         return np.asarray((samples - samples.mean()) / np.sqrt(samples.var() + 1e-7), np.float32)
-
-
-def read_waveforms(given: Path, form: Waveforms | None, spec: Model) -> tuple[list[Samples], str]:
-    """The inputs of a model, 1 N each, from a .wav file or from each in a directory, and the SHA-256 of what the files hold.
-
-    Without the settings of a checkpoint, they are the usual ones.  Raises
-    :class:`specs.errors.UserError` for unsuitable files, and for recordings shorter than a frame.
-    """
-    form = form or Waveforms.usual(spec)
-    recordings, digest = read_recordings(given, form.rate)
-    least = spec.embedding_of(spec.first_stack).input_length(1)
-    shortest = min(map(len, recordings))
-    if shortest < least:
-        raise UserError(
-            f"{given}: a recording must have at least {least} samples for {spec.name}\n"
-            f"  value: {shortest} samples\n  Give a longer recording."
-        )
-    return [form.values(samples)[None] for samples in recordings], digest

@@ -15,8 +15,9 @@ from exporters.quality.blame import blame, layer_of, role_of
 from exporters.quality.budget import budget_of
 from exporters.quality.examples import DECODED
 from exporters.quality.generated import generated
-from exporters.quality.inputs import NoInputsError, Representative, representative
+from exporters.quality.inputs import representative
 from exporters.quality.judge import Speech, cases_of, check_judgeable, judge, said_by
+from exporters.quality.parts import NoInputsError, Representative
 from exporters.quality.quality import Cost, Quality, QualityError
 from exporters.quality.runners import Files, FloatModel
 from exporters.runtime.text import find_text

@@ -12,8 +12,9 @@ from exporters.plan import graphs_of
 from exporters.precisions import PRECISIONS
 from exporters.preprocessing import Preprocessing
 from exporters.quality.claim import speech_of, with_costs
-from exporters.quality.inputs import Representative, random_ids, representative
+from exporters.quality.inputs import random_inputs, representative
 from exporters.quality.judge import check_judgeable, judge
+from exporters.quality.parts import Representative
 from exporters.quality.quality import Quality
 from exporters.quality.runners import Files, FloatModel, Runner
 from exporters.runtime.exported import Exported
@@ -117,7 +118,7 @@ def _inputs(
 ) -> Representative:
     takes_tokens = exported.spec.embedding_of(exported.spec.first_stack).takes_tokens
     if text is None and random and takes_tokens:
-        return random_ids(exported.spec)
+        return random_inputs(exported.spec)
     places = [exported.directory]
     found = find_text(exported.directory, tokenizer, needed=text is not None)
     if against is not None and against.exported is None:

@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from zoo.graph_names import GRID
+
 Example = dict[str, Tensor]
 """The inputs of one call, by the names of the model's inputs; the first axis is the batch."""
 
@@ -26,15 +28,19 @@ def of_tokens(ids: Tensor) -> Example:
     return {"input_ids": ids.to(torch.int64), MASK: torch.ones_like(ids, dtype=torch.int64)}
 
 
-def joined(examples: Sequence[Example]) -> Example:
-    """Examples of one model as one batch: tokens padded on the right, other inputs stacked."""
-    names = examples[0].keys() - {MASK, DECODED}
-    if MASK not in examples[0]:
-        return {name: torch.cat([example[name] for example in examples]) for name in names}
-    return {name: padded([example[name] for example in examples]) for name in {*names, MASK}}
+def joined(examples: Sequence[Example], padding: int = 0) -> Example:
+    """Examples of one model as one batch: tokens and their mask padded on the right, other inputs stacked."""
+    names = examples[0].keys() - {DECODED}
+
+    def batch(name: str) -> Tensor:
+        rows = [example[name] for example in examples]
+        whole = rows[0].is_floating_point() or name == GRID
+        return torch.cat(rows) if whole else padded(rows, 0 if name == MASK else padding)
+
+    return {name: batch(name) for name in names}
 
 
-def padded(rows: Sequence[Tensor]) -> Tensor:
-    """Rows of several lengths, B T each, as one batch, zero-padded on the right."""
+def padded(rows: Sequence[Tensor], padding: int = 0) -> Tensor:
+    """Rows of several lengths, B T each, as one batch, padded on the right."""
     longest = max(row.shape[1] for row in rows)
-    return torch.cat([F.pad(row, (0, longest - row.shape[1])) for row in rows])
+    return torch.cat([F.pad(row, (0, longest - row.shape[1]), value=padding) for row in rows])

@@ -12,7 +12,7 @@ import torch
 
 from exporters.cases import Batch
 from exporters.quality.examples import of_tokens
-from exporters.quality.inputs import Representative
+from exporters.quality.parts import Representative
 from specs.model import Model
 
 ROWS = 12

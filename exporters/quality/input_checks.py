@@ -34,4 +34,7 @@ def check_length(spec: Model, where: str, ids: Tensor | None) -> None:
 
 def input_sizes(spec: Model) -> tuple[int | None, ...]:
     """The sizes of one input after the batch; None for variable lengths."""
-    return (None,) if spec.embedding_of(spec.first_stack).any_length else input_shape(spec)
+    embedding = spec.embedding_of(spec.first_stack)
+    if embedding.takes_tokens:
+        return (None,)
+    return (None, *embedding.input_shape(1)[1:]) if embedding.any_length else input_shape(spec)

@@ -12,10 +12,13 @@ from exporters.cases import Batch, Case
 from exporters.quality.examples import DECODED, Example, joined
 from exporters.quality.generated import greedy
 from exporters.quality.measures import token_error_rate
+from exporters.quality.pairs import placeholder_of
 from exporters.quality.runners import Files, Runner, decoding
-from exporters.quality.tallies import Tally, tally_for
+from exporters.quality.tallies import Tally, scores_next_tokens, tally_for
+from specs.connector import ConnectorKind
 from specs.errors import UserError, option_name
 from specs.model import Model
+from zoo.graph_names import GRID
 
 NEW_TOKENS = 32
 """The number of tokens that an encoder-decoder generates per input."""
@@ -53,7 +56,7 @@ def judge(
                 assert reference is not None
                 pairs.append(_speak(spec, example, files, reference, speech, tally))
             else:
-                case = Case("judged", input_batch(spec, example))
+                case = _case_of(spec, example)
                 wanted = None if reference is None else reference.outputs(case)
                 tally.add(case, wanted, files.outputs(case))
     found = tally.figures()
@@ -63,17 +66,12 @@ def judge(
 def check_judgeable(spec: Model, *, has_reference: bool) -> None:
     """Raise :class:`specs.errors.UserError` unless a model has something to measure."""
     generates = spec.head.kind == "language_modeling"
-    if spec.architecture in ("dual-encoder", "vision-language"):
-        raise UserError(
-            f"Judging {spec.name} would need texts with their images, which are not read\n"
-            f"  value: {spec.architecture}\n  Compare its outputs with those of the float model on your own pairs."
-        )
     if spec.architecture == "encoder-decoder" and not generates:
         raise UserError(
             f"Judging {spec.name} needs a head of kind language_modeling, to compare generated text\n"
             f"  value: head {spec.head.kind}\n  Judge it with {option_name('set')} head.kind=language_modeling."
         )
-    if not has_reference and not (spec.architecture == "decoder" and generates):
+    if not has_reference and not scores_next_tokens(spec):
         raise UserError(
             f"Judging {spec.name} needs a model to compare with, as it does not score next tokens\n"
             f"  value: {spec.architecture}, head {spec.head.kind}\n"
@@ -124,9 +122,21 @@ def cases_of(spec: Model, examples: Sequence[Example]) -> Iterator[Case]:
     """The examples as cases in which every output can be compared; the decoder of an encoder-decoder reads its given
     input, or one token."""
     for example in examples:
-        batch = input_batch(spec, example)
         if spec.architecture != "encoder-decoder":
-            yield Case("judged", batch)
+            yield _case_of(spec, example)
         else:
+            batch = input_batch(spec, example)
             one = torch.zeros(len(batch.inputs), 1, dtype=torch.int64)
             yield decoding(example.get(DECODED, one), batch)
+
+
+def _case_of(spec: Model, example: Example) -> Case:
+    """An example of a model other than an encoder-decoder as a case, with the images beside its tokens."""
+    batch = input_batch(spec, example)
+    if spec.image is None:
+        return Case("judged", batch)
+    name = spec.embedding_of(spec.image).input_name
+    grids, connector = example.get(GRID), spec.connector
+    joined = connector.square**2 if grids is not None and isinstance(connector, ConnectorKind) else 1
+    images = Batch(name, example[name], grids=grids, joined=joined)
+    return Case("judged", batch, encoder=images, reads_encoder=False, placeholder=placeholder_of(spec))

@@ -57,6 +57,12 @@ def rank_agreement(reference: Tensor, vectors: Tensor, neighbours: int = 10) -> 
     return float(common.double().mean())
 
 
+def match_agreement(reference: tuple[Tensor, Tensor], vectors: tuple[Tensor, Tensor]) -> float:
+    """The share of rows whose nearest row of the other set, by cosine, is the same in both pairs of sets, N x D and M x D."""
+    first, second = ((_unit(rows) @ _unit(others).T).argmax(-1) for rows, others in (reference, vectors))
+    return float((first == second).double().mean())
+
+
 def edit_distance(reference: Sequence[int], tokens: Sequence[int]) -> int:
     """The fewest insertions, deletions and substitutions that turn one sequence into the other (Levenshtein)."""
     row = list(range(len(tokens) + 1))
@@ -76,7 +82,12 @@ def token_error_rate(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> fl
 
 def _nearest(vectors: Tensor, count: int) -> Tensor:
     """The rows most similar to each row, N x count."""
-    unit = vectors / vectors.norm(dim=-1, keepdim=True).clamp(min=1e-300)
-    similarities = unit @ unit.T
+    similarities = _unit(vectors) @ _unit(vectors).T
     similarities.fill_diagonal_(-torch.inf)
     return similarities.topk(count, -1).indices
+
+
+def _unit(vectors: Tensor) -> Tensor:
+    """Vectors of length 1, in float64."""
+    wide = vectors.double()
+    return wide / wide.norm(dim=-1, keepdim=True).clamp(min=1e-300)

@@ -26,6 +26,7 @@ MEASURES = {
     "cosine": Measure("cosine to float, mean", ".5f"),
     "least_cosine": Measure("cosine to float, least", ".5f"),
     "same_neighbours": Measure("same 10 nearest neighbours", ".2%"),
+    "same_matches": Measure("same best match of text and image", ".2%"),
     "token_error_rate": Measure("token error rate against float", ".2%"),
 }
 """All figures by their names in records."""

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from exporters.cases import Batch, Case
 from exporters.ort_outputs import Loaded, RefusalError, load, run
 from exporters.precisions import Precision
 from exporters.quality.generated import greedy
-from exporters.reference import ENCODED, PRESENT, full_pass
+from exporters.reference import full_pass, per_token_outputs
 from exporters.targets import Target
 from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import assemble
-from zoo.components.head import token_outputs
 from zoo.tracing.task import Task
 
 
@@ -63,19 +63,24 @@ class Files:
             loaded = [load(path, task, target, dtype, packed=True) for path, task in graphs.items()]
         except RefusalError as refusal:
             raise _refused(next(iter(graphs)).parent, refusal) from None
-        head = assemble(spec).head
-        return Files(loaded, frozenset({ENCODED, PRESENT}) | token_outputs(head, spec.output_width))
+        return Files(loaded, per_token_outputs(assemble(spec)))
 
     def outputs(self, case: Case) -> Mapping[str, Tensor]:
-        if self.loaded[-1].task.last_only and not case.pieces:  # tokens are scored one by one
-            case = replace(case, pieces=(1,) * (case.batch.inputs.shape[1] - 1))
+        last_only, length = self.loaded[-1].task.last_only, case.batch.inputs.shape[1]
+        if last_only and not case.pieces:  # tokens are scored one by one
+            case = replace(case, pieces=(1,) * (length - _prompt(case)))
         try:
-            return run(self.loaded, case, self.per_token, "either")
+            outputs = run(self.loaded, case, self.per_token, "either")
         except RefusalError as refusal:
             raise UserError(
                 f"ONNX Runtime cannot run the files: {refusal}\n"
                 "  Export the model again, for a target and in a precision that this machine supports."
             ) from None
+
+        if last_only and case.placeholder is not None:
+            scores = outputs["logits"]
+            outputs["logits"] = F.pad(scores, (0, 0, length - scores.shape[1], 0))  # none are judged before
+        return outputs
 
     def greedy(self, encoder: Batch, start: int, ends: Collection[int], most: int) -> list[int]:
         return self.greedy_near(encoder, start, ends, most, [0] * most)
@@ -97,6 +102,14 @@ class Files:
             found = best
         stop = next((at for at, token in enumerate(found) if token in ends), most - 1)
         return found[: stop + 1]
+
+
+def _prompt(case: Case) -> int:
+    """The number of tokens that go into the first call: those up to the last image, or one."""
+    if case.placeholder is None:
+        return 1
+    seen = (case.batch.inputs == case.placeholder).any(0).nonzero()
+    return int(seen.max()) + 1 if len(seen) else 1
 
 
 def decoding(ids: Tensor, encoder: Batch | None = None) -> Case:

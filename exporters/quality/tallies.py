@@ -16,6 +16,7 @@ from exporters.quality import measures
 from specs.head import (
     CTC,
     Classification,
+    Contrastive,
     LanguageModeling,
     NoHead,
     Pooled,
@@ -54,10 +55,7 @@ class Scores:
         self._reference_losses: list[Tensor] = []
 
     def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
-        scores, mask = got["logits"], case.batch.real
-        real = torch.ones(scores.shape[:-1], dtype=torch.bool)
-        if scores.dim() == 3 and mask is not None:
-            real = mask == 1
+        scores, real = got["logits"], judged_positions(case, got["logits"])
         following = torch.zeros_like(real)  # positions with a real token after them
         tokens = torch.zeros(real.shape, dtype=torch.int64)
         if self._next_token:
@@ -93,6 +91,18 @@ class Scores:
         return found
 
 
+def judged_positions(case: Case, scores: Tensor) -> Tensor:
+    """Which scores are judged, B or B T: those of real tokens, and among images only those from the last vector of the last on."""
+    mask = case.batch.real
+    if scores.dim() < 3 or mask is None:
+        return torch.ones(scores.shape[:-1], dtype=torch.bool)
+    real = mask == 1
+    if case.placeholder is None:
+        return real
+    seen = (case.batch.inputs == case.placeholder).to(torch.int64)
+    return real & (seen.flip(1).cumsum(1).flip(1) == seen)  # none of an image after it
+
+
 class Vectors:
     """Cosines and nearest-neighbour agreement of one vector per row: ``output``, or the mean of B T D."""
 
@@ -122,6 +132,38 @@ class Vectors:
             "cosine": float(cosines.mean()),
             "least_cosine": float(cosines.min()),
             "same_neighbours": measures.rank_agreement(wanted, got),
+        }
+
+
+class Pairs:
+    """Cosines of the vectors of texts and images, and whether each has the same nearest ones of the other kind."""
+
+    def __init__(self) -> None:
+        self._wanted: list[tuple[Tensor, Tensor]] = []
+        self._got: list[tuple[Tensor, Tensor]] = []
+
+    def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
+        assert wanted is not None
+        self._wanted.append(self.vectors(wanted))
+        self._got.append(self.vectors(got))
+
+    def vectors(self, outputs: Outputs) -> tuple[Tensor, Tensor]:
+        """The vectors of texts, N W, and of images, M W."""
+        return outputs["text_embeds"].float(), outputs["image_embeds"].float()
+
+    def figures(self) -> dict[str, float]:
+        (texts, images), (got_texts, got_images) = (
+            map(torch.cat, zip(*side, strict=True)) for side in (self._wanted, self._got)
+        )
+        cosines = measures.cosine(torch.cat([texts, images]), torch.cat([got_texts, got_images]))
+        agreements = [
+            measures.match_agreement((texts, images), (got_texts, got_images)),
+            measures.match_agreement((images, texts), (got_images, got_texts)),
+        ]
+        return {
+            "cosine": float(cosines.mean()),
+            "least_cosine": float(cosines.min()),
+            "same_matches": sum(agreements) / len(agreements),
         }
 
 
@@ -157,10 +199,21 @@ def tally_for(spec: Model) -> Tally:
     """The tally for a model's outputs."""
     head = spec.head
     if isinstance(head, VocabularyHead | Classification | TokenClassification | CTC):
-        decodes = spec.architecture == "decoder" and isinstance(head, LanguageModeling)
-        return Scores(next_token=decodes)
+        return Scores(next_token=scores_next_tokens(spec))
+    if isinstance(head, Contrastive):
+        return Pairs()
     if isinstance(head, Pooled):
         return Vectors(head.output)
     if isinstance(head, NoHead | Pooler):
         return Vectors("last_hidden_state")
     return Values()
+
+
+def scores_next_tokens(spec: Model) -> bool:
+    """Whether a decoder alone scores each token by those before it, so that its perplexity says something."""
+    sees_ahead = spec.decoder is not None and spec.decoder.bidirectional == "prompt"
+    return (
+        spec.architecture in ("decoder", "vision-language")
+        and isinstance(spec.head, LanguageModeling)
+        and not sees_ahead
+    )

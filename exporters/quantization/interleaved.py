@@ -1,6 +1,6 @@
 """The gate and up matrices of experts as one tensor, a row of each by turns, as com.microsoft's MoE expects them.
 
-Shapes: experts E, rows of an expert's matrix H, width D; stored E (2 H) D.
+Shapes: experts E, rows of an expert's matrix H, width D; stored E (2 H) D, part by part of experts that are cut.
 """
 
 from __future__ import annotations
@@ -18,25 +18,37 @@ from zoo.weights.source import WeightSource
 
 @dataclass(frozen=True)
 class InterleavedWeights:
-    """Weights of the model, E H D each (or E H: ``width`` 1), whose rows take turns, in one dtype."""
+    """Weights of the model, E H D each (or E H: ``width`` 1), whose rows take turns, in one dtype.
+
+    Every expert is cut into ``parts`` along an axis of its matrix, rows or columns, and the first parts of all experts
+    precede their second ones.
+    """
 
     names: tuple[str, ...]
     rows: int
     width: int
     dtype: torch.dtype
+    parts: int = 1
+    axis: int = 0
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
         size = self.rows * self.width
-        for experts in zip(*(groups(source.pieces(name), size) for name in self.names), strict=True):
-            rows = torch.stack([each.view(self.rows, self.width) for each in experts], 1)  # H 2 D
-            yield (rows.flatten().to(self.dtype),)
+        for part in range(self.parts):
+            for experts in zip(*(groups(source.pieces(name), size) for name in self.names), strict=True):
+                cut = [
+                    each.view(self.rows, self.width).chunk(self.parts, self.axis)[part] for each in experts
+                ]
+                yield (torch.stack(cut, 1).flatten().to(self.dtype),)  # H 2 D
 
     def raw(self, source: WeightSource) -> None:
         """None: no file holds the rows in this order."""
 
     def restored(self, tensors: Sequence[Tensor]) -> Tensor:
-        rows = tensors[0].view(self.dtype).to(torch.float32).view(-1, len(self.names), self.width)
-        return rows.transpose(0, 1).flatten()
+        sizes = [self.rows, self.width]
+        sizes[self.axis] //= self.parts
+        values = tensors[0].view(self.dtype).to(torch.float32)
+        stored = values.view(self.parts, -1, sizes[0], len(self.names), sizes[1])  # parts E H 2 D
+        return stored.permute(3, 1, *((0, 2, 4) if self.axis == 0 else (2, 0, 4))).flatten()
 
 
 @dataclass(frozen=True)

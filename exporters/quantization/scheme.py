@@ -22,7 +22,7 @@ LEAST = 32
 SENSITIVE = frozenset({"router", "shared_gate"})
 """Modules that decide where tokens go, which are not quantized."""
 
-TABLES = ("embedding.token.weight", "head.vocabulary.weight")
+TABLES = ("embedding.token.weight", "per_layer_embedding.table.weight", "head.vocabulary.weight")
 """The endings of the weights of embeddings and their heads, which may be tied and are quantized alike."""
 
 

@@ -18,13 +18,11 @@ from torch import Tensor
 from exporters.cases import Case, cases
 from exporters.graph import Graph
 from exporters.quality.claim import Claim
-from exporters.quality.examples import joined
-from exporters.quality.judge import input_batch
 from exporters.quantized_cache.attending import CachedAttention, CachedAttentions, attention_paths
 from exporters.quantized_cache.check import no_inputs
 from exporters.quantized_cache.scales import Scales, fill, format_of
 from exporters.quantized_cache.scheme import CacheFormat
-from exporters.rounding.calibration import pass_over
+from exporters.rounding.calibration import calibration_batch, pass_over
 from exporters.rounding.streaming import Rows, calibrate
 from specs.model import Model
 from zoo import functional
@@ -62,7 +60,7 @@ def calibration_case(
     assert claim.inputs is not None
     examples = claim.inputs.calibration or claim.inputs.judged
     some = examples[:: -(-len(examples) // EXAMPLES)]
-    return claim, Case("calibration", input_batch(spec, joined(some)))
+    return claim, calibration_batch(spec, some)
 
 
 def calibrate_caches(

@@ -21,10 +21,10 @@ def check_cache_format(
     """Raise :class:`specs.errors.UserError` where a model, target, client or tracer has no cache of this format."""
     if cache is None:
         return
-    if spec.architecture != "decoder":
+    if not spec.decodes or spec.architecture == "encoder-decoder":
         why = (
             "an encoder has no cache"
-            if spec.architecture == "encoder"
+            if not spec.decodes
             else "the caches of an encoder-decoder grow in an operation without scales"
         )
         raise UserError(f"{OPTION} applies only to decoders\n  value: {spec.name}; {why}\n  Leave it out.")
@@ -44,6 +44,16 @@ def check_cache_format(
             f"{OPTION} {cache.name} needs attention operations that pad rows on the right\n"
             f"  value: {option_name('layout')} {layout.name}, whose client pads on the left\n"
             f"  Pass {option_name('layout')} {able}, or leave it out."
+        )
+    reusing = [
+        layer
+        for layer, block in enumerate(spec.last_stack.layer_blocks())
+        if getattr(block.attention, "reuses_keys_values", False)
+    ]
+    if reusing:
+        raise UserError(
+            f"{OPTION} {cache.name} needs keys and values of its own in every layer, because each has its scales\n"
+            f"  value: {spec.name}, whose layer {reusing[0]} reuses those of another\n  Leave it out."
         )
     if via != "fx":
         raise UserError(

@@ -14,7 +14,8 @@ from exporters.cases import Batch, Case
 from exporters.data_file import Region, contents
 from exporters.quality.claim import Claim
 from exporters.quality.examples import DECODED, Example, joined, padded
-from exporters.quality.judge import input_batch
+from exporters.quality.judge import cases_of, input_batch
+from exporters.quality.pairs import placeholder_of
 from exporters.quantization.matrix import QuantizedMatrix
 from exporters.quantization.static_matrix import StaticMatrix
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
@@ -23,6 +24,8 @@ from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.builder import assemble
 from zoo.components.mixer import State
+from zoo.graph_names import GRID
+from zoo.models.dual_encoder import DualEncoder
 from zoo.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
@@ -77,7 +80,9 @@ def rounded_for(
     def told(done: int, count: int) -> None:
         progress(Stage(f"round weights: {done} of {count} matrices"))
 
-    found = calibrate(assemble(spec), source, roundings, pass_over(_case(spec, examples)), directory, told)
+    found = calibrate(
+        assemble(spec), source, roundings, pass_over(calibration_batch(spec, examples)), directory, told
+    )
     for name, rounding in roundings.items():
         if rounding.inputs is not None and found.input_scales(rounding.names) is None:
             raise UserError(
@@ -88,7 +93,7 @@ def rounded_for(
 
 
 def pass_over(case: Case) -> Run:
-    """One pass over a case; for an encoder-decoder first the encoder, then the decoder, which projects the encoder
+    """One pass over a case; over images before texts, and for an encoder-decoder first the encoder, then the decoder, which projects the encoder
     output layer by layer."""
 
     def run(model: Any, rows: Rows) -> None:
@@ -97,11 +102,31 @@ def pass_over(case: Case) -> Run:
         if source is None:
             model(batch.inputs, batch.mask, token_type_ids=batch.types)
             return
+        if not case.reads_encoder:
+            _pass_over_images(model, case, source, rows)
+            return
         hidden = model.encoder_output(source.inputs, source.mask, source.types)
         encoded = _Projected(model.decoder.blocks, hidden, _tokens(source), _tokens(batch), rows)
         model.decode(batch.inputs, encoded, source.mask)
 
     return run
+
+
+def _pass_over_images(model: Any, case: Case, images: Batch, rows: Rows) -> None:
+    """One pass over images, and then over the texts beside them or with them."""
+    texts = case.batch
+    if isinstance(model, DualEncoder):
+        model.vector("image", images.inputs)
+        rows(_tokens(texts))
+        model.vector("text", texts.inputs, texts.mask, texts.types)
+        return
+    begins = model.decoder.register_forward_pre_hook(lambda module, args: rows(_tokens(texts)))
+    try:
+        seen = {"pixel_values": images.inputs} if len(images.inputs) else {}
+        seen |= {} if images.grids is None else {GRID: images.grids}
+        model(texts.inputs, texts.mask, token_type_ids=texts.types, **seen)
+    finally:
+        begins.remove()
 
 
 class _Projected(Sequence[State]):
@@ -127,11 +152,13 @@ def _tokens(batch: Batch) -> Tensor | None:
     return None if batch.real is None else batch.real == 1
 
 
-def _case(spec: Model, examples: Sequence[Example]) -> Case:
+def calibration_batch(spec: Model, examples: Sequence[Example]) -> Case:
     """Examples as one batch, padded on the right: each layer must see all of its inputs at once."""
-    batch = input_batch(spec, joined(examples))
     if spec.architecture != "encoder-decoder":
-        return Case("calibration", batch)
+        padding = int(placeholder_of(spec) == 0)  # another token than that of images
+        (case,) = cases_of(spec, [joined(examples, padding)])
+        return case
+    batch = input_batch(spec, joined(examples))
     rows = [example[DECODED] for example in examples]
     ids, mask = padded(rows), padded([torch.ones_like(row) for row in rows])
     return Case("calibration", Batch("input_ids", ids, mask, torch.zeros_like(ids)), encoder=batch)

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from exporters.cases import Batch, Case
-from exporters.quality.tallies import Outputs, Scores, Vectors, tally_for
+from exporters.quality.tallies import Outputs, Pairs, Scores, Vectors, judged_positions, tally_for
 from exporters.reference import full_pass
 from exporters.rounding.bit_choice import Key
 from specs.model import Model
@@ -118,14 +118,14 @@ def _objective(spec: Model, case: Case, outputs: Outputs, generator: torch.Gener
     """A sum whose gradient is a sample, and the number of positions or vectors that it covers."""
     tally = tally_for(spec)
     if isinstance(tally, Scores):
-        scores, mask = outputs["logits"], case.batch.real
-        if scores.dim() == 3 and mask is not None:
-            scores = scores[mask == 1]
-        log_p = scores.flatten(0, -2).log_softmax(-1)
+        scores = outputs["logits"]
+        log_p = scores[judged_positions(case, scores)].log_softmax(-1)
         drawn = torch.multinomial(log_p.detach().exp(), 1, generator=generator)
         return log_p.gather(-1, drawn).sum(), len(log_p)
     if isinstance(tally, Vectors):
         vectors = tally.pooled(case, outputs)
+    elif isinstance(tally, Pairs):
+        vectors = torch.cat(tally.vectors(outputs))
     else:
         names = [name for name in outputs if not name.startswith(("present", "state", "encoder "))]
         vectors = torch.cat([outputs[name].float().flatten(1) for name in names], 1)

@@ -26,6 +26,7 @@ from zoo.components.mixer import State
 from zoo.components.mixture import Experts, Matrices
 from zoo.components.position import Position
 from zoo.components.router import Router
+from zoo.models.stack import Stack
 from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Quantized
 from zoo.weights.input_scales import InputScales
@@ -95,6 +96,7 @@ class _Pass:
         self._meta: dict[tuple[nn.Module, str], Tensor] = {}
         self._seen: tuple[Tensor, InputScales | None, Tensor] | None = None
         self._done = 0
+        self._reused = set[nn.Module]()
         positions = (each for each in model.modules() if isinstance(each, Position))
         self._apart = {module for position in positions for module in position.modules()}
         """What blocks hold and the stack runs before them."""
@@ -115,6 +117,10 @@ class _Pass:
             block for path, block in self._model.named_modules() if path.rpartition(".")[0].endswith("blocks")
         }
         within = {module for block in blocks for module in block.modules()} - self._apart
+        stacks = [each for each in self._model.modules() if isinstance(each, Stack)]
+        self._reused = {
+            each.blocks[source] for each in stacks for source in each.sources if source is not None
+        }
         try:
             for module in self._model.modules():
                 if isinstance(module, Experts):
@@ -162,11 +168,13 @@ class _Pass:
     def _leave_block(
         self, block: nn.Module, args: object, result: tuple[Tensor, State]
     ) -> tuple[Tensor, State]:
-        """Release the weights of a block, and its state, which is not read again."""
+        """Release the weights of a block, and its state where no later block reads it."""
         for module in block.modules():
             self._leave(module)
         self._seen = None
         x, state = result
+        if block in self._reused:
+            return result
         return x, tuple(tensor[:0].clone() for tensor in state)
 
     def _enter(self, module: nn.Module, args: object) -> None:

@@ -11,6 +11,7 @@ from exporters.runtime.cache import CACHES
 from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
 from exporters.runtime.tokens import padded, token_inputs
 from specs.errors import UserError
+from zoo.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS
 from zoo.records import CacheRecord
 from zoo.state_names import is_past
 
@@ -21,7 +22,7 @@ class Decoding:
     """``rows`` sequences of at most ``room`` tokens each, and their cache.
 
     ``given`` are inputs that stay the same from call to call, such as an encoder's keys and values. ``embed`` returns the
-    inputs that stand for tokens, by name, for a graph that takes embeddings. Raises :class:`specs.errors.UserError` where the graph's
+    inputs that stand for tokens and their mask, by name, for a graph that takes embeddings. Raises :class:`specs.errors.UserError` where the graph's
     cache is shorter.
     """
 
@@ -32,7 +33,7 @@ class Decoding:
         rows: int,
         room: int,
         given: Mapping[str, OrtValue] | None = None,
-        embed: Callable[[Ids], Mapping[str, Floats | Ids]] | None = None,
+        embed: Callable[[Ids, Ids], Mapping[str, Floats | Ids]] | None = None,
     ) -> None:
         if facts.length is not None and room > facts.length:
             raise UserError(
@@ -83,7 +84,10 @@ class Decoding:
         binding, length = self._binding, ids.shape[1]
         inputs: dict[str, Ids | Floats] = {**token_inputs(self.graph, ids, mask)}
         if self._embed is not None:
-            inputs |= self._embed(ids)
+            embedded = dict(self._embed(ids, mask[:, -length:]))
+            if COORDINATES_BESIDE_SLOTS in self.graph.inputs:
+                embedded[COORDINATES_BESIDE_SLOTS] = embedded.pop(COORDINATES)
+            inputs |= embedded
         for name, array in inputs.items():
             binding.bind_cpu_input(name, array)
         if self._scores.shape()[1] not in (length, self.graph.outputs[SCORES].dims[1]):

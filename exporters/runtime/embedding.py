@@ -7,13 +7,17 @@ from itertools import chain
 
 import numpy as np
 
+from exporters.preprocessing.packed import PackedImages
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
 from exporters.runtime.model_inputs import model_inputs
 from specs.connector import ConnectorKind
 from specs.errors import UserError, option_name
 from specs.model import Model
-from zoo.graph_names import SEEN
+from zoo.graph_names import GRID, SEEN
+
+Images = Floats | PackedImages
+"""Images of one size, M C H W, or of any."""
 
 
 class ImageEmbedder:
@@ -39,18 +43,30 @@ class ImageEmbedder:
         """The graph of images and that of embeddings."""
         return self.vision, self.embedding
 
-    def see(self, images: Floats) -> Floats:
-        """The vectors of images, M V D.  Raises :class:`specs.errors.UserError` for inputs that are none."""
+    def see(self, images: Images) -> Floats:
+        """The vectors of images, M V D, or of those of any size V D.
+
+        Raises :class:`specs.errors.UserError` for inputs that are none.
+        """
         assert self.spec.image is not None
-        inputs, _ = model_inputs(self.vision, self.spec, self.spec.image, images)
+        pixels = images.pixels if isinstance(images, PackedImages) else images
+        inputs, _ = model_inputs(self.vision, self.spec, self.spec.image, pixels)
+        if isinstance(images, PackedImages):
+            inputs[GRID] = images.grids
         return host_array(self.vision.run(inputs, {SEEN: "cpu"})[SEEN]).astype(np.float32)
 
-    def embed(self, ids: Ids, seen: Floats | None = None) -> dict[str, Floats | Ids]:
-        """The inputs of the decoder: embeddings, B T D, and how many tokens each sees ahead, B T, where it takes that.
+    def embed(
+        self, ids: Ids, seen: Floats | None = None, grids: Ids | None = None, mask: Ids | None = None
+    ) -> dict[str, Floats | Ids]:
+        """The inputs of the decoder: embeddings, B T D, how many tokens each sees ahead, B T, and the frame, row and column of
+        each, 3 B T, from the first of them on, where it takes those.
 
-        ids: B T, seen: M V D, one image for every V placeholders.
+        ids and mask: B T, seen: from ``see``, with a placeholder for every vector, grids: M 3, of images of any size.
         """
         given = {"input_ids": ids, SEEN: self._none if seen is None else seen}
+        if GRID in self.embedding.inputs:
+            given[GRID] = np.zeros((0, 3), np.int64) if grids is None else grids
+            given["attention_mask"] = np.ones_like(ids) if mask is None else mask
         if "token_type_ids" in self.embedding.inputs:
             given["token_type_ids"] = np.zeros_like(ids)
         outputs = self.embedding.run(given, dict.fromkeys(self.embedding.outputs, "cpu"))
@@ -73,8 +89,8 @@ def with_placeholders(
     """
     connector = spec.connector
     assert isinstance(connector, ConnectorKind)
-    token, vectors = connector.token, spec.vectors_per_image
-    whole = image_ids or [[token] * vectors] * images
+    token = connector.token
+    whole = image_ids or [[token] * spec.vectors_per_image] * images
     stated = sum(list(prompt).count(token) for prompt in prompts)
     if stated == sum(ids.count(token) for ids in whole):
         return [list(prompt) for prompt in prompts]
@@ -86,7 +102,7 @@ def with_placeholders(
         raise UserError(
             f"{spec.name} takes one placeholder for each image\n"
             f"  value: {stated} times token {token}, for {images} {'image' if images == 1 else 'images'}\n"
-            f"  Write token {token} where an image belongs, once or {vectors} times."
+            f"  Write token {token} where an image belongs, once or {whole[0].count(token)} times."
         )
     following = iter(whole)
     return [

@@ -92,12 +92,16 @@ class EncoderRunner:
         """The probability of each label, B labels: that of a single label, as in rerankers, says whether it holds."""
         return np.concatenate([_probabilities(self.outputs(batch)[0]["logits"]) for batch in batches(given)])
 
+    @property
+    def blank(self) -> int:
+        """The label between the others of a model of speech."""
+        assert isinstance(self.spec.head, SPEECH)
+        return self.spec.head.blank
+
     def spoken(self, given: Given) -> list[list[int]]:
         """The most likely labels of each recording, without repetitions and blanks."""
-        assert isinstance(self.spec.head, SPEECH)
-        blank = self.spec.head.blank
         return [
-            best_labels(logits, blank)
+            best_labels(logits, self.blank)
             for batch in batches(given)
             for logits in self.outputs(batch)[0]["logits"]
         ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from exporters.providers import on_device, present
 from exporters.runtime.graph import LoadedGraph
 from specs.errors import UserError, option_name
 from specs.load import load
@@ -23,13 +24,15 @@ from zoo.records import CacheRecord
 class Exported:
     """The spec of an exported directory, and its manifest.
 
-    ``settings`` are the checkpoint's generation settings, such as the ids of start and end tokens.
+    ``settings`` are the checkpoint's generation settings, such as the ids of start and end tokens, and ``providers`` those
+    that its graphs run on, in order of preference.
     """
 
     directory: Path
     spec: Model
     manifest: Manifest
     settings: Mapping[str, Any]
+    providers: tuple[str, ...]
 
     @property
     def graphs(self) -> tuple[Path, ...]:
@@ -49,7 +52,7 @@ class Exported:
 
     def open(self, place: int, threads: int = 0) -> LoadedGraph:
         """One of the graphs, loaded.  Raises :class:`specs.errors.UserError` where ONNX Runtime refuses it."""
-        return LoadedGraph(self.graphs[place], self.manifest.providers, threads)
+        return LoadedGraph(self.graphs[place], self.providers, threads)
 
     @property
     def size(self) -> int:
@@ -57,10 +60,11 @@ class Exported:
         return sum(self.manifest.files[name].size for name in self.manifest.model_files)
 
 
-def open_export(directory: Path) -> Exported:
-    """Read the records of an export.
+def open_export(directory: Path, device: str | None = None) -> Exported:
+    """Read the records of an export, which runs on ``device``, or on the first of its providers that this machine has.
 
-    Raises :class:`specs.errors.UserError` where the directory is not an export, is damaged, or has no weights.
+    Raises :class:`specs.errors.UserError` where the directory is not an export, is damaged, or has no weights, and for a
+    device that this machine does not have.
     """
     if not (directory / MANIFEST).is_file():
         raise UserError(
@@ -74,4 +78,6 @@ def open_export(directory: Path) -> Exported:
         )
     check_sizes(directory, manifest)
     settings = {**stated_in(directory / CONFIG), **stated_in(directory / GENERATION)}
-    return Exported(directory, load(directory / "spec.yaml"), manifest, settings)
+    wanted = manifest.providers
+    providers = present(wanted) if device is None else on_device(wanted, device)
+    return Exported(directory, load(directory / "spec.yaml"), manifest, settings, tuple(providers))

@@ -11,8 +11,9 @@ from typing import Literal
 import numpy as np
 from onnxruntime import OrtValue
 
+from exporters.preprocessing.packed import PackedImages
 from exporters.runtime.decoding import Decoding
-from exporters.runtime.embedding import ImageEmbedder
+from exporters.runtime.embedding import ImageEmbedder, Images
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, LoadedGraph
 from exporters.runtime.model_inputs import Given, InputBatch, batches, model_inputs
@@ -20,6 +21,7 @@ from specs.errors import UserError, option_name
 from specs.head import LanguageModeling
 from zoo.generation.prompts import check_prompts
 from zoo.generation.sampling import GREEDY, Sampler, Sampling
+from zoo.graph_names import COORDINATES
 from zoo.state_names import is_present, past_of
 
 Ending = Literal["stop token", "enough tokens", "end of context"]
@@ -82,7 +84,7 @@ class Generator:
         self.provider = self.decoder.provider
 
     def begin(
-        self, prompts: InputBatch, most: int, start: int, images: Floats | None = None
+        self, prompts: InputBatch, most: int, start: int, images: Images | None = None
     ) -> tuple[Decoding, list[list[int]]]:
         """Begin the sequences of some prompts, with room for ``most`` new tokens; return them and the decoder's first
         tokens.
@@ -114,7 +116,7 @@ class Generator:
         *,
         stop: Collection[int] = (),
         start: int = 0,
-        images: Floats | None = None,
+        images: Images | None = None,
         tell: Callable[[list[int]], None] = lambda tokens: None,
     ) -> Generation:
         """Continue prompts by at most ``most`` tokens each; ``tell`` is called with the tokens of every step.
@@ -134,7 +136,7 @@ class Generator:
         sampling: Sampling,
         stop: Collection[int],
         start: int,
-        images: Floats | None,
+        images: Images | None,
         tell: Callable[[list[int]], None],
     ) -> Generation:
         """Continue the prompts of one batch."""
@@ -173,15 +175,21 @@ class Generator:
 
 
 class _CallByCall:
-    """Embeds tokens call by call: all images are among those of the first."""
+    """Embeds tokens call by call: all images are among those of the first, and places of later calls follow the largest."""
 
-    def __init__(self, embedder: ImageEmbedder, images: Floats | None) -> None:
+    def __init__(self, embedder: ImageEmbedder, images: Images | None) -> None:
         self._embedder = embedder
         self._seen = None if images is None else embedder.see(images)
+        self._grids = images.grids if isinstance(images, PackedImages) else None
+        self._next: Ids | int = 0  # of each row, B 1
 
-    def __call__(self, ids: Ids) -> dict[str, Floats | Ids]:
-        seen, self._seen = self._seen, None
-        return self._embedder.embed(ids, seen)
+    def __call__(self, ids: Ids, mask: Ids) -> dict[str, Floats | Ids]:
+        given = self._embedder.embed(ids, self._seen, self._grids, mask)
+        self._seen = self._grids = None
+        if COORDINATES in given:
+            given[COORDINATES] = given[COORDINATES] + self._next
+            self._next = np.where(mask == 1, given[COORDINATES].max(0), -1).max(1, keepdims=True) + 1
+        return given
 
 
 def _rows(prompts: InputBatch) -> list[list[int]]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnxruntime import OrtValue
 
-from exporters.providers import device_of, present
+from exporters.providers import device_of
 from exporters.session_options import open_session, session_options
 from specs.errors import UserError, option_name
 
@@ -57,7 +57,7 @@ class LoadedGraph:
         options.intra_op_num_threads = threads
         begun = time.perf_counter()
         try:
-            self.session = open_session(path, options, present(providers))
+            self.session = open_session(path, options, providers)
         except Exception as error:  # ONNX Runtime's errors have no common class
             reason = str(error).strip().splitlines()[0]
             raise UserError(

@@ -1,4 +1,4 @@
-"""Texts about images as the token ids that the processors of Gemma 3 and PaliGemma write."""
+"""Texts about images as the token ids that the processors of Gemma 3, PaliGemma and Qwen-VL write."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from exporters.runtime.text import TextTokenizer
 from specs.connector import ConnectorKind
 from specs.model import Model
+
+_AROUND = "<|vision_start|>", "<|vision_end|>"
+"""The tokens around an image of Qwen-VL, which its texts have where they have a placeholder."""
 
 _PALIGEMMA = "PaliGemmaProcessor"
 
@@ -26,6 +29,10 @@ def marked_ids(texts: Sequence[str], images: int, spec: Model, tokenizer: TextTo
             tokenizer.plain(_started(text, placeholder, start))
             for text in _with_images(texts, images, placeholder, placeholder)
         ]
+    if spec.packs_images:
+        marks = [mark for mark in _AROUND if len(tokenizer.plain(mark)) == 1]
+        whole = placeholder.join(marks) if len(marks) == len(_AROUND) else placeholder
+        return tokenizer.ids(_with_images(texts, images, whole, placeholder))
     if begin is None or end is None:
         return tokenizer.ids(texts)
     whole = f"\n\n{begin}{placeholder * spec.vectors_per_image}{end}\n\n"

@@ -18,7 +18,7 @@ InputBatch = Sequence[Sequence[int]] | Floats
 
 
 class Recordings(tuple[Floats, ...]):
-    """Samples of recordings of any length, 1 N each."""
+    """Samples or frames of recordings of any length, 1 N or 1 N M each."""
 
 
 Given = InputBatch | Recordings
@@ -46,7 +46,7 @@ def model_inputs(
             f"  Pass {option.get(embedding.input_name, option_name('text'))}."
         )
     if isinstance(given, np.ndarray):
-        real = {"attention_mask": np.ones(given.shape, np.int64)} if embedding.takes_mask else {}
+        real = {"attention_mask": np.ones(given.shape[:2], np.int64)} if embedding.takes_mask else {}
         return {embedding.input_name: given, **real}, None
     check_prompts(spec, stack, given)
     ids, mask = padded(given, right=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from specs.errors import UserError, option_name
+from specs.model import Model
 from zoo.checkpoints.carried import stated_in
 
 FILE = "tokenizer.json"
@@ -48,6 +49,11 @@ class TextTokenizer:
         with _faults_told(self.path):
             encoding = self.tokenizer.encode(first, second)
         return encoding.ids, encoding.type_ids
+
+    @property
+    def collapses(self) -> bool:
+        """Whether the tokenizer drops repetitions of tokens, as labels of successive frames have them."""
+        return type(self.tokenizer.decoder).__name__ == "CTC"
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
@@ -94,6 +100,16 @@ class TextTokenizer:
         """The unknown token, if the tokenizer has one."""
         found = map(self.tokenizer.token_to_id, MASKS)
         return next((token for token in found if token is not None), None)
+
+
+def filled_text(ids: list[int], spec: Model, tokenizer: TextTokenizer) -> list[int]:
+    """A text as the encoder of a dual encoder was trained on it: one that pools at the last token of all, in both directions,
+    reads it filled up to its context (SigLIP)."""
+    assert spec.text is not None
+    length, padding = spec.context_length_of(spec.text), tokenizer.padding_id
+    if getattr(spec.text.head, "pooling", None) != "last" or spec.is_causal("text") or length is None:
+        return ids
+    return ids if padding is None else [*ids, *[padding] * (length - len(ids))]
 
 
 class Stream:

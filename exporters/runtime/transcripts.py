@@ -46,9 +46,17 @@ class CharacterVocabulary:
 
 
 def spoken_text(
-    labels: Sequence[int], characters: CharacterVocabulary | None, tokenizer: TextTokenizer | None
+    labels: Sequence[int], blank: int, characters: CharacterVocabulary | None, tokenizer: TextTokenizer | None
 ) -> str | None:
-    """The text of labels, by a vocabulary of characters or a tokenizer; None without either."""
+    """The text of labels without repetitions and blanks, by a vocabulary of characters or a tokenizer; None without either."""
     if characters is not None:
         return characters.text(labels)
-    return None if tokenizer is None else tokenizer.text(labels)
+    return None if tokenizer is None else tokenizer.text(separated(labels, blank, tokenizer)).strip()
+
+
+def separated(labels: Sequence[int], blank: int, tokenizer: TextTokenizer) -> list[int]:
+    """The labels with a blank between equal ones, where the tokenizer drops repetitions itself."""
+    if not tokenizer.collapses:
+        return list(labels)
+    pairs = zip(labels, [None, *labels], strict=False)
+    return [each for label, before in pairs for each in ((blank, label) if label == before else (label,))]

@@ -9,12 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer
 from typer.testing import CliRunner
 
 from cli.app import app
-from exporters.runtime.transcripts import CharacterVocabulary, collapsed
+from exporters.layouts.ctc_tokenizer import collapsing_tokenizer
+from exporters.runtime.text import TextTokenizer
+from exporters.runtime.transcripts import CharacterVocabulary, collapsed, separated, spoken_text
 from tests.exporters.preprocessing.test_audio import recorded
-from tests.parity.speech import WORDS, generated, moonshine_of, processor_of, reference_of
+from tests.parity.speech import (
+    WORDS,
+    generated,
+    moonshine_of,
+    parakeet_of,
+    parakeet_processor,
+    processor_of,
+    reference_of,
+)
 
 
 def invoke(*arguments: Any) -> Any:
@@ -55,6 +66,35 @@ def test_the_transcript_is_that_of_the_reference(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_transcript_of_a_spectrogram_is_that_of_the_reference(tmp_path: Path) -> None:
+    origin, sounds = tmp_path / "reference", tmp_path / "sounds"
+    for place in (origin, sounds):
+        place.mkdir()
+    reference, processor = parakeet_of(origin), parakeet_processor()
+    assert invoke("import", origin, "-o", tmp_path / "pieces.yaml").exit_code == 0
+    result = invoke("export", tmp_path / "pieces.yaml", "--weights", origin, "-o", tmp_path / "onnx")
+    assert result.exit_code == 0, result.output
+    expected = []
+    for name, seconds in (("a", 0.9), ("bb", 1.37)):
+        path = recorded(sounds / f"{name}.wav", seconds)
+        samples = np.frombuffer(path.read_bytes()[44:], "<i2").astype(np.float32) / 32768
+        given = processor(samples, sampling_rate=16000)
+        with torch.no_grad():
+            labels = reference(**given).logits.argmax(-1)[0, : -(-(len(samples) // 160) // 8)]
+        expected.append(processor.decode(labels.tolist(), skip_special_tokens=True).strip())
+    result = invoke("run", tmp_path / "onnx", "--audio", sounds)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [f"a.wav -> {expected[0]}", f"bb.wav -> {expected[1]}"]
+    assert len(set(expected)) == 2
+    judged = invoke("eval", tmp_path / "onnx", "--against", origin, "--text", sounds)
+    assert judged.exit_code == 0, judged.output
+    attended = invoke(
+        "attend", tmp_path / "pieces.yaml", "--weights", origin, "--audio", sounds / "a.wav", "--json"
+    )
+    assert attended.exit_code == 0, attended.output
+
+
+@pytest.mark.slow
 def test_an_encoder_decoder_generates_for_each_recording(tmp_path: Path) -> None:
     origin, sounds = tmp_path / "reference", tmp_path / "sounds"
     for place in (origin, sounds):
@@ -86,6 +126,23 @@ def test_labels_become_the_text_of_the_reference(tmp_path: Path, lower: bool) ->
     for _ in range(50):
         labels = generator.choice(len(WORDS), 30, p=[0.3, 0, 0, 0.05, 0.15, *[0.5 / 6] * 6]).tolist()
         assert vocabulary.text(collapsed(labels, blank=0)) == processor.tokenizer.decode(labels)
+
+
+def test_a_tokenizer_that_drops_repetitions_keeps_those_that_are_said() -> None:
+    tokenizer = parakeet_processor().tokenizer.backend_tokenizer
+    plain = TextTokenizer(Tokenizer.from_str(tokenizer.to_str()), Path("tokenizer.json"))
+    stated = collapsing_tokenizer(json.loads(tokenizer.to_str()), blank=10)
+    assert stated is not None
+    collapsing = TextTokenizer(Tokenizer.from_str(json.dumps(stated)), Path("tokenizer.json"))
+    said = [2, 1, 1, 4, 5, 6, 1, 1, 1]
+    assert [separated(said, 10, each) for each in (plain, collapsing)] == [
+        said,
+        [2, 1, 10, 1, 4, 5, 6, 1, 10, 1, 10, 1],
+    ]
+    assert {spoken_text(said, 10, None, each) for each in (plain, collapsing)} == {"tee on theee"}
+    assert collapsing.text([2, 2, 10, 1, 10, 10, 1, 4, 4, 5]) == "tee on"
+    assert collapsing_tokenizer(stated, blank=10) is None
+    assert collapsing_tokenizer(json.loads(tokenizer.to_str()), blank=11) is None
 
 
 def test_repetitions_are_dropped_before_blanks() -> None:

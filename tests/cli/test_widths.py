@@ -185,7 +185,7 @@ def test_bench(printed: Printed, capsys: pytest.CaptureFixture[str]) -> None:
     ]
     workloads = [Workload("step", (1,) * 8, past=1024), Workload("prompt", (128, 1024))]
     timings = [[Timing(variants[0], each, (1.25, 11.5, 100.0), 10**8)] for each in workloads]
-    print_report(BenchmarkReport(16, Bandwidth(1e10, 1e10), loaded, timings))
+    print_report(BenchmarkReport("cpu", 16, Bandwidth(1e10, 1e10), loaded, timings))
     printed.text = capsys.readouterr().out
     check(printed, "step 8 @ 1024", "p50 ms", "speed", "status -9", "smollm2-135m")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -96,6 +96,19 @@ def falcon_h1() -> PreTrainedModel:
     factors = {"key_multiplier": 0.5, "attention_out_multiplier": 0.9, "mlp_multipliers": [0.9, 0.6]}
     config = transformers.FalconH1Config(vocab_size=VOCABULARY, **mamba, **factors, **GROUPED, **TOKENS)
     return transformers.FalconH1ForCausalLM(config)
+
+
+def zamba2() -> PreTrainedModel:
+    """Mamba-2 in every layer, beside a shared transformer in two of them.
+
+    The reference's full pass clamps step sizes to ``time_step_min`` and its cached steps do not, so no step is that small.
+    """
+    mamba: dict[str, Any] = {"n_mamba_heads": 4, "mamba_d_state": 16, "time_step_min": 1e-9}
+    mamba["layers_block_type"] = ["hybrid", "mamba", "hybrid"]
+    adapters = {"adapter_rank": 4, "use_shared_attention_adapter": True, "use_mem_rope": True}
+    sizes = {**GROUPED, "num_hidden_layers": 3, "num_key_value_heads": GROUPED["num_attention_heads"]}
+    config = transformers.Zamba2Config(vocab_size=VOCABULARY, **mamba, **adapters, **sizes, **TOKENS)
+    return transformers.Zamba2ForCausalLM(config)
 
 
 def qwen3_next() -> PreTrainedModel:
@@ -253,6 +266,28 @@ def clip() -> PreTrainedModel:
     return transformers.CLIPModel(config)
 
 
+def gemma3(directory: Path, marks: list[str]) -> Checkpoint:
+    """A decoder that reads images of 64 pixels as 256 vectors each, with the tokens of its prompts: before an image, of an image,
+    and after one."""
+
+    def make() -> PreTrainedModel:
+        token = VOCABULARY + marks.index("<image_soft_token>")
+        sizes = dict(num_hidden_layers=2, num_attention_heads=4, intermediate_size=96)
+        seen = dict(**sizes, hidden_size=48, image_size=64, patch_size=2, model_type="siglip_vision_model")
+        said = dict(
+            **sizes, **TOKENS, hidden_size=64, vocab_size=VOCABULARY + len(marks), head_dim=16, num_key_value_heads=2,
+            max_position_embeddings=512, sliding_window=64, layer_types=["sliding_attention", "full_attention"],
+            query_pre_attn_scalar=16,
+        )  # fmt: skip
+        config = transformers.Gemma3Config(
+            vision_config=seen, text_config=said, image_token_index=token, mm_tokens_per_image=256,
+            tie_word_embeddings=False,
+        )  # fmt: skip
+        return transformers.Gemma3ForConditionalGeneration(config)
+
+    return checkpoint(make, directory, marks=marks)
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """A checkpoint in a directory, and what the reference makes of it."""
@@ -291,8 +326,10 @@ class Checkpoint:
         return found.sequences[0, -new_tokens:].tolist()
 
 
-def checkpoint(make: Callable[[], PreTrainedModel], directory: Path, seed: int = 7) -> Checkpoint:
-    """A model with random weights, saved with a tokenizer."""
+def checkpoint(
+    make: Callable[[], PreTrainedModel], directory: Path, seed: int = 7, marks: Sequence[str] = ()
+) -> Checkpoint:
+    """A model with random weights, saved with a tokenizer that has further special tokens."""
     torch.manual_seed(seed)
     model = make().eval()
     for parameter in model.parameters():
@@ -308,6 +345,7 @@ def checkpoint(make: Callable[[], PreTrainedModel], directory: Path, seed: int =
         eos_token=EOS,
         padding_side=side,
         model_input_names=["input_ids", "attention_mask"],
+        additional_special_tokens=list(marks),
     )
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)

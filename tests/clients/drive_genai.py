@@ -12,6 +12,22 @@ model = genai.Model(request["directory"])
 tokenizer = genai.Tokenizer(model)
 
 
+def said(prompt: str, images: list[str]) -> dict[str, Any]:
+    """The tokens of a prompt about images, or about none, and those after it."""
+    processor = model.create_multimodal_processor()
+    inputs = processor(prompt, images=genai.Images.open(*images) if images else None)
+    length = inputs["input_ids"].as_numpy().shape[-1]
+    parameters = genai.GeneratorParams(model)
+    total = length + new_tokens
+    parameters.set_search_options(min_length=total, max_length=total, do_sample=False)
+    generator = genai.Generator(model, parameters)
+    generator.set_inputs(inputs)
+    while not generator.is_done():
+        generator.generate_next_token()
+    found = [int(token) for token in generator.get_sequence(0)]
+    return {"prompt": found[:length], "tokens": found[length:]}
+
+
 def generated(texts: list[str]) -> dict[str, Any]:
     """The tokens after each text, and the first text as the tokenizer gives it back."""
     prompts = tokenizer.encode_batch(texts).as_numpy()
@@ -27,4 +43,6 @@ def generated(texts: list[str]) -> dict[str, Any]:
     return {"tokens": tokens, "echo": tokenizer.decode(prompts[0])}
 
 
-print(json.dumps([generated(texts) for texts in request["batches"]]))
+answers = [generated(texts) for texts in request.get("batches", [])]
+answers += [said(**asked) for asked in request.get("asked", [])]
+print(json.dumps(answers))

@@ -36,10 +36,14 @@ function said(samples) {
 }
 
 // The tokens after some ids, among which are those of images.
-function told({ ids, sizes, values }) {
+function told({ ids, sizes, values, grids }) {
   const given = new transformers.Tensor("int64", BigInt64Array.from(ids, BigInt), [1, ids.length]);
   const attention_mask = new transformers.Tensor("int64", BigInt64Array.from(ids, () => 1n), [1, ids.length]);
   const pixel_values = new transformers.Tensor("float32", Float32Array.from(values), sizes);
+  if (grids) {
+    const image_grid_thw = new transformers.Tensor("int64", BigInt64Array.from(grids.flat(), BigInt), [grids.length, 3]);
+    return generated({ input_ids: given, attention_mask, pixel_values, image_grid_thw });
+  }
   if (sizes.length < 5) return generated({ input_ids: given, attention_mask, pixel_values });
   const pixel_attention_mask = transformers.full([...sizes.slice(0, 2), ...sizes.slice(3)], true); // as of the processor
   return generated({ input_ids: given, attention_mask, pixel_values, pixel_attention_mask });

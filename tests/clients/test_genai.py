@@ -6,14 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from PIL import Image
+from sklearn.datasets import load_sample_images
 
 from exporters.export import export
 from exporters.options import Options
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
 from exporters.runtime.text import find_text
-from tests.clients.checkpoints import Checkpoint
+from tests.clients.checkpoints import Checkpoint, gemma3
 from tests.clients.client import GENAI
 from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree
 from zoo import import_checkpoint
@@ -47,6 +51,8 @@ def test_a_mixture(name: str, target: str, agrees: Agree) -> None:
         ("mamba2", "cpu"),
         ("falcon_h1", "portable"),
         ("falcon_h1", "cpu"),
+        ("zamba2", "portable"),
+        ("zamba2", "cpu"),
     ],
 )
 def test_a_decoder_with_states_of_constant_size(name: str, target: str, agrees: Agree) -> None:
@@ -73,6 +79,46 @@ def test_a_mixture_with_quantized_experts(
     name: str, target: str, made: Callable[[str], Checkpoint], tmp_path: Path
 ) -> None:
     _same_as_own_runtime(made(name).directory, tmp_path, target, precision="int4")
+
+
+MARKS = ["<start_of_image>", "<image_soft_token>", "<end_of_image>"]
+"""The tokens with which the client writes an image."""
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_what_is_said_about_an_image(target: str, tmp_path: Path) -> None:
+    """Gemma 3, whose decoder sees the vectors of an image in both directions; and a prompt without an image."""
+    origin = gemma3(tmp_path / "reference", MARKS)
+    options = Options(weights=str(origin.directory), layout="genai", target=target)
+    export(import_checkpoint(origin.directory), tmp_path / "deployed", options)
+    photos = [Image.fromarray(each).crop((100, 60, 164, 124)) for each in load_sample_images().images]
+    for name, photo in zip(("temple", "flower"), photos, strict=True):
+        photo.save(tmp_path / f"{name}.png")
+    shown = "<start_of_image>The quick brown fox"
+    asked = [{"prompt": shown, "images": [str(tmp_path / f"{name}.png")]} for name in ("temple", "flower")]
+    answers = GENAI(
+        tmp_path / "deployed", asked=[*asked, {"prompt": TEXTS[1], "images": []}], new_tokens=NEW_TOKENS
+    )
+    begin, seen, end = origin.tokenizer.convert_tokens_to_ids(MARKS)
+    around, text = (origin.tokenizer(words).input_ids for words in ("\n\n", "The quick brown fox"))
+    prompt = [*around, begin, *[seen] * 256, end, *around, *text]
+    assert [answer["prompt"] for answer in answers] == [prompt, prompt, origin.tokenizer(TEXTS[1]).input_ids]
+    ids = torch.tensor([prompt])
+    expected = [
+        origin.generated(
+            NEW_TOKENS,
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            token_type_ids=(ids == seen).to(torch.int64),
+            pixel_values=torch.from_numpy(np.array(photo)).permute(2, 0, 1)[None].float() / 127.5 - 1,
+        )
+        for photo in photos
+    ]
+    expected += origin.greedy([TEXTS[1]], NEW_TOKENS)
+    found = [answer["tokens"] for answer in answers]
+    print(f"Gemma 3 for {target}\n  onnxruntime-genai {found}\n  transformers      {expected}")
+    assert found == expected
+    assert expected[0] != expected[1]
 
 
 def _same_as_own_runtime(origin: Path, place: Path, target: str = "cpu", **rounded: Any) -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from tests.clients.client import OPTIMUM
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from exporters.export import export
+from exporters.options import Options
+from tests.clients.client import OPTIMUM, SENTENCE_TRANSFORMERS
 from tests.clients.conftest import Agree, Hears, Near
+from tests.parity.minilm import SENTENCES, load_minilm
+from zoo import import_checkpoint
 
 pytestmark = pytest.mark.clients
 
@@ -38,3 +46,20 @@ def test_an_encoder_decoder(name: str, target: str, agrees: Agree) -> None:
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 def test_tokens_from_recordings(target: str, hears: Hears) -> None:
     hears(OPTIMUM, "optimum", target, class_name="ORTModelForSpeechSeq2Seq")
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_a_sentence_encoder_in_sentence_transformers(target: str, tmp_path: Path) -> None:
+    minilm = load_minilm()
+    spec = import_checkpoint(minilm.directory)
+    options = Options(weights=str(minilm.directory), layout="optimum", target=target)
+    export(spec, tmp_path / "deployed", options)
+    answer = SENTENCE_TRANSFORMERS(tmp_path / "deployed", texts=list(SENTENCES))
+    expected = torch.from_numpy(
+        SentenceTransformer(str(minilm.directory), device="cpu").encode(list(SENTENCES))
+    )
+    difference = float((torch.tensor(answer["vectors"]) - expected).abs().max())
+    print(
+        f"MiniLM, {len(SENTENCES)} sentences: sentence-transformers' ONNX backend differs by at most {difference:.1e}"
+    )
+    assert difference < 1e-5

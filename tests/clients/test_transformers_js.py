@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -19,6 +20,12 @@ from transformers import (
     LlavaForConditionalGeneration,
     PaliGemmaConfig,
     PaliGemmaForConditionalGeneration,
+    Qwen2_5_VLConfig,
+    Qwen2_5_VLForConditionalGeneration,
+    Qwen2VLConfig,
+    Qwen2VLForConditionalGeneration,
+    Qwen3VLConfig,
+    Qwen3VLForConditionalGeneration,
     SmolVLMConfig,
     SmolVLMForConditionalGeneration,
     Wav2Vec2Config,
@@ -30,8 +37,17 @@ from exporters.options import Options
 from tests.clients.checkpoints import SIZES, Checkpoint, checkpoint, encoder, encoder_of_images
 from tests.clients.client import TRANSFORMERS_JS
 from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree, Hears, Near
+from tests.exporters.preprocessing.test_audio import recorded
 from tests.parity.reference import build, difference
-from tests.parity.speech import WORDS, processor_of, reference_of
+from tests.parity.speech import (
+    WORDS,
+    parakeet_of,
+    parakeet_processor,
+    processor_of,
+    reference_of,
+    wav2vec2_bert_of,
+    wav2vec2_bert_processor,
+)
 from zoo import import_checkpoint
 
 pytestmark = pytest.mark.clients
@@ -165,15 +181,20 @@ def photos(side: int) -> torch.Tensor:
     return pixels.view(-1, side, side, 3).permute(0, 3, 1, 2) / 127.5 - 1
 
 
+def letters_of(words: list[str]) -> Any:
+    """A tokenizer.json of a vocabulary: the client reads no vocab.json."""
+    letters = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, "<unk>"))
+    letters.decoder = decoders.CTC("<pad>", "|", cleanup=True)
+    return letters
+
+
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 def test_words_from_recordings(target: str, tmp_path: Path) -> None:
     origin = tmp_path / "reference"
     origin.mkdir()
     reference = reference_of(origin)
     processor = processor_of(origin)
-    letters = Tokenizer(models.WordLevel({word: place for place, word in enumerate(WORDS)}, "<unk>"))
-    letters.decoder = decoders.CTC("<pad>", "|", cleanup=True)  # the client reads no vocab.json
-    letters.save(str(origin / "tokenizer.json"))
+    letters_of(WORDS).save(str(origin / "tokenizer.json"))
     spec = import_checkpoint(origin)
     export(spec, tmp_path / "deployed", Options(weights=str(origin), layout="transformers-js", target=target))
     generator = torch.Generator().manual_seed(2)
@@ -190,6 +211,41 @@ def test_words_from_recordings(target: str, tmp_path: Path) -> None:
         recordings=[samples.tolist() for samples in recordings],
     )
     print(f"wav2vec2 for {target}\n  transformers.js {answer['texts']}\n  transformers    {expected}")
+    assert answer["texts"] == expected
+    assert expected[0] != expected[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [("parakeet", "portable"), ("parakeet", "cpu"), ("bert", "portable")]
+)
+def test_words_from_spectrograms(name: str, target: str, tmp_path: Path) -> None:
+    origin = tmp_path / "reference"
+    origin.mkdir()
+    reference: Any = parakeet_of(origin) if name == "parakeet" else wav2vec2_bert_of(origin)
+    processor: Any = parakeet_processor() if name == "parakeet" else wav2vec2_bert_processor(origin)
+    if name == "bert":
+        letters_of(WORDS).save(str(origin / "tokenizer.json"))
+    spec = import_checkpoint(origin)
+    export(spec, tmp_path / "deployed", Options(weights=str(origin), layout="transformers-js", target=target))
+    recordings, expected = [], []
+    for file, seconds in (
+        ("a", 0.9),
+        ("bb", 1.38),
+    ):  # of which none leaves half a frame, which the client keeps
+        path = recorded(tmp_path / f"{file}.wav", seconds)
+        recordings.append(np.frombuffer(path.read_bytes()[44:], "<i2").astype(np.float32) / 32768)
+        given = processor(recordings[-1], sampling_rate=16000, return_tensors="pt")
+        with torch.no_grad():
+            labels = reference(**given).logits.argmax(-1)[0]
+        expected.append(
+            processor.tokenizer.decode(labels.tolist(), skip_special_tokens=name == "parakeet").strip()
+        )
+    (answer,) = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModelForCTC",
+        recordings=[samples.tolist() for samples in recordings],
+    )
+    print(f"{name} for {target}\n  transformers.js {answer['texts']}\n  transformers    {expected}")
     assert answer["texts"] == expected
     assert expected[0] != expected[1]
 
@@ -285,6 +341,88 @@ READERS: dict[str, tuple[type, Any, int]] = {
     ),
 }
 """Classes that read images, with a config, and the number of vectors of an image."""
+
+
+PACKED_TEXT = dict(
+    vocab_size=90, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+    intermediate_size=96, max_position_embeddings=128, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    rope_parameters={"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 2, 2]},
+)  # fmt: skip
+PACKED_VISION = dict(
+    depth=3, num_heads=4, patch_size=4, in_channels=3, spatial_merge_size=2, temporal_patch_size=2
+)
+MARKS = dict(image_token_id=7, video_token_id=8, vision_start_token_id=9, vision_end_token_id=10)
+PACKED: dict[str, tuple[type, Any]] = {
+    "qwen2_vl": (
+        Qwen2VLForConditionalGeneration,
+        Qwen2VLConfig(
+            text_config=PACKED_TEXT,
+            vision_config={**PACKED_VISION, "embed_dim": 32, "hidden_size": 48, "mlp_ratio": 2},
+            **MARKS,
+        ),
+    ),
+    "qwen2_5_vl": (
+        Qwen2_5_VLForConditionalGeneration,
+        Qwen2_5_VLConfig(
+            text_config=PACKED_TEXT,
+            vision_config={
+                **PACKED_VISION,
+                "hidden_size": 32,
+                "out_hidden_size": 48,
+                "intermediate_size": 40,
+                "window_size": 16,
+                "fullatt_block_indexes": [1],
+            },
+            **MARKS,
+        ),
+    ),
+    "qwen3_vl": (
+        Qwen3VLForConditionalGeneration,
+        Qwen3VLConfig(
+            text_config={**PACKED_TEXT, "head_dim": 12},
+            vision_config={
+                **PACKED_VISION,
+                "hidden_size": 32,
+                "out_hidden_size": 48,
+                "intermediate_size": 40,
+                "num_position_embeddings": 49,
+                "deepstack_visual_indexes": [0, 1],
+            },
+            **MARKS,
+        ),
+    ),
+}
+"""Classes that read images of any size."""
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+@pytest.mark.parametrize("name", PACKED)
+def test_what_is_said_about_images_of_any_size(name: str, target: str, tmp_path: Path) -> None:
+    model_class, config = PACKED[name]
+    reference = build(model_class, config, 3)
+    reference.save_pretrained(tmp_path / "reference")
+    spec = import_checkpoint(tmp_path / "reference")
+    options = Options(weights=str(tmp_path / "reference"), layout="transformers-js", target=target)
+    export(spec, tmp_path / "deployed", options)
+    grids = [[1, 4, 6], [1, 2, 10]]
+    pixels = torch.randn(44, 96, generator=torch.Generator().manual_seed(4))
+    ids = [1, 9, *[7] * 6, 10, 40, 41, 9, *[7] * 5, 10, 50, 51]
+    given = torch.tensor([ids])
+    with torch.no_grad():
+        whole = reference.generate(
+            input_ids=given, attention_mask=torch.ones_like(given), pixel_values=pixels,
+            image_grid_thw=torch.tensor(grids), mm_token_type_ids=(given == 7).int(),
+            min_new_tokens=NEW_TOKENS, max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=0,
+        )  # fmt: skip
+    expected = whole[:, len(ids) :].tolist()
+    (answer,) = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModelForImageTextToText",
+        asked={"ids": ids, "sizes": list(pixels.shape), "values": pixels.flatten().tolist(), "grids": grids},
+        new_tokens=NEW_TOKENS,
+    )
+    print(f"{name} for {target}\n  transformers.js {answer['tokens']}\n  transformers    {expected}")
+    assert answer["tokens"] == expected
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])

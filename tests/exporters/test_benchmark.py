@@ -79,7 +79,10 @@ def test_a_step_reads_all_weights_but_tables_that_it_picks_rows_of(
     spec = make(d_model=32, head={"kind": "language_modeling", "tie_embeddings": tied})
     written(spec, tmp_path / "out", verify=False)
     work = Workload("step", (4, 4), past=6)
-    subjects = ExportedSubject(tmp_path / "out", 1), TorchSubject(spec, 1, compiled=False)
+    subjects = (
+        ExportedSubject(tmp_path / "out", "cpu", 1),
+        TorchSubject(spec, "fp32", "cpu", 1, compiled=False),
+    )
     for subject in subjects:
         subject.call(work)()
     cached, pytorch = (subject.bytes_read(work) for subject in subjects)
@@ -98,7 +101,7 @@ def test_a_step_reads_all_weights_but_tables_that_it_picks_rows_of(
 
 def test_an_encoder_has_no_bound(tmp_path: Path) -> None:
     written(bert(), tmp_path / "out", verify=False)
-    assert ExportedSubject(tmp_path / "out", 1).bytes_read(Workload("encode", (4,))) is None
+    assert ExportedSubject(tmp_path / "out", "cpu", 1).bytes_read(Workload("encode", (4,))) is None
     assert weights_read(tmp_path / "out" / "model.onnx") > 0
 
 
@@ -106,7 +109,10 @@ def test_an_encoder_has_no_bound(tmp_path: Path) -> None:
 def test_every_workload_runs_on_exports_and_on_pytorch(tmp_path: Path, make: Any) -> None:
     spec = make()
     written(spec, tmp_path / "out", verify=False)
-    subjects: list[TimedModel] = [ExportedSubject(tmp_path / "out", 1), TorchSubject(spec, 1, compiled=False)]
+    subjects: list[TimedModel] = [
+        ExportedSubject(tmp_path / "out", "cpu", 1),
+        TorchSubject(spec, "fp32", "cpu", 1, compiled=False),
+    ]
     for work in SIZES.workloads(spec):
         for subject in subjects:
             call = subject.call(work)
@@ -120,11 +126,11 @@ def test_a_failed_worker_reports_the_reason() -> None:
         started() as worker,
         pytest.raises(WorkerError, match=r"^gone is not an export \(no export\.json\)$"),
     ):
-        worker.ask({"runtime": "onnxruntime", "path": "gone", "threads": 1})
+        worker.ask({"runtime": "onnxruntime", "path": "gone", "device": "cpu", "threads": 1})
 
 
 def test_a_dead_worker_is_reported() -> None:
     with started() as worker:
         worker._process.kill()
         with pytest.raises(WorkerError, match=r"its process ended with status -9 \(out of memory\?\)"):
-            worker.ask({"runtime": "onnxruntime", "path": "gone", "threads": 1})
+            worker.ask({"runtime": "onnxruntime", "path": "gone", "device": "cpu", "threads": 1})

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import onnxruntime
 import pytest
@@ -18,12 +19,14 @@ from exporters.export import export
 from exporters.layouts import LAYOUTS, Deployment, LayoutError, check_layout
 from exporters.options import Options
 from exporters.precisions import PRECISIONS
+from exporters.runtime.exported import open_export
+from exporters.runtime.generation import Generator
 from exporters.targets import TARGETS
 from exporters.verification import VerificationError
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
-from tests.exporters.models import contents
+from tests.exporters.models import contents, written
 from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo import import_checkpoint
@@ -259,6 +262,50 @@ def test_genai_settings_describe_the_graph(tmp_path: Path) -> None:
     assert "eos_token_id" not in model
 
 
+GEMMA_3 = [
+    "decoder.layers=[{use: local, repeat: 2}, {use: null}]", "decoder.block.attention.heads=4", "decoder.block.attention.kv_heads=2", "vocab_size=300", "d_model=24",
+    "decoder.block.attention.head_dim=8", "decoder.block.feed_forward.hidden=32", "image.layers=1", "image.d_model=16",
+    "image.block.attention.heads=2", "image.block.feed_forward.hidden=16", "image.embedding.image_size=32", "connector.pool=1",
+    "image.embedding.patch_size=2", "connector.token=299", "context_length=400",
+]  # fmt: skip
+"""A small Gemma 3, whose images have 256 vectors, too."""
+
+
+def test_genai_settings_describe_the_graphs_of_images(tmp_path: Path) -> None:
+    spec = load("gemma3-4b", GEMMA_3)
+    config = read(deployed(spec, tmp_path / "x", "genai", verify=False) / "genai_config.json")["model"]
+    graphs = read(tmp_path / "x" / "export.json")["graphs"]
+    assert config["type"] == "gemma3"
+    for part in ("vision", "embedding", "decoder"):
+        facts, stated = graphs[config[part]["filename"]], config[part]
+        inputs, outputs = (
+            {each.replace("%d", "0") for each in stated[side].values()} for side in ("inputs", "outputs")
+        )
+        assert inputs == {name for name in facts["inputs"] if "." not in name or ".0." in name}
+        assert outputs == {name for name in facts["outputs"] if "." not in name or ".0." in name}
+    steps = read(tmp_path / "x" / config["vision"]["config_filename"])["processor"]["transforms"]
+    assert [step["operation"]["type"] for step in steps] == [
+        "DecodeImage", "Resize", "Rescale", "Normalize", "Permute3D",
+    ]  # fmt: skip
+    assert steps[1]["operation"]["attrs"]["width"] == 32
+    assert "create_multimodal_processor" in (tmp_path / "x" / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_zoo_runs_the_graphs_of_images_of_genai(tmp_path: Path) -> None:
+    spec = load("gemma3-4b", GEMMA_3)
+    images = np.random.default_rng(1).standard_normal((2, 3, 32, 32), np.float32)
+    prompt = [[1, *[299] * 256, 5, 6]] * 2
+    for layout in ("genai", "onnx"):
+        written(spec, tmp_path / layout, layout=layout)
+    found = [
+        Generator(open_export(tmp_path / layout)).generate(prompt, 8, images=images).continuations
+        for layout in ("genai", "onnx")
+    ]
+    assert found[0] == found[1]
+    assert found[0][0].ids != found[0][1].ids
+
+
 def test_a_model_without_a_limit_is_announced_with_one(tmp_path: Path) -> None:
     spec = gpt2(position={"kind": "alibi"}, context_length=None)
     config = read(deployed(spec, tmp_path / "x", "genai") / "genai_config.json")
@@ -320,6 +367,8 @@ REFUSALS = [
     ("genai", gpt2(embedding={"token_types": 2}), "it does not provide token types", "onnx"),
     ("genai", gpt2(position={"kind": "rope"}, decoder={"layers": 2, "block": {**BLOCK, "attention": LATENT}}),
      "keys and values of equal width, and their widths are 6 and 4", "onnx"),
+    ("genai", load("llava-1.5-7b"), "it writes prompts with images for gemma3 alone, and the model is llava", "onnx, transformers-js"),
+    ("genai", load("gemma3-4b", ["connector.pool=8"]), "it expects 256 vectors of an image, and the model has 64", "onnx"),
     ("optimum", gpt2(position={"kind": "alibi"}), "fits no class of any known family", "onnx, genai"),
     ("optimum", gpt2(head={"kind": "classification", "labels": 3, "pooling": "last"}), "and the head is classification", "onnx"),
     ("optimum", llama(head_dim=8), "caches with 2 heads of width 16, and the model has 2 of width 8", "onnx, genai, transformers-js"),

@@ -178,7 +178,7 @@ def no_limit(patch: Patch) -> None:
 
 def sums_as_they_are(patch: Patch) -> None:
     """MoE's weights, normalized, are not multiplied by their sum."""
-    patch.setattr(mixture, "_times_total", lambda experts, mixed: mixed)
+    patch.setattr(mixture, "_times_total", lambda experts, mixed, parts: mixed)
 
 
 EVERYWHERE = [("cpu", "fp32"), ("cpu", "int8"), ("cpu", "int4"), ("portable", "fp32"), ("portable", "int4")]

@@ -46,6 +46,12 @@ def grouped(**changes: Any) -> Model:
     return wide(gpt2, position={"kind": "rope"}, decoder=spec, **changes)
 
 
+def reusing() -> Model:
+    """A decoder whose second layer attends to the keys and values of the first."""
+    again = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "reuses_keys_values": True}}
+    return gpt2(decoder={"layers": [{}, {"use": "again"}], "block": BLOCK, "blocks": {"again": again}})
+
+
 def verified(spec: Model, directory: Path, **options: Any) -> Any:
     found = export(spec, directory, Options(**{**CPU, **options}))
     assert found.verification is not None
@@ -238,6 +244,8 @@ def test_sabotage_of_a_quantized_cache_is_caught(sabotage: Any, tmp_path: Path, 
         (grouped(), {"precision": "bf16"}, "cache_precision int8 needs every attention of tiny-gpt2 fused with its cache\n"
          "  value: GroupQueryAttention: decoder.blocks.0.attention: GroupQueryAttention has no kernel for bfloat16\n"),
         (gpt2(), {}, "the head width is 4, and must be a multiple of 8"),
+        (reusing(), {}, "cache_precision int8 needs keys and values of its own in every layer, because each has its scales\n"
+         "  value: tiny-gpt2, whose layer 1 reuses those of another\n  Leave it out."),
     ],
 )  # fmt: skip
 def test_unsupported_quantized_caches_are_refused(

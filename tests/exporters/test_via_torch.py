@@ -24,7 +24,7 @@ from exporters.via_torch import TorchExportError
 from specs.model import Model
 from tests.exporters.models import GRAPH_ONLY
 from tests.exporters.test_mixers import MIXERS, hybrid
-from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
+from tests.zoo.tiny import BLOCK, bert, clip, gpt2, llava, t5, vit, whisper
 from zoo.components.feed_forward import MLP
 from zoo.tracing.tracer import UntraceableError
 
@@ -47,7 +47,8 @@ def odd(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 LIVELY = {"initialization": {"kind": "xavier_uniform"}}
-MODELS = [bert(**LIVELY), gpt2(**LIVELY), t5(), vit(**LIVELY), whisper(**LIVELY)]
+MODELS = [bert(**LIVELY), gpt2(**LIVELY), t5(), vit(**LIVELY), whisper(**LIVELY), clip(), llava()]
+SEEING_BOTH_WAYS: dict[str, Any] = {"layers": 2, "block": BLOCK, "bidirectional": "image"}
 
 
 def test_without_the_way_out_the_module_and_the_function_are_named(
@@ -103,6 +104,13 @@ def test_every_architecture_goes_through_pytorchs_exporter(odd: Any, spec: Model
         assert list(facts["outputs"]) == list(_facts_via_fx(spec, tmp_path)[name]["outputs"])
         recorded = {entry.key for entry in onnx.load(path, load_external_data=False).metadata_props}
         assert {"zoo.spec", "zoo.target"} <= recorded
+
+
+@pytest.mark.slow
+def test_images_seen_in_both_directions_go_through_pytorchs_exporter(tmp_path: Path) -> None:
+    result = export(llava(decoder=SEEING_BOTH_WAYS), tmp_path / "x", Options(via="torch"))
+    assert result.verification is not None
+    assert "tokens_ahead" in result.graphs["model.onnx"]["inputs"]
 
 
 def _facts_via_fx(spec: Model, directory: Path) -> dict[str, dict[str, Any]]:

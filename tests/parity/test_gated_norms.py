@@ -7,8 +7,7 @@ import torch
 import torch.nn.functional as F
 from transformers.models.falcon_h1.modeling_falcon_h1 import FalconH1RMSNormGated
 
-from specs.mamba2 import GatedNorm
-from zoo.components.gated_norm import Gate, GroupedGatedNorm
+from zoo.components.gated_norm import Gate, GatedRMSNorm
 
 
 @pytest.mark.parametrize("groups", [1, 3])
@@ -16,7 +15,7 @@ from zoo.components.gated_norm import Gate, GroupedGatedNorm
 def test_a_gated_norm(gate: str, groups: int) -> None:
     torch.manual_seed(0)
     reference = FalconH1RMSNormGated(12, eps=1e-3, n_groups=groups, norm_before_gate=gate == "after")
-    norm = GroupedGatedNorm(GatedNorm(eps=1e-3, gate=gate), 12, groups)  # type: ignore[arg-type]
+    norm = GatedRMSNorm(12, 1e-3, groups=groups, gates_first=gate == "before")
     with torch.no_grad():
         reference.weight.normal_(1.0, 0.1)
         norm.weight.copy_(reference.weight)

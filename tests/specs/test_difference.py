@@ -104,6 +104,7 @@ def test_parts_of_different_kinds_are_reported_whole():
                 "layout": "half_split",
                 "scaling": None,
                 "query_scaling": None,
+                "sections": None,
             },
         ),
         "decoder.block.norm": (

@@ -207,6 +207,36 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "vectors\n  value: 4\n  Use 288.",
         ),
         (
+            "parakeet-ctc-0.6b",
+            ["embedding.kernel=4"],
+            "embedding.kernel: must be odd, so that it has a centre\n  value: 4\n  Use 3 or 5.",
+        ),
+        (
+            "parakeet-ctc-0.6b",
+            ["encoder.block.convolution.kernel=8"],
+            "encoder.block.convolution.kernel: must be odd, so that it has a centre\n  value: 8\n  Use 7 or 9, or set causal: true.",
+        ),
+        (
+            "parakeet-ctc-0.6b",
+            ["encoder.causal=true"],
+            "encoder.block.kind: belongs to an encoder, because the convolution sees following vectors\n"
+            "  value: 'conformer'\n  Use pre_norm.",
+        ),
+        (
+            "parakeet-ctc-0.6b",
+            ["d_model=1025", "encoder.block.attention.head_dim=128"],
+            "position.kind: requires an even d_model, with a sine and a cosine per frequency; it is 1025\n"
+            "  value: 'relative_sinusoidal'\n  Use d_model: 1024 or 1026.",
+        ),
+        (
+            "parakeet-ctc-0.6b",
+            [
+                "encoder.block.attention={kind: latent, heads: 2, kv_rank: 8, head_dim: 4, rope_dim: 2, value_dim: 4}"
+            ],
+            "position.kind: requires queries and keys of equal width in every head, and latent attention has none\n"
+            "  value: 'relative_sinusoidal'\n  Use rope, or an attention of kind multi_head, grouped_query or multi_query.",
+        ),
+        (
             "gpt2",
             ["position={kind: convolutional}"],
             "position.kind: belongs to an encoder, because the convolution sees following vectors\n"
@@ -239,7 +269,7 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "bert-base",
             ["embedding={kind: pixels}"],
             "embedding.kind: must be a registered embedding kind\n  value: 'pixels'\n"
-            "  Choose from: tokens, patches, spectrogram, waveform, filtered_waveform.",
+            "  Choose from: tokens, patches, spectrogram, frames, subsampled_spectrogram, packed_patches, waveform, filtered_waveform.",
         ),
     ],
 )

@@ -221,7 +221,17 @@ def test_a_variant_may_name_itself_and_state_its_count():
 
 @pytest.mark.parametrize("name", ["bert-base", "gpt2", "t5-small"])
 @pytest.mark.parametrize(
-    "kind", ["learned", "sinusoidal", "rope", "alibi", "relative_bias", "disentangled", "none"]
+    "kind",
+    [
+        "learned",
+        "sinusoidal",
+        "rope",
+        "alibi",
+        "relative_bias",
+        "disentangled",
+        "relative_sinusoidal",
+        "none",
+    ],
 )
 def test_any_position_is_one_assignment_away(name, kind):
     assignments = [f"position.kind={kind}"] + ["context_length=512"] * (name == "t5-small")
@@ -343,10 +353,10 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["position=rope"], "position: must be a mapping with a `kind` of position\n  value: 'rope'\n"
          "  Write a mapping, such as {kind: rope}."),
         (["position=7"], "position: must be a mapping with a `kind` of position\n  value: 7\n"
-         "  Write a mapping with a kind: learned, sinusoidal, convolutional, rope, alibi, relative_bias, none, disentangled, axial_rope, relative_bias_2d."),
+         "  Write a mapping with a kind: learned, sinusoidal, convolutional, rope, alibi, relative_bias, none, disentangled, axial_rope, interpolated, relative_bias_2d, relative_key, relative_sinusoidal."),
         (["decoder.block=3"],
          "decoder.block: must be a mapping with a `kind` of block\n  value: 3\n"
-         "  Write a mapping with a kind: pre_norm, post_norm, parallel, reordered_norm, sandwich, normed_residual."),
+         "  Write a mapping with a kind: pre_norm, post_norm, parallel, reordered_norm, sandwich, normed_residual, side_transformer, conformer."),
         (["position={theta: 3.0}", "position.kind=null"], "position.kind: must be a registered position kind\n"
          "  value: None\n  Did you mean 'none'?"),
         (["d_model=-1"], "d_model: must be greater than 0\n  value: -1\n  Use 1 or more."),
@@ -368,7 +378,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  Add {use: idle} to the list of layers, or remove the block."),
         (["summary=3"], "summary: must be a string\n  value: 3"),
         (["embedding=null"], "embedding: must be a mapping with a `kind` of embedding\n  value: None\n"
-         "  Write a mapping with a kind: tokens, patches, spectrogram, waveform, filtered_waveform."),
+         "  Write a mapping with a kind: tokens, patches, spectrogram, frames, subsampled_spectrogram, packed_patches, waveform, filtered_waveform."),
         (["embedding.scale=sqrt"], "embedding.scale: must be a number, or 'sqrt_d_model'\n  value: 'sqrt'\n"
          "  Did you mean 'sqrt_d_model'?"),
         (["head.tie_embeddings=7"], "head.tie_embeddings: must be true or false\n  value: 7"),

@@ -10,7 +10,8 @@ from specs.load import load
 from specs.model import Model
 from specs.resolved import resolved
 
-PRESET = "llava-1.5-7b"
+PRESET, PACKED, DEEP = "llava-1.5-7b", "qwen2-vl-2b", "qwen3-vl-2b"
+PACKED_IMAGES = "embedding={kind: packed_patches, patch_size: 14}"
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,26 @@ PRESET = "llava-1.5-7b"
         (PRESET, ["decoder.position={kind: sinusoidal}"], "decoder.position.kind: must act inside attention"),
         (PRESET, ["image.embedding={kind: spectrogram, mel_bins: 80}", "image.context_length=50"], "image.embedding.kind: must be patches"),
         (PRESET, ["image.head={kind: pooled}"], "image.head: belongs to a stack of a dual encoder"),
+        (PACKED, ["connector.pool=2"], "connector.pool: must be 1 for images of any size"),
+        (PACKED, ["connector.shuffle=1", "connector.class_token=true"], "connector.class_token: must be false for images of any size"),
+        (PACKED, ["image.position={kind: rope}"], "image.position.kind: must tell rows from columns in images of any size, or be none"),
+        (PACKED, ["image.position.coordinates=centred"], "image.position.coordinates: must be index for images of any size"),
+        (PACKED, ["image.position={kind: relative_bias_2d}"], "image.position.kind: requires images of one size"),
+        (PACKED, ["image.block.attention.window=8"], "image.block.attention.window: counts tokens of a sequence, and patches have rows and columns"),
+        (PRESET, ["image.block.attention.patch_window=8"], "image.block.attention.patch_window: requires an embedding of packed_patches"),
+        (PACKED, ["position.sections.pairs=[16, 24, 23]"], "position.sections.pairs: must have the sum 64, half the rotated dimensions"),
+        (PACKED, ["position.query_scaling={beta: 0.1, length: 8}"], "position.query_scaling: must not be set where pairs rotate by axis"),
+        (PACKED, ["position.scaling={kind: dynamic_ntk, factor: 2.0, original_context_length: 64}"], "position.scaling.kind: must not depend on the length of an input"),
+        (DEEP, ["connector.deepstack.layers=[11, 5]"], "connector.deepstack.layers: must be layers of the images in order, from 0 to 23"),
+        (DEEP, ["connector.deepstack.layers=[24]"], "connector.deepstack.layers: must be layers of the images in order, from 0 to 23"),
+        (DEEP, ["decoder.layers=2"], "connector.deepstack.layers: must be at most 2, the layers of the decoder"),
+        (PRESET, ["connector.deepstack={layers: [0]}"], "connector.deepstack: requires images of any size"),
+        (PRESET, ["image.position={kind: interpolated, side: 4}"], "image.position.kind: requires images of any size"),
+        ("gpt2", ["position={kind: interpolated, side: 4}"], "position.kind: requires an embedding of patches"),
+        (PRESET, ["position.sections={pairs: [16, 24, 24]}"], "position.sections: belong to the decoder of a vision-language model with packed_patches"),
+        ("qwen2-0.5b", ["position.sections={pairs: [8, 12, 12]}"], "position.sections: belong to the decoder of a vision-language model with packed_patches"),
+        ("vit-base-16", ["position={kind: rope, sections: {pairs: [8, 12, 12]}}"], "position.sections: belong to a decoder, among whose tokens images are"),
+        ("vit-base-16", [PACKED_IMAGES], "embedding.kind: belongs to the images of a vision-language model"),
         (PRESET, ["architecture=decoder"], "image: does not belong to architecture: decoder"),
     ],
 )  # fmt: skip

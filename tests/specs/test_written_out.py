@@ -14,6 +14,7 @@ from specs.catalog import preset_names
 from specs.difference import differences
 from specs.load import load
 from specs.model import Model
+from specs.stack_graph import StackGraph
 from specs.writing import dump
 from specs.written_out import written_out
 from tests.strategies import Data, model_data
@@ -50,13 +51,15 @@ def test_every_variant_says_the_same(data: Data) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["gpt2", "gemma3-1b", "modernbert-base", "t5-small", "clip-vit-b32", "whisper-tiny"]
+    "name",
+    ["gpt2", "gemma3-1b", "modernbert-base", "t5-small", "clip-vit-b32", "whisper-tiny", "llava-1.5-7b"],
 )
 def test_the_command_writes_a_spec(name: str, tmp_path: Path) -> None:
     """As YAML, named blocks included, which change a block of which every value is stated."""
     result = CliRunner().invoke(app, ["show", name, "--canonical"])
     assert result.exit_code == 0, result.output
-    assert result.stdout == dump(written_out(load(name)))
+    comments = "".join(f"# {line}\n" for line in str(StackGraph.of(load(name))).splitlines())
+    assert result.stdout == comments + dump(written_out(load(name)))
     (tmp_path / "written.yaml").write_text(result.stdout, encoding="utf-8")
     assert differences(load(tmp_path / "written.yaml"), load(name)) == []
 

@@ -73,7 +73,47 @@ MINISTRAL3 = {
     "sliding_window": None, "use_cache": True, "vocab_size": 131072,
 }  # fmt: skip
 
+GEMMA4 = {
+    "architectures": ["Gemma4ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+    "attention_k_eq_v": False, "bos_token_id": 2, "dtype": "bfloat16", "enable_moe_block": False, "eos_token_id": 1,
+    "expert_intermediate_size": None, "final_logit_softcapping": 30.0, "global_head_dim": 512, "head_dim": 256,
+    "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 1536, "hidden_size_per_layer_input": 256,
+    "initializer_range": 0.02, "intermediate_size": 6144,
+    "layer_types": [*["sliding_attention"] * 4, "full_attention"] * 7, "max_position_embeddings": 131072,
+    "model_type": "gemma4_text", "num_attention_heads": 8, "num_experts": None, "num_global_key_value_heads": None,
+    "num_hidden_layers": 35, "num_key_value_heads": 1, "num_kv_shared_layers": 20, "pad_token_id": 0,
+    "rms_norm_eps": 1e-06,
+    "rope_parameters": {
+        "full_attention": {"partial_rotary_factor": 0.25, "rope_theta": 1000000.0, "rope_type": "proportional"},
+        "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"},
+    },
+    "sliding_window": 512, "tie_word_embeddings": True, "top_k_experts": None, "use_bidirectional_attention": None,
+    "use_cache": True, "use_double_wide_mlp": True, "vocab_size": 262144, "vocab_size_per_layer_input": 262144,
+}  # fmt: skip
+"""The text part of Gemma 4 E2B's config."""
+
 DENSE: dict[str, Any] = {
+    "gemma4-e2b-text": GEMMA4,
+    "gemma4-e4b-text": {
+        **GEMMA4, "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 42, "num_key_value_heads": 2,
+        "layer_types": [*["sliding_attention"] * 5, "full_attention"] * 7, "num_kv_shared_layers": 18,
+        "use_double_wide_mlp": False,
+    },
+    "gemma4-26b-a4b-text": {
+        **GEMMA4, "attention_k_eq_v": True, "enable_moe_block": True, "hidden_size": 2816,
+        "hidden_size_per_layer_input": 0, "intermediate_size": 2112,
+        "layer_types": [*["sliding_attention"] * 5, "full_attention"] * 5, "max_position_embeddings": 262144,
+        "moe_intermediate_size": 704, "num_attention_heads": 16, "num_experts": 128, "num_global_key_value_heads": 2,
+        "num_hidden_layers": 30, "num_key_value_heads": 8, "num_kv_shared_layers": 0, "sliding_window": 1024,
+        "top_k_experts": 8, "use_double_wide_mlp": False,
+    },
+    "gemma4-31b-text": {
+        **GEMMA4, "attention_k_eq_v": True, "hidden_size": 5376, "hidden_size_per_layer_input": 0,
+        "intermediate_size": 21504, "layer_types": [*["sliding_attention"] * 5, "full_attention"] * 10,
+        "max_position_embeddings": 262144, "num_attention_heads": 32, "num_global_key_value_heads": 4,
+        "num_hidden_layers": 60, "num_key_value_heads": 16, "num_kv_shared_layers": 0, "sliding_window": 1024,
+        "use_double_wide_mlp": False,
+    },
     "ministral-3-8b-text": MINISTRAL3,
     "ministral-3-3b-text": {
         **MINISTRAL3, "hidden_size": 3072, "intermediate_size": 9216, "num_hidden_layers": 26,

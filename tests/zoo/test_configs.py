@@ -44,9 +44,7 @@ def read(**changes: Any) -> Any:
     [
         ({"model_type": "lama"}, "config.json: model_type: is not a supported family\n  value: 'lama'\n  Did you mean 'llama'?"),
         ({"model_type": "rwkv"}, "config.json: model_type: is not a supported family\n  value: 'rwkv'\n  Supported families: albert, apertus, arcee, bamba, bart, beit, bert,"),
-        ({"model_type": "gemma3n_text"}, "config.json: model_type: is not supported: specs cannot express several residual streams"),
-        ({"model_type": "gemma4_text"}, "config.json: model_type: is not supported: specs cannot express embeddings per layer"),
-        ({"model_type": "zamba2"}, "config.json: model_type: is not supported: specs cannot express layers that share weights but for"),
+        ({"model_type": "parakeet_rnnt"}, "config.json: model_type: is not supported: specs cannot express a decoder that steps"),
         ({"model_type": None}, "config.json: model_type: is not a supported family"),
         ({"model_type": ["llama"]}, "config.json: model_type: is not a supported family\n  value: ['llama']"),
         ({"architectures": ["LlamaForVision"]}, "config.json: architectures: must name a supported class\n  value: ['LlamaForVision']\n  Choose from: LlamaForCausalLM"),
@@ -67,7 +65,7 @@ def read(**changes: Any) -> Any:
         ({"rope_scaling": {"rope_type": "yarm", "factor": 2.0}}, "config.json: rope_scaling.rope_type: is not supported\n  value: 'yarm'\n  Did you mean 'yarn'?"),
         ({"rope_scaling": {"rope_type": "linear"}}, "config.json: rope_scaling.factor: is required"),
         ({"rope_scaling": {"rope_type": "linear", "factor": 2.0, "mystery": 1}}, "config.json has unsupported fields:\n  rope_scaling.mystery: 1"),
-        ({"rope_parameters": {"rope_type": "proportional"}}, "config.json: rope_parameters.rope_type: is not supported\n  value: 'proportional'"),
+        ({"rope_parameters": {"rope_type": "axial"}}, "config.json: rope_parameters.rope_type: is not supported\n  value: 'axial'"),
         ({"is_causal": False, "layer_types": ["full_attention"]},
          "config.json has unsupported fields:\n  is_causal: False\n  layer_types: ['full_attention']"),
         ({"quantization_config": {"bits": 4}}, "config.json: quantization_config.quant_method: is not supported\n  value: None\n  Choose from: gptq, "),
@@ -110,6 +108,10 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     "gemma3": partial(_with_images, "gemma3_text"),
     "paligemma": partial(_with_images, "gemma"),
     **dict.fromkeys(("siglip", "idefics3", "smolvlm"), lambda fields: {"vision_config": fields}),
+    "blip": lambda fields: {
+        "text_config": {"model_type": "blip_text_model"},
+        "vision_config": {"model_type": "blip_vision_model", **fields},
+    },
     "vision-encoder-decoder": lambda fields: {
         "encoder": {"model_type": "vit", **fields},
         "decoder": {"model_type": "gpt2"},

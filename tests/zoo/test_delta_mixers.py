@@ -70,7 +70,7 @@ def test_unit_lengths_are_computed_in_float32() -> None:
 def test_a_mixer_declares_the_state_that_it_returns(spec: Any) -> None:
     mixer = initialized(build_component(spec, CONTEXT))
     position: Any = None
-    context = MixerContext(position, torch.zeros(1, 1), {})
+    context = MixerContext(position, torch.zeros(1, 1), torch.zeros(1), {})
     y, state = mixer(drawn(2, 7, WIDTH), context, None)
     assert y.shape == (2, 7, WIDTH)
     assert [tuple(each.shape) for each in state] == [each.shape(2, 7) for each in mixer.state]

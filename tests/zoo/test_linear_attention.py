@@ -44,7 +44,7 @@ def built(spec: LinearAttention) -> Any:
 
 
 def given(real: Tensor | None = None) -> MixerContext:
-    return MixerContext(POSITION, torch.zeros(1, 1), {}, real=real)
+    return MixerContext(POSITION, torch.zeros(1, 1), torch.zeros(1), {}, real=real)
 
 
 # ---------------------------------------------------------------------------------------------------------- decays

@@ -141,6 +141,31 @@ def whisper(**changes: object) -> Model:
     )
 
 
+def parakeet(**changes: object) -> Model:
+    """A Parakeet of two layers, which reads spectrograms of any length."""
+    return Model.model_validate(
+        {
+            "name": "tiny-parakeet",
+            "architecture": "encoder",
+            "d_model": 8,
+            "position": {"kind": "relative_sinusoidal"},
+            "embedding": {
+                "kind": "subsampled_spectrogram",
+                "mel_bins": 6,
+                "channels": 4,
+                "convolutions": 2,
+                "scale": "sqrt_d_model",
+            },
+            "encoder": {
+                "layers": 2,
+                "block": {**BLOCK, "kind": "conformer", "convolution": {"kernel": 3}},
+            },
+            "head": {"kind": "ctc", "labels": 5, "blank": 4},
+            **changes,
+        }
+    )
+
+
 def moonshine(**changes: object) -> Model:
     """A Moonshine of two and two layers, whose encoder reads samples."""
     return Model.model_validate(
@@ -240,6 +265,38 @@ def llava(**changes: object) -> Model:
                 "block": BLOCK,
             },
             "connector": {"kind": "linear", "token": 19},
+            "decoder": {"layers": 2, "block": BLOCK},
+            "head": {"kind": "language_modeling"},
+            **changes,
+        }
+    )
+
+
+def of_patches(**changes: object) -> dict[str, Any]:
+    """A block whose attention rotates by row and column."""
+    axial = {"kind": "axial_rope", "coordinates": "index", "theta": 10.0}
+    return {**BLOCK, "attention": {**BLOCK["attention"], "position": axial, **changes}}
+
+
+def packed(**changes: object) -> Model:
+    """A model of two and two layers that reads images of any size: one layer of windows of four patches, and DeepStack."""
+    return Model.model_validate(
+        {
+            "name": "tiny-packed",
+            "architecture": "vision-language",
+            "vocab_size": 20,
+            "d_model": 8,
+            "context_length": 64,
+            "position": {"kind": "rope", "sections": {"pairs": [0, 1, 1], "interleaved": True}},
+            "image": {
+                "d_model": 8,
+                "position": {"kind": "interpolated", "side": 3},
+                "embedding": {"kind": "packed_patches", "patch_size": 2, "channels": 1},
+                "layers": [{"use": "windowed"}, {}],
+                "block": of_patches(),
+                "blocks": {"windowed": of_patches(patch_window=2)},
+            },
+            "connector": {"kind": "linear", "token": 19, "shuffle": 2, "deepstack": {"layers": [0]}},
             "decoder": {"layers": 2, "block": BLOCK},
             "head": {"kind": "language_modeling"},
             **changes,

@@ -19,7 +19,7 @@ class AttentionInput:
     """What the stacks of a model read: token ids, an image or audio, or of a dual encoder both.
 
     types: token types, if not all 0; target: ids of an encoder-decoder's decoder; values: an image, 1 C H W, a
-    spectrogram, 1 M T, or samples, 1 N; column_seconds: the time from one column of audio to the next.
+    spectrogram, 1 M T or 1 N M, or samples, 1 N; column_seconds: the time from one column of audio to the next.
     """
 
     ids: Sequence[int] = ()
@@ -40,7 +40,7 @@ class AttentionInput:
             return []
         count = spec.context_length_of(stack)
         if embedding.any_length or count is None:
-            count = embedding.vector_count(self.values.shape[-1])
+            count = embedding.vector_count(self.values.shape[1])
         return embedding.vector_names(count, self.column_seconds)
 
     def length_of(self, spec: Model, reader: Reader) -> int:

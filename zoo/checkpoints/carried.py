@@ -24,6 +24,7 @@ GENERATION = "generation_config.json"
 _LABELS = ("id2label", "label2id")
 _TOKENS = (
     *(f"{name}_token_id" for name in ("bos", "eos", "pad", "sep", "cls", "mask", "unk", "decoder_start")),
+    *(f"{name}_token_id" for name in ("vision_start", "vision_end", "video")),
     "forced_bos_token_id",
     "forced_eos_token_id",
 )

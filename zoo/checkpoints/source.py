@@ -60,6 +60,18 @@ class CheckpointWeights(WeightSource):
             for piece in self._read(found, row):
                 yield self._finite(piece.to(self.dtype), stored)
 
+    def part(self, name: str, begin: int, end: int) -> Iterator[Tensor]:
+        """As ``pieces``, without reading the rest of the file where that holds the values in order."""
+        found = self._found.get(name)
+        place = None if found is None or len(found.stored) > 1 else found.place()
+        if found is None or place is None or found.stored[0].dtype is None:
+            yield from super().part(name, begin, end)
+            return
+        (stored,), size = found.stored, found.stored[0].dtype.itemsize
+        here = place[0] + begin * size, (end - begin) * size
+        for piece in read_pieces(stored.path, stored.name, found.stored[0].dtype, here, PIECE):
+            yield self._finite(piece.to(self.dtype), stored)
+
     @staticmethod
     def _read(found: Found, row: int) -> Iterator[Tensor]:
         """Yield the values of a parameter, or of a row of it, in the file's dtype: in pieces where the file holds them in order."""

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from specs.embedding import Patches, Spectrogram
+from specs.frames import Frames, SubsampledSpectrogram
+from specs.packed_patches import PackedPatches
 from specs.waveform import SampledKind, Waveform
 from zoo.checks.dependence import depends
 from zoo.checks.finite import not_finite, tensors_of
@@ -60,8 +62,10 @@ def order(side: StackRunner, subject: CheckedModel) -> Check:
     name = f"{side.prefix}order"
     explanation = "swapping the first two patches of an image does more than swap their outputs"
     embedding = side.embedding
-    if isinstance(embedding, Spectrogram | SampledKind):
+    if isinstance(embedding, Spectrogram | SampledKind | SubsampledSpectrogram):
         return skipped(name, explanation, "convolutions over time see the order even without positions")
+    if isinstance(embedding, PackedPatches):
+        return _order_of_packed(side, subject, name, explanation)
     if not isinstance(embedding, Patches):
         return skipped(name, explanation, _SKIPPED)
     size, first = embedding.patch_size, embedding.tokens_before
@@ -75,6 +79,21 @@ def order(side: StackRunner, subject: CheckedModel) -> Check:
         swapped[..., :size, size : 2 * size] = image[..., :size, :size]
         read = side.read(torch.cat((image, swapped)), None, None).tokens
         places = [*range(first), first + 1, first, *range(first + 2, side.length)]
+        return apart([x[:1, places] for x in read], [x[1:] for x in read])
+
+    if not side.ordered:
+        explanation = "without positions, an image is a set of patches: swapping patches swaps their outputs"
+        return Check(name, "info", explanation, change())
+    return depends(name, subject, change, explanation)
+
+
+def _order_of_packed(side: StackRunner, subject: CheckedModel, name: str, explanation: str) -> Check:
+    """Check that outputs depend on the positions of patches that come one after another."""
+
+    def change() -> float:
+        image = side.draw(1, 0)
+        places = [1, 0, *range(2, side.length)]
+        read = side.read(torch.cat((image, image[:, places])), None, None).tokens
         return apart([x[:1, places] for x in read], [x[1:] for x in read])
 
     if not side.ordered:
@@ -107,11 +126,12 @@ def padding(side: StackRunner, subject: CheckedModel) -> Check:
     inputs, others = side.draw(2, 0), side.draw(2, 1)
     short = (side.length + 1) // 2
     count = side.embedding.input_length(short)
-    mask = torch.ones(inputs.shape, dtype=torch.int64)
+    mask = torch.ones(inputs.shape[:2], dtype=torch.int64)
     mask[1, count:] = 0
+    real = mask.unflatten(1, (-1, *(1 for _ in inputs.shape[2:])))
     whole, alone = side.read(inputs[:1], None, None), side.read(inputs[1:, :count], None, None)
     differences = []
-    for padded in (inputs, torch.where(mask == 1, inputs, others)):
+    for padded in (inputs, torch.where(real == 1, inputs, others)):
         together = side.read(padded, mask, None)
         for row, (own, length) in enumerate(((whole, side.length), (alone, short))):
             differences += [
@@ -139,6 +159,8 @@ def _ends(side: StackRunner) -> tuple[tuple[Any, ...], ...] | None:
         last = embedding.image_size // size * size
         corners = (slice(0, size), slice(last - size, last))
         return tuple((..., corner, corner) for corner in corners)
+    if isinstance(embedding, PackedPatches):
+        return (slice(None), slice(1)), (slice(None), slice(-1, None))
     if isinstance(embedding, Spectrogram):
         # The first convolution moves by 1 and the second by the stride, each reaching kernel // 2 to either side.
         columns, reach = embedding.stride * side.length, 2 * (embedding.kernel // 2)
@@ -146,4 +168,7 @@ def _ends(side: StackRunner) -> tuple[tuple[Any, ...], ...] | None:
         return (..., slice(0, 1)), (..., slice(last, last + 1))
     if isinstance(embedding, Waveform) and embedding.convolution_norm == "layer":
         return (..., slice(0, embedding.step)), (..., slice(-embedding.step, None))
+    stem = isinstance(embedding, SubsampledSpectrogram) and embedding.kernel // 2 < embedding.stride
+    if isinstance(embedding, Frames) or stem:
+        return (slice(None), slice(0, 1)), (slice(None), slice(-1, None))
     return None

@@ -14,7 +14,7 @@ from specs.model import Model
 from zoo.builder import ZooModel
 from zoo.checks.degenerate import may_fade, why_insensitive
 from zoo.checks.result import Check, skipped
-from zoo.checks.stack_runner import LENGTH, draw_ids, draw_inputs
+from zoo.checks.stack_runner import LENGTH, draw_ids, draw_inputs, packed
 from zoo.checks.subject import CheckedModel
 from zoo.components.attention import Projections, SelfAttention
 from zoo.components.block import ReorderedNorm, Sandwich
@@ -162,8 +162,13 @@ def _run(model: ZooModel, spec: Model) -> Outputs:
         return model(draw_inputs(spec, "text", 2), draw_inputs(spec, "image", 2, 1))
     if isinstance(model, VisionLanguage):
         ids = draw_inputs(spec, "decoder", 2)
-        images = torch.full((2, spec.vectors_per_image), model.placeholder)
-        return model(torch.cat((images, ids), 1), pixel_values=draw_inputs(spec, "image", 2, 1))
+        images = draw_inputs(spec, "image", 2, 1)
+        if spec.packs_images:
+            pixels, grids = packed(images, spec)
+            vectors = torch.full((2, images.shape[1] // model.square**2), model.placeholder)
+            return model(torch.cat((vectors, ids), 1), pixel_values=pixels, image_grid_thw=grids)
+        vectors = torch.full((2, spec.vectors_per_image), model.placeholder)
+        return model(torch.cat((vectors, ids), 1), pixel_values=images)
     inputs = draw_inputs(spec, "encoder" if isinstance(model, Encoder) else "decoder", 2)
     embedding = spec.embedding_of(spec.last_stack)
     kinds = embedding.token_types if isinstance(embedding, Tokens) else 0

@@ -6,7 +6,7 @@ encoder input: a size that is equal in both runs is fixed, and the others are na
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +113,19 @@ def _problems(modules: Sequence[ModuleShapes]) -> list[str]:
     return problems
 
 
+def _images(
+    model: VisionLanguage,
+    size: dict[str, int],
+    read: Callable[[int, Stack | None], tuple[Tensor, Tensor | None]],
+) -> dict[str, Tensor]:
+    """The images among tokens: one for each row, or patches for S vectors of images of any size."""
+    if not model.spec.packs_images:
+        return {"pixel_values": read(0, model.spec.image)[0]}
+    pixels, _ = read(model.square**2 * size["S"], model.spec.image)
+    grids = torch.empty(size["B"], 3, dtype=torch.int64, device="meta")
+    return {"pixel_values": pixels[0], "image_grid_thw": grids}
+
+
 @torch.no_grad()
 def _run(model: ZooModel, spec: Model, recorder: Recorder, size: dict[str, int]) -> None:
     def ids(length: int) -> Tensor:
@@ -126,7 +139,7 @@ def _run(model: ZooModel, spec: Model, recorder: Recorder, size: dict[str, int])
             return ids(length), ids(length)
         context = spec.context_length_of(stack)
         shape = (size["B"], *embedding.input_shape(length if embedding.any_length else context))
-        mask = torch.empty(shape, dtype=torch.int64, device="meta") if embedding.takes_mask else None
+        mask = torch.empty(shape[:2], dtype=torch.int64, device="meta") if embedding.takes_mask else None
         return torch.empty(shape, device="meta"), mask
 
     tokens, past = size["T"], size["P"]
@@ -143,7 +156,7 @@ def _run(model: ZooModel, spec: Model, recorder: Recorder, size: dict[str, int])
                 cache = model.decode(ids(past), encoded, mask).present_key_values
             model.decode(ids(tokens), encoded, mask, cache, ids(past + tokens))
         else:
-            images = {"pixel_values": read(0, spec.image)[0]} if isinstance(model, VisionLanguage) else {}
+            images = _images(model, size, read) if isinstance(model, VisionLanguage) else {}
             with recorder.forgetting():
                 cache = model(ids(past)).present_key_values
             model(ids(tokens), ids(past + tokens), cache, **images)

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from specs.connector import ConnectorKind
 from specs.embedding import EmbeddingKind
 from specs.model import Model
+from specs.packed_patches import PackedPatches
 from specs.position import NoPosition, PositionKind
 from specs.stack import Stack, StackName
 from zoo.builder import ZooModel
@@ -84,7 +86,7 @@ def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
             prefix, read = f"{name}: ", reads_one_of_two(model, spec, name)
         elif isinstance(model, VisionLanguage):
             prefix = f"{name}: "
-            read = reads_images(model) if name == "image" else reads_text(model, spec)
+            read = reads_images(model, spec) if name == "image" else reads_text(model, spec)
         elif isinstance(model, EncoderDecoder):
             prefix = f"{name}: "
             read = (
@@ -95,7 +97,7 @@ def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
         else:
             prefix, read = "", reads_model(model, spec)
         embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
-        length = token_count(spec, stack) if embedding.any_length else context
+        length = vector_count(spec, stack) if embedding.any_length else context
         assert length is not None
         draw = functools.partial(draw_inputs, spec, name)
         ordered = _is_ordered(spec.position_of(stack), stack, length)
@@ -135,6 +137,22 @@ def token_count(spec: Model, stack: Stack) -> int:
     return min(LENGTH, spec.context_length_of(stack) or LENGTH, spec.rope_switch_length or LENGTH)
 
 
+def vector_count(spec: Model, stack: Stack) -> int:
+    """The number of tokens to read, of samples' vectors, or of the patches of an image of two squares that are joined."""
+    if isinstance(spec.embedding_of(stack), PackedPatches):
+        assert isinstance(spec.connector, ConnectorKind)
+        return 2 * spec.connector.square**2
+    return token_count(spec, stack)
+
+
+def packed(images: Tensor, spec: Model) -> tuple[Tensor, Tensor]:
+    """Images of one size, M patches values, as the patches of all and the frames, rows and columns of each."""
+    assert isinstance(spec.connector, ConnectorKind)
+    square = spec.connector.square
+    grid = torch.tensor([1, square, images.shape[1] // square], device=images.device)
+    return images.flatten(0, 1), grid.expand(images.shape[0], 3)
+
+
 def draw_inputs(spec: Model, name: StackName, rows: int, seed: int = 0) -> Tensor:
     """Random inputs for a stack: token ids, rows x length, or numbers in float64, rows x the sizes of an input."""
     stack = getattr(spec, name)
@@ -143,7 +161,7 @@ def draw_inputs(spec: Model, name: StackName, rows: int, seed: int = 0) -> Tenso
         assert spec.vocab_size is not None
         return draw_ids(rows, token_count(spec, stack), spec.vocab_size, seed)
     generator = torch.Generator().manual_seed(seed)
-    shape = (rows, *embedding.input_shape(token_count(spec, stack) if embedding.any_length else context))
+    shape = (rows, *embedding.input_shape(vector_count(spec, stack) if embedding.any_length else context))
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
@@ -199,10 +217,15 @@ def reads_one_of_two(model: DualEncoder, spec: Model, name: StackName) -> Read:
     return read
 
 
-def reads_images(model: VisionLanguage) -> Read:
+def reads_images(model: VisionLanguage, spec: Model) -> Read:
     """Runs the stack of images of a vision-language model, and the connector after it."""
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
+        if spec.packs_images:
+            images = packed(ids, spec)
+            hidden, vectors = model.image_output(*images), model.see(*images)  # 1 (M N) E, (M V) D
+            vectors = vectors.unflatten(0, (len(ids), -1))
+            return StackOutput((hidden[0].unflatten(0, (len(ids), -1)),), (vectors,))
         hidden = model.image_output(ids)
         return StackOutput((hidden,), (model.connector(hidden, model.side),))
 

@@ -33,7 +33,7 @@ TERMS = _terms()
 
 def name_size(first: int, second: int) -> str:
     """A name for a size from its values in both runs: ``768``, ``T``, ``P+T``, ``B*T``, ``12*B``, ``T+1``,
-    ``320*T+80``; or ``?``."""
+    ``320*T+80``, ``2*(P+T)-1``; or ``?``."""
     if (known := TERMS.name((first, second))) is not None:
         return str(known)
     for name, (a, b) in TERMS.values.items():
@@ -42,12 +42,14 @@ def name_size(first: int, second: int) -> str:
     for name, (a, b) in TERMS.values.items():
         if first - a == second - b:
             return f"{name}{first - a:+d}"
-    for name in ("T", "S"):
-        a, b = SIZES[name]
+    for name in ("T", "S", "P+T"):
+        a, b = TERMS.values[name]
         stride, remainder = divmod(second - first, b - a)
-        margin = first - stride * a  # a convolution reads no fewer than stride times as many
-        if not remainder and margin >= 0:
-            return f"{stride}*{name}{margin:+d}"
+        margin = (
+            first - stride * a
+        )  # the last vector that a convolution makes sees at least one of its inputs
+        if not remainder and margin > -stride:
+            return f"{stride}*{f'({name})' if '+' in name else name}{margin:+d}"
     return UNNAMED
 
 

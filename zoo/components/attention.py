@@ -13,12 +13,14 @@ from torch import Tensor, nn
 import specs.attention as spec
 from zoo import functional
 from zoo.components.linear import Linear
-from zoo.components.mixer import LENGTH, Mixer, MixerContext, State, StateTensor
+from zoo.components.mixer import LENGTH, BiasKey, Mixer, MixerContext, State, StateTensor
 from zoo.components.norm import PerHeadNorm
+from zoo.components.position import Position
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.registry import build_component, builds
+from zoo.sharding import COLUMNS, GATHERED, HEADS, ROWS, SHARED, SLICED, Sharding, counted
 
 KeyValue = tuple[Tensor, Tensor]
 """Keys and values of one layer: B G S K each."""
@@ -29,9 +31,9 @@ def key_value_state(heads: int, key: int, value: int) -> tuple[StateTensor, ...]
     return StateTensor("key", (heads, LENGTH, key)), StateTensor("value", (heads, LENGTH, value))
 
 
-def split_heads(x: Tensor, heads: int, width: int) -> Tensor:
+def split_heads(x: Tensor, width: int) -> Tensor:
     """B T (H K) -> B H T K."""
-    return x.unflatten(-1, (heads, width)).transpose(1, 2)
+    return x.unflatten(-1, (-1, width)).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -62,20 +64,28 @@ class Projections(nn.Module):
         """source: the width of what keys and values are computed from; that of the queries unless given."""
         super().__init__()
         d_model, width = context.d_model, spec.head_width(context.d_model)
-        source = source or d_model
+        reads = context.input_width or d_model
+        source = source or reads
         self.heads, self.key_value_heads, self.width = spec.heads, spec.key_value_heads, width
+        own = not spec.reuses_keys_values
         self.scale = width**-0.5 if spec.scale is None else spec.scale
         self.dropout = spec.dropout
-        self.query = Linear(d_model, spec.heads * width, bias=spec.bias.query)
-        self.key = Linear(source, spec.key_value_heads * width, bias=spec.bias.key)
-        self.value = Linear(source, spec.key_value_heads * width, bias=spec.bias.value)
-        self.gate = Linear(d_model, spec.heads * width, bias=spec.bias.query) if spec.output_gate else None
+        self.query = Linear(reads, spec.heads * width, bias=spec.bias.query)
+        self.key = Linear(source, spec.key_value_heads * width, bias=spec.bias.key) if own else None
+        self.value: Linear | None = None
+        if own and spec.values == "projected":
+            self.value = Linear(source, spec.key_value_heads * width, bias=spec.bias.value)
+        self.gate = Linear(reads, spec.heads * width, bias=spec.bias.query) if spec.output_gate else None
         self.output = Linear(spec.heads * width, d_model, bias=spec.bias.output)
         self.clip, self.softcap = spec.clip, spec.softcap
         self.multipliers = spec.multipliers
         self.norm_over = None if spec.qk_norm is None else spec.qk_norm.over
         self.query_norm = query_key_norm(spec.qk_norm, spec.heads, width, context)
-        self.key_norm = query_key_norm(spec.qk_norm, spec.key_value_heads, width, context)
+        self.key_norm = self.value_norm = None
+        if own:
+            self.key_norm = query_key_norm(spec.qk_norm, spec.key_value_heads, width, context)
+        if own and spec.value_norm is not None:
+            self.value_norm = build_component(spec.value_norm, replace(context, d_model=width))
         self.sinks = nn.Parameter(torch.empty(spec.heads)) if spec.sinks else None  # H
 
     def initial(self, leaf: str) -> Distribution:
@@ -89,7 +99,9 @@ class Projections(nn.Module):
 
     @property
     def state(self) -> tuple[StateTensor, ...]:
-        """The keys and values of all tokens."""
+        """The keys and values of all tokens; none where they are those of another layer."""
+        if self.key is None:
+            return ()
         return key_value_state(self.key_value_heads, self.width, self.width)
 
     def scaled_input(self, x: Tensor) -> Tensor:
@@ -98,27 +110,48 @@ class Projections(nn.Module):
 
     def queries(self, x: Tensor) -> Tensor:
         """B T D -> B H T K."""
-        return self._heads(self._clipped(self.query(x)), self.heads, self.query_norm)
+        return self._heads(self._clipped(self.query(x)), self.query_norm)
 
     def keys(self, x: Tensor) -> Tensor:
         """B S D, or of another width, -> B G S K."""
-        return self._heads(self._clipped(self.key(x)), self.key_value_heads, self.key_norm)
+        return self._keys(self._clipped(self.key(x)))  # type: ignore[misc]
 
     def keys_values(self, x: Tensor) -> KeyValue:
         """B S D, or of another width, -> B G S K twice."""
-        key = self.keys(x)
-        return key, split_heads(self._clipped(self.value(x)), self.key_value_heads, self.width)
+        projected = self._clipped(self.key(x))  # type: ignore[misc]
+        value = projected if self.value is None else self._clipped(self.value(x))
+        if self.value_norm is None:
+            return self._keys(projected), split_heads(value, self.width)
+        value = self.value_norm(value.unflatten(-1, (-1, self.width)))  # B S G K
+        return self._keys(projected), value.transpose(1, 2)
+
+    def _keys(self, projected: Tensor) -> Tensor:
+        """B S (G K) -> B G S K."""
+        assert self.key_norm is not None
+        return self._heads(projected, self.key_norm)
 
     def _clipped(self, x: Tensor) -> Tensor:
         return x if self.clip is None else x.clamp(-self.clip, self.clip)
 
-    def _heads(self, x: Tensor, heads: int, norm: nn.Module) -> Tensor:
+    def _heads(self, x: Tensor, norm: nn.Module) -> Tensor:
         """Norm and split queries or keys: B T (H K) -> B H T K."""
         if self.norms_rotated:
-            return split_heads(x, heads, self.width)
+            return split_heads(x, self.width)
         if self.norm_over == "width":
-            return split_heads(norm(x), heads, self.width)
-        return norm(x.unflatten(-1, (heads, self.width))).transpose(1, 2)
+            return split_heads(norm(x), self.width)
+        return norm(x.unflatten(-1, (-1, self.width))).transpose(1, 2)
+
+    def sharding(self) -> Sharding:
+        """By heads, with as many key-value heads per process."""
+        norm = {"width": GATHERED, "head": SHARED, "each_head": HEADS, None: SHARED}[self.norm_over]
+        return Sharding(
+            dict.fromkeys(("query", "key", "value", "gate"), COLUMNS)
+            | {"output": ROWS, "sinks": HEADS, "query_norm": norm, "key_norm": norm, "value_norm": SHARED}
+            | {"bias_gate": SLICED},
+            {"heads": self.heads, "kv_heads": self.key_value_heads},
+            counted(heads=self.heads, key_value_heads=self.key_value_heads),
+            last="output",
+        )
 
     def attend(self, x: Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
         """x: B T D, of which the gate is computed, B H T K, B G S K, B G S K -> B T D."""
@@ -143,7 +176,7 @@ class BiasGate(nn.Module):
 
     def __init__(self, heads: int, width: int) -> None:
         super().__init__()
-        self.heads, self.width = heads, width
+        self.width = width
         self.projection = Linear(width, 8)
         self.factor = nn.Parameter(torch.empty(1, heads, 1, 1))
 
@@ -153,9 +186,7 @@ class BiasGate(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """B T (H K) -> B H T 1."""
-        sums = (
-            self.projection(split_heads(x, self.heads, self.width)).unflatten(-1, (2, 4)).sum(-1)
-        )  # B H T 2
+        sums = self.projection(split_heads(x, self.width)).unflatten(-1, (2, 4)).sum(-1)  # B H T 2
         a, b = torch.sigmoid(sums).chunk(2, -1)
         return a * (b * self.factor - 1.0) + 2.0
 
@@ -176,7 +207,7 @@ class SelfAttention(Projections, Mixer):
 
     def __init__(self, spec: spec.MultiHeadShape, context: BuildContext) -> None:
         super().__init__(spec, context)
-        self.window = spec.window
+        self.window, self.patch_window = spec.window, spec.patch_window
         self.position = context.position
         self.bias_gate = BiasGate(spec.heads, self.width) if _is_gated(context) else None
         if spec.scale is None:
@@ -185,23 +216,32 @@ class SelfAttention(Projections, Mixer):
         self.norms_rotated = spec.qk_norm is not None and spec.qk_norm.after_rotation
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
-        """x: B T D, past: B G P K twice -> B T D, and all keys and values, B G S K twice."""
+        """x: B T D, past: B G P K twice -> B T D, and all keys and values, B G S K twice; past and state are empty where
+        they are those of another layer."""
         position, positions = self.position or context.position, context.positions
-        rotate, x = position.rotate, self.scaled_input(x)
-        key, value = self.keys_values(x)
-        query, key = rotate(self.queries(x), positions, self.width), rotate(key, positions, self.width)
+        x = self.scaled_input(x)
+        key, value = context.reused if self.key is None else self._so_far(x, position, context, past)
+        query = position.rotate(self.queries(x), positions, self.width)
         if self.norms_rotated:
-            query, key = self.query_norm(query), self.key_norm(key)
+            query = self.query_norm(query)
         query = position.scale_queries(query, positions)
-        key, value = context.cached(past, key, value)
-        bias, distances = context.biases[position.name, self.window], context.distances.get(position.name)
+        bias = context.biases[BiasKey(position.name, self.window, self.patch_window)]
+        distances = context.distances.get(position.name)
         if self.bias_gate is not None:
             gated = self.bias_gate(x) * context.gated[position.name]  # B H T S
             bias = gated if bias is None else gated + bias
         if distances is not None:
             compared = position.compare(self, query, key, distances)  # B H T S
             bias = compared if bias is None else bias + compared
-        return self.attend(x, query, key, value, bias), (key, value)
+        return self.attend(x, query, key, value, bias), () if self.key is None else (key, value)
+
+    def _so_far(self, x: Tensor, position: Position, context: MixerContext, past: State | None) -> KeyValue:
+        """All keys and values: B T D and B G P K twice -> B G S K twice."""
+        key, value = self.keys_values(x)
+        key = position.rotate(key, context.positions, self.width)
+        if self.norms_rotated:
+            key = self.key_norm(key)  # type: ignore[misc]
+        return context.cached(past, key, value)
 
 
 class CrossAttention(Projections):

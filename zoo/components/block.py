@@ -10,16 +10,22 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor, nn
 
 import specs.block as spec
+from zoo.components.altup import AltUp, LowRankResidual
 from zoo.components.attention import CrossAttention
 from zoo.components.layer_scale import LayerScale
+from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
+from zoo.components.output_scale import OutputScale
+from zoo.components.per_layer_embedding import PerLayerEmbedding
+from zoo.components.sharing import add_adapters
 from zoo.context import BuildContext
-from zoo.precision import wide
+from zoo.precision import in_dtype, wide
 from zoo.registry import build_component, builds
 
 
@@ -49,7 +55,8 @@ class Block(nn.Module):
         self.attention = self.mixer = self.cross_attention = self.feed_forward = None
         self.feed_forward_residual = None
         if spec.attention is not None:
-            self.attention = build_component(spec.attention, context)
+            reading = replace(context, input_width=spec.attention_input_width(context.d_model))
+            self.attention = build_component(spec.attention, reading)
         if spec.mixer is not None:
             self.mixer = build_component(spec.mixer, context)
         if context.cross:
@@ -58,6 +65,8 @@ class Block(nn.Module):
             self.cross_attention.component_kind = cross.kind  # type: ignore[assignment, union-attr]
         if spec.feed_forward is not None:
             self.feed_forward = build_component(spec.feed_forward, context)
+        if spec.sharing is not None and spec.sharing.adapters is not None:
+            add_adapters(self, spec.sharing.adapters)
         self.residual = build_component(spec.residual, context)
         if spec.feed_forward_residual is not None:
             self.feed_forward_residual = build_component(spec.feed_forward_residual, context)
@@ -66,7 +75,47 @@ class Block(nn.Module):
             for branch in self.branch_names:
                 self.add_module(f"{branch}_scale", LayerScale(spec.layer_scale, context.d_model))
         self.dropout = nn.Dropout(spec.dropout)
-        self.states = [mixer.state for mixer in self.mixers]
+        self.per_layer_embedding = None
+        if spec.per_layer_embedding is not None:
+            self.per_layer_embedding = PerLayerEmbedding(spec.per_layer_embedding, context)
+        self.altup = None if context.altup is None else AltUp(context.altup, context)
+        self.low_rank_residual = None
+        if spec.low_rank_residual is not None:
+            self.low_rank_residual = LowRankResidual(spec.low_rank_residual, context)
+        self.output_scale = None if spec.output_scale is None else OutputScale(spec.output_scale)
+
+    def forward(
+        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
+    ) -> tuple[Tensor, State]:
+        """x: B T D, past and encoded: the state of this layer, and its keys and values of the encoder -> B T D and state."""
+        turn = Turn(context, past, encoded)
+        if self.altup is not None:
+            return self._updated(x, turn), turn.present
+        x = self.layer(x, turn)
+        if self.per_layer_embedding is not None:
+            x = x + self.dropout(self.per_layer_embedding(x, context.tokens, context.inputs))
+        return x if self.output_scale is None else self.output_scale(x), turn.present
+
+    def _updated(self, x: Tensor, turn: Turn) -> Tensor:
+        """All streams, of which the branches pass the first and an embedding joins the others: B T N D -> B T N D."""
+        assert self.altup is not None
+        predicted = self.altup.predict(x)
+        x = self.altup.correct(predicted, self.layer(predicted[:, :, 0], turn))
+        if self.per_layer_embedding is not None:
+            first, context = self.altup.scaled_first(x), turn.context
+            added = self.dropout(self.per_layer_embedding(first, context.tokens, context.inputs))  # B T D
+            x = torch.cat([x[:, :, :1], x[:, :, 1:] + added[:, :, None]], 2)
+        return x if self.output_scale is None else self.output_scale(x)
+
+    def augmented(self, branch: str, output: Tensor, read: Tensor) -> Tensor:
+        """The output of a branch, with the learned augmented residual of the first: B T D and B T D -> B T D."""
+        if self.low_rank_residual is None or branch != self.branch_names[0]:
+            return output
+        return output + self.low_rank_residual(read)
+
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        """The formula that places norms and residuals: B T D -> B T D."""
+        raise NotImplementedError
 
     def add_norms(self, spec: spec.BlockParts, context: BuildContext, suffix: str = "norm") -> None:
         """A norm for each branch, named after it."""
@@ -98,22 +147,29 @@ class Block(nn.Module):
     @property
     def state(self) -> tuple[StateTensor, ...]:
         """The state of the mixers, in their order."""
-        return tuple(tensor for state in self.states for tensor in state)
+        return tuple(tensor for mixer in self.mixers for tensor in mixer.state)
 
     def branches(self) -> Iterator[tuple[str, Branch]]:
         """The branches by name, in order."""
         for name in self.branch_names:
-            yield name, {"cross_attention": self._cross, "feed_forward": self._feed}.get(name, self._mix)
+            yield name, self.branch(name)
+
+    def branch(self, name: str) -> Branch:
+        """A branch by its name."""
+        return {"cross_attention": self._cross, "feed_forward": self._feed}.get(name, self._mix)
 
     def _mix(self, x: Tensor, turn: Turn) -> Tensor:
         """The sum of the mixers' outputs: B T D -> B T D."""
-        outputs, begin = [], 0
-        for mixer, declared in zip(self.mixers, self.states, strict=True):
-            end = begin + len(declared)
-            output, state = mixer(x, turn.context, None if turn.past is None else turn.past[begin:end])
-            outputs.append(output)
-            turn.present, begin = turn.present + state, end
-        return functools.reduce(operator.add, outputs)
+        return functools.reduce(operator.add, [self._pass(i, x, turn) for i in range(len(self.mixers))])
+
+    def _pass(self, index: int, x: Tensor, turn: Turn) -> Tensor:
+        """The output of a mixer; mixers pass in their order: B T D -> B T D."""
+        *before, mixer = self.mixers[: index + 1]
+        begin = sum(len(each.state) for each in before)
+        past = None if turn.past is None else turn.past[begin : begin + len(mixer.state)]
+        output, state = mixer(x, turn.context, past)
+        turn.present = turn.present + state
+        return output
 
     def _cross(self, x: Tensor, turn: Turn) -> Tensor:
         return self.cross_attention(x, turn.context, turn.encoded)  # type: ignore[misc]
@@ -130,13 +186,12 @@ class PreNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
         for name, branch in self.branches():
-            x = self.joined(name, x, branch(self.norm_of(name)(x), turn))
-        return x, turn.present
+            read = self.norm_of(name)(x)
+            x = self.joined(name, x, self.augmented(name, branch(read, turn), read))
+        return x
 
 
 @builds(spec.PostNorm)
@@ -147,13 +202,10 @@ class PostNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        turn = Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
         for name, branch in self.branches():
             x = self.norm_of(name)(self.joined(name, x, branch(x, turn)))
-        return x, turn.present
+        return x
 
 
 @builds(spec.Parallel)
@@ -169,15 +221,13 @@ class Parallel(Block):
         else:
             self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
         (name, branch), *others = self.branches()
         total = self.scaled(name, branch(self.norm_of(name)(x), turn))
         for name, branch in others:
             total = total + self.scaled(name, branch(self.norm_of(name)(x), turn))
-        return self.residual(x, self.dropout(total)), turn.present
+        return self.residual(x, self.dropout(total))
 
 
 @builds(spec.ReorderedNorm)
@@ -188,13 +238,11 @@ class ReorderedNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
         for name, branch in self.branches():
             x = self.joined(name, x, self.norm_of(name)(branch(x, turn)))
-        return x, turn.present
+        return x
 
 
 @builds(spec.Sandwich)
@@ -206,14 +254,13 @@ class Sandwich(Block):
         self.add_norms(spec, context)
         self.add_norms(spec, context, "output_norm")
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
         for name, branch in self.branches():
-            mixed = self.norm_of(name, "output_norm")(branch(self.norm_of(name)(x), turn))
-            x = self.joined(name, x, mixed)
-        return x, turn.present
+            read = self.norm_of(name)(x)
+            mixed = self.norm_of(name, "output_norm")(branch(read, turn))
+            x = self.joined(name, x, self.augmented(name, mixed, read))
+        return x
 
 
 @builds(spec.NormedResidual)
@@ -224,11 +271,38 @@ class NormedResidual(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        turn = Turn(context, past, encoded)
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
         for name, branch in self.branches():
             x = self.norm_of(name)(x)
             x = self.joined(name, x, branch(x, turn))
-        return x, turn.present
+        return x
+
+
+class BesideEmbedding(nn.Module):
+    """[x, e]: B T D and B T D -> B T 2D."""
+
+    component_kind = "beside_embedding"
+
+    def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
+        return torch.cat([x, in_dtype(embedding, x.dtype)], -1)
+
+
+@builds(spec.SideTransformer)
+class SideTransformer(Block):
+    """x + mixer(norm(x + side(feed_forward(norm(attention(norm([x, e]))))))), where e is the input of the stack."""
+
+    def __init__(self, spec: spec.SideTransformer, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.beside = BesideEmbedding()
+        both = replace(context, d_model=spec.attention_input_width(context.d_model))
+        self.attention_norm = build_component(spec.norm_of("attention"), both)
+        self.feed_forward_norm = build_component(spec.norm_of("feed_forward"), context)
+        self.side = Linear(context.d_model, context.d_model, bias=False)
+        self.mixer_norm = build_component(spec.norm_of("mixer"), context)
+
+    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+        x = wide(x)
+        side = self._pass(0, self.attention_norm(self.beside(x, turn.context.inputs)), turn)
+        side = self.side(self._feed(self.feed_forward_norm(side), turn))
+        mixed = self._pass(1, self.mixer_norm(x + side), turn)
+        return self.joined("mixer", x, mixed)

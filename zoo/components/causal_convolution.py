@@ -19,6 +19,7 @@ class CausalConvolution(nn.Module):
 
     def __init__(self, channels: int, width: int, *, bias: bool) -> None:
         super().__init__()
+        self.channels = channels
         self.weight = nn.Parameter(torch.empty(channels, width))  # D W
         self.bias = nn.Parameter(torch.empty(channels)) if bias else None
 
@@ -29,7 +30,7 @@ class CausalConvolution(nn.Module):
     @property
     def state(self) -> StateTensor:
         """The inputs of the last W - 1 tokens."""
-        return StateTensor("conv", (self.weight.shape[0], self.weight.shape[1] - 1))
+        return StateTensor("conv", (self.channels, self.weight.shape[1] - 1))
 
     def forward(self, x: Tensor, context: MixerContext, past: Tensor | None) -> tuple[Tensor, Tensor]:
         """x: B T D, past: B D (W - 1), or None at the start -> B T D, and the last inputs."""

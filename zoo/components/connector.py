@@ -24,12 +24,19 @@ class Connector(nn.Module):
         assert context.encoder_width is not None
         width = replace(context, d_model=context.encoder_width)
         self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, width)
+        self.joined_norm: nn.Module | None = None
         self.pool, self.shuffle, self.keeps_all = spec.pool, spec.shuffle, spec.class_token
         self.joined_width = context.encoder_width * spec.shuffle**2
 
-    def chosen(self, x: Tensor, side: int) -> Tensor:
+    def chosen(self, x: Tensor, side: int | None) -> Tensor:
         """norm(mean of each square of ``pool``), with the vectors of each square of ``shuffle`` side by side: M N E ->
-        M V joined_width."""
+        M V joined_width.
+
+        ``side``: the number of patches in a row; None where the patches come square by square.
+        """
+        if side is None:
+            joined = self.norm(x).unflatten(1, (-1, self.shuffle**2)).flatten(2)
+            return joined if self.joined_norm is None else self.joined_norm(joined)
         if not self.keeps_all:
             x = x[:, x.shape[1] - side * side :]
         if self.pool > 1:
@@ -38,6 +45,23 @@ class Connector(nn.Module):
         if self.shuffle > 1:
             x = by_squares(x, side // self.pool, self.shuffle).flatten(2)
         return x
+
+
+def deep_connectors(spec: spec.ConnectorKind, context: BuildContext) -> nn.ModuleList:
+    """The connectors of the vectors of earlier layers: like the main one, but with a norm of joined vectors."""
+    deep = spec.deepstack
+    if deep is None:
+        return nn.ModuleList()
+    plain = spec.model_copy(update={"norm": None, "deepstack": None})
+    found = nn.ModuleList()
+    for _ in deep.layers:
+        connector: Connector = build_component(plain, context)  # type: ignore[assignment]
+        if deep.norm is not None:
+            connector.joined_norm = build_component(
+                deep.norm, replace(context, d_model=connector.joined_width)
+            )
+        found.append(connector)
+    return found
 
 
 def by_squares(x: Tensor, side: int, size: int) -> Tensor:
@@ -55,7 +79,7 @@ class LinearConnector(Connector):
         super().__init__(spec, context)
         self.projection = Linear(self.joined_width, context.d_model, bias=spec.bias)
 
-    def forward(self, x: Tensor, side: int) -> Tensor:
+    def forward(self, x: Tensor, side: int | None) -> Tensor:
         """x: M N E, whose last side * side vectors are those of the patches -> M V D."""
         return self.projection(self.chosen(x, side))
 
@@ -71,6 +95,6 @@ class MlpConnector(Connector):
         self.activation_name, self.activation = spec.activation, activation(spec.activation)
         self.down = Linear(hidden, context.d_model, bias=spec.bias)
 
-    def forward(self, x: Tensor, side: int) -> Tensor:
+    def forward(self, x: Tensor, side: int | None) -> Tensor:
         """x: M N E, whose last side * side vectors are those of the patches -> M V D."""
         return self.down(self.activation(self.up(self.chosen(x, side))))

@@ -22,6 +22,7 @@ from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.precision import in_dtype, wide
 from zoo.registry import builds
+from zoo.sharding import COLUMNS, HEADS, ROWS, SHARED, Cut, Section, Sharding, counted
 
 EPS = 1e-6
 """What is added to the squared length of queries and keys."""
@@ -51,12 +52,11 @@ class GatedDeltaNet(Mixer):
         )
         self.heads, self.key_heads = spec.heads, spec.key_heads
         self.key_width, self.value_width = spec.key_width, spec.value_width
-        self.widths = (keys, keys, values)
-        self.input = Linear(d_model, sum(self.widths), bias=False)
+        self.input = Linear(d_model, 2 * keys + values, bias=False)
         self.gate = Linear(d_model, values, bias=False)
         self.update = Linear(d_model, spec.heads, bias=False)
         self.decay = Linear(d_model, spec.heads, bias=False)
-        self.convolution = CausalConvolution(sum(self.widths), spec.kernel_size, bias=False)
+        self.convolution = CausalConvolution(2 * keys + values, spec.kernel_size, bias=False)
         self.activation = activation(spec.activation)
         self.step_bias = nn.Parameter(torch.empty(spec.heads))
         self.rate_log = nn.Parameter(torch.empty(spec.heads))
@@ -73,16 +73,36 @@ class GatedDeltaNet(Mixer):
         states = (self.heads, self.key_width, self.value_width)
         return self.convolution.state, StateTensor("recurrent", states, torch.float32)
 
+    @property
+    def parts(self) -> tuple[int, int, int]:
+        """The widths of queries, keys and values."""
+        keys = self.key_heads * self.key_width
+        return keys, keys, self.heads * self.value_width
+
+    def sharding(self) -> Sharding:
+        """By heads, with as many key heads per process."""
+        joined = tuple(map(Section, self.parts))
+        cuts = {
+            "input": Cut("columns", joined),
+            **dict.fromkeys(("gate", "update", "decay"), COLUMNS),
+            "convolution": Cut("heads", joined),
+            **dict.fromkeys(("step_bias", "rate_log"), HEADS),
+            "activation": SHARED,
+            "norm": SHARED,
+            "output": ROWS,
+        }
+        divided = counted(heads=self.heads, key_heads=self.key_heads) | {"convolution.channels": joined}
+        return Sharding(cuts, {"heads": self.heads, "key_heads": self.key_heads}, divided, last="output")
+
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: B (2 G K + H V) (W - 1) and B H K V -> B T D, and the same state."""
         last_inputs, states = (None, None) if past is None else past
         joined, last_inputs = self.convolution(self.input(x), context, last_inputs)
-        query, key, value = self.activation(joined).split(self.widths, -1)
+        query, key, value = self.activation(joined).split(self.parts, -1)
         query, key = (
-            unit_length(part.unflatten(-1, (self.key_heads, self.key_width))).transpose(1, 2)
-            for part in (query, key)
+            unit_length(part.unflatten(-1, (-1, self.key_width))).transpose(1, 2) for part in (query, key)
         )  # B G T K
-        value = split_heads(value, self.heads, self.value_width)  # B H T V
+        value = split_heads(value, self.value_width)  # B H T V
         rate = wide(self.rate_log).exp()  # H
         decay = -rate * F.softplus(wide(self.decay(x)) + wide(self.step_bias))  # B T H
         update = torch.sigmoid(self.update(x))  # B T H
@@ -95,7 +115,7 @@ class GatedDeltaNet(Mixer):
             states,
             context.real,
         )  # B H T V
-        gate = self.gate(x).unflatten(-1, (self.heads, self.value_width))  # B T H V
+        gate = self.gate(x).unflatten(-1, (-1, self.value_width))  # B T H V
         return self.output(self.norm(mixed.transpose(1, 2), gate).flatten(2)), (last_inputs, states)
 
 
@@ -128,9 +148,17 @@ class KimiDeltaAttention(Mixer):
     @property
     def state(self) -> tuple[StateTensor, ...]:
         """The last queries, keys and values before the convolution, and a matrix per head."""
-        width, kernel = self.query_kernel.shape
+        width, kernel = self.heads * self.head_dim, self.query_kernel.shape[1]
         states = (self.heads, self.head_dim, self.head_dim)
         return StateTensor("conv", (3 * width, kernel - 1)), StateTensor("recurrent", states, torch.float32)
+
+    def sharding(self) -> Sharding:
+        """By heads."""
+        cuts = dict.fromkeys(("query", "key", "value", "decay_out", "gate_out", "update"), COLUMNS)
+        kernels = ("query_kernel", "key_kernel", "value_kernel")
+        cuts |= dict.fromkeys((*kernels, "step_bias", "rate_log"), HEADS)
+        cuts |= {"activation": SHARED, "norm": SHARED, "output": ROWS}
+        return Sharding(cuts, {"heads": self.heads}, counted(heads=self.heads), last="output")
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: B (3 H K) (W - 1) and B H K K -> B T D, and the same state."""
@@ -141,7 +169,7 @@ class KimiDeltaAttention(Mixer):
             in_dtype(projected, kernel.dtype), kernel, None, last_inputs, context.alignment(kernel.shape[1])
         )
         query, key, value = (
-            part.unflatten(-1, (self.heads, self.head_dim)) for part in self.activation(joined).chunk(3, -1)
+            part.unflatten(-1, (-1, self.head_dim)) for part in self.activation(joined).chunk(3, -1)
         )  # B T H K
         query, key, value = (
             part.transpose(1, 2)
@@ -151,11 +179,11 @@ class KimiDeltaAttention(Mixer):
         mixed, states = functional.gated_delta_rule(
             query, key, value, self._decay(x), update, states, context.real
         )  # B H T K
-        gate = self.gate_out(self.gate_in(x)).unflatten(-1, (self.heads, self.head_dim))  # B T H K
+        gate = self.gate_out(self.gate_in(x)).unflatten(-1, (-1, self.head_dim))  # B T H K
         return self.output(self.norm(mixed.transpose(1, 2), gate).flatten(2)), (last_inputs, states)
 
     def _decay(self, x: Tensor) -> Tensor:
         """The logarithm of the decay: B T D -> B H T K, in float32 at least."""
         steps = F.softplus(wide(self.decay_out(self.decay_in(x))) + wide(self.step_bias))  # B T (H K)
         rates = wide(self.rate_log).exp()  # H
-        return split_heads(steps, self.heads, self.head_dim) * -rates[:, None, None]
+        return split_heads(steps, self.head_dim) * -rates[:, None, None]

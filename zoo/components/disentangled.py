@@ -14,7 +14,7 @@ from torch import Tensor, nn
 import specs.disentangled as spec
 from zoo import functional
 from zoo.components.linear import EmbeddingTable
-from zoo.components.position import Distances, Position
+from zoo.components.position import Distances, Position, head_products
 from zoo.context import BuildContext
 from zoo.registry import build_component, builds
 
@@ -69,18 +69,9 @@ class Disentangled(Position):
         rows = distances.rows[:, None].expand(query.shape[0], query.shape[1], -1, -1)  # B H T S
         terms = []
         if self.to_position:
-            products = _products(query, attention.scale * attention.keys(vectors))  # B H T 2R
+            products = head_products(query, attention.scale * attention.keys(vectors))  # B H T 2R
             terms.append(products.gather(-1, rows))
         if self.to_content:
-            products = _products(attention.scale * attention.queries(vectors), key)  # B H 2R S
+            products = head_products(attention.scale * attention.queries(vectors), key)  # B H 2R S
             terms.append(products.gather(2, rows))
         return terms[0] if len(terms) == 1 else terms[0] + terms[1]
-
-
-def _products(query: Tensor, key: Tensor) -> Tensor:
-    """The products of each query with each key: (B or 1) H T K and (B or 1) G S K, G dividing H -> B H T S."""
-    groups = key.shape[1]
-    if groups == query.shape[1]:
-        return query @ key.transpose(-1, -2)
-    queries = query.unflatten(1, (groups, query.shape[1] // groups))  # (B or 1) G H/G T K
-    return (queries @ key[:, :, None].transpose(-1, -2)).flatten(1, 2)

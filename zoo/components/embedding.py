@@ -20,12 +20,13 @@ from zoo.components.position import Position
 from zoo.context import BuildContext
 from zoo.precision import wide
 from zoo.registry import build_component, builds
+from zoo.sharding import VOCABULARY, Sharding
 
 
 class Embedding(nn.Module):
     """The base of embeddings.  ``token`` is the token table, if the inputs are tokens.
 
-    ``forward`` takes the inputs, their positions, token types, and the mask of the embedded vectors.
+    ``forward`` takes the inputs, the positions of the embedded vectors, token types, and the caller's mask.
     """
 
     token: EmbeddingTable | None
@@ -77,6 +78,10 @@ class Tokens(Embedding):
             bias = spec.projection is None or spec.projection.bias
             self.projection = Linear(width, context.d_model, bias=bias)
         self.projects_first = spec.projection is not None and spec.projection.place == "first"
+
+    def sharding(self) -> Sharding:
+        """By the vocabulary."""
+        return Sharding({"token": VOCABULARY}, {"vocab_size": self.token.num_embeddings})
 
     def mask_and_positions(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         mask = torch.ones_like(inputs) if mask is None else mask

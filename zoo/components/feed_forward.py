@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 import specs.feed_forward as spec
@@ -10,6 +14,7 @@ from zoo.components.linear import Linear
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.registry import builds
+from zoo.sharding import COLUMNS, ROWS, SHARED, Sharding
 
 
 class Inner(nn.Module):
@@ -33,14 +38,31 @@ class GatedInner(nn.Module):
         self.dropout = nn.Dropout(spec.dropout)
         self.limit, self.up_offset = spec.limit, spec.up_offset
         self.multiplier = spec.multipliers.gate
+        self.deviations = None if spec.sparsity is None else NormalDist().inv_cdf(spec.sparsity)
 
     def forward(self, up: Tensor, gate: Tensor) -> Tensor:
         gate = scaled(gate, self.multiplier)
+        if self.deviations is not None:
+            gate = _largest(gate, self.deviations)
         if self.limit is not None:
             up, gate = up.clamp(-self.limit, self.limit), gate.clamp(max=self.limit)
         if self.up_offset is not None:
             up = up + self.up_offset
         return self.dropout(self.activation(gate) * up)
+
+
+def _largest(x: Tensor, deviations: float) -> Tensor:
+    """max(0, x - mean - deviations * standard deviation) over the last axis."""
+    mean = x.mean(-1, keepdim=True)
+    centred = x - mean
+    deviation = torch.sqrt((centred * centred).mean(-1, keepdim=True))
+    return F.relu(centred - deviations * deviation)
+
+
+def hidden_sharding(up: Linear) -> Sharding:
+    """By the hidden width: the layers into it by columns, the layer out of it by rows."""
+    cuts = {"up": COLUMNS, "gate": COLUMNS, "inner.activation": SHARED, "down": ROWS}
+    return Sharding(cuts, {"hidden": up.out_features}, last="down")
 
 
 @builds(spec.MLP)
@@ -52,6 +74,10 @@ class MLP(nn.Module):
         self.up = Linear(context.d_model, spec.hidden, bias=spec.hidden_bias)
         self.inner = Inner(spec)
         self.down = Linear(spec.hidden, context.d_model, bias=spec.output_bias)
+
+    def sharding(self) -> Sharding:
+        """By the hidden width."""
+        return hidden_sharding(self.up)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down(self.inner(self.up(x)))
@@ -68,6 +94,10 @@ class Gated(nn.Module):
         self.inner = GatedInner(spec)
         self.down = Linear(spec.hidden, context.d_model, bias=spec.output_bias)
         self.multiplier = spec.multipliers.output
+
+    def sharding(self) -> Sharding:
+        """By the hidden width, unless gates are compared with each other."""
+        return hidden_sharding(self.up) if self.inner.deviations is None else Sharding()
 
     def forward(self, x: Tensor) -> Tensor:
         return scaled(self.down(self.inner(self.up(x), self.gate(x))), self.multiplier)

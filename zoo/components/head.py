@@ -24,6 +24,7 @@ from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.precision import wide
 from zoo.registry import build_component, builds
+from zoo.sharding import VOCABULARY, Sharding
 
 
 def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
@@ -54,6 +55,11 @@ def vocabulary_scores(spec: spec.VocabularyHead, context: BuildContext) -> Linea
     if spec.tie_embeddings:
         scores.weight = token.weight
     return scores
+
+
+def vocabulary_sharding(vocabulary: Linear) -> Sharding:
+    """By the vocabulary, as the token table is."""
+    return Sharding({"vocabulary": VOCABULARY}, {"vocab_size": vocabulary.out_features})
 
 
 Pool = Callable[[Tensor, TokenSequence], Tensor]
@@ -108,6 +114,10 @@ class LanguageModeling(TransformingHead):
         """The bias if a checkpoint does not store it."""
         return torch.zeros(1, self.vocabulary.out_features, device="cpu") if leaf == "bias" else None
 
+    def sharding(self) -> Sharding:
+        """By the vocabulary."""
+        return vocabulary_sharding(self.vocabulary)
+
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         x = self.transform(x)
         if self.scale is not None:
@@ -127,6 +137,10 @@ class MaskedLanguageModeling(TransformingHead):
     def __init__(self, spec: spec.MaskedLanguageModeling, context: BuildContext) -> None:
         super().__init__(spec, context, scored_width(spec, context))
         self.vocabulary = vocabulary_scores(spec, context)
+
+    def sharding(self) -> Sharding:
+        """By the vocabulary."""
+        return vocabulary_sharding(self.vocabulary)
 
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         return {"logits": self.vocabulary(self.transform(x))}

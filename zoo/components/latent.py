@@ -17,6 +17,7 @@ from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
 from zoo.registry import build_component, builds
+from zoo.sharding import COLUMNS, HEADS, READ_BY_ALL, ROWS, SHARED, Sharding, counted
 
 
 @builds(spec.Latent)
@@ -53,18 +54,28 @@ class Latent(Mixer):
         """The keys and values of all tokens, for every head."""
         return key_value_state(self.heads, self.unrotated + self.rotated, self.value_dim)
 
+    def sharding(self) -> Sharding:
+        """By heads; every process computes the latents."""
+        cuts = {
+            "query": COLUMNS,
+            "query_up": COLUMNS,
+            "key_value_down": READ_BY_ALL,
+            "key_value_norm": SHARED,
+            "key_value_up": HEADS,
+            "output": ROWS,
+        }
+        return Sharding(cuts, {"heads": self.heads}, counted(heads=self.heads), last="output")
+
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: B H P (N + R) and B H P V -> B T D, and all keys and values: B H S (N + R) and B H S V."""
         rotate, positions = context.position.rotate, context.positions
         query = self.query_up(self.query_norm(self.query_down(x))) if self.low_rank else self.query(x)
-        query = split_heads(query, self.heads, self.unrotated + self.rotated)  # B H T (N + R)
+        query = split_heads(query, self.unrotated + self.rotated)  # B H T (N + R)
         turned = rotate(query[..., self.unrotated :], positions, self.rotated)  # B H T R
         query = torch.cat((query[..., : self.unrotated], turned), -1)
         down = self.key_value_down(x)  # B T (C + R)
         latent, common = self.key_value_norm(down[..., : self.kv_rank]), down[..., self.kv_rank :]
-        up = split_heads(
-            self.key_value_up(latent), self.heads, self.unrotated + self.value_dim
-        )  # B H T (N + V)
+        up = split_heads(self.key_value_up(latent), self.unrotated + self.value_dim)  # B H T (N + V)
         common = rotate(common[:, None], positions, self.rotated)  # B 1 T R
         key = torch.cat((up[..., : self.unrotated], common.expand(-1, self.heads, -1, -1)), -1)
         key, value = context.cached(past, key, up[..., self.unrotated :])

@@ -20,6 +20,7 @@ from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
 from zoo.precision import wide
 from zoo.registry import build_component, builds
+from zoo.sharding import COLUMNS, GATHERED, ROWS, SHARED, Sharding, counted
 
 
 @builds(spec.LinearAttention)
@@ -48,14 +49,21 @@ class LinearAttention(Mixer):
         """A matrix per head."""
         return (StateTensor("recurrent", (self.heads, self.key_width, self.value_width), torch.float32),)
 
+    def sharding(self) -> Sharding:
+        """By heads."""
+        cuts = dict.fromkeys(("query", "key", "value", "gate"), COLUMNS)
+        cuts |= dict.fromkeys(("activation", "gate_activation"), SHARED)
+        cuts |= {"norm": SHARED if self.norm_per_head else GATHERED, "output": ROWS}
+        divided = counted(heads=self.heads, log_decays=self.heads)
+        return Sharding(cuts, {"heads": self.heads}, divided, last="output")
+
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: B H K V -> B T D, and the same state."""
         (states,) = (None,) if past is None else past
         query, key = (
-            split_heads(self.activation(project(x)), self.heads, self.key_width)
-            for project in (self.query, self.key)
+            split_heads(self.activation(project(x)), self.key_width) for project in (self.query, self.key)
         )  # B H T K
-        value = split_heads(self.activation(self.value(x)), self.heads, self.value_width)  # B H T V
+        value = split_heads(self.activation(self.value(x)), self.value_width)  # B H T V
         decay = functional.constant(self.log_decays, x)[None, :, None]  # 1 H 1
         mixed, states = functional.linear_attention(
             query, key, wide(value), decay.expand(x.shape[0], -1, x.shape[1]), states, context.real

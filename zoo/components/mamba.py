@@ -22,6 +22,7 @@ from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.precision import wide
 from zoo.registry import build_component, builds
+from zoo.sharding import HEADS, ROWS, SHARED, SUMMED, Cut, Section, Sharding, counted
 
 
 @builds(spec.Mamba)
@@ -54,6 +55,22 @@ class Mamba(Mixer):
     def state(self) -> tuple[StateTensor, ...]:
         """The last inputs of the convolution, and the states of all channels."""
         return self.convolution.state, StateTensor("ssm", (self.width, self.states), torch.float32)
+
+    def sharding(self) -> Sharding:
+        """By channels; every process has the step sizes' latents, b and c."""
+        width = self.width
+        cuts = {
+            "input": Cut("columns", (Section(width), Section(width))),
+            "convolution": HEADS,
+            "activation": SHARED,
+            "selection": SUMMED,
+            "step": HEADS,
+            **dict.fromkeys(("step_norm", "b_norm", "c_norm"), SHARED),
+            **dict.fromkeys(("rate_log", "skip"), HEADS),
+            "output": ROWS,
+        }
+        divided = counted(**{"width": width, "convolution.channels": width})
+        return Sharding(cuts, {"width": width}, divided, last="output")
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T and d_model, past: B D (W - 1) and B D N -> B T and d_model, and the same state."""

@@ -14,7 +14,7 @@ from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.causal_convolution import CausalConvolution
 from zoo.components.decay import RATES, STEPS
-from zoo.components.gated_norm import Gate, GroupedGatedNorm
+from zoo.components.gated_norm import Gate, GatedRMSNorm
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.components.scaling import scaled
@@ -22,6 +22,7 @@ from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.precision import wide
 from zoo.registry import builds
+from zoo.sharding import GATHERED, HEADS, ROWS, SHARED, Cut, Section, Sharding, counted
 
 
 @builds(spec.Mamba2)
@@ -35,15 +36,13 @@ class Mamba2(Mixer):
         self.multipliers = spec.multipliers
         self.keys = spec.groups * spec.state_size
         convolved = spec.width + 2 * self.keys
-        self.widths = (spec.width, convolved, spec.heads)
-        self.parts = (spec.width, self.keys, self.keys)
-        self.input = Linear(context.d_model, sum(self.widths), bias=spec.bias)
+        self.input = Linear(context.d_model, spec.width + convolved + spec.heads, bias=spec.bias)
         self.convolution = CausalConvolution(convolved, spec.kernel_size, bias=spec.convolution_bias)
         self.activation = activation(spec.activation)
         self.step_bias = nn.Parameter(torch.empty(spec.heads))
         self.rate_log = nn.Parameter(torch.empty(spec.heads))
         self.skip = nn.Parameter(torch.empty(spec.heads))
-        self.norm = GroupedGatedNorm(spec.norm, spec.width, spec.groups) if spec.norm else Gate()
+        self.norm = Gate() if spec.norm is None else _norm(spec.norm, spec)
         self.output = Linear(spec.width, context.d_model, bias=spec.bias)
 
     def initial(self, leaf: str) -> Distribution | None:
@@ -56,16 +55,40 @@ class Mamba2(Mixer):
         states = (self.heads, self.state_size, self.head_dim)
         return self.convolution.state, StateTensor("ssm", states, torch.float32)
 
+    @property
+    def parts(self) -> tuple[int, int, int]:
+        """The widths of values, keys and queries."""
+        return self.heads * self.head_dim, self.keys, self.keys
+
+    def sharding(self) -> Sharding:
+        """By heads, with as many groups per process; a single group is every process's."""
+        width, keys = Section(self.heads * self.head_dim), Section(self.keys, cut=self.groups > 1)
+        convolved = (width, keys, keys)
+        cuts = {
+            "input": Cut("columns", (width, *convolved, Section(self.heads))),
+            "convolution": Cut("heads", convolved),
+            "activation": SHARED,
+            **dict.fromkeys(("step_bias", "rate_log", "skip"), HEADS),
+            "norm": HEADS if self.groups > 1 else GATHERED,
+            "output": ROWS,
+        }
+        counts, divided = {"heads": self.heads}, {"keys": (keys,), "convolution.channels": convolved}
+        if self.groups > 1:
+            counts["groups"], divided["groups"] = self.groups, (Section(self.groups),)
+            divided |= {} if isinstance(self.norm, Gate) else {"norm.groups": divided["groups"]}
+        return Sharding(cuts, counts, divided | counted(heads=self.heads), last="output")
+
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T and d_model, past: B (D + 2 G N) (W - 1) and B H N P -> B T and d_model, and the same state."""
         last_inputs, states = (None, None) if past is None else past
         factors = self.multipliers
         x = self.input(scaled(x, factors.input))  # B T (2 D + 2 G N + H)
-        gate, x, step = x.split(self.widths, -1)  # B T D, B T (D + 2 G N), B T H
+        width, *keys = self.parts
+        gate, x, step = x.split((width, width + sum(keys), self.heads), -1)  # B T D, B T (D + 2 G N), B T H
         gate, x, step = scaled(gate, factors.gate), self._scaled_parts(x), scaled(step, factors.step)
         x, last_inputs = self.convolution(x, context, last_inputs)
         x, key, query = self.activation(x).split(self.parts, -1)
-        heads = wide(x).unflatten(-1, (self.heads, self.head_dim))  # B T H P
+        heads = wide(x).unflatten(-1, (-1, self.head_dim))  # B T H P
         key, query = (
             part.unflatten(-1, (self.groups, -1)).transpose(1, 2) for part in (key, query)
         )  # B G T N
@@ -89,3 +112,7 @@ class Mamba2(Mixer):
         """The size of each step, in float32 at least: ... H -> ... H."""
         step = F.softplus(wide(x) + wide(self.step_bias))
         return step if self.limit is None else step.clamp(self.limit.least, self.limit.most)
+
+
+def _norm(norm: spec.GatedNorm, mixer: spec.Mamba2) -> GatedRMSNorm:
+    return GatedRMSNorm(mixer.width, norm.eps, groups=mixer.groups, gates_first=norm.gate == "before")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -90,29 +90,38 @@ def check_state(states: Sequence[Sequence[StateTensor]], given: Sequence[State])
             )
 
 
-BiasKey = tuple[str, int | None]
-"""What identifies a bias: the name of the position that acts on the scores, and the window."""
+class BiasKey(NamedTuple):
+    """What identifies a bias: the name of the position that acts on the scores, and the windows of tokens and of patches."""
+
+    position: str
+    window: int | None = None
+    patch_window: int | None = None
 
 
 @dataclass(frozen=True)
 class MixerContext:
     """The inputs that the mixers of all layers of a stack share in one forward pass.
 
-    positions: B T (or 1 T), biases and cross_bias: broadcast to B H T S, or None.  ``position`` is the stack's.
+    positions: B T (or 1 T), or along several axes A B T, biases and cross_bias: broadcast to B H T S, or None.  ``position`` is the stack's.
     distances: of each position, by name, what its attentions compare queries and keys with.
     gated: by the name of its position, a bias that each layer scales and adds to those, (B or 1) H T S.
     real: B T, 1 for real tokens and 0 for padding, which enters no state; None if all are real.
     start: B, the first slot of the new tokens in a static cache; None for a growing cache.
+    inputs: B T D, what the first layer reads: the embedding; tokens: B T, the new tokens that a decoder embeds.
+    reused: all keys and values of an earlier layer, B G S K twice, for a layer without its own.
     """
 
     position: Position
     positions: Tensor
+    inputs: Tensor
     biases: Mapping[BiasKey, Tensor | None]
     distances: Mapping[str, Distances | None] = field(default_factory=dict)
     cross_bias: Tensor | None = None
     real: Tensor | None = None
     start: Tensor | None = None
     gated: Mapping[str, Tensor | None] = field(default_factory=dict)
+    reused: State = ()
+    tokens: Tensor | None = None
     _alignments: dict[int, functional.TokenAlignment | None] = field(default_factory=dict)
 
     def alignment(self, width: int) -> functional.TokenAlignment | None:
@@ -121,10 +130,14 @@ class MixerContext:
             self._alignments[width] = functional.token_alignment(self.real, width)
         return self._alignments[width]
 
+    def reusing(self, state: State) -> MixerContext:
+        """The same for a layer that attends to the keys and values of another, which left this state."""
+        return replace(self, reused=state[:2])
+
     @property
     def bias(self) -> Tensor | None:
         """The bias of an attention without a window or a position of its own."""
-        return self.biases[self.position.name, None]
+        return self.biases[BiasKey(self.position.name)]
 
     def cached(self, past: State | None, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """The cached keys and values followed by the new ones, B G T K each: B G S K."""

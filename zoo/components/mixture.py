@@ -20,6 +20,7 @@ from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.precision import in_dtype
 from zoo.registry import build_component, builds
+from zoo.sharding import EXPERTS, SHARED, Sharding
 
 
 class Matrices(nn.Module):
@@ -60,6 +61,10 @@ class Experts(nn.Module):
         self.down = Matrices(count, expert.hidden, width, bias=expert.output_bias)
         self.multiplier = expert.multipliers.output if isinstance(expert, Gated) else 1.0
 
+    def sharding(self) -> Sharding:
+        """By experts; every process routes every token."""
+        return Sharding({"": EXPERTS, "inner.activation": SHARED}, {"experts": len(self.up.weight)})
+
     def forward(self, x: Tensor, weights: Tensor, experts: Tensor) -> Tensor:
         """x: B T D, weights and experts: B T K -> B T D."""
         x = in_dtype(x, self.up.weight.dtype)
@@ -72,17 +77,25 @@ class Experts(nn.Module):
 
 @builds(spec.Mixture)
 class Mixture(nn.Module):
-    """The sum of weight * expert(x) over experts, plus shared(x)."""
+    """The sum of weight * expert(norm(x)) over experts, plus shared(norm(x)); the router may have a norm of its own."""
 
     def __init__(self, spec: spec.Mixture, context: BuildContext) -> None:
         super().__init__()
+        self.router_norm, self.norm = (
+            None if norm is None else build_component(norm, context) for norm in (spec.router.norm, spec.norm)
+        )
+        scale = spec.router.input_scale
+        self.input_scale = context.d_model**-0.5 if scale == "inverse_sqrt_d_model" else scale or 1.0
         self.router = Router(spec, context)
         self.experts = Experts(spec, context)
         self.shared = None if spec.shared is None else build_component(spec.shared, context)
         self.shared_gate = Linear(context.d_model, 1, bias=False) if spec.shared_gate else None
 
     def forward(self, x: Tensor) -> Tensor:
-        mixed = self.experts(x, *self.router.choose(self.router(x)))
+        read = x if self.router_norm is None else self.router_norm(x)
+        chosen = self.router.choose(self.router(scaled(read, self.input_scale)))
+        x = x if self.norm is None else self.norm(x)
+        mixed = self.experts(x, *chosen)
         if self.shared is None:
             return mixed
         shared = self.shared(x)

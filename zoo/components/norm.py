@@ -13,7 +13,7 @@ import specs.norm as spec
 from specs.base import Component
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
-from zoo.precision import in_dtype
+from zoo.precision import in_dtype, wide
 from zoo.registry import build_component, builds
 
 
@@ -65,6 +65,41 @@ class RMSNorm(nn.RMSNorm):
             weight = weight + 1.0
         normed = F.rms_norm(x, self.normalized_shape, weight, self.eps)
         return normed if self.weight is None else in_dtype(normed, self.weight.dtype)
+
+
+@builds(spec.BatchNorm)
+class BatchNorm(nn.Module):
+    """(x - mean) / sqrt(variance + eps) * weight + bias; mean and variance are buffers, or in training those of x."""
+
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(self, spec: spec.BatchNorm, context: BuildContext) -> None:
+        super().__init__()
+        self.eps, self.momentum = spec.eps, spec.momentum
+        self.weight = nn.Parameter(torch.empty(context.d_model))
+        self.bias = nn.Parameter(torch.empty(context.d_model))
+        self.register_buffer("mean", torch.empty(context.d_model))
+        self.register_buffer("variance", torch.empty(context.d_model))
+
+    def initial(self, leaf: str) -> Distribution:
+        """The identity."""
+        return Distribution(constant=1.0 if leaf in ("weight", "variance") else 0.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = wide(x)
+        mean, variance = self._of_batch(x) if self.training else (wide(self.mean), wide(self.variance))
+        factor = torch.rsqrt(variance + self.eps) * wide(self.weight)
+        return in_dtype((x - mean) * factor + wide(self.bias), self.weight.dtype)
+
+    def _of_batch(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The statistics of x, which enter the running averages: ... D -> D and D."""
+        rows = x.flatten(0, -2)  # N D
+        mean, variance = rows.mean(0), rows.var(0, correction=0)
+        with torch.no_grad():
+            self.mean.lerp_(mean.to(self.mean.dtype), self.momentum)
+            self.variance.lerp_(rows.var(0).to(self.variance.dtype), self.momentum)
+        return mean, variance
 
 
 @builds(spec.NoNorm)

@@ -1,11 +1,13 @@
 """Positions of the patches of an image, by row and column, that act inside attention.
 
-Every input has the same patches, so that what follows from their places is constant. Shapes: vectors T, heads H, head width K.
+Where every input has the same patches, what follows from their places is constant. Shapes: vectors T, heads H, head width K.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 
 import torch
 from torch import Tensor
@@ -16,7 +18,9 @@ from zoo.components.linear import EmbeddingTable
 from zoo.components.position import Position
 from zoo.components.rope_frequencies import Rotation
 from zoo.context import BuildContext
+from zoo.precision import wide
 from zoo.registry import builds
+from zoo.sharding import COLUMNS, Sharding
 
 
 def patch_places(context: BuildContext) -> tuple[int, list[tuple[int, int]]]:
@@ -41,29 +45,71 @@ class AxialRope(Position):
 
     def __init__(self, spec: spec.AxialRope, context: BuildContext) -> None:
         super().__init__(spec, context)
-        before, places = patch_places(context)
-        assert context.patch_grid is not None
-        down, across = map(centred_angles, context.patch_grid[:2])
         self.theta = spec.theta
-        self.rows = (*[0.0] * before, *(down[row] for row, _ in places))
-        self.columns = (*[0.0] * before, *(across[column] for _, column in places))
-        self._prepared: dict[int, tuple[float, ...]] = {}  # by width
+        self.rows: tuple[float, ...] = ()
+        self.columns: tuple[float, ...] = ()
+        if context.patch_grid is not None:
+            before, places = patch_places(context)
+            centred = spec.coordinates == "centred"
+            down, across = (
+                centred_angles(count) if centred else list(map(float, range(count)))
+                for count in context.patch_grid[:2]
+            )
+            self.rows = (*[0.0] * before, *(down[row] for row, _ in places))
+            self.columns = (*[0.0] * before, *(across[column] for _, column in places))
+        self._prepared: dict[int, tuple[tuple[float, ...], tuple[float, ...]]] = {}  # by width
 
     def prepare(self, width: int) -> None:
         exponents = Rotation(self.theta, width // 2, None).exponents
-        self._prepared[width] = tuple((1.0 / self.theta**exponents).tolist())
+        frequencies = tuple((1.0 / self.theta**exponents).tolist())
+        none = (0.0,) * len(frequencies)
+        self._prepared[width] = (*frequencies, *none), (*none, *frequencies)
 
-    def angles(self, width: int, like: Tensor) -> Tensor:
-        """The angle of each pair of a head, those of rows before those of columns: 1 T K/2, float32."""
+    def angles(self, width: int, positions: Tensor, like: Tensor) -> Tensor:
+        """The angle of each pair of a head, those of rows before those of columns: 1 T K/2, float32.
+
+        positions: row and column of each patch, and more, where images have any size, A 1 T; else anything.
+        """
         if width not in self._prepared:
             self.prepare(width)
-        axes = (functional.constant(axis, like)[None] for axis in (self.rows, self.columns))  # 1 T
-        return torch.cat([functional.angles(axis, self._prepared[width]) for axis in axes], -1)
+        if self.rows:
+            positions = torch.stack(
+                [functional.constant(axis, like)[None] for axis in (self.rows, self.columns)]
+            )
+        return functional.angles_by_axis(positions, self._prepared[width])
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
-        angles = self.angles(width, x)  # 1 T K/2
+        angles = self.angles(width, positions, x)  # 1 T K/2
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         return functional.rotary_embedding(x, cos, sin, dimensions=width, interleaved=False)
+
+
+@builds(spec.Interpolated)
+class Interpolated(Position):
+    """A trained vector per place of a square grid, interpolated between the four around each patch."""
+
+    def __init__(self, spec: spec.Interpolated, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.side = spec.side
+        self.table = EmbeddingTable(spec.side**2, context.d_model)
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        """x: 1 N D, positions: row and column of each patch, and rows and columns of its image, 4 1 N."""
+        row, column, rows, columns = (positions[axis] for axis in range(4))
+        down, across = self._between(row, rows), self._between(column, columns)
+        corners = [
+            wide(self.table(low * self.side + left)) * (share_down * share_across)[..., None]
+            for low, share_down in down
+            for left, share_across in across
+        ]
+        return x + functools.reduce(operator.add, corners)
+
+    def _between(self, index: Tensor, count: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """The two rows or columns of the grid around each of an image, with their shares, which are 1 together."""
+        scaled, steps = index * (self.side - 1), (count - 1).clamp(min=1)
+        low = scaled // steps
+        share = (scaled - low * steps).to(torch.float32) / steps.to(torch.float32)
+        return [(low, 1.0 - share), ((low + 1).clamp(max=self.side - 1), share)]
 
 
 @builds(spec.RelativeBias2d)
@@ -82,6 +128,10 @@ class RelativeBias2d(Position):
         self.numbers = (*[0] * before, *(row * across + column for row, column in places))
         self.others = (*[1] * before, *[0] * len(places))
         self.table = EmbeddingTable(self.differences + (3 if before else 0), context.heads)
+
+    def sharding(self) -> Sharding:
+        """By heads."""
+        return Sharding({"table": COLUMNS}, {"heads": self.table.embedding_dim})
 
     def table_rows(self, like: Tensor) -> Tensor:
         """The row of the table for each query and key: 1 T T."""

@@ -19,6 +19,7 @@ from zoo.components.rope_frequencies import Frequencies, rope_frequencies
 from zoo.context import BuildContext
 from zoo.precision import wide
 from zoo.registry import builds
+from zoo.sharding import COLUMNS, Sharding, counted
 
 if TYPE_CHECKING:
     from zoo.components.attention import Projections
@@ -30,6 +31,15 @@ class Distances:
 
     vectors: Tensor
     rows: Tensor
+
+
+def head_products(query: Tensor, key: Tensor) -> Tensor:
+    """The products of each query with each key: (B or 1) H T K and (B or 1) G S K, G dividing H -> B H T S."""
+    groups = key.shape[1]
+    if groups == query.shape[1]:
+        return query @ key.transpose(-1, -2)
+    queries = query.unflatten(1, (groups, query.shape[1] // groups))  # (B or 1) G H/G T K
+    return (queries @ key[:, :, None].transpose(-1, -2)).flatten(1, 2)
 
 
 @builds(spec.NoPosition)
@@ -53,7 +63,7 @@ class Position(nn.Module):
         return x
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
-        """Rotate queries or keys.  x: B H T K with K = width, positions: B T -> B H T K."""
+        """Rotate queries or keys.  x: B H T K with K = width, positions: B T, or along several axes A B T -> B H T K."""
         return x
 
     def scale_queries(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -185,6 +195,8 @@ class Rope(Position):
         )
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        if positions.ndim == 3:
+            return self._rotate_by_axis(x, positions, width)
         frequencies, amplitude = self.frequencies(width)
         return functional.rotate(
             x,
@@ -193,6 +205,22 @@ class Rope(Position):
             amplitude=amplitude,
             dimensions=self.dimensions or width,
             interleaved=self.interleaved,
+        )
+
+    def _rotate_by_axis(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        """Each pair by the axis that it belongs to.  positions: frame, row and column, 3 B T."""
+        assert self.spec.sections is not None
+        frequencies, amplitude = self.frequencies(width)
+        assert isinstance(frequencies, tuple)
+        axes = self.spec.sections.axes()
+        by_axis = tuple(
+            tuple(each if own == axis else 0.0 for each, own in zip(frequencies, axes, strict=True))
+            for axis in range(3)
+        )
+        turned = functional.angles_by_axis(positions, by_axis)  # B T R
+        cos, sin = (turned.cos() * amplitude).to(x.dtype), (turned.sin() * amplitude).to(x.dtype)
+        return functional.rotary_embedding(
+            x, cos, sin, dimensions=self.dimensions or width, interleaved=self.interleaved
         )
 
     def scale_queries(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -231,6 +259,10 @@ class Alibi(Position):
             self.slopes = tuple(
                 torch.tensor(self.slopes, dtype=torch.float32, device="cpu").bfloat16().tolist()
             )
+
+    def sharding(self) -> Sharding:
+        """By heads."""
+        return Sharding(counts={"heads": len(self.slopes)}, divided=counted(slopes=len(self.slopes)))
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
         if not self.rounded:
@@ -277,6 +309,10 @@ class RelativeBias(Position):
         self.buckets = t5_buckets(spec.buckets, spec.max_distance, bidirectional=not context.causal)
         assert context.heads is not None
         self.table = EmbeddingTable(spec.buckets, context.heads)
+
+    def sharding(self) -> Sharding:
+        """By heads."""
+        return Sharding({"table": COLUMNS}, {"heads": self.table.embedding_dim})
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
         relative = functional.relative_positions(queries, keys)  # (B or 1) T S

@@ -19,6 +19,7 @@ from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.precision import in_dtype, wide
 from zoo.registry import builds
+from zoo.sharding import COLUMNS, HEADS, ROWS, SHARED, Sharding, counted
 
 SHARPNESS = 8.0
 """The largest rate of decay, in units of softplus(rate)."""
@@ -52,6 +53,21 @@ class RGLRU(Mixer):
     def state(self) -> tuple[StateTensor, ...]:
         """The last inputs of the convolution, and all channels."""
         return self.convolution.state, StateTensor("recurrent", (self.width,), torch.float32)
+
+    def sharding(self) -> Sharding:
+        """By blocks of channels."""
+        width, heads = self.width, self.input_gate.heads
+        cuts = dict.fromkeys(("gate", "input"), COLUMNS)
+        cuts |= dict.fromkeys(("convolution", "input_gate", "decay_gate", "rate"), HEADS)
+        divided = {
+            "width": width,
+            "convolution.channels": width,
+            "input_gate.heads": heads,
+            "decay_gate.heads": heads,
+        }
+        return Sharding(
+            cuts | {"activation": SHARED, "output": ROWS}, {"heads": heads}, counted(**divided), last="output"
+        )
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T and d_model, past: B D (W - 1) and B D -> B T and d_model, and the same state."""

@@ -13,7 +13,14 @@ from torch import Tensor
 from specs.base import Component
 from specs.position import Rope
 from specs.registry import load_implementation
-from specs.rope_scaling import DynamicNTKScaling, LinearScaling, Llama3Scaling, LongRopeScaling, YarnScaling
+from specs.rope_scaling import (
+    DynamicNTKScaling,
+    LinearScaling,
+    Llama3Scaling,
+    LongRopeScaling,
+    ProportionalScaling,
+    YarnScaling,
+)
 from zoo import functional
 
 Frequencies = tuple[float, ...] | Callable[[Tensor], Tensor]
@@ -66,6 +73,15 @@ def scaled(
 @scaled.register
 def _linear(scaling: LinearScaling, frequencies: Tensor, rotation: Rotation) -> tuple[Tensor, float]:
     return frequencies / scaling.factor, 1.0
+
+
+@scaled.register
+def _proportional(
+    scaling: ProportionalScaling, frequencies: Tensor, rotation: Rotation
+) -> tuple[Tensor, float]:
+    kept = int(scaling.fraction * rotation.dimensions // 2)
+    still = torch.arange(rotation.dimensions // 2, device="cpu") >= kept
+    return frequencies.masked_fill(still, 0.0) / scaling.factor, 1.0
 
 
 @scaled.register

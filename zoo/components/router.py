@@ -6,7 +6,8 @@ Shapes: batch B, length T, width D, experts E, chosen experts K, groups C.
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 import specs.mixture as spec
 from zoo import functional
@@ -27,12 +28,15 @@ class Router(Linear):
         self.top_k, groups = spec.top_k, router.groups
         self.groups = None if groups is None else (groups.count, groups.top, groups.group_score_top_k)
         self.function, self.normalize, self.scale = router.scores, router.normalize, router.scale
+        self.expert_scale = nn.Parameter(torch.empty(spec.experts)) if router.expert_scales else None  # E
         self.register_buffer(
             "score_correction_bias", torch.empty(spec.experts) if router.score_correction_bias else None
         )
 
     def initial(self, leaf: str) -> Distribution | None:
-        """Zero for the score correction."""
+        """Zero for the score correction, and one for the factors of experts."""
+        if leaf == "expert_scale":
+            return Distribution(constant=1.0)
         return Distribution(constant=0.0) if leaf == "score_correction_bias" else None
 
     def choose(self, logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -40,6 +44,8 @@ class Router(Linear):
         scores, choice = self._scores(logits)
         experts = functional.select_experts(choice, top_k=self.top_k, groups=self.groups)
         weights = functional.routing_weights(scores, experts, normalize=self.normalize, scale=self.scale)
+        if self.expert_scale is not None:
+            weights = weights * F.embedding(experts, wide(self.expert_scale)[:, None])[..., 0]
         return weights, experts
 
     def _scores(self, logits: Tensor) -> tuple[Tensor, Tensor]:

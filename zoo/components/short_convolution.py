@@ -14,6 +14,7 @@ from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
 from zoo.registry import builds
+from zoo.sharding import HEADS, ROWS, Cut, Section, Sharding, counted
 
 
 @builds(spec.ShortConvolution)
@@ -32,6 +33,16 @@ class ShortConvolution(Mixer):
     def state(self) -> tuple[StateTensor, ...]:
         """The products b * x of the last W - 1 tokens."""
         return (StateTensor("conv", (self.width, self.weight.shape[1] - 1)),)
+
+    def sharding(self) -> Sharding:
+        """By channels."""
+        cuts = {
+            "input": Cut("columns", (Section(self.width),) * 3),
+            "weight": HEADS,
+            "bias": HEADS,
+            "output": ROWS,
+        }
+        return Sharding(cuts, {"d_model": self.width}, counted(width=self.width), last="output")
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: B D (W - 1) -> B T D, and the same of the last tokens."""

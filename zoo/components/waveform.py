@@ -107,10 +107,14 @@ class SampledEmbedding(Embedding):
             raise TypeError(
                 "this model takes no attention_mask: the norm of its first convolution includes padding, which is zeros"
             )
+        return self.real_frames(mask, positions), positions
+
+    def real_frames(self, mask: Tensor, positions: Tensor) -> Tensor:
+        """The mask of the frames from that of the samples: B N and 1 T -> B T."""
         count = mask.sum(1)  # B
         for kernel, stride in self.windows:
             count = (count - (kernel - stride)).clamp(min=0) // stride
-        return (positions < count[:, None]).to(torch.int64), positions
+        return (positions < count[:, None]).to(torch.int64)
 
 
 @builds(spec.Waveform)
@@ -134,13 +138,13 @@ class Waveform(SampledEmbedding):
     def forward(
         self, input_values: Tensor, positions: Tensor, token_type_ids: None = None, mask: Tensor | None = None
     ) -> Tensor:
-        """input_values: B N, mask: B T -> B T D."""
+        """input_values: B N, mask: B N -> B T D."""
         x = input_values[:, None]  # B 1 N
         for layer in self.layers:
             x = layer(x)  # B C N'
         x = wide(self.projection(self.projection_norm(x.transpose(1, 2))))  # B T D
         if mask is not None:
-            x = x * mask[..., None].to(x.dtype)
+            x = x * self.real_frames(mask, positions)[..., None].to(x.dtype)
         return self.dropout(self.norm(self.position.embed(x, positions)))
 
 

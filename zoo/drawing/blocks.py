@@ -10,8 +10,10 @@ from torch import nn
 from specs.attention import MultiHeadShape
 from specs.base import Component
 from specs.block import BlockParts
+from specs.conformer import ConvolutionModule
 from specs.latent import Latent
 from specs.mixture import Mixture
+from specs.per_layer_embedding import PerLayerEmbedding
 from specs.position import PositionKind
 from specs.stack import Stack
 from zoo.components.position import Position
@@ -74,19 +76,27 @@ class BlockReader:
         spec = getattr(self._spec, name, None)
         if name == "cross_attention":
             spec = spec or self._spec.attention
+        if isinstance(spec, ConvolutionModule):
+            details = wording.convolution_details(spec, self._stack.d_model)
+            return self._part("mixer", "Gated convolution", details, name)
         if isinstance(spec, Component):
             match name:
                 case "attention" | "cross_attention":
                     return self._attention(name, spec, module, reads_encoder)
-                case "feed_forward":
+                case "feed_forward" | "first_feed_forward":
                     return self._feed_forward(name, spec)
                 case "mixer":
                     return self._part("mixer", wording.title(spec.kind), mixer_details(spec), name)
+        if isinstance(spec, PerLayerEmbedding):
+            (rows, width), *_ = (self._stack.counts.sizes(path) for path in self._paths(f"{name}.table"))
+            details = [wording.sizes(rows, width), f"gated, {wording.ACTIVATIONS[spec.activation]}"]
+            return self._part("embedding", wording.title(kind), details, name)
         role: PartRole = "norm" if wording.slot_of(kind) == "norm" else "other"
         return self._part(role, wording.title(kind), [], name)
 
     def _feed_forward(self, name: str, spec: Component) -> Part:
         details = wording.feed_forward_details(spec, self._stack.d_model)
+        details += wording.sharing_details(self._spec.sharing, "feed_forward")
         if not isinstance(spec, Mixture):
             return self._part("feed-forward", wording.feed_forward_title(spec), details, name)
         counts = self._stack.counts
@@ -99,7 +109,11 @@ class BlockReader:
         norm = getattr(spec, "qk_norm", None)
         if isinstance(spec, MultiHeadShape) and norm is not None:
             over = {"head": "per head", "width": "over heads", "each_head": "of each head"}[norm.over]
-            names = [f"{name}.query_norm", f"{name}.key_norm"]
+            names = (
+                [f"{name}.query_norm"]
+                if spec.reuses_keys_values
+                else [f"{name}.query_norm", f"{name}.key_norm"]
+            )
             drawn_within.append(self._part("norm", wording.title(norm.norm.kind), [over], *names))
         scores = None
         if not reads_encoder:
@@ -111,13 +125,19 @@ class BlockReader:
         details = wording.attention_details(
             spec, self._stack.d_model, causal=self._stack.causal, cross=reads_encoder
         )
+        if name == "attention":
+            details += wording.sharing_details(self._spec.sharing, "attention")
         title = wording.title(spec.kind)
         if reads_encoder:
             details, title = [title.removesuffix(" attention"), *details], "Cross-attention"
         without = [path for part in [*drawn_within, scores] if part is not None for path in part.modules]
         part = self._part("attention", title, details, name, without=without)
         return AttentionPart(
-            **vars(part), on_queries_keys=tuple(drawn_within), on_scores=scores, reads_encoder=reads_encoder
+            **vars(part),
+            on_queries_keys=tuple(drawn_within),
+            on_scores=scores,
+            reads_encoder=reads_encoder,
+            reuses_keys_values=getattr(spec, "reuses_keys_values", False),
         )
 
     def _position(

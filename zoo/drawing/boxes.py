@@ -81,6 +81,10 @@ class BoxLayout:
         boxes, arrows, inlets = [start], [], []
         from_encoder = part.reads_encoder
         query, key, value = (0.0, CROSS_KEY, CROSS_VALUE) if from_encoder else (QUERY, KEY, VALUE)
+        lanes, margin = {"Q": query, "K": key, "V": value}, 32
+        if part.reuses_keys_values:
+            query = key = 0.0
+            lanes, margin = {"Q": query}, 80
         source = entry
         if from_encoder:
             meeting, source = self.point(value, -10)
@@ -90,9 +94,9 @@ class BoxLayout:
         starts = {query: entry, key: source, value: source}
         bottom = -24.0 if part.on_queries_keys else -8.0
         for each in part.on_queries_keys:
-            pill = self.pill(each, min(query, key) - 32, max(query, key) + 32, bottom)
+            pill = self.pill(each, min(query, key) - margin, max(query, key) + margin, bottom)
             boxes.append(pill)
-            for x in (query, key):
+            for x in dict.fromkeys((query, key)):
                 arrows.append(
                     _risen(lines.get(x) or starts[x], x, Port(pill.id, x, bottom, takes_head=False))
                 )
@@ -101,7 +105,7 @@ class BoxLayout:
         box = self.text_box(part, WIDE)
         bottom -= 18
         box = box.moved(-WIDE / 2, bottom - box.height)
-        for letter, x in (("Q", query), ("K", key), ("V", value)):
+        for letter, x in lanes.items():
             arrows.append(_risen(lines.get(x) or starts[x], x, Port(box.id, x, bottom)))
             text = Text(x + 6, bottom + 13, letter, TINY, quiet=True)
             boxes.append(Box(self.id(), "text", x + 5, bottom + 4, text.width + 2, 11, (text,)))

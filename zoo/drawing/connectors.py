@@ -16,7 +16,7 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
     """The parts from the last hidden state of images to their vectors."""
     connector = spec.connector
     assert isinstance(connector, ConnectorKind)
-    if not connector.class_token:
+    if not connector.class_token and not spec.packs_images:
         yield Part("other", "Patches alone")
     if connector.pool > 1:
         yield _squares("Average pooling", connector.pool)
@@ -34,7 +34,12 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
             )
         case _:
             yield counts.part("other", wording.title(connector.kind), ["connector"], "connector")
-    yield Label("", sizes("images", spec.vectors_per_image, spec.output_width))
+    if connector.deepstack is not None:
+        layers = ", ".join(map(str, connector.deepstack.layers))
+        yield counts.part("other", "DeepStack", (f"likewise after layers {layers}",), "deep_connectors")
+    rows: list[str | int] = ["images", spec.vectors_per_image] if not spec.packs_images else []
+    rows = rows or [f"N/{connector.square**2}"]
+    yield Label("", sizes(*rows, spec.embedded_width))
 
 
 def _squares(title: str, size: int) -> Part:
@@ -47,4 +52,6 @@ def inserted(spec: Model) -> Inserted:
     assert isinstance(connector, ConnectorKind)
     assert spec.decoder is not None
     seen = ", bidirectional" if spec.decoder.bidirectional else ""
-    return Inserted(f"in place of token {connector.token:,}{seen}")
+    count = connector.deep_count
+    deep = f", DeepStack after the first {count} layer{'s' * (count > 1)}" if count else ""
+    return Inserted(f"in place of token {connector.token:,}{seen}{deep}")

@@ -28,11 +28,15 @@ class Part:
 
 @dataclass(frozen=True)
 class AttentionPart(Part):
-    """An attention.  ``on_queries_keys`` come in this order before the scores, ``on_scores`` is added to them."""
+    """An attention.  ``on_queries_keys`` come in this order before the scores, ``on_scores`` is added to them.
+
+    With ``reuses_keys_values`` the stream gives queries alone.
+    """
 
     on_queries_keys: tuple[Part, ...] = ()
     on_scores: Part | None = None
     reads_encoder: bool = False
+    reuses_keys_values: bool = False
 
 
 @dataclass(frozen=True)

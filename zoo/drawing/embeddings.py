@@ -7,7 +7,9 @@ from itertools import pairwise
 
 from specs.base import Component
 from specs.embedding import EmbeddingKind, Patches, Spectrogram, Tokens
+from specs.frames import Frames, FramesKind, SubsampledSpectrogram
 from specs.model import Model
+from specs.packed_patches import PackedPatches
 from specs.stack import Stack
 from specs.waveform import FilteredWaveform, SampledKind, StemConvolution, Waveform
 from zoo.drawing import wording
@@ -21,7 +23,8 @@ def embedding_elements(
 ) -> Iterator[Element]:
     """The inputs of a stack and the parts of its embedding at ``path``; ``length``: that of the stream."""
     embedding = spec.embedding_of(stack)
-    yield Label(wording.input_words(embedding), sizes("B", *_input_sizes(spec, stack, length)), "begin")
+    batch = () if isinstance(embedding, PackedPatches) else ("B",)
+    yield Label(wording.input_words(embedding), sizes(*batch, *_input_sizes(spec, stack, length)), "begin")
     reader = _Embedding(spec, stack, path, counts)
     position = list(reader.position(stack))
     match embedding:
@@ -29,6 +32,8 @@ def embedding_elements(
             yield from reader.tokens(embedding, position)
         case Patches():
             yield from reader.patches(embedding, position)
+        case PackedPatches():
+            yield from reader.packed_patches(embedding, position)
         case Spectrogram():
             yield from reader.spectrogram(embedding)
             yield from position
@@ -37,6 +42,12 @@ def embedding_elements(
         case FilteredWaveform():
             yield from reader.filtered_waveform(embedding)
             yield from position
+        case Frames():
+            yield from reader.frames(embedding)
+            yield from position
+        case SubsampledSpectrogram():
+            yield from reader.subsampled_spectrogram(embedding)
+            yield from position
         case _:
             yield from reader.other(embedding, position)
 
@@ -44,8 +55,14 @@ def embedding_elements(
 def _input_sizes(spec: Model, stack: Stack, length: str) -> tuple[str | int, ...]:
     """The sizes of one input."""
     embedding = spec.embedding_of(stack)
+    if isinstance(embedding, PackedPatches):
+        return (length, embedding.patch_width)
     if isinstance(embedding, SampledKind):
         return (f"({embedding.step:,} {length} {embedding.reach - embedding.step:+,})",)
+    if isinstance(embedding, FramesKind):
+        step = embedding.step
+        frames = length if step == 1 else f"({step:,} {length} {1 - step:+,})"
+        return frames, embedding.features
     return (length,) if embedding.takes_tokens else embedding.input_shape(spec.context_length_of(stack))
 
 
@@ -108,6 +125,13 @@ class _Embedding:
             yield Joined(self._part("Registers", "register", sizes(embedding.registers, d_model)), "∥")
         yield from self._norm(embedding.norm)
 
+    def packed_patches(self, embedding: PackedPatches, position: list[Joined]) -> Iterator[Element]:
+        """The projected patches and position."""
+        size = embedding.patch_size
+        values = sizes(embedding.channels, embedding.frames, size, size)
+        yield self._part("Patches through one matrix", "patch", f"{values} → {self._d_model:,}")
+        yield from position
+
     def spectrogram(self, embedding: Spectrogram) -> Iterator[Element]:
         """Two convolutions."""
         bins, d_model, kernel = embedding.mel_bins, self._d_model, f"kernel {embedding.kernel}"
@@ -140,6 +164,24 @@ class _Embedding:
         yield self._counts.part("norm", "Norm of the recording", [], f"{self._path}.norm")
         for at, (before, each) in enumerate(pairwise(embedding.convolutions)):
             yield self._convolution(f"layers.{at}", each, before.channels, activation)
+
+    def frames(self, embedding: Frames) -> Iterator[Element]:
+        """Norm and projection."""
+        yield from self._norm(embedding.norm)
+        yield self._part("Projection", "projection", self._counts.widths(f"{self._path}.projection"))
+
+    def subsampled_spectrogram(self, embedding: SubsampledSpectrogram) -> Iterator[Element]:
+        """Convolutions, those of every channel with a matrix after them, projection and scale."""
+        sizes_of = f"kernel {embedding.kernel}", f"stride {embedding.stride}"
+        activation = wording.ACTIVATIONS[embedding.activation]
+        for at in range(embedding.convolutions):
+            widths = f"{embedding.channels if at else 1:,} → {embedding.channels:,}"
+            title = "Convolution" if at == 0 else "Depthwise convolution and matrix"
+            yield self._part(title, f"layers.{at}", widths, *sizes_of, "time and bins", activation)
+        yield self._part("Projection", "projection", self._counts.widths(f"{self._path}.projection"))
+        if embedding.scale is not None:
+            root = embedding.scale == "sqrt_d_model"
+            yield Part("other", f"{TIMES} √{self._d_model:,}" if root else f"{TIMES} {embedding.scale:g}")
 
     def _convolution(self, module: str, spec: StemConvolution, before: int, *details: str) -> Part:
         """A convolution over time of so many channels before."""

@@ -159,12 +159,14 @@ class _Writer:
         for below, above in itertools.pairwise([*inner, node]):
             self._edge(below, above)
         first = [*inner, node][0]
-        if others == source:
+        if part.reuses_keys_values:
+            self._edge(source, first, "Q")
+        elif others == source:
             self._edge(source, first, "Q, K" if inner else "Q, K, V")
         else:
             self._edge(source, first, "Q")
             self._edge(others, first, "K" if inner else "K, V")
-        if inner:
+        if inner and not part.reuses_keys_values:
             self._edge(others, node, "V")
         if part.on_scores is not None:
             self._edge(self.nodes.get(part.on_scores) or self._part(part.on_scores), node, "scores")

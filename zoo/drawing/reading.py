@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torch import nn
 
 from specs.model import Model
+from specs.packed_patches import PackedPatches
 from specs.stack import Stack, StackName
 from zoo.builder import assemble
 from zoo.drawing import wording
@@ -62,11 +63,15 @@ def _symbols(spec: Model) -> dict[str, str]:
     read = "tokens" if spec.embedding_of(spec.first_stack).takes_tokens else "frames"
     meanings = {"S": f"encoder {read}", "T": "decoder tokens" if both else read}
     lengths = [_length(spec, name, stack) for name, stack in spec.stacks()]
+    if spec.packs_images:
+        meanings |= {"N": "patches of all images"}
     return {"B": "batch", **{length: meanings[length] for length in lengths if length in meanings}}
 
 
 def _length(spec: Model, name: StackName, stack: Stack) -> str:
     """The sequence length of a stack: a letter for inputs of any length, else a number."""
+    if isinstance(spec.embedding_of(stack), PackedPatches):
+        return "N"
     if spec.embedding_of(stack).any_length:
         return "S" if name == "encoder" and spec.architecture == "encoder-decoder" else "T"
     return f"{spec.context_length_of(stack):,}"
@@ -79,7 +84,8 @@ def _column(
     own = f"{name}_embedding"
     embedding = own if own in counts.modules else "embedding"
     length = _length(spec, name, stack)
-    stream = Label("", wording.sizes("B", length, spec.width_of(stack)))
+    batch = "1" if isinstance(spec.embedding_of(stack), PackedPatches) else "B"
+    stream = Label("", wording.sizes(batch, length, spec.width_of(stack)))
     yield from embedding_elements(spec, stack, embedding, length, counts)
     if name == "decoder" and spec.connector is not None:
         yield inserted(spec)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from specs import registry
 from specs.attention import MultiHeadShape
 from specs.base import Component, Spec
+from specs.conformer import ConvolutionModule
 from specs.disentangled import Disentangled
 from specs.embedding import EmbeddingKind, Patches, Spectrogram
 from specs.feed_forward import Gated, TwoLayer
+from specs.frames import FramesKind
 from specs.head import AttentionPooling, AtToken, Pooling
 from specs.latent import Latent
 from specs.mixture import Mixture
+from specs.packed_patches import PackedPatches
 from specs.patch_positions import AxialRope, RelativeBias2d
 from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
+from specs.relative_key import RelativeKey
+from specs.relative_sinusoidal import RelativeSinusoidal
+from specs.rope_scaling import ProportionalScaling
+from specs.sharing import Sharing
+from specs.side_by_side import SideBySide
 from specs.waveform import SampledKind
 from zoo.units import number_text
 
@@ -22,6 +31,7 @@ TIMES = "\u00d7"
 
 TITLES = {
     "layer_norm": "LayerNorm",
+    "batch_norm": "BatchNorm",
     "rms_norm": "RMSNorm",
     "multi_head": "Multi-head attention",
     "grouped_query": "Grouped-query attention",
@@ -35,6 +45,7 @@ TITLES = {
     "mlp": "Feed-forward",
     "gated": "Gated feed-forward",
     "mixture": "Mixture of experts",
+    "side_by_side": "Feed-forwards side by side",
     "rope": "RoPE",
     "axial_rope": "Axial RoPE",
     "alibi": "ALiBi",
@@ -46,6 +57,9 @@ TITLES = {
     "sinusoidal": "Sinusoidal positions",
     "tokens": "Token embedding",
     "layer_scale": "LayerScale",
+    "per_layer_embedding": "Embedding of this layer",
+    "output_scale": "Scale",
+    "beside_embedding": "Concatenate embedding",
 }
 """Titles of built-in kinds; others use their own names."""
 
@@ -110,17 +124,33 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
     details = heads + sees
     if spec.window is not None:
         details.append(f"window {spec.window:,}" if causal else f"window ±{spec.window // 2:,}")
+    if spec.patch_window is not None:
+        details.append(f"windows of {spec.patch_window:,} {TIMES} {spec.patch_window:,} patches")
     if spec.scale is not None and abs(spec.scale * width**0.5 - 1) > 1e-6:
         details.append("unscaled" if spec.scale == 1 else f"scale {number_text(spec.scale)}")
     if spec.softcap is not None:
         details.append(f"softcap {number_text(spec.softcap)}")
     if spec.clip is not None:
         details.append(f"clip ±{number_text(spec.clip)}")
+    if spec.reuses_keys_values:
+        details.append("keys and values of an earlier layer")
+    if spec.values == "keys" and not spec.reuses_keys_values:
+        details.append("keys as values")
+    if spec.value_norm is not None and not spec.reuses_keys_values:
+        details.append(f"{title(spec.value_norm.kind)} of values")
     if spec.sinks:
         details.append("sinks")
     if spec.output_gate:
         details.append("gated output")
     return details + multiplied(spec.multipliers)
+
+
+def convolution_details(spec: ConvolutionModule, d_model: int) -> list[str]:
+    """Widths, kernel, norm and activation of the convolution in a conformer block."""
+    norm = [] if spec.norm.kind == "none" else [title(spec.norm.kind)]
+    widths = f"{d_model:,} → {sizes(2, d_model)} → {d_model:,}"
+    sees = ["causal"] if spec.causal else []
+    return [widths, f"kernel {spec.kernel}", *sees, *norm, ACTIVATIONS[spec.activation]]
 
 
 def feed_forward_title(spec: Component) -> str:
@@ -132,6 +162,8 @@ def feed_forward_details(spec: Component, d_model: int) -> list[str]:
     """Widths and activation, or experts and their routing."""
     if isinstance(spec, Mixture):
         return list(_mixture_details(spec))
+    if isinstance(spec, SideBySide):
+        return [detail for branch in spec.branches.values() for detail in _of_branch(branch.feed_forward)]
     if not isinstance(spec, TwoLayer):
         return said(spec)
     hidden = sizes(2, spec.hidden) if isinstance(spec, Gated) else f"{spec.hidden:,}"
@@ -142,6 +174,24 @@ def feed_forward_details(spec: Component, d_model: int) -> list[str]:
     if isinstance(spec, Gated) and spec.up_offset is not None:
         details.append(f"up {spec.up_offset:+g}")
     return details + (multiplied(spec.multipliers) if isinstance(spec, Gated) else [])
+
+
+def _of_branch(spec: Component) -> Iterator[str]:
+    """A feed-forward among others, or its experts."""
+    if isinstance(spec, Mixture):
+        yield from _mixture_details(spec)
+    else:
+        yield _expert(spec)
+
+
+def sharing_details(sharing: Sharing | None, part: Literal["attention", "feed_forward"]) -> list[str]:
+    """How layers share the weights of a part, and the adapters in which they differ."""
+    if sharing is None:
+        return []
+    sets = "shared by layers" if sharing.sets == 1 else f"{sharing.sets} shared sets in turn"
+    adapters = sharing.adapters
+    adapted = adapters is not None and getattr(adapters, part)
+    return [sets, f"adapters of rank {adapters.rank:,}"] if adapters is not None and adapted else [sets]
 
 
 def multiplied(multipliers: Spec) -> list[str]:
@@ -173,7 +223,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
     if isinstance(spec, Rope):
         part = [] if spec.dimensions in (None, width) else [f"{spec.dimensions} of {width} dims"]
         scaling = [] if spec.scaling is None else [_scaling(spec.scaling)]
-        return [f"θ {number_text(spec.theta)}", *part, *scaling]
+        axes = [] if spec.sections is None else ["frames, rows and columns"]
+        return [f"θ {number_text(spec.theta)}", *part, *scaling, *axes]
     if isinstance(spec, AxialRope):
         return [f"θ {number_text(spec.theta)}", "rows and columns"]
     if isinstance(spec, Alibi):
@@ -194,6 +245,10 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
             f"distance < {spec.max_distance}",
             "compared with queries and keys" if spec.terms == "both" else spec.terms.replace("_", " "),
         ]
+    if isinstance(spec, RelativeKey):
+        return [f"distances {-spec.before} to {spec.after}", "compared with queries"]
+    if isinstance(spec, RelativeSinusoidal):
+        return ["distances, projected", "compared with queries"]
     if isinstance(spec, Learned):
         return [sizes(rows or 0, width)]
     if isinstance(spec, Sinusoidal):
@@ -202,6 +257,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
 
 
 def _scaling(spec: Component) -> str:
+    if isinstance(spec, ProportionalScaling):
+        return f"{spec.fraction:.0%} of pairs"
     factor = getattr(spec, "factor", None)
     return f"{spec.kind} {TIMES} {number_text(factor)}" if factor else spec.kind
 
@@ -210,7 +267,9 @@ def input_words(spec: EmbeddingKind) -> str:
     """Return the label of the input."""
     if isinstance(spec, SampledKind):
         return "Samples"
-    return {Patches: "Image", Spectrogram: "Log-mel spectrogram"}.get(type(spec), "Tokens")
+    if isinstance(spec, Spectrogram | FramesKind):
+        return "Log-mel spectrogram"
+    return {Patches: "Image", PackedPatches: "Patches of images"}.get(type(spec), "Tokens")
 
 
 def pooling_words(pooling: Pooling) -> str:

@@ -22,7 +22,7 @@ _FIELDS = LlamaFields(
 _LOCAL_THETA = "rope_local_base_freq"
 
 
-class _Gemma3Rope(RopeByWindow):
+class Gemma3Rope(RopeByWindow):
     """The positions, with a field of its own for the base of the windowed layers."""
 
     def local_theta(self, config: Config) -> float:
@@ -36,7 +36,7 @@ class _Gemma3Rope(RopeByWindow):
         return super().write(value, place)
 
 
-_POSITIONS = _Gemma3Rope(_FIELDS.heads.width, _FIELDS.context, theta=1e6, whole=WHOLE_HEADS)
+_POSITIONS = Gemma3Rope(_FIELDS.heads.width, _FIELDS.context, theta=1e6, whole=WHOLE_HEADS)
 
 
 def _every(config: Config) -> int:

@@ -10,6 +10,14 @@ from zoo.families.common import fields as f
 from zoo.families.common.family import HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.seq2seq import bart_like
+from zoo.families.common.template import Data
+
+POSITION: Data = {
+    "kind": "sinusoidal",
+    "layout": "half_split",
+    "spacing": "tensor2tensor",
+    "offset": f.AfterPadding("pad_token_id", default=1),
+}
 
 FAMILIES = (
     bart_like(
@@ -19,12 +27,7 @@ FAMILIES = (
             "M2M100Model": BODY,
         },
         kind="pre_norm",
-        position={
-            "kind": "sinusoidal",
-            "layout": "half_split",
-            "spacing": "tensor2tensor",
-            "offset": f.AfterPadding("pad_token_id", default=1),
-        },
+        position=POSITION,
         embedding_norm=False,
         vocab_size=f.Int("vocab_size", default=128112),
         scaled=True,

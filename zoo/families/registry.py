@@ -34,6 +34,8 @@ MODULES = {
     "gemma": "gemma",
     "gemma2": "gemma",
     "gemma3_text": "gemma3",
+    "gemma3n_text": "gemma3n",
+    "gemma4_text": "gemma4",
     "gpt_oss": "gpt_oss",
     "mistral": "mistral",
     "mixtral": "mixtral",
@@ -56,6 +58,9 @@ MODULES = {
     "siglip": "siglip",
     "llava": "llava",
     "gemma3": "gemma3_images",
+    "qwen2_vl": "qwen2_vl",
+    "qwen2_5_vl": "qwen2_5_vl",
+    "qwen3_vl": "qwen3_vl",
     "paligemma": "paligemma",
     "idefics3": "idefics3",
     "smolvlm": "idefics3",
@@ -99,6 +104,7 @@ MODULES = {
     "recurrent_gemma": "recurrent_gemma",
     "starcoder2": "starcoder2",
     "xglm": "xglm",
+    "zamba2": "zamba2",
     "eurobert": "eurobert",
     "nomic_bert": "nomic_bert",
     "neobert": "neobert",
@@ -120,17 +126,22 @@ MODULES = {
     "dinov3_vit": "dinov3",
     "beit": "beit",
     "vision-encoder-decoder": "vision_encoder_decoder",
+    "blip": "blip",
     "whisper": "whisper",
     "wav2vec2": "wav2vec2",
     "hubert": "wav2vec2",
     "wavlm": "wav2vec2",
     "moonshine": "moonshine",
+    "wav2vec2-bert": "wav2vec2_bert",
+    "parakeet_ctc": "parakeet",
+    "parakeet_encoder": "parakeet",
     "xlm-roberta": "roberta",
     "camembert": "roberta",
     "data2vec-text": "roberta",
     "roberta-prelayernorm": "roberta",
     "marian": "marian",
     "m2m_100": "m2m_100",
+    "nllb-moe": "nllb_moe",
     "mbart": "bart",
     "torch": "torch_nn",
 }
@@ -141,12 +152,10 @@ without a config belong to the first family that names most of them.
 """
 
 INEXPRESSIBLE = {
-    "gemma3n_text": "several residual streams that each layer predicts and corrects (AltUp), embeddings per layer, "
-    "low-rank residuals (Laurel), sparse activations, and layers that reuse the keys and values of others",
-    "gemma4_text": "embeddings per layer, norms of values, layers that reuse the keys and values of others, keys that "
-    "are values too, and factors of layers",
-    "nllb-moe": "experts with a capacity, beyond which they drop tokens, so that a row depends on the others of its batch",
-    "zamba2": "layers that share weights but for low-rank changes of their own, and read the embedding beside the stream",
+    **dict.fromkeys(
+        ("parakeet_rnnt", "parakeet_tdt"),
+        "a decoder that steps through the frames of the encoder (transducers) with recurrent layers (LSTM)",
+    ),
 }
 """model_type -> what a spec cannot express of a family that is known."""
 

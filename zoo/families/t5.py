@@ -121,16 +121,20 @@ class _ScaledIfTied(Field):
 
 
 class _ScaledAndTiedUnlessStored(Field):
-    """Tying and scaling of UMT5: transformers 5 scales always, and ties where no output matrix is stored; before, configs
-    stated that there is neither."""
+    """Tying and scaling of UMT5: transformers 5 ties where no output matrix is stored, and scales unless a field of its own
+    says otherwise; before, tie_word_embeddings stated both."""
 
     def read(self, config: Config) -> Data:
-        scaled = config.bool("tie_word_embeddings", default=True)
-        tied = scaled and not config.stores("lm_head.weight")
+        old = config.bool("tie_word_embeddings", default=True)
+        scaled = config.bool("scale_decoder_outputs", default=old)
+        tied = old and not config.stores("lm_head.weight")
         return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}
 
     def write(self, value: Any, place: Place) -> Data:
-        return {"tie_word_embeddings": value.scale is not None}
+        return {
+            "tie_word_embeddings": value.tie_embeddings,
+            "scale_decoder_outputs": value.scale is not None,
+        }
 
 
 class _TiedUnlessStored(f.Bool):

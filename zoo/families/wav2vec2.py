@@ -170,7 +170,7 @@ _OF_PRETRAINING = (
 )
 _OF_CLASSIFIERS = ("tdnn_dim", "tdnn_kernel", "tdnn_dilation", "xvector_output_dim")
 _OF_ADAPTERS = ("adapter_kernel_size", "adapter_stride", "num_adapter_layers", "output_hidden_size")
-_IGNORED = (
+IGNORED = (
     *(*_MASKS, *_OF_PRETRAINING, *_OF_CLASSIFIERS, *_OF_ADAPTERS),
     *(
         "layerdrop",
@@ -255,7 +255,7 @@ def _family(
         },
         refused={f"{name}{suffix}": because for suffix, because in _REFUSED.items()},
         fixed=fixed,
-        ignored=_IGNORED,
+        ignored=IGNORED,
     )
 
 

@@ -16,8 +16,10 @@ from zoo.functional.decorator import semantic_op
 from zoo.functional.delta_operation import gated_delta_rule
 from zoo.functional.matrix_recurrence import linear_attention
 from zoo.functional.mixture import ExpertMatrices, expert_linear, mixture_of_experts
+from zoo.functional.patches import GridPlaces, grid_places, image_coordinates, packed_places
 from zoo.functional.rotary import (
     angles,
+    angles_by_axis,
     dynamic_frequencies,
     frequencies_by_length,
     rotary_embedding,
@@ -45,10 +47,12 @@ from zoo.functional.tensors import (
 
 __all__ = [
     "ExpertMatrices",
+    "GridPlaces",
     "TokenAlignment",
     "alibi_bias",
     "among_largest",
     "angles",
+    "angles_by_axis",
     "append",
     "attention",
     "attention_bias",
@@ -62,11 +66,14 @@ __all__ = [
     "forbidden",
     "frequencies_by_length",
     "gated_delta_rule",
+    "grid_places",
+    "image_coordinates",
     "in_best_groups",
     "in_place_of",
     "last",
     "linear_attention",
     "mixture_of_experts",
+    "packed_places",
     "positions_from",
     "relative_positions",
     "rest_of_run",

@@ -27,7 +27,7 @@ def _segments(experts: Tensor, count: int) -> Iterator[tuple[int, Tensor]]:
     """Yield each expert, and the flat indices of the rows that chose it."""
     order = experts.flatten().argsort(stable=True)
     sizes = torch.bincount(experts.flatten(), minlength=count).tolist()
-    yield from enumerate(order.split(sizes))
+    yield from zip(range(count), order.split(sizes), strict=False)
 
 
 def _rows(x: Tensor, experts: Tensor) -> tuple[Tensor, int]:
@@ -42,9 +42,12 @@ def _rows(x: Tensor, experts: Tensor) -> tuple[Tensor, int]:
 
 @torch.library.impl(_PRODUCT, "default")
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None, experts: Tensor) -> Tensor:
-    """x @ weight[e]^T + bias[e] for the expert e of each row: ... K D or ... 1 D, E N D, E N, ... K -> ... K N."""
+    """x @ weight[e]^T + bias[e] for the expert e of each row: ... K D or ... 1 D, E N D, E N, ... K -> ... K N.
+
+    Rows that choose expert E, one that is elsewhere, are 0.
+    """
     rows, readers = _rows(x, experts)
-    result = x.new_empty(experts.numel(), weight.shape[1])
+    result = x.new_zeros(experts.numel(), weight.shape[1])
     for expert, places in _segments(experts, len(weight)):
         if len(places):
             added = None if bias is None else bias[expert]
@@ -107,8 +110,8 @@ def _gradients(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     if x is not None:
         for_weight = torch.ops.zoo.expert_weight_gradient(grad, x, experts, count)
     if ctx.needs_input_grad[2]:
-        zeros = grad.new_zeros(count, grad.shape[-1])
-        for_bias = zeros.index_add(0, experts.flatten(), grad.flatten(0, -2))
+        zeros = grad.new_zeros(count + 1, grad.shape[-1])
+        for_bias = zeros.index_add(0, experts.flatten(), grad.flatten(0, -2))[:count]
     return for_x, for_weight, for_bias, None
 
 

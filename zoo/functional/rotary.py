@@ -5,6 +5,9 @@ Shapes: batch B, query length T, heads H, head width K, rotated pairs R.
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import torch
 from torch import Tensor
 
@@ -53,6 +56,15 @@ def angles(positions: Tensor, frequencies: tuple[float, ...] | Tensor) -> Tensor
     """positions: B T, frequencies: R radians per position -> B T R in float32."""
     factors = constant(frequencies, positions) if isinstance(frequencies, tuple) else frequencies
     return positions[..., None].to(torch.float32) * factors
+
+
+def angles_by_axis(coordinates: Tensor, frequencies: tuple[tuple[float, ...], ...]) -> Tensor:
+    """The sum over axes of position times frequency: A B T, A times R radians per position -> B T R in float32.
+
+    A pair that rotates with one axis has the frequency 0 for the others.
+    """
+    turned = [angles(coordinates[axis], each) for axis, each in enumerate(frequencies)]  # B T R each
+    return functools.reduce(operator.add, turned)
 
 
 @semantic_op

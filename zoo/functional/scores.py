@@ -83,6 +83,7 @@ def attention_bias(
     window: int | None = None,
     last: Tensor | None = None,
     unlimited: Tensor | None = None,
+    groups: Tensor | None = None,
 ) -> Tensor | None:
     """The additive attention bias of a stack: position_bias where a query may see a key, else a very low number.
 
@@ -91,6 +92,7 @@ def attention_bias(
     no bias.  window: a causal query sees the last ``window`` keys, itself included; other queries see half as many on
     either side.  last: the position of the last key that each causal query sees, (B or 1) T, where that is not its own.
     unlimited: the queries that a window does not limit, (B or 1) T, if any.
+    groups: the number of each token's group, B T, where tokens see only those of their own, as the patches of one image.
     """
     allowed = None
     if causal or window is not None:
@@ -104,6 +106,9 @@ def attention_bias(
             near = there >= first
             near = near if unlimited is None else near | unlimited[:, None, :, None]
             allowed = allowed & near
+    if groups is not None:
+        together = groups[:, None, :, None] == groups[:, None, None, :]  # B 1 T T
+        allowed = together if allowed is None else together & allowed
     if key_mask is not None:
         real = key_mask[:, None, None, :] != 0  # B 1 1 S
         allowed = real if allowed is None else real & allowed  # B 1 T S

@@ -13,9 +13,10 @@ from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
 from zoo.generation.generate import How, Prompts, generate
+from zoo.models.axes import Axes
 from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
-from zoo.models.stack import Stack
+from zoo.models.stack import AfterLayer, Stack
 from zoo.registry import build_component
 
 
@@ -72,10 +73,23 @@ class Decoder(nn.Module):
         input_ids: Tensor | None = None,
         *,
         last_only: bool = False,
+        after: AfterLayer | None = None,
     ) -> Outputs:
-        """x: embeddings, B T D; input_ids: B T, for heads that look for a token."""
+        """x: embeddings, B T D; input_ids: B T, for heads that look for a token, and for layers that embed them.
+
+        after: what goes on after each layer.
+        """
         x, present = self.decoder(
-            x, at.positions, at.mask, past_key_values, real=at.real, start=at.start, reach=at.reach
+            x,
+            at.positions,
+            at.mask,
+            past_key_values,
+            real=at.real,
+            start=at.start,
+            reach=at.reach,
+            tokens=input_ids,
+            axes=None if at.coordinates is None else Axes(at.coordinates),
+            after=after,
         )
         tokens = TokenSequence(input_ids, at.real)
         if last_only:

@@ -21,6 +21,7 @@ class DecoderPositions:
     mask: B S with 1 for real tokens, cached ones included; None if positions alone decide who sees a token.
     start: B, the first slot of the new tokens in a static cache.
     reach: how far they see; None if none sees a token after it.
+    coordinates: their frame, row and column, 3 B T, where images are among them; None where all equal the position.
     """
 
     positions: Tensor
@@ -28,6 +29,7 @@ class DecoderPositions:
     mask: Tensor | None = None
     start: Tensor | None = None
     reach: Reach | None = None
+    coordinates: Tensor | None = None
 
     @classmethod
     def after(cls, ids: Tensor, past: int, mask: Tensor | None) -> DecoderPositions:
@@ -49,6 +51,10 @@ class DecoderPositions:
     def seeing(self, ahead: Tensor | None) -> DecoderPositions:
         """The same where each token sees as many after it: B T; None for none."""
         return self if ahead is None else replace(self, reach=Reach(self.positions + ahead))
+
+    def along(self, coordinates: Tensor | None) -> DecoderPositions:
+        """The same with a frame, row and column of each token, 3 B T; None where all equal the position."""
+        return self if coordinates is None else replace(self, coordinates=coordinates)
 
     def with_prompt(self, length: Tensor) -> DecoderPositions:
         """The same where the tokens of a prompt see each other.  length: the number of its tokens, (B or 1) 1."""

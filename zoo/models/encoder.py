@@ -36,6 +36,6 @@ class Encoder(nn.Module):
         (default: 0), for tokens only: both as long as the inputs.
         """
         mask, positions = self.embedding.mask_and_positions(inputs, attention_mask)  # B T
-        x = self.embedding(inputs, positions, token_type_ids, mask)  # B T D
+        x = self.embedding(inputs, positions, token_type_ids, attention_mask)  # B T D
         x, _ = self.encoder(x, positions, mask, real=mask)
         return Outputs(self.head(x, TokenSequence(inputs if self.takes_tokens else None, mask)))

@@ -5,7 +5,7 @@ Shapes: batch B, query length T, key length S, past length P, width D.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,19 +16,25 @@ from specs.base import Component
 from specs.block import BlockParts
 from specs.position import NoPosition, PositionKind
 from zoo import functional
+from zoo.components.altup import Streams
 from zoo.components.layer_sum import WeightedLayerSum
 from zoo.components.mixer import LENGTH, BiasKey, MixerContext, State, StateTensor, check_state
 from zoo.components.position import Position
+from zoo.components.sharing import SharedWeights
 from zoo.context import BuildContext
+from zoo.models.axes import Axes
 from zoo.models.reach import Reach
 from zoo.precision import in_dtype
 from zoo.registry import build_component
+
+AfterLayer = Callable[[int, Tensor], Tensor]
+"""What goes on after a layer: from its index and its output, B T D, to B T D."""
 
 
 class Stack(nn.Module):
     """Blocks in order, an optional final norm, an optional sum over the layers, and the position that acts inside attention.
 
-    A shared block stands for several layers.  ``states`` is what each layer carries from call to call.
+    A shared block stands for several layers.
     """
 
     def __init__(self, spec: spec.Stack, position: PositionKind, context: BuildContext) -> None:
@@ -42,16 +48,17 @@ class Stack(nn.Module):
         self.position: Position = build_component(  # type: ignore[assignment]
             position if following and not position.embedded else NoPosition(), context
         )
-        own_positions = _OwnPositions(position, context)
+        context = replace(context, altup=spec.altup)
+        own_positions, shared = _OwnPositions(position, context), SharedWeights()
         layers: list[Any] = []
         for layer, (block, owner) in enumerate(zip(blocks, spec.owners(), strict=True)):
             if owner == layer:
                 here = replace(context, layer=layer, position=own_positions.of(block))
-                layers.append(build_component(block, here))
+                layers.append(shared.given(block, build_component(block, here)))
             else:
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
-        self.states: list[tuple[StateTensor, ...]] = [block.state for block in layers]
+        self.sources = spec.key_value_sources(context.d_model)
         self.attentions: dict[int, nn.Module] = {
             layer: block.attention for layer, block in enumerate(layers) if block.attention is not None
         }
@@ -61,6 +68,7 @@ class Stack(nn.Module):
         for mixer in mixers:
             if (width := getattr(mixer, "rotated_width", None)) is not None:
                 self.position_of(mixer).prepare(width)
+        self.streams = None if spec.altup is None else Streams(spec.altup, context)
         self.final_norm = build_component(blocks[-1].norm, context) if spec.ends_with_norm else nn.Identity()
         self.layer_sum = WeightedLayerSum(len(blocks)) if spec.weighted_layer_sum else None
 
@@ -75,6 +83,9 @@ class Stack(nn.Module):
         real: Tensor | None = None,
         start: Tensor | None = None,
         reach: Reach | None = None,
+        tokens: Tensor | None = None,
+        axes: Axes | None = None,
+        after: AfterLayer | None = None,
     ) -> tuple[Tensor, list[State]]:
         """x: B T D, positions: B T, mask: B S with S = P + T, past: the state of each layer.
 
@@ -82,6 +93,9 @@ class Stack(nn.Module):
         real: B T, 1 for those of the new tokens that are not padding; None if all are real.
         start: B, the first slot of the new tokens, at ``positions``, in static caches of S slots.
         reach: of the new tokens in a causal stack, where some see tokens after them.
+        tokens: B T, the new ones, for layers that embed them.
+        axes: of the new tokens, where a position has several axes.
+        after: takes the index and the output of each layer, and returns what goes on.
         Returns the last hidden state, B T D, and the new state of each layer.
         """
         if past is not None and isinstance(x, Tensor):  # not while it is traced
@@ -91,16 +105,24 @@ class Stack(nn.Module):
                 "the state of this model does not tell how many tokens came before: give attention_mask"
             )
         keys = _key_positions(x, mask, self.past_length(past), start)
-        context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start, reach)
-        present, outputs = [], []
+        context = self.mixer_context(x, positions, keys, mask, encoder_mask, real, start, reach, axes)
+        context = replace(context, tokens=tokens)
+        x = x if self.streams is None else self.streams.spread(x)
+        present: list[State] = []
+        outputs: list[Tensor] = []
         for layer, block in enumerate(self.blocks):
             if self.layer_sum is not None:
                 outputs.append(x)
+            source = self.sources[layer]
             x, state = block(
-                x, context, None if past is None else past[layer], None if encoded is None else encoded[layer]
+                x,
+                context if source is None else context.reusing(present[source]),
+                None if past is None else past[layer],
+                None if encoded is None else encoded[layer],
             )
+            x = x if after is None else after(layer, x)
             present.append(state)
-        x = self.final_norm(x)
+        x = self.final_norm(x if self.streams is None else self.streams.gathered(x))
         return x if self.layer_sum is None else self.layer_sum([*outputs, x]), present
 
     def mixer_context(
@@ -113,18 +135,22 @@ class Stack(nn.Module):
         real: Tensor | None = None,
         start: Tensor | None = None,
         reach: Reach | None = None,
+        axes: Axes | None = None,
     ) -> MixerContext:
-        """The inputs that all mixers share; arguments as in ``forward``, and the positions of all keys, (B or 1) S.
-
-        Only the device and dtype of x matter.
-        """
+        """The inputs that all mixers share; arguments as in ``forward``, and the positions of all keys, (B or 1) S."""
         like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
         added = {position.name: position.bias(positions, keys, like) for position in self.positions}
         gated = {position.name: added.pop(position.name) for position in self.positions if position.gated}
-        biases = self._biases(mask, positions, keys, like, added, reach)
+        biases = self._biases(mask, positions, keys, like, added, reach, axes)
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
         distances = {each.name: each.distances(positions, keys, like) for each in self.positions}
-        return MixerContext(self.position, positions, biases, distances, cross_bias, real, start, gated)
+        rotated = positions if axes is None else axes.coordinates
+        return MixerContext(self.position, rotated, x, biases, distances, cross_bias, real, start, gated)
+
+    @property
+    def states(self) -> list[tuple[StateTensor, ...]]:
+        """What each layer carries from call to call."""
+        return [block.state for block in self.blocks]  # type: ignore[misc]
 
     @property
     def _counts(self) -> bool:
@@ -147,7 +173,8 @@ class Stack(nn.Module):
 
     def view(self, attention: nn.Module) -> BiasKey:
         """The key of an attention's bias."""
-        return self.position_of(attention).name, getattr(attention, "window", None)
+        windows = (getattr(attention, name, None) for name in ("window", "patch_window"))
+        return BiasKey(self.position_of(attention).name, *windows)
 
     @property
     def positions(self) -> list[Position]:
@@ -163,15 +190,27 @@ class Stack(nn.Module):
         like: Tensor,
         added: Mapping[str, Tensor | None],
         reach: Reach | None,
+        axes: Axes | None,
     ) -> dict[BiasKey, Tensor | None]:
         """The bias of the scores for each key, with what positions add: broadcast to B H T S, or None."""
         ahead = {} if reach is None else {"last": reach.last, "unlimited": reach.unlimited}
-        return {
-            (position, window): functional.attention_bias(
-                mask, added.get(position), queries, keys, like, causal=self.causal, window=window, **ahead
+
+        def bias(key: BiasKey) -> Tensor | None:
+            groups = None if axes is None else axes.groups(key.patch_window)
+            together = {} if groups is None else {"groups": groups}
+            return functional.attention_bias(
+                mask,
+                added.get(key.position),
+                queries,
+                keys,
+                like,
+                causal=self.causal,
+                window=key.window,
+                **ahead,
+                **together,
             )
-            for position, window in self.views
-        }
+
+        return {key: bias(key) for key in self.views}
 
 
 def _own_position(mixer: Component, of_stack: PositionKind) -> PositionKind | None:
@@ -191,11 +230,15 @@ class _OwnPositions:
         wanted = None if block.attention is None else _own_position(block.attention, self._of_stack)
         if wanted is None:
             return None
-        heads: int = block.attention.heads  # type: ignore[union-attr]
+        attention: Any = block.attention
+        heads: int = attention.heads
         for stated, told, built in self._built:
             if (stated, told) == (wanted, heads) and not wanted.owned_by_layers:
                 return built
-        position: Position = build_component(wanted, replace(self._context, heads=heads))  # type: ignore[assignment]
+        position: Position = build_component(  # type: ignore[assignment]
+            wanted,
+            replace(self._context, heads=heads, head_width=attention.head_width(self._context.d_model)),
+        )
         position.name = f"of layers with the same, {len(self._built) + 1}"
         self._built.append((wanted, heads, position))
         return position

@@ -1,6 +1,6 @@
 """A decoder that reads the vectors of images among its tokens, such as LLaVA and SmolVLM.
 
-Shapes: batch B, tokens T, width D; images M, vectors of an image V.
+Shapes: batch B, tokens T, width D; images M, vectors of an image V; patches of images of any size N, values of a patch W.
 """
 
 from __future__ import annotations
@@ -8,20 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 import specs.model as spec
 from specs.connector import ConnectorKind
 from specs.embedding import Patches
 from zoo import functional
-from zoo.components.connector import Connector
+from zoo.components.connector import Connector, deep_connectors
 from zoo.components.embedding import Embedding
 from zoo.components.mixer import State
 from zoo.context import BuildContext
+from zoo.models.axes import Axes
 from zoo.models.decoder import Decoder
 from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
-from zoo.models.stack import Stack
+from zoo.models.stack import AfterLayer, Stack
 from zoo.precision import wide
 from zoo.registry import build_component
 
@@ -29,21 +31,25 @@ from zoo.registry import build_component
 class VisionLanguage(Decoder):
     """A decoder in whose input the vectors of images replace the embeddings of placeholder tokens, in order.
 
-    Without images it is the decoder alone.
+    Without images it is the decoder alone. Images of one size come as M channels height width, and those of any size as the
+    patches of all, N W, with the frames, rows and columns of each, M 3.
     """
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__(spec)
         assert spec.image is not None
         images, connector = spec.embedding_of(spec.image), spec.connector
-        assert isinstance(images, Patches)
         assert isinstance(connector, ConnectorKind)
         context = BuildContext.of(spec, "image")
         self.image_embedding: Embedding = build_component(images, context)  # type: ignore[assignment]
         self.image = Stack(spec.image, context.position_kind, context)
         between = replace(BuildContext.of(spec, "decoder"), encoder_width=context.d_model)
         self.connector: Connector = build_component(connector, between)  # type: ignore[assignment]
-        self.side, self.placeholder = images.side, connector.token
+        self.deep_connectors = deep_connectors(connector, between)
+        self.deep_layers = connector.deepstack.layers if connector.deepstack else ()
+        self.side = images.side if isinstance(images, Patches) else None
+        self.square, self.placeholder = connector.square, connector.token
+        self.rotates_by_axis = spec.rotates_by_axis
         assert spec.decoder is not None
         self.bidirectional = spec.decoder.bidirectional
 
@@ -55,21 +61,40 @@ class VisionLanguage(Decoder):
         token_type_ids: Tensor | None = None,
         position_ids: Tensor | None = None,
         pixel_values: Tensor | None = None,
+        image_grid_thw: Tensor | None = None,
         *,
         last_only: bool = False,
     ) -> Outputs:
         """As a decoder; pixel_values: M channels height width, with V placeholders among the tokens for each image.
 
+        Images of any size: pixel_values N W, image_grid_thw M 3, and placeholders for each square of patches.  position_ids may
+        then be frame, row and column of each token, 3 B T, and must be where the cache holds images: see ``coordinates``.
         Tokens that see each other in both directions belong in one call: those of an image, or of the whole prompt.
         """
-        seen = None if pixel_values is None else self.see(pixel_values)
+        seen = None if pixel_values is None else self.see(pixel_values, image_grid_thw)
         x = self.embed(input_ids, seen, token_type_ids)  # B T D
-        at = self.positions(x, attention_mask, past_key_values, position_ids).seeing(self.ahead(input_ids))
+        if position_ids is None and image_grid_thw is not None and self.rotates_by_axis:
+            position_ids = self.coordinates(input_ids, attention_mask, image_grid_thw)
+        by_axis = position_ids is not None and position_ids.ndim == 3
+        slots, coordinates = (None, position_ids) if by_axis else (position_ids, None)
+        at = self.positions(x, attention_mask, past_key_values, slots).seeing(self.ahead(input_ids))
+        at = at.along(coordinates)
         return self.decode(x, at, past_key_values, input_ids, last_only=last_only)
 
     def ahead(self, input_ids: Tensor) -> Tensor | None:
         """The number of tokens after each that are of the same image and seen, B T; None if none are."""
         return functional.rest_of_run(self.placeholder, input_ids) if self.bidirectional == "image" else None
+
+    def coordinates(self, input_ids: Tensor, attention_mask: Tensor | None, image_grid_thw: Tensor) -> Tensor:
+        """Frame, row and column of each token of a first call, 3 B T; the tokens of later calls have the number after the
+        largest, and so on, three times.
+
+        input_ids: B T, attention_mask: B T, or of which the last T count, image_grid_thw: M 3.
+        """
+        mask = torch.ones_like(input_ids)
+        if attention_mask is not None:
+            mask = functional.last(attention_mask, input_ids.shape[1])
+        return functional.image_coordinates(self.placeholder, input_ids, mask, image_grid_thw, self.square)
 
     def positions(
         self,
@@ -84,23 +109,79 @@ class VisionLanguage(Decoder):
             return at
         return at.with_prompt(at.first_call(self.decoder.past_length(past_key_values)))
 
-    def see(self, pixel_values: Tensor) -> Tensor:
-        """The vectors of images: M channels height width -> M V D."""
-        return wide(self.connector(self.image_output(pixel_values), self.side))
+    def decode(
+        self,
+        x: Tensor,
+        at: DecoderPositions,
+        past_key_values: Sequence[State] | None,
+        input_ids: Tensor | None = None,
+        *,
+        last_only: bool = False,
+        after: AfterLayer | None = None,
+    ) -> Outputs:
+        """As a decoder; x: from ``embed``, whose parts after the first are added after the first layers."""
+        if self.deep_layers:
+            x, *deep = x.chunk(1 + len(self.deep_layers), -1)  # B T D each
 
-    def image_output(self, pixel_values: Tensor) -> Tensor:
-        """The last hidden state of the stack of images: M channels height width -> M N E."""
+            def after(layer: int, x: Tensor) -> Tensor:
+                return x + deep[layer] if layer < len(deep) else x
+
+        return super().decode(x, at, past_key_values, input_ids, last_only=last_only, after=after)
+
+    def see(self, pixel_values: Tensor, image_grid_thw: Tensor | None = None) -> Tensor:
+        """The vectors of images: M channels height width -> M V D, or N W and M 3 -> those of all images, V D, each followed by
+        what is added after the first layers of the decoder, V (1 + deep) D."""
+        if image_grid_thw is None:
+            return wide(self.connector(self.image_output(pixel_values), self.side))
+        deep: dict[int, Tensor] = {}
+        x = self.connector(self.image_output(pixel_values, image_grid_thw, deep), None)  # 1 V D
+        added = (
+            connector(deep[layer], None)
+            for layer, connector in zip(self.deep_layers, self.deep_connectors, strict=True)
+        )
+        return wide(torch.cat((x, *added), -1)[0] if self.deep_layers else x[0])
+
+    def image_output(
+        self,
+        pixel_values: Tensor,
+        image_grid_thw: Tensor | None = None,
+        deep: dict[int, Tensor] | None = None,
+    ) -> Tensor:
+        """The last hidden state of the stack of images: M channels height width -> M N E, or N W and M 3 -> 1 N E.
+
+        ``deep`` receives the outputs of the layers whose vectors are added after layers of the decoder.
+        """
+        if image_grid_thw is not None:
+            return self._packed_output(pixel_values, image_grid_thw, {} if deep is None else deep)
         mask, positions = self.image_embedding.mask_and_positions(pixel_values, None)
         x = self.image_embedding(pixel_values, positions)  # M N E
         x, _ = self.image(x, positions, mask)
         return x
 
+    def _packed_output(self, pixel_values: Tensor, image_grid_thw: Tensor, deep: dict[int, Tensor]) -> Tensor:
+        """The patches of every image see those of the same frame: N W and M 3 -> 1 N E."""
+        places = functional.packed_places(image_grid_thw, pixel_values, self.square)  # 1 N each
+        x = self.image_embedding(pixel_values, places.coordinates)  # 1 N E
+        anywhere = functional.positions_from(0, x.shape[1], x)[None]
+
+        def keep(layer: int, x: Tensor) -> Tensor:
+            if layer in self.deep_layers:
+                deep[layer] = x
+            return x
+
+        axes = Axes(places.coordinates, places)
+        x, _ = self.image(x, anywhere, None, axes=axes, after=keep)
+        return x
+
     def embed(
         self, input_ids: Tensor, image_features: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
-        """input_ids and token_type_ids: B T, image_features: from ``see`` -> B T D."""
+        """input_ids and token_type_ids: B T, image_features: from ``see`` -> B T D, or B T (1 + deep) D, of tokens with zeros to
+        add."""
         anywhere = functional.positions_from(0, input_ids.shape[1], input_ids)[None]  # read by no token
         x = self.embedding(input_ids, anywhere, token_type_ids)  # B T D
+        if self.deep_layers:
+            x = torch.cat((x, *(x * 0.0 for _ in self.deep_layers)), -1)
         if image_features is None:
             return x
         return functional.in_place_of(self.placeholder, input_ids, x, image_features)

@@ -23,10 +23,15 @@ from specs.position import Rope as RopeSpec
 from zoo.components.disentangled import Disentangled
 from zoo.components.patch_positions import AxialRope, RelativeBias2d
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
+from zoo.components.relative_key import RelativeKey
+from zoo.components.relative_sinusoidal import RelativeSinusoidal
 from zoo.components.rope_frequencies import rope_frequencies
 from zoo.pages.chart import Axis, Line, line_chart
 from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.materialize import put
+
+SIDE = 8
+"""The patches in a row of the image that is shown where images have any size."""
 
 POSITIONS = 128
 """Maximum number of positions in a heat map."""
@@ -95,6 +100,10 @@ def drawing_of(use: Use) -> Drawing:
             return _relative_bias_2d(grid)
         case Disentangled() as disentangled:
             return _disentangled(disentangled)
+        case RelativeKey() as keys:
+            return _relative_key(keys)
+        case RelativeSinusoidal() as distances:
+            return _relative_sinusoidal(use, distances)
     if isinstance(use.spec, NoPosition):
         return Drawing(
             "No positions",
@@ -164,21 +173,35 @@ def _rope(use: Use, rope: Rope) -> Drawing:
         _wavelengths(use, by_length),
         _dials(),
     ]
+    if use.spec.sections is not None:
+        counts = " and ".join(map(str, use.spec.sections.pairs))
+        about += f"; of the vectors of images, {counts} pairs turn with the frame, the row and the column"
     return Drawing("Rotary (RoPE)", f"{about}.", figures, {"maps": [data], "dials": dials})
 
 
 def _axial_rope(use: Use, axial: AxialRope) -> Drawing:
-    turned = axial.angles(use.width, torch.zeros(())).cos()[0]  # vectors x pairs
+    turned = axial.angles(use.width, _grid(SIDE), torch.zeros(())).cos()[0]  # vectors x pairs
     shown = range(0, len(turned), -(-len(turned) // POSITIONS))
     pairs = torch.arange(0, use.width // 2, -(-use.width // 2 // PAIRS))
     data = _heat_map(turned[shown][:, pairs], "vector", "pair", pairs.tolist())
     about = (
         f"Rotates the {use.width} dimensions of each query and key in {use.width // 2} pairs, the first half with the row of "
-        f"a patch and the second with its column; theta {axial.theta:g}. Vectors before the patches are not rotated."
+        f"a patch and the second with its column; theta {axial.theta:g}. "
+    )
+    about += (
+        "Vectors before the patches are not rotated."
+        if axial.rows
+        else f"Images have any size; shown is one of {SIDE} x {SIDE} patches."
     )
     return Drawing(
         "Axial rotary (2-D RoPE)", about, [_canvas("Cosine of each pair by vector")], {"maps": [data]}
     )
+
+
+def _grid(side: int) -> Tensor:
+    """The rows and columns of the patches of a square: 2 1 T."""
+    places = torch.arange(side * side)
+    return torch.stack((places // side, places % side))[:, None]
 
 
 def _frequencies(rope: Rope, use: Use) -> tuple[dict[str, tuple[float, ...]], float]:
@@ -263,6 +286,24 @@ def _disentangled(disentangled: Disentangled) -> Drawing:
     return Drawing(
         "Disentangled attention", about, [f"<figure><h3>Vector of each distance</h3>{chart}</figure>"]
     )
+
+
+def _relative_key(relative: RelativeKey) -> Drawing:
+    count, width = relative.table.weight.shape
+    about = (
+        f"Adds to each score the product of the query with the vector of its distance from the key, one of {count:,} in every "
+        f"layer, each of {width:,} numbers: distances of {relative.before} and more before the query share a vector, as do "
+        f"those of {relative.after} and more after it. The vectors are trained, so there is nothing to draw."
+    )
+    return Drawing("Relative keys", about)
+
+
+def _relative_sinusoidal(use: Use, relative: RelativeSinusoidal) -> Drawing:
+    about = (
+        f"Adds to each score the product of the query, and a trained vector for each of {relative.heads} heads, with the "
+        f"projection of the sines and cosines of its distance from the key, of {len(relative.frequencies):,} frequencies."
+    )
+    return Drawing("Relative sinusoidal", about, [_wavelengths(use, {"": relative.frequencies})])
 
 
 def _steps(points: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:

@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from specs.model import Model
+from specs.packed_patches import PackedPatches
 from specs.stack import Bidirectional
 from specs.stack import Stack as StackSpec
 from zoo import functional
 from zoo.builder import ZooModel
-from zoo.components.mixer import MixerContext
+from zoo.components.mixer import BiasKey, MixerContext
 from zoo.models.reach import Reach
 from zoo.models.stack import Stack
 from zoo.pages.chart import coordinate
@@ -105,24 +106,24 @@ def sights(model: ZooModel, spec: Model) -> list[Sight]:
 
 def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -> Iterator[Sight]:
     """Self-attention visibility in the layers of a stack; equal layers are merged."""
-    grid = _grid([window for _, window in stack.views], spec.context_length_of(stack_spec))
+    grid = _grid([view.window for view in stack.views], spec.context_length_of(stack_spec))
     paddings = PADDINGS if spec.embedding_of(stack_spec).takes_tokens else PADDINGS[:1]
     for position in stack.positions:
         zeroed(position)
     both = stack_spec.bidirectional
     scopes = {padding: _mixer_context(stack, grid, grid.mask(padding), both=both) for padding in paddings}
-    kinds: dict[tuple[int | None, bool], list[int]] = {}
+    kinds: dict[tuple[BiasKey, bool], list[int]] = {}
     for layer, attention in stack.attentions.items():
-        window = stack.view(attention)[1]
         sinks = getattr(attention, "sinks", None) is not None
-        kinds.setdefault((window, sinks), []).append(layer)
-    for (window, sinks), layers in kinds.items():
-        view = stack.view(stack.attentions[layers[0]])
+        kinds.setdefault((stack.view(attention), sinks), []).append(layer)
+    for (view, sinks), layers in kinds.items():
         title = prefix + ("causal" if stack.causal else "bidirectional")
         title += (
             f"; both directions within {_SPANS[stack_spec.bidirectional]}" if stack_spec.bidirectional else ""
         )
-        title += f", window of {window:,}" if window else ""
+        title += " within each image" if isinstance(spec.embedding_of(stack_spec), PackedPatches) else ""
+        title += f", windows of {view.patch_window:,} patches" if view.patch_window else ""
+        title += f", window of {view.window:,}" if view.window else ""
         allowed = {padding: _allowed(context.biases[view], grid, grid) for padding, context in scopes.items()}
         yield Sight(title, tuple(layers), len(stack.blocks), sinks, grid, grid, allowed, True)
 

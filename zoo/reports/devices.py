@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 
 from specs.device import Device, FloatPrecision
-from zoo.bandwidth import measure_reading
+from zoo.bandwidth import measure_cuda_bandwidth, measure_reading
 from zoo.memory import available_memory
 from zoo.reports.roofline import THIS
 
@@ -40,14 +40,11 @@ def this_device(precision: FloatPrecision) -> Device:
 
 def _cuda_device(precision: FloatPrecision) -> Device:
     properties = torch.cuda.get_device_properties(0)
-    source = torch.ones(READ, dtype=torch.float32, device="cuda")
-    target = torch.empty_like(source)
-    seconds = _fastest(lambda: target.copy_(source), torch.cuda.synchronize)
     return Device(
         name=THIS,
         summary=f"{properties.name}, as measured",
         memory=float(properties.total_memory),
-        bandwidth=2 * source.nbytes / seconds,
+        bandwidth=measure_cuda_bandwidth().read,
         flops=_product_rates(precision, "cuda", LARGEST),
     )
 

@@ -12,6 +12,7 @@ from specs.model import Model
 from specs.registry import kind_of
 from specs.stack import LayerRun, Stack
 from zoo.builder import ZooModel, assemble
+from zoo.components.layer_sum import WeightedLayerSum
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,8 @@ class FoldedStack:
     """The built layers of a stack, and how the others map to them.
 
     ``built``: indices of the built layers.  Of each block these are the first layer, which holds the weights that equal
-    attentions share, and the second, which stands for all later ones; all layers of a block with a plugin's component, which
-    may vary by layer.  ``like``: for every layer, the place in ``built`` of its equivalent.  ``owners``: for every layer, the
+    attentions share, and the second, which stands for all later ones; of a block that shares weights, the first two of each
+    set; all layers of a block with a plugin's component, which may vary by layer.  ``like``: for every layer, the place in ``built`` of its equivalent.  ``owners``: for every layer, the
     layer whose weights it uses.
     """
 
@@ -42,7 +43,8 @@ class FoldedStack:
 class Folded:
     """A spec with its folded model, on the meta device.
 
-    Each stack ends with one extra layer, which is not counted, so that the final norm is built as in the full model.
+    Each stack ends with one extra layer, which is not counted, so that the final norm is built as in the full model. A sum over
+    layers is that of the full model.
     """
 
     spec: Model
@@ -57,7 +59,11 @@ class Folded:
             name: stack.model_copy(update={"layers": _runs(stack, stacks[name].built)})
             for name, stack in spec.stacks()
         }
-        return cls(spec, assemble(spec.model_copy(update=shorter)), stacks)
+        model = assemble(spec.model_copy(update=shorter))
+        for name, stack in spec.stacks():
+            if stack.weighted_layer_sum:
+                model.get_submodule(name).layer_sum = WeightedLayerSum(stack.depth).to("meta")
+        return cls(spec, model, stacks)
 
     def copies(self, path: str) -> int:
         """The number of modules or weights that one of the folded model stands for, by path."""
@@ -88,18 +94,20 @@ def _layer(path: str) -> str:
 
 def _folded(stack: Stack) -> FoldedStack:
     blocks, owners = stack.layer_blocks(), stack.owners()
-    most = {
-        id(block): len(blocks) if _has_plugin(block) else 2
-        for block in {id(block): block for block in blocks}.values()
-    }
-    chosen = defaultdict[int, list[int]](list)
+    uses = defaultdict[int, list[int]](list)
     for layer, (block, owner) in enumerate(zip(blocks, owners, strict=True)):
-        if owner == layer and len(chosen[id(block)]) < most[id(block)]:
-            chosen[id(block)].append(layer)
-    built = sorted(layer for layers in chosen.values() for layer in layers)
+        if owner == layer:
+            uses[id(block)].append(layer)
+    standing = {}  # for each layer with own weights, the layer that is built for it
+    for block in {id(block): block for block in blocks}.values():
+        layers = uses[id(block)]
+        period = 1 if block.sharing is None else block.sharing.sets
+        most = len(layers) if _has_plugin(block) else 2 * period
+        for use, layer in enumerate(layers):
+            standing[layer] = layers[use if use < most else most - period + (use - most) % period]
+    built = sorted(set(standing.values()))
     places = {layer: place for place, layer in enumerate(built)}
-    like = [places.get(owner, places[chosen[id(blocks[owner])][-1]]) for owner in owners]
-    return FoldedStack(built, like, owners)
+    return FoldedStack(built, [places[standing[owner]] for owner in owners], owners)
 
 
 def _has_plugin(spec: Any) -> bool:

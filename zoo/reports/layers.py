@@ -11,10 +11,10 @@ def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
     """For each layer of a reduced model, such as ``decoder.blocks.0``, the layers that it stands for."""
     kinds = defaultdict(list)
     for name, stack in spec.stacks():
-        kept = getattr(small, name).block_names()
-        places = {block: kept.index(block) for block in dict.fromkeys(kept)}
-        for layer, block in enumerate(stack.block_names()):
-            kinds[f"{name}.blocks.{places[block]}"].append(layer)
+        kept = getattr(small, name).layer_kinds()
+        places = {kind: kept.index(kind) for kind in dict.fromkeys(kept)}
+        for layer, kind in enumerate(stack.layer_kinds()):
+            kinds[f"{name}.blocks.{places[kind]}"].append(layer)
     return kinds
 
 

@@ -16,6 +16,7 @@ from specs.errors import Problem, SpecError, UserError
 from specs.model import Model
 from specs.suggest import suggestion
 from zoo.components.embedding import Embedding
+from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.reports.folding import Folded, FoldedStack
 from zoo.reports.parameter_check import ParameterCheck
 from zoo.reports.roles import active_parameters
@@ -172,7 +173,7 @@ def folded_report(folded: Folded) -> ParameterReport:
         folded.spec.name,
         module_tree(folded),
         active_parameters(folded),
-        _embedding_parameters(folded.model),
+        _embedding_parameters(folded),
         (),
     )
     return replace(report, comparisons=tuple(_comparisons(report, folded.spec)))
@@ -250,13 +251,16 @@ def _tree(module: nn.Module, path: str, owners: dict[int, str]) -> ModuleParamet
     )
 
 
-def _embedding_parameters(model: nn.Module) -> int:
-    """The parameters of the embedding tables of tokens, token types and positions."""
-    embeddings = [module for module in model.modules() if isinstance(module, Embedding)]
+def _embedding_parameters(folded: Folded) -> int:
+    """The parameters of the embedding tables of tokens, token types and positions, and of those of single layers."""
     tables = {
-        id(table): table for each in embeddings for table in each.modules() if isinstance(table, nn.Embedding)
+        id(table): table.weight.numel() * folded.copies(f"{path}.{name}")
+        for path, each in folded.model.named_modules()
+        if isinstance(each, Embedding | PerLayerEmbedding)
+        for name, table in each.named_modules()
+        if isinstance(table, nn.Embedding)
     }
-    return sum(table.weight.numel() for table in tables.values())
+    return sum(tables.values())
 
 
 def _comparisons(report: ParameterReport, spec: Model) -> Iterator[ParameterCheck]:

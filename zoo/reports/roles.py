@@ -14,6 +14,7 @@ from zoo.components.block import Block
 from zoo.components.embedding import Embedding
 from zoo.components.mixture import Experts, Mixture
 from zoo.components.norm import PerHeadNorm
+from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.components.position import Position
 from zoo.components.router import Router
 from zoo.reports.folding import Folded
@@ -27,7 +28,9 @@ _PARTS = {
     "attention": "attention",
     "cross_attention": "cross-attention",
     "mixer": "mixer",
+    "convolution": "mixer",
     "feed_forward": "feed-forward",
+    "first_feed_forward": "feed-forward",
 }
 
 
@@ -101,7 +104,7 @@ def _role(module: nn.Module) -> str | None:
         return "positions"
     if isinstance(module, nn.LayerNorm | nn.RMSNorm | PerHeadNorm) or _is_norm(module):
         return "norms"
-    if isinstance(module, Embedding):
+    if isinstance(module, Embedding | PerLayerEmbedding):
         return "embedding"
     if isinstance(module, Router):
         return "router"

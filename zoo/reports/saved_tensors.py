@@ -45,7 +45,7 @@ def trained_values(graph: fx.Graph) -> set[fx.Node]:
             reached.update(node.all_input_nodes)
     trained: set[fx.Node] = set()
     for node in graph.nodes:
-        learns = node.op == "get_attr" or (
+        learns = node.meta.get("trained", False) or (
             not _gives_device_only(node) and any(each in trained for each in node.all_input_nodes)
         )
         if learns and node in reached and _is_float(node):

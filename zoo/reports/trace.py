@@ -13,9 +13,8 @@ from zoo.ops.saved import NodeInfos
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
 from zoo.tracing.sizing import infos_at
 from zoo.tracing.symbols import SUM
-from zoo.tracing.task import FRAMES, Task
+from zoo.tracing.task import FRAMES, IMAGES, VECTORS, Task
 from zoo.tracing.tracer import Tracer
-from zoo.tracing.vision_language_tasks import IMAGES
 
 SYMBOLS = {
     "batch_size": BATCH,
@@ -28,6 +27,7 @@ SYMBOLS = {
     "past_sequence_length": "P",
     "past_decoder_sequence_length": "P",
     "encoder_sequence_length": "S",
+    VECTORS: "S",
 }
 """The symbol of each named size of a task; T is the length of an encoder-only model."""
 

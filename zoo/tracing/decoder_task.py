@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from specs.model import Model
-from zoo.graph_names import AHEAD, EMBEDDED
+from zoo.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, EMBEDDED
 from zoo.models.outputs import Outputs
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -33,35 +33,42 @@ def decoder_task(
     name: str = "model",
     *,
     embedded: bool = False,
+    with_ids: bool = False,
 ) -> Task:
-    """The decoder for every step; ``embedded``: it takes embeddings in place of tokens, batch x length x d_model."""
+    """The decoder for every step; ``embedded``: it takes embeddings in place of tokens, batch x length x d_model, and ``with_ids``
+    the tokens beside them, where it needs to know which are of images."""
     assert spec.decoder is not None
     state = model.decoder.states
     past, present = state_names("past", state), state_names("present", state)
 
     def run(model: Any, values: Mapping[str, Any]) -> Outputs:
-        mask, places, before = (
-            values.get("attention_mask"),
-            values.get("position_ids"),
-            gather_state(past, values),
-        )
+        mask, before = values.get("attention_mask"), gather_state(past, values)
+        slots = None if cache_slots is None else values.get("position_ids")
         if embedded:
             x = values[EMBEDDED]
-            at = model.positions(x, mask, before, places).seeing(values.get(AHEAD))
+            ids = values.get("input_ids")
+            ahead = values.get(AHEAD) if ids is None else model.ahead(ids)
+            at = model.positions(x, mask, before, slots).seeing(ahead)
+            at = at.along(values.get(_coordinates(cache_slots)) if spec.rotates_by_axis else None)
             return model.decode(x, at, before, last_only=last_only)
         types = values.get("token_type_ids")
-        return model(values["input_ids"], mask, before, types, places, last_only=last_only)
+        return model(values["input_ids"], mask, before, types, slots, last_only=last_only)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         outputs = run(model, values)
         return {**outputs, **spread_state(present, outputs.present_key_values)}
 
     caches = state_inputs(past, state, model.decoder, cache_slots or "past_sequence_length")
-    inputs = (*_new(spec, cache_slots, embedded=embedded), *chain.from_iterable(caches))
+    inputs = (*_new(spec, cache_slots, embedded=embedded, with_ids=with_ids), *chain.from_iterable(caches))
     return Task(name, inputs, call, (), last_only, cache_slots, constant_names(past, state))
 
 
-def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Placeholder]:
+def _coordinates(cache_slots: int | None) -> str:
+    """The name of the input that has the frame, row and column of each token."""
+    return COORDINATES if cache_slots is None else COORDINATES_BESIDE_SLOTS
+
+
+def _new(spec: Model, cache_slots: int | None, *, embedded: bool, with_ids: bool) -> Sequence[Placeholder]:
     """The inputs of the new tokens."""
     assert spec.decoder is not None
     seen = (
@@ -70,9 +77,11 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool) -> Sequence[Pl
         else ids_input("position_ids", "sequence_length")
     )
     if embedded:
-        width = spec.width_of(spec.decoder)
-        x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", width))
-        ahead = [ids_input(AHEAD, "sequence_length")] if spec.decoder.bidirectional == "image" else []
-        return [x, *ahead, seen]
+        x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", spec.embedded_width))
+        name = "input_ids" if with_ids else AHEAD
+        more = [ids_input(name, "sequence_length")] if spec.decoder.bidirectional == "image" else []
+        if spec.rotates_by_axis:
+            more.append(Placeholder(_coordinates(cache_slots), torch.int64, (3, BATCH, "sequence_length")))
+        return [x, *more, seen]
     given = stack_inputs(spec, spec.decoder, "sequence_length")
     return [seen if each.name == "attention_mask" else each for each in given]

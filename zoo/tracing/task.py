@@ -10,8 +10,10 @@ import torch
 
 from specs.embedding import Tokens
 from specs.model import Model
+from specs.packed_patches import PackedPatches
 from specs.stack import Stack as StackSpec
 from zoo.components.mixer import State, StateTensor
+from zoo.graph_names import GRID
 from zoo.models.stack import Stack
 from zoo.state_names import Moment, state_name
 from zoo.tracing.symbols import DerivedSize, Placeholder, Symbols
@@ -20,6 +22,9 @@ from zoo.tracing.tracer import GraphCall
 BATCH = "batch_size"
 FRAMES, SAMPLES = "num_frames", "num_samples"
 """The number of vectors made of samples, and that of the samples that an encoder-decoder reads."""
+IMAGES, PATCHES, VECTORS = "num_images", "num_patches", "num_vectors"
+"""The number of images, in all rows together or in each, and where they have any size, those of all their patches and
+vectors."""
 ENCODER_LENGTH = "encoder_sequence_length"
 """The number of vectors that a decoder attends to."""
 ENCODER = "encoder_model"
@@ -61,10 +66,15 @@ def ids_input(name: str, *dims: str) -> Placeholder:
 
 
 def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholder, ...]:
-    """The inputs of a stack: tokens or samples of any length with their mask, or one input of fixed sizes."""
+    """The inputs of a stack: tokens, samples or frames of any length with their mask, patches with the grids of their images, or one
+    input of fixed sizes."""
     embedding = spec.embedding_of(stack)
+    if isinstance(embedding, PackedPatches):
+        pixels = Placeholder(embedding.input_name, torch.float32, (PATCHES, embedding.patch_width))
+        return pixels, Placeholder(GRID, torch.int64, (IMAGES, 3))
     if embedding.any_length and not embedding.takes_tokens:
-        values = Placeholder(embedding.input_name, torch.float32, (BATCH, length))
+        _, *features = embedding.input_shape(1)
+        values = Placeholder(embedding.input_name, torch.float32, (BATCH, length, *features))
         return (values, ids_input("attention_mask", length)) if embedding.takes_mask else (values,)
     if not embedding.takes_tokens:
         shape = embedding.input_shape(spec.context_length_of(stack))
@@ -79,7 +89,7 @@ def derived_sizes(
 ) -> dict[str, DerivedSize]:
     """The length of a stack's inputs, where it is not the number of ``vectors``."""
     embedding = spec.embedding_of(stack)
-    if not embedding.any_length or embedding.takes_tokens:
+    if not embedding.any_length or embedding.takes_tokens or isinstance(embedding, PackedPatches):
         return {}
     return {length: DerivedSize(vectors, embedding.input_length)}
 

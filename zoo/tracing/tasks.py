@@ -21,8 +21,10 @@ from zoo.tracing.encoder_decoder_tasks import (
 from zoo.tracing.task import Task, derived_sizes, encoder_inputs, ids_input, stack_inputs
 from zoo.tracing.vision_language_tasks import (
     image_inputs,
+    image_sizes,
     vision_language_tasks,
     vision_language_tasks_apart,
+    vision_language_tasks_by_ids,
     vision_task,
 )
 
@@ -60,6 +62,13 @@ def tasks_with_merged_decoder(
     ]
 
 
+def tasks_by_ids(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
+    """As ``tasks``; the decoder of a vision-language model takes the token ids where it would take what follows from them."""
+    if spec.architecture == "vision-language":
+        return vision_language_tasks_by_ids(model, spec, last_only)
+    return tasks(model, spec, last_only)
+
+
 def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only: bool = False) -> list[Task]:
     """As ``tasks``, but the decoder writes its own keys and values into static caches of ``cache_slots`` tokens."""
     return _without_cross_attention(model, spec, last_only, cache_slots) or [
@@ -88,6 +97,7 @@ def training_task(spec: Model) -> Task:
         derived = derived_sizes(spec, spec.first_stack, "sequence_length")
     if spec.architecture == "vision-language":
         inputs += image_inputs(spec)
+        derived |= image_sizes(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         named = {given.name: values[given.name] for given in inputs[1:]}

@@ -148,6 +148,7 @@ class Tracer(fx.Tracer):
             self._parameters[name].node.meta["info"] = (
                 TensorInfo(tuple(attr_val.shape), attr_val.dtype),
             ) * 2
+            self._parameters[name].node.meta["trained"] = attr_val.requires_grad
         return self._parameters[name]
 
     def create_arg(self, a: Any) -> Any:

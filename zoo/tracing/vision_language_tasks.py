@@ -8,14 +8,12 @@ from typing import Any
 
 import torch
 
+from specs.connector import ConnectorKind
 from specs.model import Model
-from zoo.graph_names import AHEAD, EMBEDDED, SEEN, VISION_ENCODER
+from zoo.graph_names import AHEAD, COORDINATES, EMBEDDED, GRID, SEEN, VISION_ENCODER
 from zoo.tracing.decoder_task import decoder_task
-from zoo.tracing.symbols import Placeholder
-from zoo.tracing.task import BATCH, Task, stack_inputs
-
-IMAGES = "num_images"
-"""The number of images, in all rows together or in each."""
+from zoo.tracing.symbols import DerivedSize, Placeholder
+from zoo.tracing.task import BATCH, IMAGES, PATCHES, VECTORS, Task, stack_inputs
 
 
 def vision_language_tasks(
@@ -40,21 +38,42 @@ def vision_language_tasks_apart(
     ]
 
 
+def vision_language_tasks_by_ids(model: Any, spec: Model, last_only: bool) -> list[Task]:
+    """As ``vision_language_tasks``, for a client that passes the vectors of all images in one matrix, and no more than embeddings
+    and token ids to the decoder, which finds in these what images see."""
+    return [
+        _vision_task_in_one(spec),
+        _embedding_task(spec, "embedding", images=True, in_one=True),
+        decoder_task(model, spec, last_only, None, embedded=True, with_ids=True),
+    ]
+
+
 def image_inputs(spec: Model) -> tuple[Placeholder, ...]:
-    """The images of all rows together."""
+    """The images of all rows together, with their grids where they have any size."""
     assert spec.image is not None
     inputs = stack_inputs(spec, spec.image, "")
+    if spec.packs_images:
+        return inputs
     return tuple(replace(each, dims=(IMAGES, *each.dims[1:])) for each in inputs)
+
+
+def image_sizes(spec: Model) -> dict[str, DerivedSize]:
+    """The number of patches of images of any size, from that of their vectors."""
+    if not spec.packs_images:
+        return {}
+    assert isinstance(spec.connector, ConnectorKind)
+    joined = spec.connector.square**2
+    return {PATCHES: DerivedSize(VECTORS, lambda vectors: joined * vectors)}
 
 
 def vision_task(spec: Model) -> Task:
     """The vectors of images."""
-    (pixels,) = image_inputs(spec)
+    inputs = image_inputs(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {SEEN: model.see(values[pixels.name])}
+        return {SEEN: model.see(values[inputs[0].name], values.get(GRID))}
 
-    return Task(VISION_ENCODER, (pixels,), call)
+    return Task(VISION_ENCODER, inputs, call, derived=image_sizes(spec))
 
 
 def _vision_task_by_row(spec: Model) -> Task:
@@ -68,18 +87,39 @@ def _vision_task_by_row(spec: Model) -> Task:
     return Task(VISION_ENCODER, (replace(pixels, dims=(BATCH, *pixels.dims)),), call)
 
 
-def _embedding_task(spec: Model, name: str, *, images: bool) -> Task:
+def _vision_task_in_one(spec: Model) -> Task:
+    """As ``vision_task``, with the vectors of all images in one matrix: num_vectors D."""
+    (pixels,) = image_inputs(spec)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {SEEN: model.see(values[pixels.name]).flatten(0, 1)}
+
+    return Task(VISION_ENCODER, (pixels,), call)
+
+
+def _embedding_task(spec: Model, name: str, *, images: bool, in_one: bool = False) -> Task:
+    """The embeddings of tokens, with the vectors of ``images`` in the place of placeholders and what the decoder reads of them;
+    ``in_one``: those of all images are rows of one matrix, and the decoder reads token ids."""
     assert spec.decoder is not None
-    width = spec.width_of(spec.decoder)
-    tokens = tuple(
-        each for each in stack_inputs(spec, spec.decoder, "sequence_length") if each.name != "attention_mask"
-    )
-    seen = Placeholder(SEEN, torch.float32, (IMAGES, spec.vectors_per_image, width))
+    width, placed = spec.embedded_width, images and spec.rotates_by_axis
+    inputs = [
+        each
+        for each in stack_inputs(spec, spec.decoder, "sequence_length")
+        if placed or each.name != "attention_mask"
+    ]
+    if images:
+        vectors = (VECTORS,) if spec.packs_images or in_one else (IMAGES, spec.vectors_per_image)
+        inputs.append(Placeholder(SEEN, torch.float32, (*vectors, width)))
+    if placed:
+        inputs.append(Placeholder(GRID, torch.int64, (IMAGES, 3)))
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         ids = values["input_ids"]
-        embedded = {EMBEDDED: model.embed(ids, values.get(SEEN), values.get("token_type_ids"))}
-        ahead = model.ahead(ids)
-        return embedded if ahead is None else {**embedded, AHEAD: ahead}
+        outputs = {EMBEDDED: model.embed(ids, values.get(SEEN), values.get("token_type_ids"))}
+        if not in_one and (ahead := model.ahead(ids)) is not None:
+            outputs[AHEAD] = ahead
+        if placed:
+            outputs[COORDINATES] = model.coordinates(ids, values["attention_mask"], values[GRID])
+        return outputs
 
-    return Task(name, (*tokens, seen) if images else tokens, call)
+    return Task(name, tuple(inputs), call)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from specs.base import Spec
 from specs.errors import UserError, option_name
 from specs.model import Model
-from specs.roles import Role, fields_by_role
+from specs.roles import Role, fields_by_role, pairs_scaled
 from zoo.reduced import fewer_experts, fewer_layers, rewritten_stacks, validated
 
 HEAD_WIDTH = 16
@@ -70,6 +70,8 @@ def _scaled_model(spec: Model, ratio: Fraction) -> Model:
                 changes[name] = _scaled(value, ratio * max(merged))
             elif role is Role.PER_ROTATED_PAIR:
                 changes[name] = value[: _scaled(2 * len(value), ratio * max(merged)) // 2]
+            elif role is Role.PAIRS_BY_AXIS:
+                changes[name] = pairs_scaled(value, _scaled(2 * sum(value), ratio * max(merged)) // 2)
         return changes
 
     scaled = rewritten_stacks(spec, scale)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from zoo.weights.distributed import METADATA, read_distributed
 from zoo.weights.gguf import read_gguf
 from zoo.weights.modules import dense_modules
 from zoo.weights.names import file_among, read_index
@@ -65,6 +66,8 @@ class TensorFiles:
         """
         if not path.is_dir():
             return cls(path, _read_source(path))
+        if (path / METADATA).is_file():
+            return cls(path, read_distributed(path))
         tensors = dict(_read_source(path / file_among(_listed(path), path)))
         for place, module in dense_modules(path).items():
             inner = _read_source(module / file_among(_listed(module), module))

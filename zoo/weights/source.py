@@ -31,6 +31,17 @@ class WeightSource(Protocol):
         """
         ...
 
+    def part(self, name: str, begin: int, end: int) -> Iterator[Tensor]:
+        """Yield the values from index ``begin`` up to ``end`` of those that :meth:`pieces` yields, in flat pieces."""
+        start = 0
+        for piece in self.pieces(name):
+            first, last = max(begin - start, 0), min(end - start, piece.numel())
+            if first < last:
+                yield piece[first:last]
+            start += piece.numel()
+            if start >= end:
+                return
+
     def raw(self, name: str) -> tuple[Path, int, int] | None:
         """The file, offset and length of the parameter's bytes, where a file holds them in the wanted form."""
         return None

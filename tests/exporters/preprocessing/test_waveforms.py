@@ -10,7 +10,8 @@ import pytest
 import transformers
 
 from exporters.preprocessing import Preprocessing
-from exporters.preprocessing.waveforms import Waveforms, read_waveforms
+from exporters.preprocessing.recordings import read_whole
+from exporters.preprocessing.waveforms import Waveforms
 from exporters.quality.inputs import representative
 from specs.errors import UserError
 from tests.exporters.preprocessing.test_audio import recorded
@@ -40,7 +41,7 @@ def test_the_settings_are_those_of_the_checkpoint(tmp_path: Path) -> None:
 def test_recordings_keep_their_lengths(tmp_path: Path) -> None:
     for name, seconds in (("a", 0.5), ("bb", 1.25)):
         recorded(tmp_path / f"{name}.wav", seconds, channels=2)
-    found, digest = read_waveforms(tmp_path, None, wav2vec2())
+    found, digest = read_whole(tmp_path, None, wav2vec2())
     assert [each.shape for each in found] == [(1, 8000), (1, 20000)]
     assert len(digest) == 64
     assert abs(float(found[1].mean())) < 1e-6
@@ -49,7 +50,7 @@ def test_recordings_keep_their_lengths(tmp_path: Path) -> None:
 def test_trained_filters_read_samples_as_they_are(tmp_path: Path) -> None:
     path = recorded(tmp_path / "a.wav", 0.2)
     samples = np.frombuffer(path.read_bytes()[44:], "<i2").astype(np.float32) / 32768
-    (found,), _ = read_waveforms(path, None, moonshine())
+    (found,), _ = read_whole(path, None, moonshine())
     assert np.array_equal(found[0], samples)
     assert not Waveforms.usual(moonshine()).normalize
 
@@ -70,4 +71,4 @@ def test_a_recording_shorter_than_a_frame_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"must have at least 20 samples for tiny-wav2vec2\n  value: 19 samples"
     ):
-        read_waveforms(path, None, wav2vec2())
+        read_whole(path, None, wav2vec2())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import torch
@@ -88,3 +89,81 @@ def mixtral(directory: Path) -> Path:
         pad_token_id=0, bos_token_id=1, eos_token_id=2,
     )  # fmt: skip
     return _saved(transformers.MixtralForCausalLM(config), directory, text=True)
+
+
+_IMAGES = dict(
+    hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, image_size=16, patch_size=8
+)  # fmt: skip
+
+
+def clip(directory: Path) -> Path:
+    """An encoder of texts and one of images."""
+    torch.manual_seed(7)
+    text = dict(
+        vocab_size=VOCABULARY, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=0,
+    )  # fmt: skip
+    config = transformers.CLIPConfig(text_config=text, vision_config=_IMAGES, projection_dim=48)
+    return _with_pixels(_saved(transformers.CLIPModel(config), directory, text=True))
+
+
+def llava(directory: Path) -> Path:
+    """A decoder of two layers among whose tokens are images of four vectors."""
+    torch.manual_seed(7)
+    text = transformers.LlamaConfig(
+        vocab_size=VOCABULARY, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=128, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    vision = transformers.CLIPVisionConfig(**(_IMAGES | {"num_hidden_layers": 3}), projection_dim=48)
+    config = transformers.LlavaConfig(vision_config=vision, text_config=text, image_token_id=0)
+    model = transformers.LlavaForConditionalGeneration(config)
+    return _with_pixels(_saved(model, directory, text=True))
+
+
+def qwen2_vl(directory: Path) -> Path:
+    """A decoder of two layers among whose tokens are images of any size."""
+    torch.manual_seed(7)
+    text = dict(
+        vocab_size=VOCABULARY, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=256, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+        rope_parameters={"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0},
+    )  # fmt: skip
+    vision = dict(depth=2, embed_dim=32, num_heads=4, hidden_size=64, patch_size=4, mlp_ratio=2)
+    config = transformers.Qwen2VLConfig(
+        text_config=text, vision_config=vision, image_token_id=3, vision_start_token_id=4
+    )
+    place = _saved(transformers.Qwen2VLForConditionalGeneration(config), directory, text=True)
+    stated = {
+        "do_resize": True,
+        "min_pixels": 64,
+        "max_pixels": 512,
+        "image_mean": [0.5] * 3,
+        "image_std": [0.5] * 3,
+    }
+    (place / "preprocessor_config.json").write_text(json.dumps(stated))
+    return place
+
+
+def _with_pixels(directory: Path) -> Path:
+    stated = {
+        "do_resize": True,
+        "size": {"height": 16, "width": 16},
+        "image_mean": [0.5] * 3,
+        "image_std": [0.5] * 3,
+    }
+    (directory / "preprocessor_config.json").write_text(json.dumps(stated))
+    return directory
+
+
+def photographs(directory: Path, count: int) -> Path:
+    """Pieces of a photograph, each with a sentence of the corpus beside it."""
+    from PIL import Image
+    from sklearn.datasets import load_sample_image
+
+    directory.mkdir()
+    whole, sentences = Image.fromarray(load_sample_image("china.jpg")), corpus().split(". ")
+    for at in range(count):
+        left, top = 40 * at % 560, 25 * at % 360
+        whole.crop((left, top, left + 60, top + 60)).save(directory / f"{at:02}.png")
+        (directory / f"{at:02}.txt").write_text(" ".join(sentences[at].split())[:40])
+    return directory

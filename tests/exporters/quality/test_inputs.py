@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from exporters.quality.inputs import NoInputsError, random_ids, representative
+from exporters.quality.inputs import random_inputs, representative
+from exporters.quality.parts import NoInputsError
 from exporters.quality.texts import corpus
 from exporters.runtime.text import TextTokenizer
 from specs.errors import UserError
@@ -112,8 +113,8 @@ def test_arrays_by_the_name_of_the_input(images: Model, tmp_path: Path) -> None:
     assert found.sha256 is not None
 
 
-def test_random_ids_are_within_the_vocabulary(decoder: Model) -> None:
-    found = random_ids(decoder)
+def test_random_inputs_are_within_the_vocabulary(decoder: Model) -> None:
+    found = random_inputs(decoder)
     assert found.description == "random token ids, seed 0"
     assert max(int(window["input_ids"].max()) for window in found.judged) == VOCABULARY - 1
 

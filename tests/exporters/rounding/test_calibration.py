@@ -20,12 +20,13 @@ from exporters.options import Options
 from exporters.quality.claim import Claim
 from exporters.quality.examples import DECODED
 from exporters.quality.judge import NEW_TOKENS, input_batch
+from exporters.quality.pairs import random_pairs
 from exporters.quality.runners import FloatModel
 from exporters.quantization.matrix import QuantizedMatrix
 from exporters.quantization.scheme import LEAST, is_table
 from exporters.reference import full_pass
 from exporters.rounding.calibrated_weights import Rounding
-from exporters.rounding.calibration import pass_over
+from exporters.rounding.calibration import calibration_batch, pass_over
 from exporters.rounding.gptq import gptq, products_of
 from exporters.rounding.scales import searched
 from exporters.rounding.streaming import calibrate
@@ -48,10 +49,7 @@ from zoo.weights.random import RandomWeights
 
 BLOCKS = Blocks(4, 32, symmetric=False)
 STRUCTURES = [
-    name
-    for name in structures()
-    for spec in [load(name)]
-    if spec.embedding_of(spec.first_stack).takes_tokens and spec.image is None
+    name for name in structures() for spec in [load(name)] if spec.embedding_of(spec.first_stack).takes_tokens
 ]
 
 
@@ -65,7 +63,9 @@ def wanted(model: nn.Module) -> dict[str, Rounding]:
 
 
 def batch(spec: Model, *, padded: bool = False) -> Case:
-    """Rows of tokens; both sides of an encoder-decoder have as many, with other padding."""
+    """Rows of tokens, after images where a model reads both; both sides of an encoder-decoder have as many, with other padding."""
+    if spec.image is not None:
+        return calibration_batch(spec, random_pairs(spec, 3, torch.Generator().manual_seed(1)))
     read, said = (
         torch.randint(spec.vocab_size or 2, (3, 8), generator=torch.Generator().manual_seed(seed))
         for seed in (1, 2)

@@ -172,11 +172,14 @@ class _Batch:
             self.given = self._dense(embedding, spec.context_length_of(first) or longest, generator)
 
     def _dense(self, embedding: Any, vectors: int, generator: torch.Generator) -> dict[str, Tensor]:
-        """Images or audio; all of it is there, unless the embedding takes a mask, of samples."""
+        """Images or audio; all of it is there, unless the embedding takes a mask, of samples or of frames, which extractors
+        pad with zeros."""
+        vectors = min(vectors, self.mask.shape[1]) if embedding.any_length else vectors
         values = torch.randn((3, *embedding.input_shape(vectors)), generator=generator)
         if embedding.takes_mask:
             lengths = [embedding.input_length(int(count)) for count in self.mask.sum(1)]
             samples = torch.arange(values.shape[1]) < torch.tensor(lengths)[:, None]
+            values = values * samples[..., None] if values.ndim > 2 else values
             return {embedding.input_name: values, "attention_mask": samples.long()}
         self.mask = torch.ones_like(self.mask)
         return {embedding.input_name: values}

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import strategies as st
 from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Model
 
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.harness import check
-from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
 
 
 class TestM2M100(FamilyTests):
@@ -64,8 +61,3 @@ class TestM2M100(FamilyTests):
 def test_more_tokens_than_positions_were_planned_for(tmp_path):
     config = M2M100Config(**{**TestM2M100.configs["scaled"], "max_position_embeddings": 4, "vocab_size": 40})
     assert check(M2M100Model, config, tmp_path, onnx=False).context_length == 4
-
-
-def test_experts_with_a_capacity_are_refused():
-    with pytest.raises(ConfigError, match="experts with a capacity"):
-        spec_of_config(Config({"model_type": "nllb-moe"}, "config.json"), name="nllb")

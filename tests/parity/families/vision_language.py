@@ -15,10 +15,12 @@ from torch.nn.utils.rnn import pad_sequence
 
 from exporters.export import export
 from exporters.options import Options
+from exporters.preprocessing.packed import PackedImages
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
 from specs.connector import ConnectorKind
 from specs.model import Model
+from specs.packed_patches import PackedPatches
 from tests.parity.families.harness import TOLERANCE
 from tests.parity.families.recorded import RECORDED, Parity
 from tests.parity.reference import build, difference, load
@@ -52,6 +54,8 @@ def check(
     reference.save_pretrained(directory / "reference")
     spec = import_spec(directory / "reference")
     theirs: Inputs = partial(_by_row, spec) if by_row else partial(_marked, spec) if marked else dict
+    if spec.packs_images:
+        theirs = partial(_typed, spec)
     ours = load(spec, directory / "reference")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
     given = drawn_inputs(spec, seed)
@@ -77,11 +81,14 @@ def check(
 
 def drawn_inputs(spec: Model, seed: int) -> dict[str, Tensor]:
     """Two rows of tokens, the second padded on the left: two images in the first, one in the second."""
-    connector, vectors = spec.connector, spec.vectors_per_image
+    connector = spec.connector
     assert isinstance(connector, ConnectorKind)
     assert spec.image is not None
     assert spec.vocab_size is not None
     generator = torch.Generator().manual_seed(seed)
+    if spec.packs_images:
+        return _packed_inputs(spec, connector, generator)
+    vectors = spec.vectors_per_image
     length = 2 * vectors + 7
     ids = torch.randint(spec.vocab_size, (2, length), generator=generator)
     ids[ids == connector.token] = (connector.token + 1) % spec.vocab_size
@@ -92,6 +99,27 @@ def drawn_inputs(spec: Model, seed: int) -> dict[str, Tensor]:
     shape = spec.embedding_of(spec.image).input_shape(None)
     pixels = torch.randn((3, *shape), generator=generator)
     return {"input_ids": ids, "attention_mask": mask, "pixel_values": pixels}
+
+
+SHAPES = ((5, 3), (1, 1), (2, 4))
+"""The rows and columns of vectors of images of any size."""
+
+
+def _packed_inputs(spec: Model, connector: ConnectorKind, generator: torch.Generator) -> dict[str, Tensor]:
+    """As ``drawn_inputs``, with images of different sizes."""
+    assert spec.image is not None
+    embedding, square = spec.embedding_of(spec.image), connector.square
+    assert isinstance(embedding, PackedPatches)
+    counts = [rows * columns for rows, columns in SHAPES]
+    length = sum(counts[:2]) + 9
+    ids = torch.randint(10, (2, length), generator=generator)  # below all tokens of images
+    mask = torch.ones_like(ids)
+    mask[1, :3] = 0
+    for (row, start), count in zip(((0, 1), (0, counts[0] + 4), (1, 5)), counts, strict=True):
+        ids[row, start : start + count] = connector.token
+    grids = torch.tensor([[1, rows * square, columns * square] for rows, columns in SHAPES])
+    pixels = torch.randn((int(grids.prod(1).sum()), embedding.patch_width), generator=generator)
+    return {"input_ids": ids, "attention_mask": mask, "pixel_values": pixels, "image_grid_thw": grids}
 
 
 def scores(model: Any, given: Mapping[str, Tensor]) -> Tensor:
@@ -126,10 +154,13 @@ def _in_steps(ours: Any, given: Mapping[str, Tensor], expected: Tensor) -> float
     """The largest difference of decoding the last tokens one by one."""
     ids, mask = given["input_ids"], given["attention_mask"]
     start = ids.shape[1] - STEPS
-    found = ours(ids[:, :start], mask[:, :start], pixel_values=given["pixel_values"])
+    images = {name: given[name] for name in ("pixel_values", "image_grid_thw") if name in given}
+    found = ours(ids[:, :start], mask[:, :start], **images)
     parts = [found["logits"]]
+    places = ours.coordinates(ids, mask, given["image_grid_thw"]) if ours.rotates_by_axis else None
     for end in range(start + 1, ids.shape[1] + 1):
-        found = ours(ids[:, end - 1 : end], mask[:, :end], found.present_key_values)
+        at = {} if places is None else {"position_ids": places[:, :, end - 1 : end]}
+        found = ours(ids[:, end - 1 : end], mask[:, :end], found.present_key_values, **at)
         parts.append(found["logits"])
     return difference(torch.cat(parts, 1)[mask == 1], expected)
 
@@ -162,8 +193,10 @@ def _exported_scores(exported: Any, given: Mapping[str, Tensor], expected: Tenso
     generator = Generator(exported)
     embedder = generator.embedder
     assert embedder is not None
-    seen = embedder.see(given["pixel_values"].numpy())
-    embedded = embedder.embed(given["input_ids"].numpy(), seen)
+    images, grids = given["pixel_values"].numpy(), given.get("image_grid_thw")
+    numbers = None if grids is None else grids.numpy()
+    seen = embedder.see(images if numbers is None else PackedImages(images, numbers))
+    embedded = embedder.embed(given["input_ids"].numpy(), seen, numbers, given["attention_mask"].numpy())
     rows = len(given["input_ids"])
     graph, mask = generator.decoder, given["attention_mask"]
     feeds = {**embedded, "attention_mask": mask.numpy()}
@@ -178,13 +211,19 @@ def _exported_scores(exported: Any, given: Mapping[str, Tensor], expected: Tenso
 
 def _check_generation(reference: Any, exported: Any, theirs: Inputs, given: Mapping[str, Tensor]) -> None:
     """The same tokens as the reference generates after the first row."""
-    ids, images = given["input_ids"][:1], given["pixel_values"][:2]
+    ids, images = given["input_ids"][:1], {"pixel_values": given["pixel_values"][:2]}
+    if "image_grid_thw" in given:
+        grids = given["image_grid_thw"][:2]
+        patches = int(grids.prod(1).sum())
+        images = {"pixel_values": given["pixel_values"][:patches], "image_grid_thw": grids}
     with torch.no_grad():
         told = reference.generate(
-            **theirs({"input_ids": ids, "pixel_values": images}), attention_mask=torch.ones_like(ids),
+            **theirs({"input_ids": ids, **images}), attention_mask=torch.ones_like(ids),
             max_new_tokens=NEW_TOKENS, do_sample=False, eos_token_id=None, pad_token_id=0,
         )  # fmt: skip
-    found = Generator(exported).generate(ids.tolist(), NEW_TOKENS, images=images.numpy())
+    arrays = [each.numpy() for each in images.values()]
+    seen = PackedImages(*arrays) if len(arrays) > 1 else arrays[0]
+    found = Generator(exported).generate(ids.tolist(), NEW_TOKENS, images=seen)
     assert found.continuations[0].ids == told[0, ids.shape[1] :].tolist()
 
 
@@ -208,6 +247,14 @@ def _marked(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
     assert spec.decoder is not None
     of_images = given["input_ids"] == spec.connector.token
     return {**given, "token_type_ids": of_images.long() * (spec.decoder.bidirectional == "image")}
+
+
+def _typed(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The inputs with the types of tokens, 1 for placeholders, where there are images."""
+    assert isinstance(spec.connector, ConnectorKind)
+    if "pixel_values" not in given:
+        return dict(given)
+    return {**given, "mm_token_type_ids": (given["input_ids"] == spec.connector.token).int()}
 
 
 def _by_row(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:

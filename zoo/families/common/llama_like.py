@@ -73,9 +73,11 @@ class LlamaFields:
         feed_forward: Template = None,
         varies: Sequence[Varies] = (),
         more: dict[str, Template] | None = None,
+        stack: dict[str, Template] | None = None,
         **block: Template,
     ) -> dict[str, Template]:
-        """The template of a decoder, or an encoder: ``attention`` and ``block`` add keys to these parts, ``more`` to the model.
+        """The template of a decoder, or an encoder: ``attention``, ``block`` and ``stack`` add keys to these parts, ``more`` to
+        the model.
 
         An ``attention`` that states its kind replaces the usual one; None is for layers without.
         """
@@ -98,6 +100,7 @@ class LlamaFields:
                     "feed_forward": feed_forward or self.feed_forward(),
                 },
                 varies,
+                **(stack or {}),
             ),
             "initialization": f.normal(),
         }

@@ -53,13 +53,13 @@ class Steps(Field):
             config.refuse("time_step_limit", "must be two numbers")
         least, most = (math.inf if each in (INFINITY, math.inf) else float(each) for each in stated)
         if most == math.inf:
-            if least > 0:
-                config.refuse("time_step_limit", "must have an upper bound where it has a lower one")
-            return None
+            return {"least": least} if least > 0 else None
         return {"least": least, "most": most}
 
     def write(self, value: StepLimit | None, place: Place) -> Data:
-        return {} if value is None else {"time_step_limit": [value.least, value.most]}
+        if value is None:
+            return {}
+        return {"time_step_limit": [value.least, INFINITY if value.most is None else value.most]}
 
 
 def _is_bound(value: Any) -> bool:

@@ -60,15 +60,20 @@ def alone(model: Model, name: Literal["encoder", "decoder"], stack: Stack, chang
 
 
 def rules_inside(
-    side: Literal["encoder", "decoder"], rules: tuple[Rule, ...], prefix: str = "", **more: Any
+    side: Literal["encoder", "decoder"],
+    rules: tuple[Rule, ...],
+    prefix: str = "",
+    *,
+    under: str | None = None,
+    **more: Any,
 ) -> tuple[Rule, ...]:
-    """The rules of a family for its part of an encoder-decoder, where names begin with the side and a ``prefix``.
+    """The rules of a family for its part of an encoder-decoder, where names begin with the side, or ``under``, and a ``prefix``.
 
     ``more`` are further fields of each rule, such as where it holds.
     """
 
     def stored(name: str) -> str:
-        return f"{side}.{prefix}{name}"
+        return f"{under or side}.{prefix}{name}"
 
     def ours(name: str) -> str:
         return f"{side}_{name}" if name.startswith("embedding.") else name

@@ -1,6 +1,6 @@
 """The fields that the reference has for each family, written by ``python -m tests.parity.reference_fields``.
 
-The fields are those of transformers 5.23.0, or of code that is published with a checkpoint.
+The fields are those of transformers 5.24.0, or of code that is published with a checkpoint.
 """
 
 SHARED = """
@@ -56,6 +56,12 @@ use_mean_pooling use_relative_position_bias use_shared_relative_position_bias
     "bert": """
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
+    "blip": """
+attention_probs_dropout_prob decoder_pad_token_id decoder_start_token_id embedding_size
+encoder_hidden_size hidden_dropout_prob image_size image_text_hidden_size intermediate_size
+is_decoder label_smoothing layer_norm_eps logit_scale_init_value patch_size projection_dim
+text_config vision_config
 """,
     "bloom": """
 apply_residual_connection_post_layernorm layer_norm_epsilon n_embed n_head n_layer pretraining_tp
@@ -200,12 +206,33 @@ num_key_value_heads query_pre_attn_scalar use_bidirectional_attention use_cache
 attention_bias attn_logit_softcapping boi_token_id boi_token_index eoi_token_id eoi_token_index
 final_logit_softcapping hidden_activation image_token_id image_token_index intermediate_size
 mm_tokens_per_image num_key_value_heads query_pre_attn_scalar rope_local_base_freq
-sliding_window_pattern text_config use_bidirectional_attention use_cache vision_config
+sliding_window_pattern text_config use_bidirectional_attention vision_config
 """,
     "gemma3_text": """
 attention_bias attn_logit_softcapping final_logit_softcapping hidden_activation image_token_id
 intermediate_size mm_tokens_per_image num_key_value_heads query_pre_attn_scalar rope_local_base_freq
 sliding_window_pattern text_config use_bidirectional_attention use_cache vision_config
+""",
+    "gemma3n_text": """
+activation_sparsity_pattern altup_active_idx altup_coef_clip altup_correct_scale altup_num_inputs
+attention_bias audio_config audio_soft_tokens_per_image audio_token_id conf_attention_chunk_size
+conf_attention_context_left conf_attention_context_right conf_attention_logit_cap
+conf_conv_kernel_size conf_num_attention_heads conf_num_hidden_layers conf_reduction_factor
+conf_residual_weight final_logit_softcapping gradient_clipping hidden_activation
+hidden_size_per_layer_input image_token_id input_feat_size intermediate_size kv_sharing_modes
+laurel_rank num_key_value_heads num_kv_shared_layers rope_local_base_freq sscp_conv_channel_size
+sscp_conv_group_norm_eps sscp_conv_kernel_size sscp_conv_stride_size text_config use_cache
+vision_config vision_soft_tokens_per_image vocab_offset vocab_size_per_layer_input
+""",
+    "gemma4_text": """
+attention_bias attention_context_left attention_context_right attention_invalid_logits_value
+attention_k_eq_v attention_logit_cap audio_config audio_token_id conv_kernel_size enable_moe_block
+final_logit_softcapping global_head_dim gradient_clipping hidden_activation
+hidden_size_per_layer_input image_token_id intermediate_size kv_sharing_modes num_experts
+num_global_key_value_heads num_key_value_heads num_kv_shared_layers output_proj_dims patch_size
+pooling_kernel_size position_embedding_size residual_weight standardize subsampling_conv_channels
+text_config top_k_experts use_bidirectional_attention use_cache use_clipped_linears
+use_double_wide_mlp video_token_id vision_config vocab_size_per_layer_input
 """,
     "glm": """
 attention_bias intermediate_size num_key_value_heads use_cache
@@ -242,8 +269,8 @@ attention_bias intermediate_size num_experts num_experts_per_tok num_key_value_h
 num_local_experts output_router_logits router_aux_loss_coef swiglu_alpha swiglu_limit use_cache
 """,
     "gptj": """
-_is_quantized activation_function attn_pdrop embd_pdrop layer_norm_epsilon n_embd n_head n_inner
-n_layer n_positions resid_pdrop rotary_dim use_cache
+activation_function attn_pdrop embd_pdrop layer_norm_epsilon n_embd n_head n_inner n_layer
+n_positions resid_pdrop rotary_dim use_cache
 """,
     "granite": """
 attention_bias attention_multiplier embedding_multiplier intermediate_size logits_scaling mlp_bias
@@ -315,7 +342,7 @@ attention_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp use
 """,
     "llava": """
 image_seq_length image_token_id image_token_index multimodal_projector_bias projector_hidden_act
-text_config use_cache vision_config vision_feature_layer vision_feature_select_strategy
+text_config vision_config vision_feature_layer vision_feature_select_strategy
 """,
     "longt5": """
 d_ff d_kv d_model decoder_start_token_id dense_act_fn dropout_rate encoder_attention_type
@@ -419,6 +446,15 @@ topk_group use_bias use_cache use_conv_bias use_mamba_kernels
 base_scale decoder_init_range dropout embedding_init_range flash_attention intermediate_size
 max_length ngpt norm_eps rms_norm rope
 """,
+    "nllb-moe": """
+activation_dropout activation_function batch_prioritized_routing d_model decoder_attention_heads
+decoder_ffn_dim decoder_layerdrop decoder_layers decoder_sparse_step decoder_start_token_id dropout
+encoder_attention_heads encoder_ffn_dim encoder_layerdrop encoder_layers encoder_sparse_step
+expert_capacity moe_eval_capacity_token_fraction moe_token_dropout
+normalize_router_prob_before_dropping num_experts output_router_logits router_aux_loss_coef
+router_bias router_dtype router_ignore_padding_tokens router_z_loss_coef scale_embedding
+second_expert_policy use_cache
+""",
     "nomic_bert": """
 attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_eps type_vocab_size
 """,
@@ -446,7 +482,21 @@ layer_norm_elementwise_affine layerdrop use_cache word_embed_proj_dim
 """,
     "paligemma": """
 image_size image_token_id image_token_index num_image_tokens patch_size projection_dim text_config
-use_bidirectional_attention use_cache vision_config
+use_bidirectional_attention vision_config
+""",
+    "parakeet_ctc": """
+activation_dropout attention_bias blank_token_id conv_kernel_size convolution_bias
+ctc_loss_reduction ctc_zero_infinity decoder_hidden_size dropout dropout_positions durations
+encoder_config intermediate_size layerdrop max_symbols_per_step num_decoder_layers
+num_key_value_heads num_mel_bins scale_input subsampling_conv_channels subsampling_conv_kernel_size
+subsampling_conv_stride subsampling_factor
+""",
+    "parakeet_encoder": """
+activation_dropout attention_bias blank_token_id conv_kernel_size convolution_bias
+ctc_loss_reduction ctc_zero_infinity decoder_hidden_size dropout dropout_positions durations
+encoder_config intermediate_size layerdrop max_symbols_per_step num_decoder_layers
+num_key_value_heads num_mel_bins scale_input subsampling_conv_channels subsampling_conv_kernel_size
+subsampling_conv_stride subsampling_factor
 """,
     "pegasus": """
 activation_dropout activation_function d_model decoder_attention_heads decoder_ffn_dim
@@ -470,10 +520,21 @@ router_aux_loss_coef router_jitter_noise use_cache
     "qwen2": """
 intermediate_size max_window_layers num_key_value_heads use_cache use_sliding_window
 """,
+    "qwen2_5_vl": """
+depth fullatt_block_indexes image_token_id in_channels intermediate_size num_heads
+num_key_value_heads out_hidden_size patch_size spatial_merge_size temporal_patch_size text_config
+use_sliding_window video_token_id vision_config vision_end_token_id vision_start_token_id
+window_size
+""",
     "qwen2_moe": """
 decoder_sparse_step intermediate_size max_window_layers mlp_only_layers norm_topk_prob num_experts
 num_experts_per_tok num_key_value_heads output_router_logits qkv_bias router_aux_loss_coef
 shared_expert_intermediate_size use_cache use_sliding_window
+""",
+    "qwen2_vl": """
+depth embed_dim image_token_id in_channels intermediate_size mlp_ratio num_heads num_key_value_heads
+patch_size spatial_merge_size temporal_patch_size text_config use_sliding_window video_token_id
+vision_config vision_end_token_id vision_start_token_id
 """,
     "qwen3": """
 attention_bias intermediate_size max_window_layers num_key_value_heads use_cache use_sliding_window
@@ -502,6 +563,12 @@ attention_bias decoder_sparse_step full_attention_interval intermediate_size lin
 linear_key_head_dim linear_num_key_heads linear_num_value_heads linear_value_head_dim
 mlp_only_layers norm_topk_prob num_experts num_experts_per_tok num_key_value_heads
 output_router_logits router_aux_loss_coef shared_expert_intermediate_size use_cache
+""",
+    "qwen3_vl": """
+attention_bias deepstack_visual_indexes depth image_token_id in_channels intermediate_size num_heads
+num_key_value_heads num_position_embeddings out_hidden_size patch_size spatial_merge_size
+temporal_patch_size text_config video_token_id vision_config vision_end_token_id
+vision_start_token_id
 """,
     "recurrent_gemma": """
 attention_bias attention_window_size block_types conv1d_width final_w_init_variance_scale
@@ -556,7 +623,7 @@ relative_attention_max_distance relative_attention_num_buckets scale_decoder_out
     "umt5": """
 d_ff d_kv d_model decoder_start_token_id dense_act_fn dropout_rate feed_forward_proj is_decoder
 is_gated_act layer_norm_epsilon num_decoder_layers num_heads num_layers
-relative_attention_max_distance relative_attention_num_buckets use_cache
+relative_attention_max_distance relative_attention_num_buckets scale_decoder_outputs use_cache
 """,
     "vision-encoder-decoder": """
 add_cross_attention cross_attention_hidden_size decoder decoder_start_token_id encoder is_decoder
@@ -576,6 +643,16 @@ mask_time_min_masks mask_time_prob num_adapter_layers num_codevector_groups
 num_codevectors_per_group num_conv_pos_embedding_groups num_conv_pos_embeddings
 num_feat_extract_layers num_negatives output_hidden_size proj_codevector_dim tdnn_dilation tdnn_dim
 tdnn_kernel use_weighted_layer_sum xvector_output_dim
+""",
+    "wav2vec2-bert": """
+activation_dropout adapter_act adapter_kernel_size adapter_stride add_adapter apply_spec_augment
+classifier_proj_size conformer_conv_dropout conv_depthwise_kernel_size ctc_loss_reduction
+ctc_zero_infinity feat_proj_dropout feature_projection_input_dim final_dropout
+inputs_to_logits_ratio intermediate_size layer_norm_eps layerdrop left_max_position_embeddings
+mask_feature_length mask_feature_min_masks mask_feature_prob mask_time_length mask_time_min_masks
+mask_time_prob max_source_positions num_adapter_layers output_hidden_size position_embeddings_type
+proj_codevector_dim right_max_position_embeddings rotary_embedding_base tdnn_dilation tdnn_dim
+tdnn_kernel use_intermediate_ffn_before_adapter use_weighted_layer_sum xvector_output_dim
 """,
     "wavlm": """
 activation_dropout adapter_attn_dim adapter_kernel_size adapter_stride add_adapter
@@ -605,6 +682,13 @@ decoder_start_token_id dropout ffn_dim layerdrop num_layers scale_embedding use_
     "xlm-roberta": """
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
+    "zamba2": """
+adapter_rank add_bias_linear attention_head_dim attention_hidden_size chunk_size hybrid_layer_ids
+intermediate_size layers_block_type mamba_d_conv mamba_d_state mamba_expand mamba_headdim
+mamba_ngroups n_mamba_heads num_key_value_heads num_logits_to_keep num_mem_blocks time_step_floor
+time_step_max time_step_min use_cache use_conv_bias use_long_context use_mamba_kernels
+use_mem_eff_path use_mem_rope use_shared_attention_adapter
 """,
 }
 """The additional fields of each family, by model_type."""

@@ -72,7 +72,8 @@ class RopeField(Field):
             name = "rotary_pct" if holder is config and config.has("rotary_pct") else "partial_rotary_factor"
             holder.refuse(name, "must be from 0 to 1, the rotated share of a head")
         position: Data = {"kind": "rope", "theta": base, **read(self.more, config)}
-        if int(width * part) != width:
+        proportional = self.scalings.get(kind) == "proportional"
+        if int(width * part) != width and not proportional:
             if self.whole:
                 config.refuse("partial_rotary_factor", f"must be 1: {self.whole}")
             position["dimensions"] = int(width * part)
@@ -81,6 +82,8 @@ class RopeField(Field):
                 name = "rope_type" if stated.has("rope_type") else "type"
                 stated.refuse(name, "is not supported", suggestion(kind, ["default", *self.scalings]))
             position["scaling"] = _SCALINGS[self.scalings[kind]](stated, context, outside)
+            if proportional:
+                position["scaling"]["fraction"] = part
         stated.finish()
         return position
 
@@ -116,6 +119,10 @@ def _original(stated: Config, context: int, outside: int | None) -> int:
 def _linear(stated: Config, context: int, outside: int | None) -> Data:
     stated.ignore("original_max_position_embeddings")
     return {"kind": "linear", "factor": stated.float("factor", default=REQUIRED)}
+
+
+def _proportional(stated: Config, context: int, outside: int | None) -> Data:
+    return {"kind": "proportional", "factor": stated.float("factor", default=1.0)}
 
 
 def _dynamic(stated: Config, context: int, outside: int | None) -> Data:
@@ -173,17 +180,19 @@ def _longrope(stated: Config, context: int, outside: int | None) -> Data:
 
 _SCALINGS: dict[str, Callable[[Config, int, int | None], Data]] = {
     "linear": _linear,
+    "proportional": _proportional,
     "dynamic": _dynamic,
     "llama3": _llama3,
     "yarn": _yarn,
     "longrope": _longrope,
 }
 
-_FIELDS = {"original_context_length": "original_max_position_embeddings"}
+_FIELDS = {"original_context_length": "original_max_position_embeddings", "fraction": "partial_rotary_factor"}
 """The fields of scalings whose names differ between configs and specs."""
 
 _KINDS = {
     "linear": "linear",
+    "proportional": "proportional",
     "dynamic_ntk": "dynamic",
     "llama3": "llama3",
     "yarn": "yarn",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from zoo.families.common import fields as f
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import Labels
-from zoo.families.common.layers import Layers
+from zoo.families.common.layers import Layers, Varies
 from zoo.families.common.template import Data, Template
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 
@@ -27,6 +28,10 @@ CONDITIONAL_GENERATION = HeadClass("language_modeling", {"tie_embeddings": True,
 """Scores by the shared table, plus an untrained vector."""
 
 
+Mixed = Callable[[str, Data], tuple[Template, Varies]]
+"""Of a stack, by its name, and its ordinary feed-forward: the mixture of experts, and which layers have the ordinary one."""
+
+
 def stack(
     side: str,
     *,
@@ -38,10 +43,18 @@ def stack(
     bias: Template = True,
     activation: str = "gelu",
     attention_dropout: float = 0.0,
+    mixed: Mixed | None = None,
     **more: Template,
 ) -> Layers:
     """The encoder or the decoder of a config, whose fields begin with that word; ``more`` are keys of the stack."""
     general = side == "encoder"  # whose fields also have general names
+    dense: Data = {
+        "kind": "mlp",
+        "hidden": f.Int(f"{side}_ffn_dim", default=hidden),
+        "activation": f.Activation("activation_function", activation),
+        "dropout": f.Float("activation_dropout", default=0.0),
+    }
+    feed_forward, *varies = (dense,) if mixed is None else mixed(side, dense)
     return Layers(
         f.Depth(*[f"{side}_layers", *["num_hidden_layers"] * general], default=layers),
         {
@@ -55,14 +68,10 @@ def stack(
                 "bias": bias,
                 "dropout": f.Float("attention_dropout", default=attention_dropout),
             },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int(f"{side}_ffn_dim", default=hidden),
-                "activation": f.Activation("activation_function", activation),
-                "dropout": f.Float("activation_dropout", default=0.0),
-            },
+            "feed_forward": feed_forward,
             "dropout": f.Float("dropout", default=dropout),
         },
+        varies,
         **more,
     )
 
@@ -77,9 +86,14 @@ def bart_like(
     vocab_size: f.Int | None = None,
     fixed: dict[str, tuple[Any, str]] | None = None,
     scaled: bool = False,
+    tensors: Tensors | None = None,
+    training: tuple[str, ...] = (),
     **of_layers: Any,
 ) -> Family:
-    """BART, mBART, Marian, Pegasus or M2M100; ``of_layers`` are defaults of the layers' fields."""
+    """BART, mBART, Marian, Pegasus, M2M100 or NLLB-MoE; ``of_layers`` are defaults of the layers' fields.
+
+    ``training`` are fields that only change training.
+    """
     before = kind == "pre_norm"
     body = {
         "architecture": "encoder-decoder",
@@ -108,8 +122,10 @@ def bart_like(
             "positions are those of all models of the family",
         ),
     }
-    ignored = ("classifier_dropout", *LAYERDROP, *_UNUSED)
-    return Family(model_type, BART, body, classes, fixed={**usual, **(fixed or {})}, ignored=ignored)
+    ignored = ("classifier_dropout", *LAYERDROP, *_UNUSED, *training)
+    return Family(
+        model_type, tensors or BART, body, classes, fixed={**usual, **(fixed or {})}, ignored=ignored
+    )
 
 
 def end_of_sequence_classification(labels: int) -> HeadClass:
@@ -128,16 +144,24 @@ def end_of_sequence_classification(labels: int) -> HeadClass:
 # ---------------------------------------------------------------------------------------------------------- tensors
 
 
-def stack_rules(name: str) -> tuple[Rule, ...]:
-    """Return the rules for the layers of an encoder or a decoder, and for the parts before and after them."""
+def stack_rules(
+    name: str,
+    cross: str = "encoder_attn",
+    feed_forward: str = "",
+    feed_forward_norm: str = "final_layer_norm",
+) -> tuple[Rule, ...]:
+    """Return the rules for the layers of an encoder or a decoder, and for the parts before and after them.
+
+    The names in a layer are those of cross-attention, of the module of the feed-forward's layers, and of its norm.
+    """
     layer = {
         "self_attn_layer_norm": "attention_norm",
         **projections("self_attn."),
-        "encoder_attn_layer_norm": "cross_attention_norm",
-        **projections("encoder_attn.", ours="cross_attention"),
-        "final_layer_norm": "feed_forward_norm",
-        "fc1": "feed_forward.up",
-        "fc2": "feed_forward.down",
+        f"{cross}_layer_norm": "cross_attention_norm",
+        **projections(f"{cross}.", ours="cross_attention"),
+        feed_forward_norm: "feed_forward_norm",
+        f"{feed_forward}fc1": "feed_forward.up",
+        f"{feed_forward}fc2": "feed_forward.down",
     }
     around = {
         f"{name}.layernorm_embedding": f"{name}_embedding.norm",
@@ -157,24 +181,29 @@ CLASSIFICATION = modules(
     {"classification_head.dense": "head.dense", "classification_head.out_proj": "head.labels"}
 )
 
-BART = Tensors(
-    "bart",
-    (
-        same("shared.weight", "encoder_embedding.token.weight", also=SHARED),
-        same("decoder.embed_tokens.weight", "decoder_embedding.token.weight"),
-        *stack_rules("encoder"),
-        *stack_rules("decoder"),
-    ),
-    prefix="model.",
-    outside=("lm_head.", "final_logits_bias", "classification_head.", "qa_outputs."),
-    heads={
-        "language_modeling": (
-            same("lm_head.weight", "head.vocabulary.weight"),
-            same("final_logits_bias", "head.bias"),
+
+def bart_tensors(name: str, *rules: Rule) -> Tensors:
+    """The tensors of a family; ``rules`` are those of its layers."""
+    return Tensors(
+        name,
+        (
+            same("shared.weight", "encoder_embedding.token.weight", also=SHARED),
+            same("decoder.embed_tokens.weight", "decoder_embedding.token.weight"),
+            *rules,
         ),
-        "classification": CLASSIFICATION,
-        "question_answering": modules({"qa_outputs": "head.span"}),
-    },
-    optional=("lm_head.weight", "final_logits_bias", "classification_head.*", "qa_outputs.*"),
-    unused=("encoder.version", "decoder.version", "*.embed_positions.weights"),
-)
+        prefix="model.",
+        outside=("lm_head.", "final_logits_bias", "classification_head.", "qa_outputs."),
+        heads={
+            "language_modeling": (
+                same("lm_head.weight", "head.vocabulary.weight"),
+                same("final_logits_bias", "head.bias"),
+            ),
+            "classification": CLASSIFICATION,
+            "question_answering": modules({"qa_outputs": "head.span"}),
+        },
+        optional=("lm_head.weight", "final_logits_bias", "classification_head.*", "qa_outputs.*"),
+        unused=("encoder.version", "decoder.version", "*.embed_positions.weights"),
+    )
+
+
+BART = bart_tensors("bart", *stack_rules("encoder"), *stack_rules("decoder"))

@@ -70,6 +70,10 @@ class Place:
                 embedded = self.model.position_of(self.stack)
                 return embedded if embedded.embedded else self.position
             return getattr(self.model, f"{key}_of")(self.stack)
+        if isinstance(owner, Mapping):
+            if key not in owner:
+                raise UnfitError(f"{self.key} without {key}")
+            return owner[key]
         if not hasattr(owner, key):
             what = f"kind {owner.kind}" if isinstance(owner, Component) else owner
             raise UnfitError(f"{self.key} {what}")

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from specs.head import TransformingHead
 from specs.model import Model
-from zoo.families.common.transforms import SAME, STACKED, Shape, Transform, Transposed
+from zoo.families.common.transforms import SAME, STACKED, Pointwise, Shape, Transform, Transposed
 from zoo.weights.modules import DENSE_PLACES, split_name
 
 OfSpec = Callable[[Model], Transform]
@@ -24,7 +24,8 @@ class Rule:
     such as ``{expert}``, each row of the parameters is a tensor of its own, and ``transform`` applies to a row. ``copies``
     are names under which checkpoints store the tensor again; ``also`` are alternative names, used where ``stored`` is
     absent. With ``beside``, the rule holds only for models that have that parameter too, and precedes rules without;
-    with ``where``, only for specs for which it is true.
+    with ``where``, only for specs for which it is true. ``across`` is a field of the parameters that the stored name lacks:
+    the tensor holds those of all its numbers, in order.
     """
 
     stored: str
@@ -34,6 +35,7 @@ class Rule:
     also: tuple[str, ...] = ()
     beside: str = ""
     where: Callable[[Model], bool] | None = None
+    across: str = ""
 
     def transform_of(self, spec: Model) -> Transform:
         """The transform for a spec that the rule holds for."""
@@ -73,6 +75,13 @@ def projections(
 def transposed(stored: str, module: str) -> tuple[Rule, Rule]:
     """Return the rules of a module whose weight is stored d_in x d_out, as by GPT-2's Conv1D."""
     return Rule(f"{stored}.weight", (f"{module}.weight",), Transposed()), same(
+        f"{stored}.bias", f"{module}.bias"
+    )
+
+
+def pointwise(stored: str, module: str) -> tuple[Rule, Rule]:
+    """Return the rules of a module whose weight is stored as that of a convolution with a kernel of 1."""
+    return Rule(f"{stored}.weight", (f"{module}.weight",), Pointwise()), same(
         f"{stored}.bias", f"{module}.bias"
     )
 
@@ -230,6 +239,7 @@ class TensorRules:
     ) -> None:
         self._spec, self._parameters, self._places = spec, parameters, places
         self._rules: dict[str, list[tuple[Rule, int]]] = {}
+        self._held: dict[str, tuple[str, ...]] = {}
         holding = (rule for rule in rules if rule.where is None or rule.where(spec))
         for rule in sorted(holding, key=lambda rule: not rule.beside):
             for index, parameter in enumerate(rule.parameters):
@@ -242,6 +252,9 @@ class TensorRules:
             fields = _FIELD.findall(rule.parameters[index])
             numbers = dict(zip(fields, _NUMBER.findall(parameter), strict=bool(fields)))
             held = tuple(name.format(**numbers) for name in rule.parameters)
+            if rule.across:
+                held = self._across(rule)
+                index = held.index(parameter)
             needed = (*held, *([rule.beside.format(**numbers)] if rule.beside else ()))
             if all(name in self._parameters for name in needed):
                 if self._places and "layer" in numbers:
@@ -257,6 +270,16 @@ class TensorRules:
                     stored, held, index, transform, kept.get(row, ""), rows, len(rule.copies)
                 )
         return None
+
+    def _across(self, rule: Rule) -> tuple[str, ...]:
+        """Return the parameters that a rule's tensor holds, those of one layer after those of another."""
+        (pattern,) = rule.parameters
+        if pattern not in self._held:
+            parts = pattern.split(f"{{{rule.across}}}")
+            found = re.compile(r"(\d+)".join(map(re.escape, parts)))
+            numbers = {int(hit[1]) for name in self._parameters if (hit := found.fullmatch(name))}
+            self._held[pattern] = tuple(pattern.format(**{rule.across: number}) for number in sorted(numbers))
+        return self._held[pattern]
 
     def names(self) -> Iterator[tuple[str, ...]]:
         """Return the possible stored names of every parameter that has any."""

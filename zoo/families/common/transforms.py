@@ -240,3 +240,36 @@ class Depthwise:
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         return parts[0][:, None]
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """A matrix, stored as a convolution over one vector: D' D as D' D 1."""
+
+    by_rows: ClassVar[bool] = True
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return (*shapes[0], 1)
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return (stored[..., 0],)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0][..., None]
+
+
+@dataclass(frozen=True)
+class Unfolded:
+    """A matrix, D x the product of ``sizes``, stored as D x sizes: a convolution whose kernels do not overlap."""
+
+    sizes: tuple[int, ...]
+    by_rows: ClassVar[bool] = True
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return (shapes[0][0], *self.sizes)
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return (stored.flatten(1),)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0].unflatten(1, self.sizes)

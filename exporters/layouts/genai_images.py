@@ -1,0 +1,116 @@
+"""How onnxruntime-genai 0.18 is told of the images of Gemma 3, the one class with images that both it and our specs have.
+
+Its class prepares the pixels as a list of steps says, writes the tokens of an image, which are 256, and passes token ids to a
+decoder that takes them beside embeddings. It counts the vectors of one image, so that a prompt may have one image or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from exporters.layouts.layout import Data, Deployment
+from exporters.preprocessing.images import Pixels
+from specs.embedding import Patches
+from specs.model import Model
+from zoo.graph_names import EMBEDDED, SEEN, VISION_ENCODER
+from zoo.records import GraphRecord
+
+TYPE = "gemma3"
+PROCESSOR = "image_processor.json"
+"""The file with the steps from an image file to pixels."""
+
+VECTORS = 256
+"""The number of vectors that the client expects of an image."""
+
+_FILTERS = {0: "NEAREST", 1: "LANCZOS", 2: "LINEAR", 3: "CUBIC"}
+"""The client's names for Pillow's filters."""
+
+
+def unfit_images(deployment: Deployment) -> str | None:
+    """Return the reason why the client cannot prepare the images and prompts of a model; None where it can."""
+    if deployment.unconfigured is not None:
+        return deployment.unconfigured
+    family, spec = deployment.config["model_type"], deployment.spec
+    if family != TYPE:
+        return f"it writes prompts with images for {TYPE} alone, and the model is {family}"
+    if spec.vectors_per_image != VECTORS:
+        return f"it expects {VECTORS} vectors of an image, and the model has {spec.vectors_per_image}"
+    form = _pixels(deployment)
+    if form.crop is not None or form.tiles is not None or form.size is None or isinstance(form.size, int):
+        return "it resizes images to one size, and preprocessor_config.json says otherwise"
+    return None
+
+
+def _pixels(deployment: Deployment) -> Pixels:
+    """The settings for images that the checkpoint states, or else the usual ones of the family."""
+    spec = deployment.spec
+    assert spec.image is not None
+    seen = spec.embedding_of(spec.image)
+    assert isinstance(seen, Patches)
+    return Pixels.beside(deployment.origin) or Pixels(size=(seen.image_size, seen.image_size))
+
+
+def processor(deployment: Deployment) -> Data:
+    """The steps from an image file to pixels, as the checkpoint states them."""
+    form = _pixels(deployment)
+    assert isinstance(form.size, tuple)
+    height, width = form.size
+    resize = {
+        "interpolation": _FILTERS.get(form.resample, "CUBIC"),
+        "width": width,
+        "height": height,
+        "keep_aspect_ratio": 0,
+    }
+    mean, std = (list(each) * (3 // len(each)) for each in (form.mean, form.std))
+    steps: list[tuple[str, Data]] = [
+        ("DecodeImage", {"color_space": "RGB"}),
+        ("Resize", resize),
+        ("Rescale", {"rescale_factor": form.factor}),
+        ("Normalize", {"mean": mean, "std": std}),
+        ("Permute3D", {"dims": [2, 0, 1]}),
+    ]
+    operations = [
+        {"operation": {"name": kind.lower(), "type": kind, "attrs": settings}} for kind, settings in steps
+    ]
+    return {"processor": {"name": "image_processing", "transforms": operations}}
+
+
+def decoder_inputs(spec: Model) -> Data:
+    """The names of the inputs that stand for tokens in a decoder with images."""
+    assert spec.decoder is not None
+    ids = {"input_ids": "input_ids"} if spec.decoder.bidirectional == "image" else {}
+    return {"inputs_embeds": EMBEDDED, **ids}
+
+
+def image_sections(path: Callable[[str], str]) -> Data:
+    """The type of the model, and its graphs of images and of embeddings, at their paths."""
+    vision: dict[str, Any] = {
+        "filename": path(VISION_ENCODER),
+        "config_filename": PROCESSOR,
+        "inputs": {"pixel_values": "pixel_values"},
+        "outputs": {SEEN: SEEN},
+    }
+    embedding = {
+        "filename": path("embedding"),
+        "inputs": {"input_ids": "input_ids", SEEN: SEEN},
+        "outputs": {EMBEDDED: EMBEDDED},
+    }
+    return {"type": TYPE, "vision": vision, "embedding": embedding}
+
+
+def image_usage(graph: GraphRecord) -> str:
+    """A program that asks about an image."""
+    longest = min(VECTORS + 128, graph.context_length or VECTORS + 128)
+    return f"""import onnxruntime_genai as genai
+
+model = genai.Model(".")
+processor = model.create_multimodal_processor()
+inputs = processor("<start_of_image>What is this?", images=genai.Images.open("photo.png"))
+parameters = genai.GeneratorParams(model)
+parameters.set_search_options(max_length={longest}, do_sample=False)
+generator = genai.Generator(model, parameters)
+generator.set_inputs(inputs)
+while not generator.is_done():
+    generator.generate_next_token()
+print(processor.decode(generator.get_sequence(0)))"""

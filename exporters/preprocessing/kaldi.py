@@ -1,0 +1,98 @@
+"""Audio files as the log-mel spectrograms of Kaldi that wav2vec2-BERT reads (SeamlessM4TFeatureExtractor of transformers).
+
+Shapes: samples N, mel bins M, windows W, frames T, frequencies F.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exporters.preprocessing.audio import Samples
+from exporters.preprocessing.fitting import audio_settings
+from specs.frames import FramesKind
+from specs.model import Model
+
+WINDOW, HOP, SIZE = 400, 160, 512
+"""The lengths of a window, from one window to the next and of the Fourier transform, in samples."""
+
+LOWEST, PREEMPHASIS = 20.0, 0.97
+"""The lowest frequency of a mel bin in Hz, and the share of the sample before that is subtracted from each."""
+
+FLOOR = 2.0**-23
+"""The least power of a mel bin."""
+
+
+@dataclass(frozen=True)
+class KaldiFrames:
+    """The settings of a checkpoint: the rate in Hz, the bins, and how many windows are side by side in a frame."""
+
+    rate: int = 16000
+    bins: int = 80
+    stride: int = 2
+
+    @classmethod
+    def beside(cls, *directories: Path) -> KaldiFrames | None:
+        """The settings in the first directory whose preprocessor_config.json has them; None without any."""
+        for directory in directories:
+            stated = audio_settings(directory)
+            names = ("sampling_rate", "num_mel_bins", "stride")
+            values = [value for name in names if isinstance(value := stated.get(name), int) and value > 0]
+            if len(values) == len(names):
+                return cls(*values)
+        return None
+
+    @classmethod
+    def usual(cls, spec: Model) -> KaldiFrames:
+        """The settings of every published wav2vec2-BERT, with the features that a model takes."""
+        embedding = spec.embedding_of(spec.first_stack)
+        assert isinstance(embedding, FramesKind)
+        return (
+            cls(bins=embedding.features, stride=1)
+            if embedding.features % 2
+            else cls(bins=embedding.features // 2)
+        )
+
+    @property
+    def column(self) -> int:
+        """The number of samples from one frame to the next."""
+        return HOP * self.stride
+
+    def shortest(self, columns: int) -> int:
+        """The number of samples that make so many frames, of at least two windows: they have a variance."""
+        return WINDOW + (max(2, columns * self.stride) - 1) * HOP
+
+    @property
+    def described(self) -> str:
+        """What a message says of these settings."""
+        return f"spectrograms are those of wav2vec2-BERT, at {self.rate // 1000} kHz"
+
+    def values(self, samples: Samples) -> Samples:
+        """The logarithm of the mel spectrogram, of which every bin has mean 0 and variance 1: N -> T (stride M)."""
+        signal = samples.astype(np.float64) * 2**15
+        windows = np.lib.stride_tricks.sliding_window_view(signal, WINDOW)[::HOP]  # W WINDOW
+        windows = windows - windows.mean(1, keepdims=True)
+        before = np.concatenate((windows[:, :1], windows[:, :-1]), 1)
+        shaped = (windows - PREEMPHASIS * before) * np.hanning(WINDOW) ** 0.85
+        power = np.abs(np.fft.rfft(shaped, SIZE)) ** 2  # W F
+        logs = np.log(np.maximum(power @ _filters(self.rate, self.bins).T, FLOOR))  # W M
+        normed = (logs - logs.mean(0)) / np.sqrt(logs.var(0, ddof=1) + 1e-7)
+        frames = len(normed) // self.stride
+        return normed[: frames * self.stride].reshape(frames, -1).astype(np.float32)
+
+
+def _filters(rate: int, bins: int) -> npt.NDArray[np.float64]:
+    """Triangles in mels, evenly spaced from :data:`LOWEST` to half the rate: M F."""
+    frequencies = _mel(np.arange(SIZE // 2 + 1) * rate / SIZE)  # F
+    corners = np.linspace(_mel(LOWEST), _mel(rate // 2), bins + 2)  # M + 2
+    slopes = frequencies - corners[:, None]  # M + 2, F
+    widths = np.diff(corners)[:, None]
+    return np.asarray(np.maximum(0, np.minimum(slopes[:-2] / widths[:-1], -slopes[2:] / widths[1:])))
+
+
+def _mel(hertz: Any) -> Any:
+    return 1127.0 * np.log(1.0 + hertz / 700.0)

@@ -1,0 +1,117 @@
+"""Images of any size as the rows of pixels of their patches, as Qwen's vision-language models read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exporters.preprocessing.fitting import PREPROCESSOR
+from exporters.preprocessing.images import Pixels, Values, number_in, open_image
+from specs.connector import ConnectorKind
+from specs.errors import UserError
+from specs.model import Model
+from specs.packed_patches import PackedPatches
+from zoo.checkpoints.carried import stated_in
+
+BICUBIC = 3
+CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+"""The mean and the standard deviation of the colors that CLIP was trained on."""
+
+LONGEST_RATIO = 200
+"""The largest ratio of the sides of an image."""
+
+
+@dataclass(frozen=True)
+class PackedImages:
+    """Images of any size: the pixels of all patches, N W, and the frames, rows and columns of each, M 3."""
+
+    pixels: Values
+    grids: npt.NDArray[np.int64]
+
+    def vectors(self, spec: Model) -> list[int]:
+        """The number of vectors of each image."""
+        assert isinstance(spec.connector, ConnectorKind)
+        counts: list[int] = (self.grids.prod(1) // spec.connector.square**2).tolist()
+        return counts
+
+
+@dataclass(frozen=True)
+class Packing:
+    """The settings of a checkpoint: the ``least`` and the ``most`` pixels of an image, and Pillow's number of the filter."""
+
+    least: int = 56 * 56
+    most: int = 28 * 28 * 1280
+    resample: int = BICUBIC
+
+    @classmethod
+    def beside(cls, *directories: Path) -> Packing:
+        """The settings in the first directory whose preprocessor_config.json has any for images."""
+        found = (stated_in(directory / PREPROCESSOR) for directory in directories)
+        return cls._read(next((each for each in found if each), {}))
+
+    @classmethod
+    def _read(cls, stated: Mapping[str, Any]) -> Packing:
+        size = stated.get("size")
+        edges: Mapping[str, Any] = size if isinstance(size, dict) else {}
+        least, most = (
+            number_in(stated.get(name), number_in(edges.get(edge), default, int), int)
+            for name, edge, default in (
+                ("min_pixels", "shortest_edge", cls.least),
+                ("max_pixels", "longest_edge", cls.most),
+            )
+        )
+        return cls(least, most, number_in(stated.get("resample"), BICUBIC, int))
+
+    def size(self, width: int, height: int, factor: int) -> tuple[int, int]:
+        """The width and the height to resize to: multiples of ``factor``, of about the same shape, within the pixels allowed."""
+        sides = [round(side / factor) * factor for side in (width, height)]
+        if math.prod(sides) > self.most:
+            shrink = math.sqrt(width * height / self.most)
+            sides = [max(factor, math.floor(side / shrink / factor) * factor) for side in (width, height)]
+        elif math.prod(sides) < self.least:
+            grow = math.sqrt(self.least / (width * height))
+            sides = [math.ceil(side * grow / factor) * factor for side in (width, height)]
+        return sides[0], sides[1]
+
+
+def read_packed(paths: Sequence[Path], form: Pixels | None, packing: Packing, spec: Model) -> PackedImages:
+    """The patches of image files, in the squares that the connector joins.
+
+    Without the settings of a checkpoint, colors are normalized as by CLIP. Raises :class:`specs.errors.UserError` for files that
+    are no images, and for very long or high ones.
+    """
+    assert spec.image is not None
+    assert isinstance(spec.connector, ConnectorKind)
+    embedding, square = spec.embedding_of(spec.image), spec.connector.square
+    assert isinstance(embedding, PackedPatches)
+    form = form or Pixels(mean=CLIP_MEAN, std=CLIP_STD)
+    patches, grids = [], []
+    for path in paths:
+        image, _ = open_image(path, embedding.channels)
+        width, height = image.size
+        if max(width, height) > LONGEST_RATIO * min(width, height):
+            raise UserError(
+                f"{path}: the longer side of an image must be at most {LONGEST_RATIO} times the shorter\n"
+                f"  value: {width} x {height}\n  Crop it."
+            )
+        image = image.resize(packing.size(width, height, embedding.patch_size * square), packing.resample)
+        rows, grid = patches_of(form.scaled(image), embedding, square)
+        patches.append(rows)
+        grids.append(grid)
+    return PackedImages(np.concatenate(patches), np.array(grids, np.int64))
+
+
+def patches_of(pixels: Values, embedding: PackedPatches, square: int) -> tuple[Values, tuple[int, int, int]]:
+    """The pixels of an image, C H W, as those of its patches, one after another in squares of a side, and its grid."""
+    size, (channels, height, width) = embedding.patch_size, pixels.shape
+    rows, columns = height // size, width // size
+    parts = pixels.reshape(channels, rows // square, square, size, columns // square, square, size)
+    parts = parts.transpose(1, 4, 2, 5, 0, 3, 6)[:, :, :, :, :, None]  # ... C 1 size size
+    parts = np.repeat(parts, embedding.frames, axis=5)
+    return np.ascontiguousarray(parts.reshape(rows * columns, -1)), (1, rows, columns)

@@ -1,0 +1,45 @@
+"""Recordings of any length as the inputs of models: samples, or frames of a spectrogram."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from exporters.preprocessing.audio import Samples, read_recordings
+from exporters.preprocessing.frames import LogMelFrames
+from exporters.preprocessing.kaldi import KaldiFrames
+from exporters.preprocessing.waveforms import Waveforms
+from specs.errors import UserError
+from specs.frames import Frames, SubsampledSpectrogram
+from specs.model import Model
+
+RecordingForm = Waveforms | LogMelFrames | KaldiFrames
+"""The settings of a checkpoint for recordings."""
+
+
+def form_kind(spec: Model) -> type[Waveforms] | type[LogMelFrames] | type[KaldiFrames]:
+    """The settings that a model's input needs."""
+    match spec.embedding_of(spec.first_stack):
+        case SubsampledSpectrogram():
+            return LogMelFrames
+        case Frames():
+            return KaldiFrames
+    return Waveforms
+
+
+def read_whole(given: Path, form: RecordingForm | None, spec: Model) -> tuple[list[Samples], str]:
+    """The inputs of a model, 1 N or 1 T M each, from a .wav file or from each in a directory, and the SHA-256 of what the
+    files hold.
+
+    Without the settings of a checkpoint, they are the usual ones.  Raises
+    :class:`specs.errors.UserError` for unsuitable files, and for recordings shorter than a frame.
+    """
+    form = form or form_kind(spec).usual(spec)
+    recordings, digest = read_recordings(given, form.rate)
+    least = form.shortest(spec.embedding_of(spec.first_stack).input_length(1))
+    shortest = min(map(len, recordings))
+    if shortest < least:
+        raise UserError(
+            f"{given}: a recording must have at least {least} samples for {spec.name}\n"
+            f"  value: {shortest} samples\n  Give a longer recording."
+        )
+    return [form.values(samples)[None] for samples in recordings], digest

@@ -1,0 +1,115 @@
+"""Meshes on paper."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+import zoo
+from cli.app import app
+from specs.device import load_device
+from specs.errors import UserError
+from tests.parallel.models import MODELS
+from zoo.parallel.on_paper import ModelOnPaper
+from zoo.parallel.smallest_mesh import mesh_degrees, smallest
+
+
+def report(*arguments: str):
+    return CliRunner().invoke(app, ["report", *arguments], prog_name="zoo")
+
+
+def test_seventy_billion_parameters_on_64_devices() -> None:
+    found = json.loads(
+        report(
+            "llama-3-70b",
+            "--mesh",
+            "dp=8,tp=8",
+            "--device",
+            "h100",
+            "--precision",
+            "bf16",
+            "--batch",
+            "8",
+            "--length",
+            "4096",
+            "--json",
+        ).stdout
+    )
+    assert found["devices"] == 64
+    parameters = zoo.load("llama-3-70b").expect.parameters
+    assert abs(found["memory"]["weights"] / (2 * parameters / 64) - 1) < 1e-3  # the norms are whole
+    assert found["memory"]["adam_moments"] == 4 * found["memory"]["weights"]
+    gathered, summed = found["traffic"]
+    assert gathered["bytes"] == pytest.approx(3 * found["memory"]["weights"] * 7, rel=1e-6)
+    # Two sums of the layers' outputs, computed twice, three and two gradients of inputs, the embedding and the head.
+    widths = (80 * (2 * 2 + 3 + 2) + 2) * 8192
+    assert summed["bytes"] == 2 * 7 / 8 * widths * 8 * 4096 * 2
+    assert (gathered["link"], summed["link"], found["bound"]) == ("network", "node", "compute")
+
+
+def test_stages_wait_for_each_other() -> None:
+    mesh = ModelOnPaper(zoo.load("llama-3-70b"), "bf16").on({"pp": 4}, load_device("h100"), 12, 1024)
+    assert mesh.idle == 3 / 15
+    assert sum(mesh.model.stages(1, 4)) == sum(each.numel() for each in mesh.model.built.parameters())
+
+
+@pytest.mark.parametrize("work", ["train", "serve"])
+def test_the_smallest_mesh_has_room_and_half_of_it_has_not(work: str) -> None:
+    model, device = ModelOnPaper(zoo.load("llama-3-70b"), "bf16"), load_device("h100")
+    found = smallest(model, device, 1, 4096, work)
+    assert found.fits(work)
+    assert found.devices == {"train": 16, "serve": 2}[work]
+    total = 70_553_706_496 * {"train": 16, "serve": 2}[work]
+    assert total > 0.9 * device.memory * found.devices / 2
+
+
+def test_the_tables_name_memory_traffic_and_bound() -> None:
+    result = report("tiny-gpt", "--set", "vocab_size=64", "--mesh", "dp=2,tp=2", "--device", "h100")
+    assert result.exit_code == 0, result.output
+    for text in (
+        "dp=2,tp=2, 4 x h100",
+        "Memory per device: 80.0 GB each",
+        "gather weights twice",
+        "Training step",
+    ):
+        assert text in result.stdout
+
+
+WRONG = [
+    (("--mesh", "dp=2,xp=4"), "The dims of a mesh must be named dp, tp, pp."),
+    (("--mesh", "dp=two"), "Write it as dp=8,tp=4,pp=2."),
+    (("--mesh", "tp=5"), "the degree of tensor parallelism must divide"),
+    (("--mesh", "pp=64"), "a pipeline needs a layer for each stage"),
+    (("--mesh", "dp=0"), "dp must be at least 1."),
+    (("--mesh", "dp=2", "--fit", "train"), "--mesh and --fit are mutually exclusive."),
+    (("--fit", "both"), "--fit must be train or serve."),
+    (("--mesh", "dp=2", "--device", "l4"), "A mesh is of one kind of device."),
+    (("--mesh", "dp=2", "--precision", "int4"), "Meshes are for weights in floating point."),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG)
+def test_wrong_meshes_are_refused(arguments: tuple[str, ...], message: str) -> None:
+    untied = ("--set", "head.tie_embeddings=false", "--set", "expect={}")
+    result = report("gpt2", *untied, "--device", "h100", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_this_machine_has_no_known_links() -> None:
+    result = report("gpt2", "--mesh", "dp=2", "--device", "this")
+    assert result.exit_code == 2
+    assert "A mesh needs a device with known links." in result.stderr
+
+
+def test_no_mesh_has_room() -> None:
+    device = load_device("t4").model_copy(update={"memory": 1e4})
+    with pytest.raises(UserError, match=re.escape("No mesh of up to 4096 devices has room.")):
+        smallest(ModelOnPaper(MODELS["decoder"], "fp32"), device, 1, 8, "train")
+
+
+def test_a_mesh_is_read_in_any_order() -> None:
+    assert mesh_degrees("tp=4, dp=2") == {"tp": 4, "dp": 2}

@@ -1,0 +1,34 @@
+"""Models on several processes compute and learn what they do on one."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.parallel.models import MODELS
+from tests.parallel.processes import on_processes
+from tests.parallel.steps import MESHES, compare_all
+
+ISSUED = ("encoder", "decoder", "encoder-decoder", "tied", "grouped-query", "mixture", "hybrid")
+"""One model of each architecture and kind, compared in float32."""
+
+OTHERS = tuple(name for name in MODELS if name not in ISSUED)
+"""The other components, compared in float64, as some amplify rounding."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["dp", "tp", "sp"])
+def test_two_processes_compute_what_one_does(way: str) -> None:
+    on_processes(2, compare_all, ISSUED, way, torch.float32, 1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", MESHES)
+def test_four_processes_compute_what_one_does(way: str) -> None:
+    on_processes(4, compare_all, ISSUED, way, torch.float32, 1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", MESHES)
+def test_every_component_is_cut_without_a_difference(way: str) -> None:
+    on_processes(4, compare_all, OTHERS, way, torch.float64, 1e-10)

@@ -1,0 +1,104 @@
+"""Several residual streams, of which the first passes the layers, and learned augmented residuals.
+
+Shapes: batch B, tokens T, width D, streams N.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+import specs.altup as spec
+from zoo.components.linear import Linear
+from zoo.context import BuildContext
+from zoo.initialization import Distribution
+from zoo.precision import in_dtype, wide
+from zoo.registry import build_component
+
+LEAST = 1e-5
+"""The lower bound of a mean square that streams are divided by the root of."""
+
+
+class AltUp(nn.Module):
+    """The coefficients of a layer, from the tanh of a projection of norm(x) / D."""
+
+    component_kind = "altup"
+
+    def __init__(self, spec: spec.AltUp, context: BuildContext) -> None:
+        super().__init__()
+        self.streams, self.d_model = spec.streams, context.d_model
+        self.norm = build_component(spec.norm, context)
+        self.router = Linear(context.d_model, spec.streams, bias=False)
+        self.prediction = Linear(spec.streams, spec.streams**2, bias=False)
+        self.correction = Linear(spec.streams, spec.streams, bias=False)
+        self.output_scale = nn.Parameter(torch.empty(context.d_model))  # D
+
+    def initial(self, leaf: str) -> Distribution | None:
+        """The first stream as it is."""
+        return Distribution(constant=1.0)
+
+    def _modalities(self, x: Tensor) -> Tensor:
+        """B T D -> B T N."""
+        return torch.tanh(wide(self.router(self.norm(x) * (1.0 / self.d_model))))
+
+    def predict(self, x: Tensor) -> Tensor:
+        """All streams plus a sum of them with coefficients that follow from the first: B T N D -> B T N D."""
+        coefficients = self.prediction(self._modalities(x[:, :, 0])).unflatten(
+            -1, (self.streams, self.streams)
+        )
+        return wide(coefficients) @ x + x
+
+    def correct(self, predicted: Tensor, passed: Tensor) -> Tensor:
+        """All streams plus multiples of what the branches changed in the first: B T N D and B T D -> B T N D."""
+        change = passed - predicted[:, :, 0]  # B T D
+        coefficients = wide(self.correction(self._modalities(passed))) + 1.0  # B T N
+        return predicted + coefficients[..., None] * change[:, :, None]
+
+    def scaled_first(self, x: Tensor) -> Tensor:
+        """The first stream times a trained factor per feature: B T N D -> B T D."""
+        return x[:, :, 0] * in_dtype(self.output_scale, x.dtype)
+
+
+class Streams(nn.Module):
+    """From the embedding to several streams of its size, and from the last ones to their mean."""
+
+    component_kind = "streams"
+
+    def __init__(self, spec: spec.AltUp, context: BuildContext) -> None:
+        super().__init__()
+        width, others = context.d_model, range(spec.streams - 1)
+        self.into = nn.ModuleList(Linear(width, width, bias=False) for _ in others)
+        self.out = nn.ModuleList(Linear(width, width, bias=False) for _ in others)
+
+    def spread(self, x: Tensor) -> Tensor:
+        """B T D -> B T N D."""
+        x = wide(x)
+        return torch.stack([x, *(_as_large(layer(x), x) for layer in self.into)], 2)
+
+    def gathered(self, x: Tensor) -> Tensor:
+        """B T N D -> B T D."""
+        first = x[:, :, 0]
+        others = [_as_large(layer(x[:, :, i + 1]), first) for i, layer in enumerate(self.out)]
+        return torch.stack([first, *others], 2).mean(2)
+
+
+def _as_large(x: Tensor, like: Tensor) -> Tensor:
+    """x with the root mean square of another: B T D and B T D -> B T D."""
+    x = wide(x)
+    size = torch.sqrt((like * like).mean(-1, keepdim=True))
+    return x * size / torch.sqrt((x * x).mean(-1, keepdim=True).clamp(min=LEAST))
+
+
+class LowRankResidual(nn.Module):
+    """x + norm(up(down(x))): B T D -> B T D."""
+
+    component_kind = "low_rank_residual"
+
+    def __init__(self, spec: spec.LowRankResidual, context: BuildContext) -> None:
+        super().__init__()
+        self.down = Linear(context.d_model, spec.rank, bias=False)
+        self.up = Linear(spec.rank, context.d_model, bias=False)
+        self.norm = build_component(spec.norm, context)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.norm(self.up(self.down(x)))

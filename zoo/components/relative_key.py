@@ -1,0 +1,46 @@
+"""The position of Shaw et al. (2018).
+
+Shapes: batch B, query length T, key length S, heads H, key-value heads G, head width K, distances R.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+import specs.relative_key as spec
+from zoo import functional
+from zoo.components.linear import EmbeddingTable
+from zoo.components.position import Distances, Position
+from zoo.context import BuildContext
+from zoo.registry import builds
+from zoo.sharding import SHARED, Sharding
+
+if TYPE_CHECKING:
+    from zoo.components.attention import Projections
+
+
+@builds(spec.RelativeKey)
+class RelativeKey(Position):
+    """A trained vector per distance, R K, the keys furthest before the query first."""
+
+    def __init__(self, spec: spec.RelativeKey, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        assert context.head_width is not None
+        self.before, self.after = spec.before, spec.after
+        self.table = EmbeddingTable(spec.before + spec.after + 1, context.head_width)
+
+    def sharding(self) -> Sharding:
+        """Vectors that all heads compare with."""
+        return Sharding({"table": SHARED})
+
+    def distances(self, queries: Tensor, keys: Tensor, like: Tensor) -> Distances:
+        relative = functional.relative_positions(queries, keys)  # (B or 1) T S
+        return Distances(self.table.weight, relative.clamp(-self.before, self.after) + self.before)
+
+    def compare(self, attention: Projections, query: Tensor, key: Tensor, distances: Distances) -> Tensor:
+        """scale * query . vector of the distance: B H T K and B G S K -> B H T S."""
+        products = (attention.scale * query) @ self.table.weight.transpose(0, 1)  # B H T R
+        rows = distances.rows[:, None].expand(query.shape[0], query.shape[1], -1, -1)  # B H T S
+        return products.gather(-1, rows)

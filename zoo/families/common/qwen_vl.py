@@ -1,0 +1,178 @@
+"""What the vision-language families of Qwen have in common: images of any size, and rotation by frame, row and column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from specs.connector import MlpConnector
+from specs.model import Model
+from specs.packed_patches import PackedPatches
+from specs.patch_positions import AxialRope
+from specs.position import PositionKind
+from zoo.families.common import fields as f
+from zoo.families.common.config import NEUTRAL, Config
+from zoo.families.common.family import Family
+from zoo.families.common.images import SquareSide
+from zoo.families.common.rope import RopeField, rope_of
+from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.tensors import Rule
+from zoo.families.common.transforms import Transform, Unfolded
+from zoo.families.common.vision_language import (
+    TEXT_CONFIG,
+    TIED,
+    VISION_CONFIG,
+    decoder_alone,
+    images_of,
+    joined,
+)
+
+_SECTION, _INTERLEAVED, _DEEP = "mrope_section", "mrope_interleaved", "deepstack_visual_indexes"
+
+
+class SectionedRope(RopeField):
+    """A rotary position whose pairs rotate by frame, row and column; ``usual`` are the numbers of pairs by default."""
+
+    usual: tuple[int, int, int] = (16, 24, 24)
+    interleaved: bool = False
+
+    def read_parameters(self, config: Config, stated: Config, theta: float | None = None) -> Data:
+        pairs = stated.list(_SECTION, default=[*self.usual])
+        if len(pairs) != 3 or not all(type(count) is int and count >= 0 for count in pairs):
+            stated.refuse(
+                _SECTION, "must be the numbers of pairs for frame, row and column", "Use [16, 24, 24]."
+            )
+        mine = (
+            _SECTION,
+            _INTERLEAVED,
+            *(name for name in ("rope_type", "type") if stated.data.get(name) == "mrope"),
+        )
+        rest = {name: value for name, value in stated.data.items() if name not in mine}
+        position = super().read_parameters(config, Config(rest, stated.where, stated.path, neutral=()), theta)
+        turns = {"interleaved": True} if self.interleaved else {}
+        return {**position, "sections": {"pairs": pairs, **turns}}
+
+    def write(self, value: PositionKind, place: Place) -> Data:
+        rope = rope_of(value)
+        if rope.sections is None:
+            raise UnfitError("position without sections")
+        fields = super().write(value, place)
+        scaling = fields["rope_scaling"] or {"rope_type": "default"}
+        turns = {_INTERLEAVED: True} if self.interleaved else {}
+        return {**fields, "rope_scaling": {**scaling, _SECTION: [*rope.sections.pairs], **turns}}
+
+
+class AxialRopeField(Field):
+    """The rotation of patches by row and column."""
+
+    def read(self, config: Config) -> Data:
+        stated = config.part("rope_parameters") or Config({}, config.where)
+        stated.must("rope_type", "axial", "images rotate by row and column")
+        theta = stated.float("rope_theta", default=10000.0)
+        stated.finish()
+        return {"kind": "axial_rope", "coordinates": "index", "theta": theta}
+
+    def write(self, value: PositionKind, place: Place) -> Data:
+        if not isinstance(value, AxialRope):
+            raise UnfitError(f"image.position kind {value.kind}")
+        return {"rope_parameters": {"rope_type": "axial", "rope_theta": value.theta}}
+
+
+def packed_embedding(patch_size: int = 14, *, bias: bool = False) -> dict[str, Template]:
+    """The template of the embedding of patches."""
+    return {
+        "kind": "packed_patches",
+        "patch_size": SquareSide("patch_size", default=patch_size),
+        "frames": SquareSide("temporal_patch_size", default=2),
+        "channels": f.Int("in_channels", "in_chans", default=3),
+        "bias": bias,
+    }
+
+
+def unfolded(spec: Model) -> Transform:
+    """The stored form of the projection of patches: a convolution over channels, frames, rows and columns."""
+    patches = spec.embedding if spec.image is None else spec.embedding_of(spec.image)
+    assert isinstance(patches, PackedPatches)
+    return Unfolded((patches.channels, patches.frames, patches.patch_size, patches.patch_size))
+
+
+def patch_rule(stored: str) -> Rule:
+    """The rule of the projection of patches."""
+    return Rule(stored, ("embedding.patch.weight",), unfolded)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QwenVL(Family):
+    """The config of an encoder of images and that of a decoder, which old configs have among the fields of the whole.
+
+    ``norm`` is that of the connector; ``out`` the field of the width that images become. Configs are written with the decoder's
+    fields among those of the whole where ``flat``, as clients read them. ``deep``: vectors of earlier layers are read too, with
+    the same norm after they are joined.
+    """
+
+    images: Family
+    text: Family
+    norm: Mapping[str, Any]
+    out: str = "out_hidden_size"
+    flat: bool = False
+    deep: bool = False
+
+    def spec(self, config: Config, class_name: str) -> Data:
+        config.ignore("video_token_id", "vision_start_token_id", "vision_end_token_id", "vision_token_id")
+        text, tied = config, config.bool(TIED, default=False)
+        if config.has(TEXT_CONFIG):
+            tied = tied or bool(config.data[TEXT_CONFIG].get(TIED, False))
+            text = config.model(TEXT_CONFIG, (self.text.model_type,), (TIED,))
+        decoder = self.text.spec(text, next(iter(self.text.classes)))
+        seen = config.part(VISION_CONFIG) or Config({}, config.where, f"{VISION_CONFIG}.")
+        seen.ignore(*NEUTRAL, "spatial_patch_size")
+        images = self.images.body_spec(seen, next(iter(self.images.classes)))
+        square = seen.int("spatial_merge_size", default=2)
+        deep = {} if not self.deep else self._deepstack(seen, images["encoder"]["layers"])
+        seen.must(self.out, decoder["d_model"], "images among tokens are as wide as these")
+        seen.finish()
+        connector = {
+            "kind": "mlp",
+            "token": config.int("image_token_id", default=151655),
+            "shuffle": square,
+            "norm": self.norm,
+            "hidden": images["d_model"] * square**2,
+            "activation": "gelu",
+            **deep,
+        }
+        return joined(decoder, images, connector, tied=tied, final_norm=False)
+
+    def _deepstack(self, seen: Config, depth: int) -> Data:
+        """The layers of images whose vectors are added after layers of the decoder."""
+        layers = seen.list(_DEEP, default=[8, 16, 24])
+        if not all(type(layer) is int and 0 <= layer < depth for layer in layers) or layers != sorted(
+            set(layers)
+        ):
+            seen.refuse(_DEEP, f"must be layers by number, in order, from 0 to {depth - 1}")
+        return {"deepstack": {"layers": layers, "norm": self.norm}} if layers else {}
+
+    def config(self, model: Model, class_name: str) -> Data:
+        seen, connector = images_of(model), model.connector
+        if not isinstance(connector, MlpConnector) or not isinstance(seen.embedding, PackedPatches):
+            raise UnfitError("connector or images of another kind")
+        assert model.image is not None
+        if model.image.ends_with_norm:
+            raise UnfitError("image.final_norm")
+        images = self.images.body_config(seen, next(iter(self.images.classes)))
+        if self.deep:
+            images[_DEEP] = list(connector.deepstack.layers) if connector.deepstack else []
+        text = self.text.config(decoder_alone(model), next(iter(self.text.classes)))
+        del images["architectures"]
+        return {
+            **(text if self.flat else {TEXT_CONFIG: text}),
+            "architectures": [class_name],
+            "model_type": self.model_type,
+            VISION_CONFIG: {
+                **images,
+                "spatial_merge_size": connector.shuffle,
+                self.out: model.output_width,
+            },
+            TIED: text[TIED],
+            "image_token_id": connector.token,
+        }

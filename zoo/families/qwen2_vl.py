@@ -1,0 +1,138 @@
+"""Qwen2-VL (Wang et al., 2024): ``Qwen2VLForConditionalGeneration``, images of any size among the tokens of Qwen2, which rotate by
+frame, row and column."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import decoder_classes
+from zoo.families.common.layers import Layers
+from zoo.families.common.llama_like import LLAMA, LlamaFields
+from zoo.families.common.qwen import LastLayers
+from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, packed_embedding, patch_rule
+from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules, same
+from zoo.families.common.vision_language import decoder_rules, image_rules
+
+_NORM = {"kind": "layer_norm", "eps": 1e-6}
+_WIDTH = f.Int("embed_dim", default=1280)
+
+
+class _Hidden(Field):
+    """The width of the feed-forward, as a multiple of the model's."""
+
+    def read(self, config: Config) -> int:
+        return _WIDTH.read(config) * config.int("mlp_ratio", default=4)
+
+    def write(self, value: int, place: Place) -> Data:
+        width = place.model.d_model
+        if value % width:
+            raise UnfitError(f"image.block.feed_forward.hidden {value}: it is a multiple of the width")
+        return {"mlp_ratio": value // width}
+
+
+VISION = Family(
+    "qwen2_vl_vision",
+    Tensors(
+        "qwen2_vl_vision",
+        (
+            patch_rule("patch_embed.proj.weight"),
+            *modules(
+                {"norm1": "attention_norm", "attn.proj": "attention.output", "norm2": "feed_forward_norm",
+                 "mlp.fc1": "feed_forward.up", "mlp.fc2": "feed_forward.down"},
+                "blocks.{layer}.", "encoder.blocks.{layer}.",
+            ),
+            *fused(
+                "blocks.{layer}.attn.qkv",
+                tuple(f"encoder.blocks.{{layer}}.attention.{name}" for name in ("query", "key", "value")),
+            ),
+        ),
+    ),
+    {
+        "architecture": "encoder",
+        "d_model": _WIDTH,
+        "position": AxialRopeField(),
+        "embedding": packed_embedding(),
+        "encoder": Layers(
+            f.Depth("depth", default=32),
+            {
+                "kind": "pre_norm",
+                "norm": _NORM,
+                "attention": {"kind": "multi_head", "heads": f.Int("num_heads", default=16)},
+                "feed_forward": {
+                    "kind": "mlp",
+                    "hidden": _Hidden(),
+                    "activation": f.Activation("hidden_act", "quick_gelu"),
+                },
+            },
+        ),
+    },
+    {"Qwen2VLVisionModel": HeadClass("none")},
+)  # fmt: skip
+"""The encoder of images; it has no norm after its layers."""
+
+_FIELDS = LlamaFields(
+    vocab_size=152064,
+    hidden_size=8192,
+    intermediate_size=29568,
+    layers=80,
+    heads=64,
+    kv_heads=8,
+    context=32768,
+    eps=1e-5,
+)
+_BIAS = {"query": True, "key": True, "value": True, "output": False}
+TEXT = Family(
+    "qwen2_vl_text",
+    LLAMA,
+    _FIELDS.body(
+        attention={"bias": _BIAS},
+        position=SectionedRope(_FIELDS.heads.width, _FIELDS.context, theta=1e6),
+        varies=(LastLayers(),),
+    ),
+    decoder_classes("Qwen2"),
+)
+"""The decoder."""
+
+PROJECTOR = (
+    *affine("model.visual.merger.ln_q", "connector.norm"),
+    *affine("model.visual.merger.mlp.0", "connector.up"),
+    *affine("model.visual.merger.mlp.2", "connector.down"),
+)
+
+
+def renamed(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """Rules that also take the names of before transformers 4.52."""
+
+    def old(stored: str) -> str:
+        return stored.replace("model.visual.", "visual.").replace("model.language_model.", "model.")
+
+    return tuple(replace(rule, also=(old(rule.stored),)) for rule in rules)
+
+
+FAMILIES = (
+    QwenVL(
+        "qwen2_vl",
+        Tensors(
+            "qwen2_vl",
+            renamed(
+                (
+                    *image_rules(VISION.tensors.rules, "model.visual."),
+                    *PROJECTOR,
+                    *decoder_rules("model.language_model."),
+                )
+            ),
+            heads={"language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),)},
+            optional=("lm_head.weight",),
+        ),
+        classes={"Qwen2VLForConditionalGeneration": HeadClass("language_modeling")},
+        images=VISION,
+        text=TEXT,
+        norm=_NORM,
+        out="hidden_size",
+        flat=True,
+    ),
+)

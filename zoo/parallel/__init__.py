@@ -1,0 +1,1 @@
+"""Models on several processes: how they are cut, and cutting them."""

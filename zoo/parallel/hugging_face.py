@@ -1,0 +1,112 @@
+"""The plans of a model with the module names of a Hugging Face family."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from zoo.builder import assemble
+from zoo.configs.exporting import write_config
+from zoo.families.common.tensors import StoredParameter, TensorRules, Tensors
+from zoo.families.common.transforms import SAME
+from zoo.families.registry import family as family_of
+from zoo.sharding import Cut
+from zoo.tensors import weight_tensors
+
+if TYPE_CHECKING:
+    from zoo.parallel.plan import ParallelPlan
+
+STYLES = {
+    "columns": "colwise",
+    "rows": "rowwise",
+    "shared": "replicated_with_grad_allreduce",
+}
+"""The styles of transformers for our cuts; it has none for the others."""
+
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+_STREAM = ["hidden_states"]
+
+
+def hugging_face_plan(plan: ParallelPlan, model_type: str | None = None) -> dict[str, Any]:
+    """``model_type``, ``tp_plan``, ``pp_plan``, and the modules that are ``left_out`` as the family stores them otherwise.
+
+    Names are those below the base model, as in ``base_model_tp_plan`` of a config, and the head's.  Raises
+    :class:`zoo.configs.exporting.NoFamilyError` where no family's config can say the spec.
+    """
+    config = write_config(plan.spec, model_type)
+    names = family_of(config["model_type"]).tensors
+    shapes = {
+        name: tuple(each.shape) for name, each in weight_tensors(assemble(plan.spec), remove_duplicate=False)
+    }
+    table = names.table(plan.spec, shapes)
+    modules: dict[str, str] = {}
+    left_out: dict[str, None] = {}
+    for component, cuts in _by_component(plan).items():
+        gathered = any(cut.kind == "gathered" for cut in cuts.values())
+        placed = {path: _placed(table, names, path, cut, gathered=gathered) for path, cut in cuts.items()}
+        if None in placed.values():  # the styles of a component work together
+            left_out[_NUMBER.sub("*", f".{component}")[1:]] = None
+        else:
+            modules |= dict(filter(None, placed.values()))
+    return {
+        "model_type": config["model_type"],
+        "tp_plan": {name: style for name, style in modules.items() if style},
+        "pp_plan": _stages(plan, {name: table.find(name) for name in shapes}, names),
+        "left_out": [*left_out],
+    }
+
+
+def _by_component(plan: ParallelPlan) -> dict[str, dict[str, Cut]]:
+    """The cuts of each component by its path."""
+    found: dict[str, dict[str, Cut]] = {}
+    for path, cut in plan.cuts.items():
+        component = max((each for each in plan.last if f"{path}.".startswith(f"{each}.")), key=len)
+        found.setdefault(component, {})[path] = cut
+    return found
+
+
+def _placed(
+    table: TensorRules, names: Tensors, path: str, cut: Cut, *, gathered: bool
+) -> tuple[str, str] | None:
+    """The family's module and style for a cut, or None where it has none."""
+    slot = next(filter(None, map(table.find, (f"{path}.weight", path))), None)
+    style = STYLES.get(cut.kind)
+    if cut.kind == "vocabulary":
+        style = "colwise_gather_output" if path.startswith("head.") else "embedding_rowwise"
+    elif gathered:  # norms of all heads read whole vectors
+        style = {"columns": "colwise_gather_output", "rows": "rowwise_split_input", "gathered": ""}.get(
+            cut.kind
+        )
+    if slot is None or style is None or cut.sections or not _plain(slot):
+        return None
+    return _module(slot, names), style
+
+
+def _plain(slot: StoredParameter) -> bool:
+    """Whether the family has a module for the matrix alone, in the same layout."""
+    return len(slot.parameters) == 1 and slot.transform is SAME and not slot.field
+
+
+def _module(slot: StoredParameter, names: Tensors) -> str:
+    return _NUMBER.sub("*", names.plain(slot.stored[0]).removesuffix(".weight"))
+
+
+def _stages(
+    plan: ParallelPlan, slots: dict[str, StoredParameter | None], names: Tensors
+) -> dict[str, tuple[list[str], list[str]]]:
+    """The embedding, the layers and the last norm with their inputs and outputs; empty for models of several stacks."""
+    stacks = [name for name, _ in plan.spec.stacks()]
+    if len(stacks) > 1:
+        return {}
+    stored = {path: _module(slot, names) for path, slot in slots.items() if slot is not None}
+    found = {
+        "embedding.token.": (["input_ids"], ["inputs_embeds"]),
+        f"{stacks[0]}.blocks.": (["hidden_states", "attention_mask"], _STREAM),
+        f"{stacks[0]}.final_norm.": (_STREAM, _STREAM),
+    }
+    stages = {}
+    for start, ports in found.items():
+        module = next((name for path, name in stored.items() if path.startswith(start)), None)
+        if module is not None:
+            stages[module.partition(".*")[0]] = ports
+    return stages

@@ -1,0 +1,31 @@
+"""The dims of a device mesh that a model can be cut along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch.distributed.device_mesh import DeviceMesh
+
+from specs.errors import UserError
+from specs.suggest import suggestion
+
+DIMS = {"dp": "data", "tp": "tensor", "pp": "pipeline"}
+"""The names of the dims, and the parallelism that each stands for."""
+
+
+def degrees_of(mesh: DeviceMesh) -> dict[str, int]:
+    """The size of each dim of a mesh. Raises :class:`specs.errors.UserError` for dims of other names."""
+    names = mesh.mesh_dim_names or ()
+    return check_names(dict(zip(names, mesh.shape, strict=True)) if names else {"(none)": mesh.size()})
+
+
+def check_names(degrees: Mapping[str, int]) -> dict[str, int]:
+    """The same degrees. Raises :class:`specs.errors.UserError` for names other than ``DIMS`` and sizes below 1."""
+    for name, size in degrees.items():
+        if name not in DIMS:
+            raise UserError(
+                f"The dims of a mesh must be named {', '.join(DIMS)}.\n  value: {name}\n  {suggestion(name, DIMS)}"
+            )
+        if size < 1:
+            raise UserError(f"{name} must be at least 1.\n  value: {size}\n  Use {name}=1 or more.")
+    return dict(degrees)

@@ -1,0 +1,165 @@
+"""Stages of a pipeline: consecutive layers of an encoder or a decoder, the first with the embedding, the last with the head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+from torch.distributed.pipelining.schedules import PipelineScheduleSingle
+
+from specs.errors import UserError
+from zoo import functional
+from zoo.builder import ZooModel
+from zoo.components.block import SideTransformer
+from zoo.components.pooling import TokenSequence
+from zoo.models.decoder import Decoder
+from zoo.models.encoder import Encoder
+from zoo.models.stack import Stack
+from zoo.models.vision_language import VisionLanguage
+from zoo.weights.ties import hold_ties_once, tied_names
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+SCHEDULES: dict[str, type[PipelineScheduleSingle]] = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe}
+
+
+class StageModule(nn.Module):
+    """The layers of one process, under their names in the model.
+
+    ``forward`` takes what the stage before returned, B T D, or the token ids, B T; the last returns the logits.
+    """
+
+    embedding: nn.Module | None
+    head: nn.Module | None
+
+    def __init__(self, model: Encoder | Decoder, mesh: DeviceMesh) -> None:
+        super().__init__()
+        self.spec, self.mesh = model.spec, mesh
+        self.index, self.count = mesh.get_local_rank(), mesh.size()
+        ((self.stack_name, _),) = model.spec.stacks()
+        for name, child in model.named_children():
+            self.add_module(name, child)
+        stack: Stack = self.get_submodule(self.stack_name)  # type: ignore[assignment]
+        depth = len(stack.blocks)
+        self.layers = range(depth * self.index // self.count, depth * (self.index + 1) // self.count)
+        for layer in range(depth):
+            if layer not in self.layers:
+                stack.blocks._modules[str(layer)] = None  # type: ignore[assignment]
+        if not self.first:
+            self.embedding = None
+        if not self.last:
+            self.head, stack.final_norm = None, nn.Identity()
+        hold_ties_once(self)
+
+    @property
+    def first(self) -> bool:
+        """Whether it reads the token ids."""
+        return self.index == 0
+
+    @property
+    def last(self) -> bool:
+        """Whether it returns the logits."""
+        return self.index == self.count - 1
+
+    def forward(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """x: token ids, B T, or the stream, B T D; attention_mask: B T -> the stream, B T D, or the logits."""
+        stack: Stack = self.get_submodule(self.stack_name)  # type: ignore[assignment]
+        length = x.shape[1]
+        if attention_mask is None:
+            positions = functional.positions_from(0, length, x)[None]
+        else:
+            positions = functional.token_positions(attention_mask, length)
+        if self.embedding is not None:
+            x = self.embedding(x, positions)
+        context = stack.mixer_context(x, positions, positions, attention_mask, real=attention_mask)
+        for layer in self.layers:
+            x, _ = stack.blocks[layer](x, context, None, None)
+        x = stack.final_norm(x)
+        if self.head is None:
+            return x
+        logits: Tensor = self.head(x, TokenSequence(None, attention_mask))["logits"]
+        return logits
+
+    def schedule(
+        self, microbatches: int, loss: Loss | None = None, kind: str = "1f1b"
+    ) -> PipelineScheduleSingle:
+        """A schedule of ``torch.distributed.pipelining``, ``1f1b`` or ``gpipe``: its ``step`` takes token ids on the first
+        stage, and ``target`` on the last."""
+        stage = PipelineStage(
+            self, self.index, self.count, torch.device(self.mesh.device_type), group=self.mesh.get_group()
+        )
+        return SCHEDULES[kind](stage, microbatches, loss_fn=loss)
+
+
+def stage_of(model: ZooModel, mesh: DeviceMesh) -> StageModule:
+    """This process's stage of a model, which is taken apart.
+
+    Raises :class:`specs.errors.UserError` where a model has fewer layers than the pipeline has stages, several stacks, or
+    weights that several stages would share.
+    """
+    degree = mesh.size()
+    check_stages(model, degree)
+    assert isinstance(model, Encoder | Decoder)
+    return StageModule(model, mesh)
+
+
+def check_stages(model: ZooModel, degree: int) -> None:
+    """Raise :class:`specs.errors.UserError` unless a model can be cut in so many stages."""
+    if degree == 1:
+        return
+    where = f"value: pp={degree}"
+    if not isinstance(model, Encoder | Decoder) or isinstance(model, VisionLanguage):
+        raise UserError(
+            f"architecture: a pipeline needs an encoder or a decoder of tokens, not {model.spec.architecture}\n"
+            f"  {where}\n  Use dp or tp."
+        )
+    ((name, _),) = model.spec.stacks()
+    stack: Stack = model.get_submodule(name)  # type: ignore[assignment]
+    depth = len(stack.blocks)
+    if depth < degree:
+        fitting = " or ".join(str(each) for each in range(1, depth + 1) if depth % each == 0)
+        raise UserError(
+            f"{name}.layers: a pipeline needs a layer for each stage, and there are {depth}\n  {where}\n"
+            f"  Use pp={fitting}."
+        )
+    reading = [layer for layer, block in enumerate(stack.blocks) if isinstance(block, SideTransformer)]
+    if reading:
+        raise UserError(
+            f"{name}.blocks.{reading[0]}: a stage of a pipeline does not pass the embedding on, which this block reads\n"
+            f"  {where}\n  Use dp."
+        )
+    shared = list(_across_stages(model, name, stack))
+    if shared:
+        raise UserError(
+            f"{shared[0]}, and stages of a pipeline share no weights\n  {where}\n"
+            "  Use dp or tp, or a spec with weights of their own, such as head.tie_embeddings: false."
+        )
+
+
+def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
+    """What layers of a stack, or the embedding and the head, have in common."""
+    for other, first in tied_names(model).items():
+        if "blocks" not in first:
+            yield f"head and embedding share {first}"
+        elif _layer(other) != _layer(first):
+            yield f"{other} is {first}"
+    if len(set(stack.blocks)) < len(stack.blocks):
+        yield f"{name}.layers share a block"
+    for leaf, _ in stack.position.named_parameters():
+        yield f"all layers share {name}.position.{leaf}"
+    if any(each is not None for each in stack.sources):
+        yield f"{name}.layers reuse keys and values of others"
+    if any(block.per_layer_embedding is not None for block in stack.blocks):
+        yield f"{name}.layers embed the tokens of the first stage"
+    if stack.streams is not None:
+        yield f"{name}.streams are gathered from all layers"
+    if stack.layer_sum is not None:
+        yield f"{name}.layer_sum reads all layers"
+
+
+def _layer(path: str) -> str:
+    """The layer of a weight of a stack, such as ``decoder.blocks.3``."""
+    return ".".join(path.split(".")[:3])

@@ -1,0 +1,249 @@
+"""How a model is cut, from the tables of its components."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from specs.errors import UserError
+from specs.model import Model
+from zoo.builder import ZooModel, assemble
+from zoo.components.block import Block, SideTransformer
+from zoo.components.sharing import AdaptedLinear
+from zoo.models.stack import Stack
+from zoo.sharding import Cut, Section, Sharding
+from zoo.tensors import weight_tensors
+
+if TYPE_CHECKING:
+    from torch.distributed.tensor.parallel import ParallelStyle
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number that the degree of tensor parallelism must divide: the module that states it, and its field."""
+
+    path: str
+    name: str
+    value: int
+
+
+@dataclass(frozen=True)
+class ParallelPlan:
+    """The cuts of a model's modules and parameters by path, and what follows from them.
+
+    ``counts`` are the numbers that a degree must divide, ``divided`` the attributes that count heads by the path of their
+    component, ``last`` the layers whose sum is a component's output.  ``replicated`` are the weights that nothing cuts.
+    """
+
+    spec: Model
+    cuts: dict[str, Cut]
+    counts: tuple[Count, ...]
+    divided: dict[str, dict[str, tuple[Section, ...]]]
+    last: dict[str, str | None]
+    blocks: dict[str, tuple[str, ...]]
+    wrapped: tuple[str, ...]
+    replicated: tuple[str, ...]
+    norms: tuple[str, ...] = field(default=())
+    edges: dict[str, tuple[bool, bool]] = field(default_factory=dict)
+    whole: tuple[str, ...] = ()
+    mixing: tuple[str, ...] = ()
+
+    def degrees(self, most: int = 64) -> list[int]:
+        """The degrees of tensor parallelism that fit, 1 among them."""
+        if self.whole:
+            return [1]
+        return [
+            degree for degree in range(1, most + 1) if not any(count.value % degree for count in self.counts)
+        ]
+
+    def check(self, degree: int) -> None:
+        """Raise :class:`specs.errors.UserError` unless a degree of tensor parallelism divides all counts, and where layers stay whole."""
+        if self.whole and degree > 1:
+            raise UserError(
+                f"{self.whole[0]}: tensor parallelism does not cut adapters and blocks that read the embedding\n"
+                f"  value: tp={degree}\n  Use dp."
+            )
+        unfit = {(count.name, count.value): count for count in self.counts if count.value % degree}
+        if unfit:
+            found = ", ".join(f"{name} ({value:,})" for name, value in unfit)
+            fitting = " or ".join(map(str, self.degrees()))
+            first = next(iter(unfit.values()))
+            raise UserError(
+                f"{first.path}: the degree of tensor parallelism must divide {found}\n  value: tp={degree}\n"
+                f"  Use tp={fitting}.{_remedy(unfit)}"
+            )
+
+    def tensor_parallel(self, degree: int, *, sequence: bool = False) -> dict[str, ParallelStyle]:
+        """The plan for ``torch.distributed.tensor.parallel.parallelize_module``, by module.
+
+        With ``sequence`` the stream between the layers is cut by tokens.  Raises as :meth:`check`.
+        """
+        from zoo.parallel.torch_plan import torch_plan
+
+        self.check(degree)
+        if sequence and self.mixing:
+            raise UserError(
+                f"{self.mixing[0]} reads more than the token at hand, so that the stream cannot be cut by tokens\n"
+                "  value: sequence\n  Parallelize without it."
+            )
+        return torch_plan(self, sequence=sequence)
+
+    def hugging_face(self, family: str | None = None) -> dict[str, Any]:
+        """``tp_plan`` and ``pp_plan`` as in a config of transformers, with the module names of a family (default: the
+        first whose config can say all of the spec)."""
+        from zoo.parallel.hugging_face import hugging_face_plan
+
+        return hugging_face_plan(self, family)
+
+    @property
+    def fsdp(self) -> dict[str, str]:
+        """The settings that wrap blocks in Accelerate, by the names of its FSDP plugin."""
+        return {
+            "fsdp_version": "2",
+            "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
+            "fsdp_transformer_layer_cls_to_wrap": ",".join(self.wrapped),
+        }
+
+    @property
+    def deepspeed(self) -> dict[str, Any]:
+        """The block classes as ``no_split_module_classes`` and leaf modules of DeepSpeed's ZeRO-3."""
+        return {"no_split_module_classes": [*self.wrapped], "stage3_leaf_modules": [*self.wrapped]}
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {
+            "cuts": {path: cut.kind for path, cut in self.cuts.items()},
+            "counts": [{"path": each.path, "name": each.name, "value": each.value} for each in self.counts],
+            "degrees": self.degrees(),
+            "wrapped": [*self.wrapped],
+            "replicated": [*self.replicated],
+        }
+
+
+def _remedy(unfit: dict[tuple[str, int], Count]) -> str:
+    sizes = [value for name, value in unfit if name == "vocab_size"]
+    return " Or pad vocab_size, such as to a multiple of 128." if sizes else ""
+
+
+_WHOLE = (AdaptedLinear, SideTransformer)
+"""The modules that tensor parallelism does not cut."""
+
+
+def parallel_plan(spec: Model) -> ParallelPlan:
+    """The plan of a spec's model."""
+    return plan_of(assemble(spec))
+
+
+def plan_of(model: ZooModel) -> ParallelPlan:
+    """The plan of a model that is not cut yet."""
+    cuts: dict[str, Cut] = {}
+    counts: list[Count] = []
+    divided: dict[str, dict[str, tuple[Section, ...]]] = {}
+    last: dict[str, str | None] = {}
+    for path, module in model.named_modules():
+        table = sharding_of(module)
+        if table is None:
+            continue
+        counts += [Count(path, name, value) for name, value in table.counts.items()]
+        last[path] = table.last
+        if table.divided:
+            divided[path] = dict(table.divided)
+        for inside, cut in table.cuts.items():
+            cuts |= dict.fromkeys(_existing(module, path, inside, cut), cut)
+    blocks = {path: _parts(block) for path, block in model.named_modules() if isinstance(block, Block)}
+    classes = {type(each).__name__ for each in model.modules() if isinstance(each, Block)}
+    return ParallelPlan(
+        model.spec,
+        cuts,
+        tuple(counts),
+        divided,
+        last,
+        blocks,
+        tuple(sorted(classes)),
+        tuple(_uncut(model, cuts)),
+        tuple(_norms(model)),
+        dict(_edges(model)),
+        tuple(path for path, module in model.named_modules() if isinstance(module, _WHOLE)),
+        tuple(_mixing(model)),
+    )
+
+
+def sharding_of(module: nn.Module) -> Sharding | None:
+    """The table of a component, or None where it states none."""
+    return module.sharding() if hasattr(module, "sharding") else None  # type: ignore[operator]
+
+
+def _existing(module: nn.Module, path: str, inside: str, cut: Cut) -> Iterator[str]:
+    """The full paths of a module or a parameter, and of all modules in one that is shared; none where it does not exist."""
+    modules, parameters = dict(module.named_modules()), dict(module.named_parameters())
+    if inside in parameters:
+        yield _joined(path, inside)
+    if inside not in modules:
+        return
+    nested = cut.kind == "shared"
+    for name, each in modules[inside].named_modules(prefix=inside) if nested else [(inside, modules[inside])]:
+        if not isinstance(each, nn.Identity) and (name == inside or each._parameters):
+            yield _joined(path, name)
+
+
+def _joined(*parts: str) -> str:
+    return ".".join(part for part in parts if part)
+
+
+def _parts(block: Block) -> tuple[str, ...]:
+    """The branches of a block: its mixers, its attention to an encoder, its feed-forward."""
+    names = ("attention", "mixer", "cross_attention", "feed_forward")
+    return tuple(name for name in names if getattr(block, name) is not None)
+
+
+def _norms(model: nn.Module) -> Iterator[str]:
+    """The modules with parameters of their own that act on the stream inside blocks, token by token."""
+    for path, block in model.named_modules():
+        if isinstance(block, Block):
+            for name, child in block.named_children():
+                if name not in _parts(block) and any(True for _ in child.parameters()):
+                    yield f"{path}.{name}"
+
+
+def _mixing(model: nn.Module) -> Iterator[str]:
+    """The parts of blocks beside branches, norms and scales, which may read other tokens or inputs of the stack."""
+    for path, block in model.named_modules():
+        if isinstance(block, Block):
+            attention = block.attention
+            query = getattr(attention, "query", None)
+            for name, child in block.named_children():
+                known = name in _parts(block) or name.endswith(("_norm", "_scale"))
+                if not known and any(True for _ in child.parameters()):
+                    yield f"{path}.{name}"
+            if query is not None and query.in_features != attention.output.out_features:  # type: ignore[union-attr]
+                yield f"{path}.attention"
+
+
+def _edges(model: nn.Module) -> Iterator[tuple[str, tuple[bool, bool]]]:
+    """Whether each block receives the whole stream, and whether it returns it; shared blocks do both."""
+    for name, stack in stacks_of(model).items():
+        layers = list(stack.blocks)
+        alone = len(set(layers)) < len(layers) or stack.layer_sum is not None
+        for layer, _ in enumerate(layers):
+            yield f"{name}.blocks.{layer}", (alone or layer == 0, alone or layer == len(layers) - 1)
+
+
+def _uncut(model: nn.Module, cuts: dict[str, Cut]) -> Iterator[str]:
+    kept = ("shared", "read_by_all", "gathered", "sliced")
+    cut_paths = {path for path, cut in cuts.items() if cut.kind not in kept and not cut.sections}
+    summed = {path for path, cut in cuts.items() if cut.kind in ("rows", "summed")}
+    for name, _ in weight_tensors(model):
+        parts = name.split(".")
+        owner, _, leaf = name.rpartition(".")
+        if (leaf == "bias" and owner in summed) or not any(
+            ".".join(parts[:end]) in cut_paths for end in range(1, len(parts) + 1)
+        ):
+            yield name
+
+
+def stacks_of(model: nn.Module) -> dict[str, Stack]:
+    """The stacks of a model by name."""
+    return {name: stack for name, stack in model.named_children() if isinstance(stack, Stack)}
