@@ -27,6 +27,9 @@ from zoo.remote_code.plans import pipeline_plan, tensor_plan
 from zoo.remote_code.products import EXPERT_PRODUCT
 from zoo.weights.ties import tied_names
 
+_EXTRA = ("per_layer_embedding", "altup", "low_rank_residual", "output_scale")
+"""Parts of blocks that generated code lacks."""
+
 HEADS: dict[str, tuple[str, str, str, str]] = {
     "masked_language_modeling": (
         "ForMaskedLM",
@@ -149,6 +152,16 @@ class _Generator:
             for mixer in block.modules():
                 if isinstance(mixer, Mixer):
                     self._check_mixer(mixer, layer)
+            extra = [each for each in _EXTRA if getattr(block, each, None) is not None]
+            if extra or getattr(block.attention, "patch_window", None) or stack.sources[layer] is not None:
+                what = (
+                    extra[0]
+                    if extra
+                    else "attention to the keys of another layer, or within windows of patches,"
+                )
+                raise RemoteCodeError(
+                    f"{spec.name}: {what} in layer {layer} cannot be written as remote code\n  Remove it, or use a family that has it."
+                )
             if block.attention is None:
                 raise RemoteCodeError(
                     f"{spec.name}: layer {layer} has no attention, which remote code requires"
@@ -194,7 +207,7 @@ class _Generator:
             path = "self.position" if own is None else f"self.blocks[{layer}].attention.position"
             key = stack.view(mixer)
             if key not in [each[0] for each in views]:
-                views.append((key, f"({path}, {key[1]}, {layer})"))
+                views.append((key, f"({path}, {key.window}, {layer})"))
         result = "self.final_norm(x)" if _norms(stack.final_norm) else "x"
         kept = stack.layer_sum is not None
         positions = stack.positions
