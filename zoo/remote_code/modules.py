@@ -65,6 +65,10 @@ class Modules:
         if id(module) not in self._classes:
             if not is_ours(type(module)):
                 raise RemoteCodeError(f"Module {type(module).__name__} cannot be written")
+            if isinstance(module, Linear) and "forward" in vars(type(module)):
+                raise RemoteCodeError(
+                    f"{type(module).__name__} cannot be written as remote code\n  Remove the adapters of shared layers."
+                )
             if isinstance(module, Mixer) and not isinstance(module, SelfAttention | Latent):
                 raise RemoteCodeError(
                     f"{type(module).__name__} cannot be written as remote code: caches of transformers hold keys and values alone\n"
