@@ -114,6 +114,7 @@ def test_json_has_all_of_it(run):
             "layout": "half_split",
             "scaling": None,
             "query_scaling": None,
+            "sections": None,
         },
         "follows": False,
     }

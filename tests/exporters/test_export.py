@@ -24,6 +24,7 @@ from exporters.options import Options
 from exporters.subject import choose_subject, wiring_subject
 from exporters.targets import TARGETS
 from exporters.verification import REDUCED
+from specs.catalog import PRESETS
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
@@ -87,6 +88,7 @@ NORMS: list[dict[str, Any]] = [
     {"kind": "layer_norm", "weight": False, "bias": False},
     {"kind": "rms_norm", "unit_offset": True},
     {"kind": "rms_norm"},
+    {"kind": "batch_norm"},
     {"kind": "none"},
 ]
 ATTENTIONS: list[dict[str, Any]] = [
@@ -297,13 +299,21 @@ def test_masks_are_written_once_for_all_layers_with_the_same_view(tmp_path: Path
     assert sum(node.op == "Where" for node in graph.nodes) == 2
 
 
-def test_the_variants_name_every_kind_there_is() -> None:
+OF_PRESETS = frozenset(
+    {"conformer", "interpolated", "relative_key", "relative_sinusoidal", "side_by_side", "side_transformer"}
+)
+"""Kinds that belong to models of their own, whose presets are exported in reduced form (``test_every_preset.py``)."""
+
+
+def test_the_variants_and_presets_name_every_kind_there_is() -> None:
     from specs.registry import kinds
 
     positions = [*POSITIONS, CONVOLUTIONAL, *PATCH_POSITIONS.values()]
     text = json.dumps([*positions, *BLOCKS, *NORMS, *ATTENTIONS, LATENT, *FEED_FORWARDS, *HEADS])
     for slot in ("position", "block", "norm", "attention", "feed_forward"):
-        assert all(f'"{kind}"' in text for kind in kinds(slot))
+        assert all(f'"{kind}"' in text for kind in kinds(slot) if kind not in OF_PRESETS)
+    presets = "".join(path.read_text(encoding="utf-8") for path in PRESETS.glob("*.yaml"))
+    assert all(f"kind: {kind}" in presets for kind in OF_PRESETS)
 
 
 @pytest.mark.slow

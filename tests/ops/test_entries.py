@@ -43,7 +43,7 @@ def test_every_operation_has_an_emitter_and_every_emitter_an_operation() -> None
 
 
 def without_entry(model: Any, task: Task) -> tuple[str, ...]:
-    graph = Tracer(model, Symbols.of(task.inputs, (), task.sums)).run(task.call, task.inputs)
+    graph = Tracer(model, task.symbols(())).run(task.call, task.inputs)
     return operations_without_entry(node for node in graph.nodes if node.op in CALLS)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.multiprocessing import ProcessRaisedException
 
 from tests.parallel.models import MODELS
 from tests.parallel.processes import on_processes
@@ -12,7 +13,7 @@ from tests.parallel.steps import MESHES, compare_all
 ISSUED = ("encoder", "decoder", "encoder-decoder", "tied", "grouped-query", "mixture", "hybrid")
 """One model of each architecture and kind, compared in float32."""
 
-OTHERS = tuple(name for name in MODELS if name not in ISSUED)
+OTHERS = tuple(name for name in MODELS if name not in (*ISSUED, "relative-key"))
 """The other components, compared in float64, as some amplify rounding."""
 
 
@@ -32,3 +33,10 @@ def test_four_processes_compute_what_one_does(way: str) -> None:
 @pytest.mark.parametrize("way", MESHES)
 def test_every_component_is_cut_without_a_difference(way: str) -> None:
     on_processes(4, compare_all, OTHERS, way, torch.float64, 1e-10)
+
+
+@pytest.mark.slow
+def test_vectors_of_distances_are_cut_by_tensor_parallelism_alone() -> None:
+    on_processes(2, compare_all, ("relative-key",), "tp", torch.float64, 1e-10)
+    with pytest.raises(ProcessRaisedException, match="FSDP cannot cut relative_key"):
+        on_processes(2, compare_all, ("relative-key",), "dp", torch.float64, 1e-10)

@@ -155,7 +155,7 @@ SIDE = (
     [
         (
             (),
-            "blocks.1.attention.query.weight is blocks.0.attention.query.weight, and stages of a pipeline share no",
+            "blocks.1.attention.query.weight is decoder.blocks.0.attention.query.weight, and stages of a pipeline share no",
         ),
         (
             SIDE,

@@ -411,6 +411,8 @@ PUBLISHED = {
     "whisper-small": 241_734_912,
     "whisper-tiny": 37_760_640,
     "trocr-base": 333_921_792 - (768 + 1) * 768,  # without the pooler of its ViT, which nothing reads
+    "blip-captioning-base": 223_971_644,
+    "blip-captioning-large": 446_290_492,
     "trocr-large": 558_226_432 - (1024 + 1) * 1024,
     "vit-gpt2": 239_195_904 - (768 + 1) * 768,
     "xglm-1.7b": 1_732_907_008,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.fx import Proxy
 
 import specs.norm as spec
 from specs.base import Component
@@ -95,11 +96,18 @@ class BatchNorm(nn.Module):
     def _of_batch(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The statistics of x, which enter the running averages: ... D -> D and D."""
         rows = x.flatten(0, -2)  # N D
-        mean, variance = rows.mean(0), rows.var(0, correction=0)
-        with torch.no_grad():
-            self.mean.lerp_(mean.to(self.mean.dtype), self.momentum)
-            self.variance.lerp_(rows.var(0).to(self.variance.dtype), self.momentum)
+        mean = rows.mean(0)
+        variance = (rows - mean).pow(2).mean(0)
+        if not isinstance(mean, Proxy):  # a trace changes no buffers
+            self._average(mean, variance, len(rows))
         return mean, variance
+
+    @torch.no_grad()
+    def _average(self, mean: Tensor, variance: Tensor, count: int) -> None:
+        """Enter the statistics of a batch, with the unbiased variance, into the running averages."""
+        self.mean.lerp_(mean.to(self.mean.dtype), self.momentum)
+        unbiased = variance * (count / max(count - 1, 1))
+        self.variance.lerp_(unbiased.to(self.variance.dtype), self.momentum)
 
 
 @builds(spec.NoNorm)

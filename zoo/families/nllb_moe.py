@@ -21,7 +21,7 @@ from zoo.families.common.tensors import Rule, affine, modules
 from zoo.families.m2m_100 import POSITION
 
 
-class _Dense(DenseLayers):
+class _DenseBetween(DenseLayers):
     """The layers of a stack without a mixture: all but every n-th."""
 
     def __init__(self, feed_forward: Template, side: str) -> None:
@@ -65,7 +65,7 @@ def _mixed(side: str, dense: Data) -> tuple[Template, Varies]:
         "expert": dense,
         "router": {"bias": f.Bool("router_bias", default=False), "scale": _Kept()},
     }
-    return mixture, _Dense(dense, side)
+    return mixture, _DenseBetween(dense, side)
 
 
 def _stack_rules(side: str) -> tuple[Rule, ...]:

@@ -21,7 +21,7 @@ _NORM = {"kind": "layer_norm", "eps": 1e-6}
 _WIDTH = f.Int("embed_dim", default=1280)
 
 
-class _Hidden(Field):
+class _RatioOrHidden(Field):
     """The width of the feed-forward, as a multiple of the model's."""
 
     def read(self, config: Config) -> int:
@@ -64,7 +64,7 @@ VISION = Family(
                 "attention": {"kind": "multi_head", "heads": f.Int("num_heads", default=16)},
                 "feed_forward": {
                     "kind": "mlp",
-                    "hidden": _Hidden(),
+                    "hidden": _RatioOrHidden(),
                     "activation": f.Activation("hidden_act", "quick_gelu"),
                 },
             },

@@ -94,7 +94,7 @@ class _Hybrids(Varies):
         return {"layers_block_type": [HYBRID if here else LINEAR for here in where]}
 
 
-class _Heads(Field):
+class _WholeHeads(Field):
     """The heads of the transformer, which share the width of stream and embedding; scores are scaled as if half as wide."""
 
     def read(self, config: Config) -> Data:
@@ -119,7 +119,7 @@ class _Heads(Field):
         }
 
 
-class _Position(Field):
+class _RopeOrNone(Field):
     """Rotation of queries and keys, or none."""
 
     switch = f.Bool("use_mem_rope", default=False)
@@ -170,7 +170,7 @@ _MIXER = mamba2(
 _HYBRID = {
     "kind": "side_transformer",
     "attention": {
-        "*": _Heads(),
+        "*": _WholeHeads(),
         "bias": False,
         "dropout": f.Float("attention_dropout", default=0.0),
     },
@@ -264,7 +264,7 @@ FAMILIES = (
             "vocab_size": _FIELDS.vocab_size,
             "d_model": _FIELDS.d_model,
             "context_length": _FIELDS.context,
-            "position": _Position(),
+            "position": _RopeOrNone(),
             "decoder": Layers(
                 _FIELDS.depth,
                 {

@@ -15,11 +15,13 @@ from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import parallelize_module
 from torch.utils.checkpoint import checkpoint
 
+from specs.errors import UserError
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.open import open_weights
 from zoo.components.attention import CrossAttention
 from zoo.components.block import Block
 from zoo.components.position import Position
+from zoo.components.relative_key import RelativeKey
 from zoo.parallel.local_parameters import WHOLE, distribute, read_locally
 from zoo.parallel.mesh import degrees_of
 from zoo.parallel.pipeline import StageModule, stage_of
@@ -134,6 +136,11 @@ def parallelize(
 ) -> ZooModel | StageModule:
     """See :func:`zoo.parallelize`."""
     degrees = degrees_of(mesh)
+    if "dp" in degrees and any(isinstance(each, RelativeKey) for each in model.modules()):
+        raise UserError(
+            "position.kind: FSDP cannot cut relative_key, whose vectors are read outside their layers\n"
+            "  value: a mesh with dp\n  Use tp, or another position."
+        )
     plan = plan_of(model)
     source = None
     if weights is not None:

@@ -141,19 +141,19 @@ def check_stages(model: ZooModel, degree: int) -> None:
 
 def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
     """What layers of a stack, or the embedding and the head, have in common."""
+    if len(set(stack.blocks)) < len(stack.blocks):
+        yield f"{name}.layers share a block"
+    if any(each is not None for each in stack.sources):
+        yield f"{name}.layers reuse keys and values of others"
+    if any(block.per_layer_embedding is not None for block in stack.blocks):
+        yield f"{name}.layers embed the tokens of the first stage"
     for other, first in tied_names(model).items():
         if "blocks" not in first:
             yield f"head and embedding share {first}"
         elif _layer(other) != _layer(first):
             yield f"{other} is {first}"
-    if len(set(stack.blocks)) < len(stack.blocks):
-        yield f"{name}.layers share a block"
     for leaf, _ in stack.position.named_parameters():
         yield f"all layers share {name}.position.{leaf}"
-    if any(each is not None for each in stack.sources):
-        yield f"{name}.layers reuse keys and values of others"
-    if any(block.per_layer_embedding is not None for block in stack.blocks):
-        yield f"{name}.layers embed the tokens of the first stage"
     if stack.streams is not None:
         yield f"{name}.streams are gathered from all layers"
     if stack.layer_sum is not None:

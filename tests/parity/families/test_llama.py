@@ -115,7 +115,7 @@ def test_redundant_fields_of_the_first_configs_are_ignored():
     (layer, _) = found["decoder"]["layers"]
     assert layer["attention"]["position"] == {
         "kind": "rope", "theta": 10000.0, "dimensions": 8, "layout": "half_split", "scaling": None,
-        "query_scaling": None,
+        "query_scaling": None, "sections": None,
     }  # fmt: skip
 
 

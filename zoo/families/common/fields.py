@@ -257,7 +257,7 @@ class Kinds(Field):
         return read(self.on if self.switch.read(config) else self.off, config)
 
     def write(self, value: Any, place: Place) -> Data:
-        on = value.kind == self.on["kind"]
+        on = value is not None and value.kind == self.on["kind"]
         return {**self.switch.write(on, place), **write(self.on if on else self.off, value, place)}
 
 
