@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
+from pydantic import ValidationError
 
 import zoo
 from specs.errors import UserError
 from specs.model import Model
+from tests.whole_specs import specs_of_seed
 from tests.zoo.stored import stored
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
+from zoo.builder import assemble
+from zoo.remote_code.collected import RemoteCodeError
+from zoo.remote_code.generate import generate
 
 IDS = torch.tensor([[1, 5, 2, 7, 19, 3], [4, 4, 0, 11, 6, 8]])
 MASK = torch.tensor([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1]])
@@ -101,6 +107,61 @@ def test_a_saved_model_loads_again(tmp_path: Path) -> None:
     theirs.save_pretrained(tmp_path / "again")
     again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "again", trust_remote_code=True)
     assert torch.equal(again(IDS).logits, theirs(IDS).logits)
+
+
+def drawn(wanted: int) -> list[Model]:
+    """Random decoders that score tokens, and encoders, of attention alone: the same in every run."""
+    found: list[Model] = []
+    for number in range(100):
+        for spec in specs_of_seed(number, 40):
+            data = spec.model_dump(mode="json") | {"name": f"drawn-{len(found)}"}
+            if spec.architecture == "decoder":
+                narrow = data["embedding"].get("width") not in (None, spec.d_model)
+                data["head"] = {"kind": "language_modeling", "tie_embeddings": not narrow}
+            elif spec.architecture != "encoder" or spec.vocab_size is None:
+                continue
+            try:
+                model = Model.model_validate(data)
+                generate(assemble(model), model, "test")
+            except (ValidationError, RemoteCodeError):
+                continue
+            found.append(model)
+            if len(found) == wanted:
+                return found
+    raise AssertionError(f"only {len(found)} specs were drawn")
+
+
+@pytest.mark.slow
+def test_fifty_drawn_specs_agree(tmp_path: Path) -> None:
+    for spec in drawn(50):
+        (tmp_path / spec.name).mkdir()
+        weights = stored(spec, tmp_path / spec.name / "own")
+        zoo.convert(spec, weights, tmp_path / spec.name / "code", remote_code=True)
+        ours, theirs = zoo.build(spec, str(weights)), loaded(tmp_path / spec.name / "code")
+        length = min(6, spec.context_length_of(spec.last_stack) or 6)
+        ids, mask = IDS[:, :length] % (spec.vocab_size or 1), MASK[:, :length]
+        for given in (None, mask):
+            with torch.no_grad():
+                expected, found = ours(ids, given), theirs(ids, attention_mask=given)
+            for name, values in expected.items():
+                real = mask.bool() if given is not None and values.shape[:2] == ids.shape else ...
+                scale = max(1.0, float(values.abs().max()))
+                torch.testing.assert_close(found[name][real], values[real], atol=1e-5 * scale, rtol=0)
+        room = min(5, length - 2)
+        if spec.architecture == "decoder" and room > 0:
+            told = {
+                "attention_mask": torch.ones(2, 2, dtype=torch.int64),
+                "do_sample": False,
+                "pad_token_id": 0,
+            }
+            new = theirs.generate(ids[:, :2], max_new_tokens=room, **told)
+            assert new[:, 2:].tolist() == ours.generate(ids[:, :2].tolist(), room), spec.name
+
+
+def loaded(directory: Path) -> torch.nn.Module:
+    """The model of a directory, by the class that its config names."""
+    autos = json.loads((directory / "config.json").read_text())["auto_map"]
+    return getattr(transformers, list(autos)[-1]).from_pretrained(directory, trust_remote_code=True).eval()
 
 
 def test_what_the_code_cannot_express_is_refused_by_name(tmp_path: Path) -> None:

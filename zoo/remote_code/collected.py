@@ -83,7 +83,7 @@ class Collected:
         raise RemoteCodeError(f"Code that refers to {name} cannot be generated")
 
     def _define(self, value: Any, name: str) -> str:
-        from zoo.remote_code.specialize import Body
+        from zoo.remote_code.specialize import Specializer
 
         name = self._free(name)
         self._names[id(value)] = name
@@ -94,7 +94,7 @@ class Collected:
             each for each in tree.decorator_list if ast.unparse(each).startswith("dataclass")
         ]
         scope = inspect.getmodule(value).__dict__
-        made = Body(self, None, scope, tree).visit(tree)
+        made = Specializer(self, None, scope, tree).visit(tree)
         self.definitions[name] = written(made)
         return name
 

@@ -12,11 +12,13 @@ from torch import nn
 
 from specs.model import Model
 from zoo.components.attention import Projections
+from zoo.components.block import Block, NormedResidual, Parallel, PostNorm, PreNorm, ReorderedNorm, Sandwich
+from zoo.components.disentangled import Disentangled
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer
 from zoo.components.norm import NoNorm
 from zoo.components.pooling import TokenSequence
-from zoo.components.position import Position
+from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.functional import attention, attention_bias, positions_from, token_positions
 from zoo.models.stack import Stack
 from zoo.precision import in_dtype
@@ -26,6 +28,13 @@ from zoo.remote_code.modules import INDENT, Modules, mark_compared, overrides
 from zoo.remote_code.plans import pipeline_plan, tensor_plan
 from zoo.remote_code.products import EXPERT_PRODUCT
 from zoo.weights.ties import tied_names
+
+_KINDS = (PreNorm, PostNorm, Parallel, ReorderedNorm, Sandwich, NormedResidual,
+          Position, Learned, Sinusoidal, Rope, Alibi, RelativeBias, Disentangled)  # fmt: skip
+"""The kinds of blocks and positions that generated code has."""
+
+_EXTRA = ("per_layer_embedding", "altup", "low_rank_residual", "output_scale")
+"""Parts of blocks that generated code lacks."""
 
 HEADS: dict[str, tuple[str, str, str, str]] = {
     "masked_language_modeling": (
@@ -145,13 +154,36 @@ class _Generator:
                 f"  Use language_modeling in a decoder, {', '.join(HEADS)} or none."
             )
         stack: Stack = getattr(self.model, self.stack_name)
+        if stack.streams is not None:
+            raise RemoteCodeError(f"{spec.name}: altup cannot be written as remote code\n  Remove it.")
+        self._check_kinds()
         for layer, block in enumerate(stack.blocks):
             for mixer in block.modules():
                 if isinstance(mixer, Mixer):
                     self._check_mixer(mixer, layer)
+            extra = [each for each in _EXTRA if getattr(block, each, None) is not None]
+            if extra or getattr(block.attention, "patch_window", None) or stack.sources[layer] is not None:
+                what = (
+                    extra[0]
+                    if extra
+                    else "attention to the keys of another layer, or within windows of patches,"
+                )
+                raise RemoteCodeError(
+                    f"{spec.name}: {what} in layer {layer} cannot be written as remote code\n  Remove it, or use a family that has it."
+                )
             if block.attention is None:
                 raise RemoteCodeError(
                     f"{spec.name}: layer {layer} has no attention, which remote code requires"
+                )
+
+    def _check_kinds(self) -> None:
+        """Refuse the kinds of blocks and positions that call each other in ways of their own."""
+        for module in self.model.modules():
+            own = isinstance(module, Block | Position) and type(module) not in _KINDS
+            if own or isinstance(module, nn.BatchNorm1d):
+                kind = getattr(module, "component_kind", type(module).__name__)
+                raise RemoteCodeError(
+                    f"{self.spec.name}: {kind} cannot be written as remote code\n  Use another kind, or a family that has it."
                 )
 
     def _check_mixer(self, mixer: Mixer, layer: int) -> None:
@@ -194,7 +226,7 @@ class _Generator:
             path = "self.position" if own is None else f"self.blocks[{layer}].attention.position"
             key = stack.view(mixer)
             if key not in [each[0] for each in views]:
-                views.append((key, f"({path}, {key[1]}, {layer})"))
+                views.append((key, f"({path}, {key.window}, {layer})"))
         result = "self.final_norm(x)" if _norms(stack.final_norm) else "x"
         kept = stack.layer_sum is not None
         positions = stack.positions
@@ -373,7 +405,7 @@ class _Generator:
         }
         if spec.architecture == "decoder":
             config |= {"use_cache": True}
-        if len(windows - {None}) == 1 and stack.causal:
+        if len(windows - {None}) == 1 and 1 not in windows and stack.causal:  # caches keep a token at least
             config["sliding_window"] = next(iter(windows - {None}))
             config["layer_types"] = [
                 "full_attention" if getattr(each, "window", None) is None else "sliding_attention"

@@ -10,14 +10,14 @@ from torch import nn
 
 from zoo.components.attention import CrossAttention, Projections
 from zoo.components.latent import Latent
-from zoo.remote_code.specialize import Body
+from zoo.remote_code.specialize import Specializer
 
 
 def _name(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-class BlockBody(Body):
+class BlockSpecializer(Specializer):
     """A block's forward calls its branches directly; the state stays in the cache."""
 
     def special_call(self, node: ast.Call, made: ast.Call, target: Any) -> ast.expr | None:
@@ -33,30 +33,22 @@ class BlockBody(Body):
         assert path is not None
         return ast.Call(path, [made.args[0], *map(_name, further)], [])
 
-    def visit_Assign(self, node: ast.Assign) -> Any:  # noqa: N802 - of ast
-        text = ast.unparse(node.targets[0])
-        if text == "turn":
-            return []
-        if text in ("x, turn", "(x, turn)"):
-            assert isinstance(node.value, ast.Tuple)
-            return ast.Assign([ast.Name("x", ast.Store())], self.visit(node.value.elts[0]))
-        return super().visit_Assign(node)
-
-    def visit_Return(self, node: ast.Return) -> Any:  # noqa: N802 - of ast
-        value = node.value
-        if isinstance(value, ast.Tuple) and ast.unparse(value.elts[-1]) == "turn.present":
-            return ast.Return(self.visit(value.elts[0]))
-        return self.generic_visit(node)
-
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:  # noqa: N802 - of ast
         made = super().visit_FunctionDef(node)
-        if node.name == "forward":
+        if node.name == "layer":
             cross = getattr(self.module, "cross_attention", None) is not None
-            made.args = ast.parse(f"def f(self, x, context{', encoded' if cross else ''}): pass").body[0].args  # type: ignore[attr-defined]
+            made.name = "forward"
+            made.args = _arguments(f"self, x, context{', encoded' if cross else ''}")
         return made
 
 
-class AttentionBody(Body):
+def _arguments(text: str) -> ast.arguments:
+    function = ast.parse(f"def f({text}): pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    return function.args
+
+
+class AttentionSpecializer(Specializer):
     """Attention goes through the interface of transformers, and keys and values through its cache."""
 
     def value(self, node: ast.expr) -> Any:
@@ -72,6 +64,12 @@ class AttentionBody(Body):
             return ast.Call(_name("context.cached"), [_name("self.layer_idx"), *made.args[1:]], [])
         if text == "merge_heads":  # attend gives B T (H K)
             return made.args[0]
+        if text == "self._so_far":
+            self.methods.add("_so_far")
+            kept = [each for each in made.args if ast.unparse(each) != "past"]
+            return ast.Call(_name("self._so_far"), kept, [])
+        if text == "BiasKey":
+            return ast.Tuple(made.args[:2], ast.Load())
         if text == "functional.attention":
             return ast.Call(_name("context.attend"), [_name("self"), *made.args], made.keywords)
         if text == "self.attend":
@@ -81,14 +79,18 @@ class AttentionBody(Body):
 
     def visit_Return(self, node: ast.Return) -> Any:  # noqa: N802 - of ast
         value = node.value
-        if isinstance(value, ast.Tuple) and ast.unparse(value.elts[-1]) == "(key, value)":
+        if (
+            isinstance(value, ast.Tuple)
+            and ast.unparse(value.elts[-1]).endswith("(key, value)")
+            and _is_tuple_of_state(value)
+        ):
             return ast.Return(self.visit(value.elts[0]))
         return self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:  # noqa: N802 - of ast
         made = super().visit_FunctionDef(node)
+        made.args.args = [each for each in made.args.args if each.arg != "past"]
         if node.name == "forward" and not isinstance(self.module, CrossAttention):
-            made.args.args = [each for each in made.args.args if each.arg != "past"]
             made.body[0] = ast.Expr(
                 ast.Constant("B T D -> B T D; the cache keeps keys and values of tokens before.")
             )
@@ -99,6 +101,11 @@ class AttentionBody(Body):
     def visit_Call(self, node: ast.Call) -> Any:  # noqa: N802 - of ast
         made = super().visit_Call(node)
         return _split_by_width(made)
+
+
+def _is_tuple_of_state(value: ast.Tuple) -> bool:
+    """Whether a returned pair is an output and the state: its first is a call, and not a key."""
+    return len(value.elts) == 2 and isinstance(value.elts[0], ast.Call)
 
 
 def _split_by_width(node: Any) -> Any:
@@ -112,10 +119,10 @@ def _split_by_width(node: Any) -> Any:
     return node
 
 
-def body_of(module: nn.Module) -> type[Body]:
+def body_of(module: nn.Module) -> type[Specializer]:
     """The rules for a module."""
     from zoo.components.block import Block
 
     if isinstance(module, Block):
-        return BlockBody
-    return AttentionBody if isinstance(module, Projections | Latent) else Body
+        return BlockSpecializer
+    return AttentionSpecializer if isinstance(module, Projections | Latent) else Specializer

@@ -11,6 +11,7 @@ from typing import Any
 from torch import nn
 
 from zoo.components.attention import CrossAttention, Projections, SelfAttention
+from zoo.components.block import Block
 from zoo.components.convolution import Convolution1d, Convolution2d
 from zoo.components.disentangled import Disentangled
 from zoo.components.latent import Latent
@@ -64,6 +65,10 @@ class Modules:
         if id(module) not in self._classes:
             if not is_ours(type(module)):
                 raise RemoteCodeError(f"Module {type(module).__name__} cannot be written")
+            if isinstance(module, Linear) and "forward" in vars(type(module)):
+                raise RemoteCodeError(
+                    f"{type(module).__name__} cannot be written as remote code\n  Remove the adapters of shared layers."
+                )
             if isinstance(module, Mixer) and not isinstance(module, SelfAttention | Latent):
                 raise RemoteCodeError(
                     f"{type(module).__name__} cannot be written as remote code: caches of transformers hold keys and values alone\n"
@@ -127,6 +132,8 @@ class Modules:
     def _known(module: nn.Module, name: str) -> dict[str, Any]:
         """The values of parameters that are the same in every call."""
         if isinstance(module, Rope) and name == "rotate":
+            if module.spec.sections is not None:
+                raise RemoteCodeError("RoPE along several axes cannot be written as remote code")
             if len(module._prepared) != 1:
                 raise RemoteCodeError("RoPE for heads of several widths cannot be written as remote code")
             return {"width": next(iter(module._prepared))}
@@ -191,6 +198,8 @@ def entries(module: nn.Module) -> list[str]:
     """The methods of a module that others call."""
     if isinstance(module, Position):
         return [*position_methods(module)]
+    if isinstance(module, Block):
+        return ["layer"]
     if isinstance(module, CrossAttention):
         return ["forward", "keys_values"]
     if isinstance(module, SelfAttention) and compares(module):

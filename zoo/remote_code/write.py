@@ -18,7 +18,7 @@ from zoo.progress import Progress
 from zoo.remote_code.generate import generate
 
 
-class _Table(TensorRules):
+class _GeneratedTable(TensorRules):
     def __init__(self, names: Mapping[str, str], copies: Mapping[str, tuple[str, ...]]) -> None:
         self._stored, self._copies = names, copies
 
@@ -27,16 +27,16 @@ class _Table(TensorRules):
         return StoredParameter(stored, (parameter,), copies=len(stored) - 1)
 
 
-class _Names(Tensors):
+class _GeneratedNames(Tensors):
     """The names of parameters in the generated classes."""
 
-    def stored_as(self, names: Mapping[str, str], copies: Mapping[str, tuple[str, ...]]) -> _Names:
+    def stored_as(self, names: Mapping[str, str], copies: Mapping[str, tuple[str, ...]]) -> _GeneratedNames:
         """The same with these names."""
         object.__setattr__(self, "_stored", (names, copies))
         return self
 
     def table(self, spec: Model, parameters: Mapping[str, Shape]) -> TensorRules:
-        return _Table(*self._stored)  # type: ignore[attr-defined]
+        return _GeneratedTable(*self._stored)  # type: ignore[attr-defined]
 
 
 def convert_with_code(
@@ -57,7 +57,7 @@ def convert_with_code(
     for name, text in code.files.items():
         (directory / name).write_text(text, encoding="utf-8")
     source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
-    names = _Names("zoo", ()).stored_as(code.names, code.copies)
+    names = _GeneratedNames("zoo", ()).stored_as(code.names, code.copies)
     written = write_checkpoint(
         spec,
         model,
