@@ -5,6 +5,8 @@ Each computes in the dtype of x, with statistics in float32 or wider; the result
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -96,7 +98,7 @@ class BatchNorm(nn.Module):
     def _of_batch(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The statistics of x, which enter the running averages: ... D -> D and D."""
         rows = x.flatten(0, -2)  # N D
-        mean = rows.mean(0)
+        mean: Any = rows.mean(0)
         variance = (rows - mean).pow(2).mean(0)
         if not isinstance(mean, Proxy):  # a trace changes no buffers
             self._average(mean, variance, len(rows))

@@ -215,7 +215,7 @@ def _mixing(model: nn.Module) -> Iterator[str]:
             attention = block.attention
             query = getattr(attention, "query", None)
             for name, child in block.named_children():
-                known = name in _parts(block) or name.endswith(("_norm", "_scale"))
+                known = name in _parts(block) or name.endswith(("norm", "_scale"))
                 if not known and any(True for _ in child.parameters()):
                     yield f"{path}.{name}"
             if query is not None and query.in_features != attention.output.out_features:  # type: ignore[union-attr]
